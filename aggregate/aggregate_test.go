@@ -41,9 +41,7 @@ var ofDocument = cmp.Options{
 func checkRoundTrip(t rapid.TB, report aggregate.Report, records []aggregate.Record) {
 	t.Helper()
 	var rendered bytes.Buffer
-	if err := aggregate.Render(&rendered, report, slices.Values(records)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, aggregate.Render(&rendered, report, slices.Values(records)))
 	document := rendered.String()
 	again, recordsAgain, err := read(&rendered)
 	if err != nil {

@@ -14,9 +14,7 @@ const benchRecords = 100_000
 // BenchmarkRead compares the reader with encoding/xml into structs.
 func BenchmarkRead(b *testing.B) {
 	document, err := io.ReadAll(sample(benchRecords))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	b.Run("aggregate", func(b *testing.B) {
 		b.SetBytes(int64(len(document)))
 		b.ReportAllocs()
@@ -24,9 +22,7 @@ func BenchmarkRead(b *testing.B) {
 			r := aggregate.NewReader(bytes.NewReader(document), aggregate.Limits{})
 			n := 0
 			for _, err := range r.All() {
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				n++
 			}
 			if n != benchRecords {
@@ -39,9 +35,7 @@ func BenchmarkRead(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			var report oracleReport
-			if err := xml.NewDecoder(bytes.NewReader(document)).Decode(&report); err != nil {
-				b.Fatal(err)
-			}
+			must(b, xml.NewDecoder(bytes.NewReader(document)).Decode(&report))
 			if n := len(report.Records); n != benchRecords {
 				b.Fatalf("got %d records, want %d", n, benchRecords)
 			}

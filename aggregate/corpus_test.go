@@ -43,15 +43,11 @@ func TestCorpus(t *testing.T) {
 	t.Parallel()
 	dir := corpustest.Dir(t)
 	content, err := os.ReadFile(filepath.Join(dir, "INDEX.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var index struct {
 		Files []corpusFile `json:"files"`
 	}
-	if err := json.Unmarshal(content, &index); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(content, &index))
 	checked := 0
 	for _, f := range index.Files {
 		if f.Kind != "aggregate" {
@@ -71,9 +67,7 @@ func TestCorpus(t *testing.T) {
 func checkCorpusFile(t *testing.T, name string, f corpusFile) {
 	t.Helper()
 	content, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	documents := unpacked(t, content)
 	if f.Expect.Status == "reject" {
 		for _, document := range documents {
@@ -96,9 +90,7 @@ func checkCorpusFile(t *testing.T, name string, f corpusFile) {
 	}
 	for i, document := range documents {
 		report, records, err := read(bytes.NewReader(document))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		checkFacts(t, factsOf(report, records), want[i])
 		checkRoundTrip(t, report, records)
 	}
@@ -183,30 +175,22 @@ func unpacked(t *testing.T, content []byte) [][]byte {
 	switch {
 	case bytes.HasPrefix(content, []byte("\x1f\x8b")):
 		r, err := gzip.NewReader(bufio.NewReader(bytes.NewReader(content)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.Multistream(false)
 		return unpacked(t, readAll(t, r))
 	case bytes.HasPrefix(content, []byte("PK")):
 		archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var documents [][]byte
 		for _, file := range archive.File {
 			r, err := file.Open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			documents = append(documents, unpacked(t, readAll(t, r))...)
 		}
 		return documents
 	case bytes.HasPrefix(content, []byte("\x78\x9c")), bytes.HasPrefix(content, []byte("\x78\xda")):
 		r, err := zlib.NewReader(bytes.NewReader(content))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return unpacked(t, readAll(t, r))
 	}
 	message, err := mail.ReadMessage(bytes.NewReader(content))
@@ -223,9 +207,7 @@ func attachments(t *testing.T, contentType, transfer string, body io.Reader) [][
 		contentType = "text/plain"
 	}
 	media, parameters, err := mime.ParseMediaType(contentType)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if strings.HasPrefix(media, "multipart/") {
 		var documents [][]byte
 		parts := multipart.NewReader(body, parameters["boundary"])
@@ -234,9 +216,7 @@ func attachments(t *testing.T, contentType, transfer string, body io.Reader) [][
 			if errors.Is(err, io.EOF) {
 				return documents
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if kind := part.Header.Get("Content-Type"); part.FileName() == "" && (kind == "" || strings.HasPrefix(kind, "text/")) {
 				continue
 			}
@@ -253,8 +233,6 @@ func attachments(t *testing.T, contentType, transfer string, body io.Reader) [][
 func readAll(t *testing.T, r io.Reader) []byte {
 	t.Helper()
 	content, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return slices.Clip(content)
 }

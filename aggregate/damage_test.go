@@ -16,9 +16,7 @@ func TestCutOffAnywhere(t *testing.T) {
 	t.Parallel()
 	document := sampleHead + sampleRecord(0) + sampleRecord(1) + sampleTail
 	whole, want, err := read(strings.NewReader(document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for n := range len(document) {
 		complete := strings.Count(document[:n], "</record>")
 		report, records, err := read(strings.NewReader(document[:n]))

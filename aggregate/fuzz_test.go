@@ -20,9 +20,7 @@ func FuzzReader(f *testing.F) {
 		"several/in-elements", "several/first-is-cut-off", "several/text-between",
 	} {
 		document, err := os.ReadFile("testdata/" + name + ".xml")
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		f.Add(document)
 	}
 	const maxMessages = 1<<53 - 1

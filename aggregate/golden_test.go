@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/goldentest"
@@ -99,6 +100,14 @@ func TestPlainReportsHaveNoQuirks(t *testing.T) {
 	}
 }
 
+// must ends the test if a step failed that others build on.
+func must(t rapid.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func ownFiles(t *testing.T) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join("testdata", "*.xml"))
@@ -120,9 +129,7 @@ func readOwnFile(t *testing.T, name string) (aggregate.Report, []aggregate.Recor
 func openOwnFile(t *testing.T, name string) io.Reader {
 	t.Helper()
 	content, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return bytes.NewReader(content)
 }
 

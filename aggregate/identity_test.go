@@ -17,13 +17,9 @@ func TestSameReport(t *testing.T) {
 	t.Parallel()
 	document := strings.Replace(withHead(sampleRecord(0)+sampleRecord(1)), "receiver.example<", "Empfänger &amp; Söhne<", 1)
 	original, _, err := read(strings.NewReader(document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	encoded := func(s string, err error) string {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return s
 	}
 	head, rest, _ := strings.Cut(document, "  <policy_published>")
@@ -55,9 +51,7 @@ func TestSameReport(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			got, _, err := read(strings.NewReader(test.document))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if same := got.Content == original.Content; same != test.same {
 				t.Errorf("got same content %v, want %v", same, test.same)
 			}

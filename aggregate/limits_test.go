@@ -87,9 +87,7 @@ func TestLimits(t *testing.T) {
 			"<date_range>", strings.Repeat("<error>e</error>", 5)+"<date_range>",
 		).Replace(withHead(sampleRecord(0)))
 		report, records, err := readWithin(strings.NewReader(document), aggregate.Limits{AuthResults: 1, Reasons: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r := records[0]
 		if len(r.DKIMResults) != 1 || len(r.SPFResults) != 1 || len(r.Reasons) != 2 || len(report.Metadata.Errors) != 2 {
 			t.Errorf("got %d, %d, %d and %d, want 1, 1, 2 and 2",
@@ -114,9 +112,7 @@ func TestTextOfARecord(t *testing.T) {
 		"<date_range>", strings.Repeat("<error>"+text+"</error>", 5)+"<date_range>",
 	).Replace(withHead(sampleRecord(0) + sampleRecord(1)))
 	report, records, err := readWithin(strings.NewReader(document), aggregate.Limits{RecordBytes: limit})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, r := range records {
 		if n := r.TextBytes(); n > limit || len(r.Reasons) < 2 || len(r.DKIMResults) == 0 {
 			t.Errorf("record %d: got %d bytes in %d reasons and %d results, want up to %d", i, n, len(r.Reasons), len(r.DKIMResults), limit)
@@ -202,9 +198,7 @@ func TestConstantMemory(t *testing.T) {
 	r := aggregate.NewReader(sample(records), aggregate.Limits{})
 	n := 0
 	for _, err := range r.All() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if n++; n%every == 0 {
 			runtime.GC()
 			runtime.ReadMemStats(&now)

@@ -359,9 +359,7 @@ func TestLength(t *testing.T) {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			const record = "</record>"
 			offset += strings.Index(document[offset:], record) + len(record)
 			if got := r.Length(); got != int64(offset-report.begin) {
@@ -389,9 +387,7 @@ func TestWindowBoundary(t *testing.T) {
 	)
 	document := func(comment int) string { return head + "<!--" + strings.Repeat("c", comment) + "-->" + rest }
 	report, records, err := read(strings.NewReader(document(0)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := goldenOf(report, records)
 	for before := range len(rest) {
 		report, records, err := read(strings.NewReader(document(window - before - len(document(0)) + len(rest))))

@@ -15,13 +15,9 @@ func TestRenderedReportHasNoQuirks(t *testing.T) {
 	t.Parallel()
 	report, records := readOwnFile(t, filepath.Join("testdata", "plain-rfc9990.xml"))
 	var rendered bytes.Buffer
-	if err := aggregate.Render(&rendered, report, slices.Values(records)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, aggregate.Render(&rendered, report, slices.Values(records)))
 	again, _, err := read(&rendered)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(again.Quirks) > 0 || again.Dialect != aggregate.DialectRFC9990 {
 		t.Errorf("got dialect %q and quirks %v, want RFC 9990 and none", again.Dialect, again.Quirks)
 	}

@@ -62,9 +62,7 @@ func TestResetReusesBuffers(t *testing.T) {
 		}
 		reader.Reset(strings.NewReader(document), aggregate.Limits{})
 		for _, err := range reader.All() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 	}
 	runtime.ReadMemStats(&after)

@@ -69,9 +69,7 @@ func TestLatest(t *testing.T) {
 	t.Parallel()
 	for latest, want := range map[int64]int{0: 0, 1767311999: 0, 1767311998: 1, 1767225599: 2} {
 		report, _, err := readWithin(sample(1), aggregate.Limits{Latest: latest})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := find(report.Quirks, aggregate.TimeImplausible).Count; got != want {
 			t.Errorf("up to %d: got %d, want %d", latest, got, want)
 		}

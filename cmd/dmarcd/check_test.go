@@ -43,6 +43,14 @@ _dmarc.parked.example.   TXT "v=DMARC1; p=reject; rua=mailto:dmarc@good.example"
 parked.example._report._dmarc.good.example. TXT "v=DMARC1"
 `
 
+// must ends the test if a step failed that others build on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // runProgram runs a command line against a DNS server and returns what it printed.
 func runProgram(t *testing.T, server *resolvertest.Server, stdin string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
@@ -160,9 +168,7 @@ func TestCheckLinesFit(t *testing.T) {
 		domain := strings.Repeat("label.", labels) + "example"
 		var out bytes.Buffer
 		lines := &checkLines{&checkPage{out: &out}}
-		if err := lines.print(dmarcd.Check{Conclusive: true, Grade: "F", Facts: &dmarcd.Facts{Domain: domain}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, lines.print(dmarcd.Check{Conclusive: true, Grade: "F", Facts: &dmarcd.Facts{Domain: domain}}))
 		got := strings.TrimSuffix(out.String(), "\n")
 		if n := utf8.RuneCountInString(got); n > max(pageWidth, len(domain)+3) || !strings.Contains(got, domain) {
 			t.Errorf("got %d columns, want the name and no more than fits: %s", n, got)
@@ -182,9 +188,7 @@ func TestCheckPageCounts(t *testing.T) {
 	findings = append(findings, next, dmarcd.Finding{ID: "e.e", Level: dmarcd.LevelInfo})
 	var out bytes.Buffer
 	page := &checkPage{out: &out}
-	if err := page.print(dmarcd.Check{Conclusive: true, Facts: &dmarcd.Facts{Domain: "example.com"}, Findings: findings, Next: &next}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, page.print(dmarcd.Check{Conclusive: true, Facts: &dmarcd.Facts{Domain: "example.com"}, Findings: findings, Next: &next}))
 	if want := "1 more finding is informational"; !strings.Contains(out.String(), want) {
 		t.Errorf("got %s, want %q in it", out.String(), want)
 	}
@@ -221,9 +225,7 @@ func TestCheckColours(t *testing.T) {
 	}
 	var dull, coloured bytes.Buffer
 	for _, page := range []*checkPage{{out: &dull}, {out: &coloured, colours: true}} {
-		if err := page.print(check); err != nil {
-			t.Fatal(err)
-		}
+		must(t, page.print(check))
 	}
 	if strings.Contains(dull.String(), "\x1b") {
 		t.Errorf("got %q, want no colours", dull.String())

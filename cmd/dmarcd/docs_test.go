@@ -13,15 +13,11 @@ import (
 func TestDocumentedPagesAreTheRealOnes(t *testing.T) {
 	const file = "../../docs/check.md"
 	document, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	page := string(document)
 	for _, domain := range []string{"broken.example", "good.example"} {
 		golden, err := os.ReadFile("testdata/check-" + domain + ".golden")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		before, rest, found := strings.Cut(page, "$ dmarcd check "+domain+"\n")
 		_, after, closed := strings.Cut(rest, "```")
 		if !found || !closed {

@@ -77,12 +77,8 @@ func TestCommandsAgreeWithTheDaemon(t *testing.T) {
 		}
 	}
 	s, err := store.Open(t.Context(), file, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(s.SetReportDomain(t.Context(), "reports.example"), s.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, errors.Join(s.SetReportDomain(t.Context(), "reports.example"), s.Close()))
 	verify := []string{"domain", "verify", "--team", "acme", "sender.example", database}
 	for _, same := range [][]string{verify, append(verify, "--report-domain=reports.example")} {
 		status, stdout, stderr := runProgram(t, server, "", same...)

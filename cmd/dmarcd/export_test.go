@@ -32,9 +32,7 @@ func TestExportWritesWhatWasImported(t *testing.T) {
 		return stdout, stderr
 	}
 	report := filepath.Join(folder, "report.xml")
-	if err := os.WriteFile(report, []byte(reportOf("receiver.example", recordFrom("192.0.2.1"), recordFrom("192.0.2.2"))), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(report, []byte(reportOf("receiver.example", recordFrom("192.0.2.1"), recordFrom("192.0.2.2"))), 0o600))
 	run(exitDone, "team", "create", "acme")
 	run(exitDone, "domain", "add", "--team", "acme", "example.com")
 	run(exitDone, "import", "--team", "acme", report)
@@ -73,9 +71,7 @@ func TestExportWritesWhatWasImported(t *testing.T) {
 	}
 	run(exitFailed, "export", "--team", "acme", "--format", "xlsx")
 	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, entry := range entries {
 		if strings.Contains(entry.Name(), "other.csv") {
 			t.Errorf("a failed export left %s", entry.Name())
@@ -87,9 +83,7 @@ func TestExportWritesWhatWasImported(t *testing.T) {
 func syslogServer(t *testing.T) (address string, received <-chan []string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	sessions := make(chan []string, 10)
 	go func() {
@@ -136,9 +130,7 @@ func TestExportToSyslogContinues(t *testing.T) {
 	write := func(organization string) {
 		t.Helper()
 		file := filepath.Join(folder, organization+".xml")
-		if err := os.WriteFile(file, []byte(reportOf(organization, recordFrom("192.0.2.1"), recordFrom("192.0.2.2"))), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(reportOf(organization, recordFrom("192.0.2.1"), recordFrom("192.0.2.2"))), 0o600))
 		run(exitDone, "import", "--team", "acme", file)
 	}
 	run(exitDone, "team", "create", "acme")
@@ -154,13 +146,9 @@ func TestExportToSyslogContinues(t *testing.T) {
 	}
 	// A cursor file continues after its record.
 	var first struct{ ID string }
-	if err := json.Unmarshal([]byte(got[0][strings.IndexByte(got[0], '{'):]), &first); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(got[0][strings.IndexByte(got[0], '{'):]), &first))
 	cursor := filepath.Join(folder, "cursor")
-	if err := os.WriteFile(cursor, []byte(first.ID+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(cursor, []byte(first.ID+"\n"), 0o600))
 	// The report counts as settled some seconds after its receipt.
 	for deadline, sent := time.Now().Add(2*time.Minute), false; !sent; {
 		sent = strings.HasPrefix(run(exitDone, append(export, "--cursor-file", cursor)...), "1 message ")
@@ -176,9 +164,7 @@ func TestExportToSyslogContinues(t *testing.T) {
 		t.Errorf("got %v and %q, want the cursor of the second record", err, content)
 	}
 	for _, content := range []string{"x", "-1"} {
-		if err := os.WriteFile(cursor, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(cursor, []byte(content), 0o600))
 		if stderr := run(exitProblem, append(export, "--cursor-file", cursor)...); !strings.Contains(stderr, cursor) {
 			t.Errorf("got %q, want the file named", stderr)
 		}

@@ -22,9 +22,7 @@ func TestImportTellsWhatBecameOfFiles(t *testing.T) {
 	}
 	good, bad, missing := filepath.Join(folder, "good.xml"), filepath.Join(folder, "bad.xml"), filepath.Join(folder, "missing")
 	for name, content := range map[string]string{good: reportOf("receiver.example", recordFrom("192.0.2.1")), bad: "hello"} {
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(content), 0o600))
 	}
 	for _, tt := range []struct {
 		name   string
@@ -76,9 +74,7 @@ func TestImportFromOtherTools(t *testing.T) {
 		dump:   dumpOf(70, 30),
 		broken: dumpOf(1, 1) + "INSERT INTO `rptrecord` VALUES (0,'x',-1,'none','pass','fail','example.com');\n",
 	} {
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(content), 0o600))
 	}
 	for _, tt := range []struct {
 		args           []string

@@ -22,9 +22,7 @@ const mailboxPassword = "correct horse"
 func startIMAP(t *testing.T) string {
 	t.Helper()
 	account := imapmemserver.NewUser("reports", mailboxPassword)
-	if err := account.Create("INBOX", nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, account.Create("INBOX", nil))
 	memory := imapmemserver.New()
 	memory.AddUser(account)
 	server := imapserver.New(&imapserver.Options{
@@ -34,9 +32,7 @@ func startIMAP(t *testing.T) string {
 		InsecureAuth: true,
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	noted := &notedListener{Listener: listener, began: make(chan struct{})}
 	served := make(chan error)
 	go func() { served <- server.Serve(noted) }()
@@ -156,9 +152,7 @@ func TestMailboxWithOAuthIsReadFromAFile(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "oauth.json")
-			if err := os.WriteFile(path, []byte(row.file), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, []byte(row.file), 0o600))
 			status, _, stderr := runProgram(t, dns, "", "mailbox", "add", "--team", "acme", "--host", "imap.example",
 				"--user", "reports", "--oauth-file", path, "--no-try", "--data="+data)
 			if status != row.status || !strings.Contains(stderr, row.says) || strings.Contains(stderr, "hush") {

@@ -83,16 +83,10 @@ func TestParseExitStatus(t *testing.T) {
 	const good, bad = aggregateFiles + "plain-rfc9990.xml", mailFiles + "no-report.eml"
 	missing := filepath.Join(t.TempDir(), "missing.xml")
 	tooLong := filepath.Join(t.TempDir(), "long.xml")
-	if err := os.WriteFile(tooLong, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(tooLong, 33<<20); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(tooLong, nil, 0o600))
+	must(t, os.Truncate(tooLong, 33<<20))
 	oddName := filepath.Join(t.TempDir(), "a\nb.xml")
-	if err := os.WriteFile(oddName, []byte("hello"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(oddName, []byte("hello"), 0o600))
 	for _, tt := range []struct {
 		name   string
 		args   []string
@@ -297,9 +291,7 @@ func TestParseColours(t *testing.T) {
 	}
 	var dull, coloured bytes.Buffer
 	for _, page := range []*checkPage{{out: &dull}, {out: &coloured, colours: true}} {
-		if err := (&reportPages{page: page}).print(t.Context(), "report.json", item); err != nil {
-			t.Fatal(err)
-		}
+		must(t, (&reportPages{page: page}).print(t.Context(), "report.json", item))
 	}
 	stripped := strings.NewReplacer(yellow, "", bold, "", plain, "").Replace(coloured.String())
 	if stripped == coloured.String() || stripped != dull.String() {

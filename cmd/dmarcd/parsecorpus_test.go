@@ -42,15 +42,11 @@ func TestParseCorpus(t *testing.T) {
 	t.Parallel()
 	root := corpustest.Dir(t)
 	content, err := os.ReadFile(filepath.Join(root, "INDEX.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var index struct {
 		Files []corpusEntry `json:"files"`
 	}
-	if err := json.Unmarshal(content, &index); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(content, &index))
 	checked := 0
 	for _, entry := range index.Files {
 		if !slices.Contains([]string{"aggregate", "failure", "tlsrpt"}, entry.Kind) {

@@ -17,9 +17,7 @@ func TestParseKeepsTheConfiguredLimits(t *testing.T) {
 	two := reportOf("receiver.example", recordFrom("192.0.2.1"), recordFrom("192.0.2.2"))
 	long := reportOf("receiver.example", strings.Repeat(recordFrom("192.0.2.1"), 20))
 	several, err := os.ReadFile(mailFiles + "forwarded-as-attachment.eml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, tt := range []struct{ name, input, setting, want string }{
 		{"input", long, "DMARCD_LIMIT_UPLOAD=1024", "over the limit of 1024 for input bytes"},
 		{"expanded", string(gziptest.Pack(long)), "DMARCD_LIMIT_EXPANDED=1024", "over the limit of 1024 for expanded bytes"},

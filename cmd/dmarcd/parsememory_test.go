@@ -19,9 +19,7 @@ func longReport(t *testing.T) []byte {
 	t.Helper()
 	var packed bytes.Buffer
 	w, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	before, after, _ := strings.Cut(reportOf("receiver.example", "\n"), "\n")
 	write := func(text string) {
 		if _, err := io.WriteString(w, text); err != nil {
@@ -33,9 +31,7 @@ func longReport(t *testing.T) []byte {
 		write(recordFrom(fmt.Sprintf("2001:db8::%x:%x", i>>16, i&0xffff)))
 	}
 	write(after)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return packed.Bytes()
 }
 

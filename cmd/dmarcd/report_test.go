@@ -15,25 +15,17 @@ import (
 func zipFile(t *testing.T, path string, files ...string) {
 	t.Helper()
 	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	archive := zip.NewWriter(file)
 	for i := 0; i < len(files); i += 2 {
 		w, err := archive.Create(files[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := w.Write([]byte(files[i+1])); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, archive.Close())
+	must(t, file.Close())
 }
 
 // TestRetryIsForOneEntry retries one member of an archive. The others are counted once and
@@ -54,9 +46,7 @@ func TestRetryIsForOneEntry(t *testing.T) {
 	type entry struct{ ID, Member string }
 	rejected := func() (left []entry) {
 		t.Helper()
-		if err := json.Unmarshal([]byte(run(exitDone, "", "report", "rejected", "--team", "acme", "--json")), &left); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(run(exitDone, "", "report", "rejected", "--team", "acme", "--json")), &left))
 		return left
 	}
 	run(exitDone, "", "team", "create", "acme")

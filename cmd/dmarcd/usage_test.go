@@ -72,9 +72,7 @@ func TestEveryCommandShowsHowItIsCalled(t *testing.T) {
 func TestREADMECallsCommandsRightly(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lines := regexp.MustCompile(`(?m)^bin/dmarcd .*`).FindAllString(string(content), -1)
 	if len(lines) < 10 {
 		t.Errorf("got %d lines with commands, want those of the operators", len(lines))

@@ -81,9 +81,7 @@ func TestUserCommands(t *testing.T) {
 func useInvitation(t *testing.T, file, secret string) {
 	t.Helper()
 	s, err := store.Open(t.Context(), file, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = s.Close() }() // the test's own
 	invitations := auth.Invitations{Store: s, Passwords: auth.NewPasswords(), Now: time.Now}
 	if _, err := invitations.Accept(t.Context(), secret, auth.Answer{Name: "Ann", Password: "correct horse battery"}); err != nil {

@@ -84,9 +84,7 @@ func BenchmarkDetection(b *testing.B) {
 			round++
 			team, _ := benchTeam(b, s, fmt.Sprintf("t%d", round), benchDomains)
 			hook, err := team.AddWebhook(ctx, dmarcd.Webhook{URL: "https://hooks.example/", Format: dmarcd.FormatStandard}, func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil })
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			benchMail(b, s, team, today)
 			b.StartTimer()
 			saving = 0
@@ -116,9 +114,7 @@ func BenchmarkDetection(b *testing.B) {
 func benchMail(b *testing.B, s *store.Store, team *store.Team, today dmarcd.Day) {
 	b.Helper()
 	domains, err := team.Domains(b.Context(), "", benchDomains)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	// Something has changed on each day: the figures of days are made anew.
 	var deliveries []*dmarcd.Delivery
 	for day := today - benchHistory; day < today; day++ {
@@ -147,9 +143,7 @@ func benchMail(b *testing.B, s *store.Store, team *store.Team, today dmarcd.Day)
 			}
 			return saveDays(days)
 		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 	}
 }
 
@@ -158,9 +152,7 @@ func insertBare(b *testing.B, db *sql.DB, team *store.Team, hook dmarcd.WebhookI
 	b.Helper()
 	ctx := b.Context()
 	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	document := `{"v":1,"day":20000,"subject":"s1._domainkey.d1.example","messages":1000,"observed":0.1,"usual":0.9}`
 	for _, of := range []struct {
 		query string
@@ -175,18 +167,14 @@ func insertBare(b *testing.B, db *sql.DB, team *store.Team, hook dmarcd.WebhookI
 			VALUES ($1, $2, $3, $4, 0, 0, 0, 0, 0, FALSE)`, func(seq int64) []any { return []any{team.ID(), int64(team.ID())<<20 + seq, hook, seq} }},
 	} {
 		statement, err := tx.PrepareContext(ctx, of.query) //nolint:sqlclosecheck // the transaction closes it
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		for seq := int64(1_000_001); seq <= 1_000_000+benchDomains; seq++ {
 			if _, err := statement.ExecContext(ctx, of.args(seq)...); err != nil {
 				b.Fatal(err)
 			}
 		}
 	}
-	if err := tx.Commit(); err != nil {
-		b.Fatal(err)
-	}
+	must(b, tx.Commit())
 }
 
 // BenchmarkAlertingOfImports stores reports of 30 days and finds their senders, once as
@@ -209,9 +197,7 @@ func BenchmarkAlertingOfImports(b *testing.B) {
 			b.StartTimer()
 			began := spent(b, db)
 			receiveAll(b, team, batches)
-			if err := finish(); err != nil {
-				b.Fatal(err)
-			}
+			must(b, finish())
 			return (spent(b, db) - began).Seconds()
 		}
 		var added []float64
@@ -249,9 +235,7 @@ func spent(b *testing.B, db storetest.DB) time.Duration {
 		return time.Duration(time.Now().UnixNano())
 	}
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
+	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 

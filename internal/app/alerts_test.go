@@ -26,13 +26,19 @@ type nameless struct{}
 
 func (nameless) Known(context.Context, []netip.Addr) (map[netip.Addr]string, error) { return nil, nil }
 
+// must ends the test if a step failed that others build on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // kindsOf returns the kinds of a team's events, in order.
 func kindsOf(t *testing.T, team *store.Team) (kinds []dmarcd.EventKind) {
 	t.Helper()
 	events, err := team.EventsSince(t.Context(), store.EventFilter{}, 0, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range events {
 		kinds = append(kinds, e.Kind)
 	}

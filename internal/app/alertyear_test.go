@@ -158,9 +158,7 @@ func TestYearThroughTheStore(t *testing.T) {
 			}
 			for {
 				events, err := team.EventsSince(ctx, store.EventFilter{}, last, 100)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if len(events) == 0 {
 					break
 				}

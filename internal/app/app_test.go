@@ -59,19 +59,13 @@ func start(t testing.TB, db storetest.DB, settings ...string) daemon {
 	// The first of two settings with one name counts.
 	environ := append(slices.Clone(settings), "DMARCD_DATABASE="+db.DSN, "DMARCD_DATA="+t.TempDir(), "DMARCD_LISTEN=127.0.0.1:0")
 	effective, err := config.Load(config.Input{Environ: environ})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d := daemon{log: &syncBuffer{}}
 	var out bytes.Buffer
 	traces, _, err := trace.FromEnvironment(settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, err := app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.NewJSONHandler(d.log, nil)), Out: &out, Version: "test", Trace: traces})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()
@@ -90,24 +84,26 @@ func start(t testing.TB, db storetest.DB, settings ...string) daemon {
 
 var tokenForm = regexp.MustCompile(`dmd_[0-9A-Za-z]{40}`)
 
+// must ends the test if a step failed that others build on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // get asks with a token and returns the status and the body.
 func get(t testing.TB, url, token string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request.Header.Set("Authorization", "Bearer "+token)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return response.StatusCode, string(body)
 }
 
@@ -137,9 +133,7 @@ func TestFirstStartTellsTheTokenOnce(t *testing.T) {
 	if n := len(tokenForm.FindAllString(first.out, -1)); n != 1 {
 		t.Errorf("the first start tells %d tokens, want 1:\n%s", n, first.out)
 	}
-	if err := first.stop(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.stop())
 	second := start(t, db)
 	if tokenForm.MatchString(second.out) || !strings.Contains(second.out, second.url) {
 		t.Errorf("the second start says:\n%s", second.out)
@@ -152,9 +146,7 @@ func TestConfiguredToken(t *testing.T) {
 	effective, err := config.Load(config.Input{Environ: []string{
 		"DMARCD_TOKEN=" + token, "DMARCD_DATA=" + t.TempDir(), "DMARCD_LISTEN=127.0.0.1:0",
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.DiscardHandler), Out: io.Discard})
 	if err == nil || !strings.Contains(err.Error(), "DMARCD_TOKEN") || strings.Contains(err.Error(), token) {
 		t.Errorf("got %v, want an error that names the setting and not the token", err)
@@ -166,9 +158,7 @@ func TestListenFailureSaysWhatToDo(t *testing.T) {
 	first := start(t, storetest.SQLite(t))
 	address := strings.TrimSuffix(strings.TrimPrefix(first.url, "http://"), "/api")
 	effective, err := config.Load(config.Input{Environ: []string{"DMARCD_DATA=" + t.TempDir(), "DMARCD_LISTEN=" + address}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.DiscardHandler), Out: io.Discard})
 	if err == nil || !strings.Contains(err.Error(), "DMARCD_LISTEN") {
 		t.Errorf("got %v, want an error that names the setting", err)
@@ -183,17 +173,11 @@ func (closedPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func TestFailedStartGivesTheAddressBack(t *testing.T) {
 	t.Parallel()
 	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	address := free.Addr().String()
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, free.Close())
 	effective, err := config.Load(config.Input{Environ: []string{"DMARCD_DATA=" + t.TempDir(), "DMARCD_LISTEN=" + address}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	options := app.Options{Log: slog.New(slog.DiscardHandler), Out: closedPipe{}}
 	if _, err := app.New(t.Context(), effective.Config, options); !errors.Is(err, io.ErrClosedPipe) {
 		t.Fatalf("got %v, want that the token could not be told", err)
@@ -212,14 +196,10 @@ func TestDiagnose(t *testing.T) {
 		settings := []string{"DMARCD_DNS=" + server.Addr(), "DMARCD_REPORT_DOMAIN=reports.example"}
 		start(t, db, settings...)
 		data := t.TempDir()
-		if err := os.Chmod(data, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(data, 0o700))
 		environ := append([]string{"DMARCD_DATABASE=" + db.DSN, "DMARCD_DATA=" + data}, settings...)
 		effective, err := config.Load(config.Input{Environ: environ})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		states := func(environ []string) map[string]app.DiagnosisState {
 			worst := map[string]app.DiagnosisState{}
 			for _, d := range app.Diagnose(t.Context(), effective.Config, environ) {
@@ -285,9 +265,7 @@ func TestStopIsQuick(t *testing.T) {
 	d := start(t, db, "DMARCD_DNS="+server.Addr())
 	token := tokenForm.FindString(d.out)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.url+"/domains", strings.NewReader(`{"domain":"example.com"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Content-Type", "application/json")
 	answered := make(chan int, 1)
@@ -301,9 +279,7 @@ func TestStopIsQuick(t *testing.T) {
 		_ = response.Body.Close()
 		answered <- response.StatusCode
 	}()
-	if err := server.Await(t.Context(), "_dmarc.example.com", 16, 1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Await(t.Context(), "_dmarc.example.com", 16, 1))
 	began := time.Now()
 	if err := d.stop(); err != nil {
 		t.Error(err)

@@ -23,9 +23,7 @@ func connectFrom(t *testing.T, address string, to net.Addr) *client {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
 	conn, err := dialer.DialContext(t.Context(), "tcp", to.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	return &client{conn, bufio.NewReader(conn)}
@@ -49,9 +47,7 @@ func (c *client) ask() bool {
 func serveBounded(t *testing.T, bound *connections) net.Addr {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := &httptest.Server{Listener: bound.listen(listener), Config: &http.Server{
 		Handler:           http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
 		ConnState:         bound.state,

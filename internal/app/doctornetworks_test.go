@@ -18,9 +18,7 @@ import (
 func networksOf(t *testing.T, built time.Time) string {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "networks.mmdb"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() {
 		if err := file.Close(); err != nil {
 			t.Error(err)
@@ -29,9 +27,7 @@ func networksOf(t *testing.T, built time.Time) string {
 	var one iter.Seq2[mmdb.Range, error] = func(yield func(mmdb.Range, error) bool) {
 		yield(mmdb.Range{First: netip.MustParseAddr("192.0.2.0"), Last: netip.MustParseAddr("192.0.2.255"), Number: 64496, Name: "Example"}, nil)
 	}
-	if err := mmdb.Write(file, mmdb.Options{Type: "Test", Built: built}, one); err != nil {
-		t.Fatal(err)
-	}
+	must(t, mmdb.Write(file, mmdb.Options{Type: "Test", Built: built}, one))
 	return file.Name()
 }
 

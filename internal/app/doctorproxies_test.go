@@ -23,9 +23,7 @@ func TestDiagnoseProxies(t *testing.T) {
 			t.Parallel()
 			environ := append([]string{"DMARCD_DATA=" + t.TempDir(), "DMARCD_DNS=127.0.0.1:1"}, row.settings...)
 			effective, err := config.Load(config.Input{Environ: environ})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var got app.DiagnosisState
 			for _, d := range app.Diagnose(t.Context(), effective.Config, environ) {
 				if d.Part == "reverse proxy" {

@@ -28,9 +28,7 @@ func TestFirstStartTellsTheSignInLinkOnce(t *testing.T) {
 			if len(links) != 1 || !strings.HasPrefix(first.url, links[0][1]+"/") {
 				t.Fatalf("got the links %v at %s, want one to the same host:\n%s", links, first.url, first.out)
 			}
-			if err := first.stop(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, first.stop())
 			second := start(t, db, settings...)
 			if linkForm.MatchString(second.out) {
 				t.Errorf("the second start says:\n%s", second.out)

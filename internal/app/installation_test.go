@@ -19,9 +19,7 @@ import (
 func commandConfig(t *testing.T, environ ...string) config.Config {
 	t.Helper()
 	effective, err := config.Load(config.Input{Environ: append(environ, "DMARCD_DATA="+filepath.Join(t.TempDir(), "data"))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return effective.Config
 }
 
@@ -52,17 +50,11 @@ func TestCommandsShareTheDatabase(t *testing.T) {
 		cfg := commandConfig(t, "DMARCD_DATABASE="+db.DSN)
 		log := slog.New(slog.DiscardHandler)
 		first, err := app.CreateInstallation(t.Context(), cfg, log)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, err = first.Service.System(service.CommandLine()).CreateTeam(t.Context(), "acme", false)
-		if err := errors.Join(err, first.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, first.Close()))
 		second, err := app.OpenInstallation(t.Context(), cfg, log)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, err = second.Service.System(service.CommandLine()).TeamByName(t.Context(), "acme")
 		if err := errors.Join(err, second.Close()); err != nil || second.Engine != first.Engine {
 			t.Errorf("got %v on %q, want the team of the first on %q", err, second.Engine, first.Engine)

@@ -30,20 +30,14 @@ func (failingWriter) Write([]byte) (int, error) { return 0, errWriter }
 func TestFailedStartClosesTheSMTPListener(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close())
 	effective, err := config.Load(config.Input{Environ: []string{
 		"DMARCD_DATABASE=" + storetest.SQLite(t).DSN, "DMARCD_DATA=" + t.TempDir(), "DMARCD_LISTEN=127.0.0.1:0",
 		"DMARCD_SMTP_LISTEN=" + address, "DMARCD_REPORT_DOMAIN=report.example",
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.DiscardHandler), Out: failingWriter{}})
 	if !errors.Is(err, errWriter) {
 		t.Fatalf("got %v want %v", err, errWriter)
@@ -59,26 +53,18 @@ func TestFailedStartClosesTheSMTPListener(t *testing.T) {
 func TestCrashingMailIsShownAsRejected(t *testing.T) {
 	t.Parallel()
 	db, data := storetest.SQLite(t), t.TempDir()
-	if err := start(t, db).stop(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, start(t, db).stop())
 	opened := db.Open(t, store.Options{})
 	team, err := opened.TeamByName(t.Context(), dmarcd.DefaultTeam)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	name := spoolMail(t, data, team.ID, time.Now())
-	if err := os.WriteFile(filepath.Join(data, "spool", name+".crashes"), []byte("3"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(data, "spool", name+".crashes"), []byte("3"), 0o600))
 
 	start(t, db, "DMARCD_DATA="+data, "DMARCD_SMTP_LISTEN=127.0.0.1:0", "DMARCD_REPORT_DOMAIN=report.example")
 	limit := time.After(time.Minute)
 	for {
 		rejected, err := opened.Team(team.ID).Rejected(t.Context(), 0, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(rejected) == 1 && strings.Contains(rejected[0].Reason, "internal error") {
 			return
 		}
@@ -96,16 +82,10 @@ func spoolMail(t *testing.T, data string, team dmarcd.TeamID, at time.Time) stri
 	spooled, err := spool.Open(spool.Config{
 		Folder: filepath.Join(data, "spool"), Limits: spool.DefaultLimits(), Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	draft, err := spooled.Create(spool.Envelope{Recipients: []spool.Recipient{{Mailbox: "abc", Team: team}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(draft.Commit(at), spooled.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, errors.Join(draft.Commit(at), spooled.Close()))
 	return spooled.List()[0].Name
 }
 
@@ -113,13 +93,9 @@ func spoolMail(t *testing.T, data string, team dmarcd.TeamID, at time.Time) stri
 func TestMailIsMeasured(t *testing.T) {
 	t.Parallel()
 	db, data := storetest.SQLite(t), t.TempDir()
-	if err := start(t, db).stop(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, start(t, db).stop())
 	team, err := db.Open(t, store.Options{}).TeamByName(t.Context(), dmarcd.DefaultTeam)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	spoolMail(t, data, team.ID, time.Now().Add(-time.Hour))
 	d := start(t, db, "DMARCD_DATA="+data, "DMARCD_SMTP_LISTEN=127.0.0.1:0", "DMARCD_REPORT_DOMAIN=report.example", "DMARCD_DNS=127.0.0.1:1")
 	limit := time.After(time.Minute)

@@ -19,9 +19,7 @@ import (
 func listen(t *testing.T, serve func(conn net.Conn)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var serving sync.WaitGroup
 	t.Cleanup(func() {
 		_ = listener.Close() // ends the loop below

@@ -77,15 +77,11 @@ func TestBehindAProxy(t *testing.T) {
 func ask(t *testing.T, client *http.Client, method, address, token, body string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Content-Type", "application/json")
 	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = response.Body.Close() // only the head is of interest
 	return response.StatusCode
 }

@@ -28,9 +28,7 @@ func TestTLSReportsComeWhereTheSetupSays(t *testing.T) {
 		t.Fatalf("got %s, want a record with both ways to the mailbox of the domain", setup)
 	}
 	report, err := os.ReadFile("../../tlsrpt/testdata/report/details-exceed.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if status := ask(t, client, http.MethodPost, origin+uri[2], "", string(report)); status != http.StatusCreated {
 		t.Errorf("got %d, want the report to be taken", status)
 	}

@@ -115,9 +115,7 @@ func TestIncidentsAreSavedOnce(t *testing.T) {
 		found := []dmarcd.Detection{{
 			Kind: dmarcd.SenderFailing, Domain: domain.ID, Subject: "AS1", Name: "One", Day: 20000, Measured: dmarcd.Measured{Messages: 100, Observed: 0.1, Usual: 0.9},
 		}}
-		if err := team.SaveDetections(ctx, &scan, found, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.SaveDetections(ctx, &scan, found, nil))
 		if err := team.SaveDetections(ctx, nil, found, nil); err == nil {
 			t.Error("the same incident was saved twice")
 		}
@@ -134,9 +132,7 @@ func TestIncidentsAreSavedOnce(t *testing.T) {
 			t.Fatalf("got %+v, %v, want one incident", incidents, err)
 		}
 		incidents[0].Last = 20003
-		if err := team.SaveDetections(ctx, nil, nil, incidents); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.SaveDetections(ctx, nil, nil, incidents))
 		alerts, err := team.Alerts(ctx, dmarcd.AlertFilter{Domain: "example.com", Kind: dmarcd.SenderFailing, Open: true}, 0, 10)
 		if err != nil || len(alerts) != 1 {
 			t.Fatal(alerts, err)
@@ -146,13 +142,9 @@ func TestIncidentsAreSavedOnce(t *testing.T) {
 			!strings.Contains(a.Event.Summary(), "Mail of example.com from One fails DMARC: 10 % of 100 messages passed") {
 			t.Errorf("got %+v: %s", a, a.Event.Summary())
 		}
-		if err := team.AcknowledgeAlert(ctx, a.Event.Seq, "a@example.com"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.AcknowledgeAlert(ctx, a.Event.Seq, "a@example.com"))
 		clock.advance(time.Minute)
-		if err := team.AcknowledgeAlert(ctx, a.Event.Seq, "b@example.com"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.AcknowledgeAlert(ctx, a.Event.Seq, "b@example.com"))
 		if a, err = team.Alert(ctx, a.Event.Seq); err != nil || a.AcknowledgedBy != "a@example.com" || !a.AcknowledgedAt.Before(clock.Now()) {
 			t.Errorf("got %+v, %v", a, err)
 		}
@@ -178,9 +170,7 @@ func TestRulesDecide(t *testing.T) {
 		weakened := addWebhook(t, team, dmarcd.Webhook{Kinds: []dmarcd.EventKind{dmarcd.PolicyWeakened}})
 		rules := func(r dmarcd.AlertRules) {
 			t.Helper()
-			if err := errors.Join(r.Validate(), team.SetAlertRules(ctx, r)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(r.Validate(), team.SetAlertRules(ctx, r)))
 			if got, err := team.AlertRules(ctx); err != nil || cmp.Diff(r, got) != "" {
 				t.Fatal(err, cmp.Diff(r, got))
 			}
@@ -197,9 +187,7 @@ func TestRulesDecide(t *testing.T) {
 				for _, c := range claimed {
 					got[c.Webhook.ID] = append(got[c.Webhook.ID], string(c.Delivery.Event.Kind)+" "+c.Delivery.Event.Domain)
 					slices.Sort(got[c.Webhook.ID])
-					if err := team.SaveDelivery(ctx, c, dmarcd.DeliveryResult{At: clock.Now(), Status: 200}, time.Time{}, "", time.Hour); err != nil {
-						t.Fatal(err)
-					}
+					must(t, team.SaveDelivery(ctx, c, dmarcd.DeliveryResult{At: clock.Now(), Status: 200}, time.Time{}, "", time.Hour))
 				}
 			}
 		}
@@ -245,9 +233,7 @@ func TestRulesDecide(t *testing.T) {
 		want("cool-down", map[dmarcd.WebhookID][]string{all.ID: {"policy.weakened b.example"}, weakened.ID: {"policy.weakened b.example"}})
 
 		rules(dmarcd.AlertRules{Kinds: []dmarcd.EventKind{dmarcd.PolicyWeakened}, Domains: []string{"a.example"}, Tags: []string{"shop"}})
-		if err := team.SetTags(ctx, "c.example", []string{"eu", "shop"}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.SetTags(ctx, "c.example", []string{"eu", "shop"}))
 		for _, name := range names[:3] {
 			happen(t, team, name, clock.advance(time.Second), "reject")
 			happen(t, team, name, clock.advance(time.Second), "none")
@@ -261,9 +247,7 @@ func TestRulesDecide(t *testing.T) {
 		want("a test", map[dmarcd.WebhookID][]string{all.ID: {"alert.test "}, weakened.ID: {"alert.test "}})
 
 		alerts, err := team.Alerts(ctx, dmarcd.AlertFilter{}, 0, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		reasons := make(map[string]int)
 		for _, a := range alerts {
 			reasons[string(a.State)]++

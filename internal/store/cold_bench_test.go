@@ -84,16 +84,10 @@ func BenchmarkColdRecords(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	must := func(err error) {
-		b.Helper()
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
 	scan := func(name string) {
 		var block rollup.Block
 		records := 0
-		must(team.Scan(b.Context(), name, dmarcd.Days{}, func(part rollup.Part) error {
+		must(b, team.Scan(b.Context(), name, dmarcd.Days{}, func(part rollup.Part) error {
 			err := block.Read(part)
 			for i := range block.Shares {
 				records += len(block.Shares[i].Records)
@@ -106,7 +100,7 @@ func BenchmarkColdRecords(b *testing.B) {
 	}
 	export := func() {
 		all, err := team.ReportsFrom(b.Context(), store.ReportFilter{}, 0, time.Time{}, reports)
-		must(err)
+		must(b, err)
 		for _, report := range all {
 			records, _, err := team.Records(b.Context(), report.ID, store.RecordCursor{}, 1000)
 			if err != nil || len(records) != benchRecords {
@@ -128,7 +122,7 @@ func BenchmarkColdRecords(b *testing.B) {
 	}
 	size := func(table string) float64 {
 		var bytes float64
-		must(db.SQL(b).QueryRowContext(b.Context(), `SELECT pg_total_relation_size('`+table+`')`).Scan(&bytes))
+		must(b, db.SQL(b).QueryRowContext(b.Context(), `SELECT pg_total_relation_size('`+table+`')`).Scan(&bytes))
 		return bytes / (reports * benchRecords)
 	}
 	build := func() {
@@ -150,13 +144,13 @@ func BenchmarkColdRecords(b *testing.B) {
 		}
 	})
 	_, err := s.Partition(b.Context())
-	must(err)
+	must(b, err)
 	if left := recordBytes(b, db); left > 1<<20 {
 		b.Fatalf("%f bytes of rows are left", left)
 	}
 	measure("cold with rollups")
 	_, err = db.SQL(b).ExecContext(b.Context(), `UPDATE team_days SET in_rollup = -1`)
-	must(err)
+	must(b, err)
 	measure("cold without rollups")
 }
 
@@ -167,12 +161,6 @@ func BenchmarkColdSmallTeams(b *testing.B) {
 	clock := newClock()
 	db := storetest.Postgres(b)
 	s := db.Open(b, store.Options{Now: clock.Now})
-	must := func(err error) {
-		b.Helper()
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
 	var all []*store.Team
 	made := make([]func(n int, day dmarcd.Day) dmarcd.NewReport, teams)
 	for i := range teams {
@@ -187,7 +175,7 @@ func BenchmarkColdSmallTeams(b *testing.B) {
 		for i, team := range all {
 			for n := range reports {
 				_, err := team.Receive(b.Context(), []*dmarcd.Delivery{storetest.Delivery(made[i](week*reports+n, dmarcd.DayOf(clock.Now())))})
-				must(err)
+				must(b, err)
 			}
 		}
 		clock.advance(ofDays(7))
@@ -195,10 +183,10 @@ func BenchmarkColdSmallTeams(b *testing.B) {
 		storetest.All(b, func(ctx context.Context) (bool, error) { return s.Freeze(ctx, freezeAll) })
 		freezing += time.Since(began)
 		_, err := db.SQL(b).ExecContext(b.Context(), `VACUUM cold_blocks`) // as PostgreSQL does by itself within a week
-		must(err)
+		must(b, err)
 	}
 	var blocks, bytes, total float64
-	must(db.SQL(b).QueryRowContext(b.Context(), `SELECT COUNT(*), SUM(bytes), pg_total_relation_size('cold_blocks') FROM cold_blocks`).Scan(&blocks, &bytes, &total))
+	must(b, db.SQL(b).QueryRowContext(b.Context(), `SELECT COUNT(*), SUM(bytes), pg_total_relation_size('cold_blocks') FROM cold_blocks`).Scan(&blocks, &bytes, &total))
 	for b.Loop() { // it was done once
 		const records = teams * weeks * reports * benchRecords
 		b.ReportMetric(blocks/teams, "blocks/team")

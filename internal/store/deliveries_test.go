@@ -19,9 +19,7 @@ func addWebhook(t *testing.T, team *store.Team, w dmarcd.Webhook) dmarcd.Webhook
 	t.Helper()
 	w.URL, w.Format = "https://hooks.example/", dmarcd.FormatStandard
 	added, err := team.AddWebhook(t.Context(), w, func(w dmarcd.Webhook) ([]byte, error) { return []byte("sealed " + w.ID.String()), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return added
 }
 
@@ -38,9 +36,7 @@ func happen(t *testing.T, team *store.Team, name string, at time.Time, policy st
 func claim(t *testing.T, team *store.Team, limit int) []dmarcd.ClaimedDelivery {
 	t.Helper()
 	claimed, err := team.ClaimDeliveries(t.Context(), time.Minute, 4, limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return claimed
 }
 
@@ -82,9 +78,7 @@ func TestEventsAreDelivered(t *testing.T) {
 			if i == 0 {
 				result, next = failed, clock.Now().Add(time.Minute)
 			}
-			if err := team.SaveDelivery(ctx, c, result, next, "", time.Hour); err != nil {
-				t.Fatal(err)
-			}
+			must(t, team.SaveDelivery(ctx, c, result, next, "", time.Hour))
 		}
 		if queued, err := s.QueuedDeliveries(ctx); err != nil || queued != 1 {
 			t.Errorf("queued: %d, %v; want 1", queued, err)
@@ -117,9 +111,7 @@ func TestEventsAreDelivered(t *testing.T) {
 		if err := team.RetryDelivery(ctx, all.ID, listed[3].ID); err != nil {
 			t.Error(err)
 		}
-		if err := team.DeleteDomain(ctx, "example.com"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.DeleteDomain(ctx, "example.com"))
 		if now := claim(t, team, 100); len(now) != 0 {
 			t.Errorf("an event of a deleted domain: %+v", now)
 		}
@@ -197,9 +189,7 @@ func TestSlowWebhookLeavesSlots(t *testing.T) {
 		if len(held) != 4 || held[0].Webhook.ID != held[3].Webhook.ID {
 			t.Fatalf("got %d deliveries, want four of one webhook", len(held))
 		}
-		if err := team.SaveDelivery(t.Context(), held[0], dmarcd.DeliveryResult{At: time.Now(), Status: 200}, time.Time{}, "", time.Hour); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.SaveDelivery(t.Context(), held[0], dmarcd.DeliveryResult{At: time.Now(), Status: 200}, time.Time{}, "", time.Hour))
 		if next := claim(t, team, 1); len(next) != 1 || next[0].Webhook.ID == held[0].Webhook.ID {
 			t.Errorf("got %+v, want a delivery of the other webhook", next)
 		}
@@ -218,14 +208,10 @@ func TestFailingWebhookIsDisabled(t *testing.T) {
 			t.Helper()
 			happen(t, team, "example.com", clock.advance(time.Second), policy)
 			for _, c := range claim(t, team, 100) {
-				if err := team.SaveDelivery(ctx, c, dmarcd.DeliveryResult{At: clock.Now(), Problem: "It failed."}, time.Time{}, "", 5*24*time.Hour); err != nil {
-					t.Fatal(err)
-				}
+				must(t, team.SaveDelivery(ctx, c, dmarcd.DeliveryResult{At: clock.Now(), Problem: "It failed."}, time.Time{}, "", 5*24*time.Hour))
 			}
 			got, err := team.Webhook(ctx, webhook.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return got
 		}
 		if got := fail("reject"); !got.Enabled() || got.FailingSince.IsZero() {
@@ -240,17 +226,13 @@ func TestFailingWebhookIsDisabled(t *testing.T) {
 			t.Errorf("events: %+v, %v", disabled, err)
 		}
 		before, err := team.Deliveries(ctx, webhook.ID, 0, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		happen(t, team, "example.com", clock.advance(time.Second), "reject")
 		if after, err := team.Deliveries(ctx, webhook.ID, 0, 100); err != nil || len(after) != len(before) {
 			t.Errorf("a disabled webhook got %d deliveries, %v", len(after)-len(before), err)
 		}
 		// A delivery that a user retries fails, and is no longer due.
-		if err := team.RetryDelivery(ctx, webhook.ID, before[0].ID); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.RetryDelivery(ctx, webhook.ID, before[0].ID))
 		if now := claim(t, team, 100); len(now) != 0 {
 			t.Errorf("claimed for a disabled webhook: %+v", now)
 		}
@@ -270,9 +252,7 @@ func TestSecretsOfWebhook(t *testing.T) {
 		ctx, clock := t.Context(), newClock()
 		team := newTeam(t, db.Open(t, store.Options{Now: clock.Now}), "a")
 		webhook := addWebhook(t, team, dmarcd.Webhook{})
-		if err := team.RotateWebhook(ctx, webhook.ID, []byte("second"), clock.Now().Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.RotateWebhook(ctx, webhook.ID, []byte("second"), clock.Now().Add(time.Hour)))
 		for _, want := range []string{"[second sealed " + webhook.ID.String() + "]", "[second]"} {
 			got, err := team.Webhook(ctx, webhook.ID)
 			if text := fmt.Sprintf("%s", got.Secrets); err != nil || text != want {

@@ -70,9 +70,7 @@ func TestDistribute(t *testing.T) {
 		}
 		tables = append(tables, table)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if distributed != len(tables) || distributed != len(store.TenantTables())+1 {
 		t.Errorf("got %d tables and progress of %q", distributed, tables)
 	}
@@ -128,17 +126,11 @@ func TestDistribute(t *testing.T) {
 func workerOf(t *testing.T, db storetest.DB) *store.Store {
 	t.Helper()
 	dsn, err := url.Parse(db.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	err = db.SQL(t).QueryRowContext(t.Context(), `SELECT nodename || ':' || nodeport FROM pg_dist_node WHERE groupid > 0 LIMIT 1`).Scan(&dsn.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	worker, err := store.Open(t.Context(), dsn.String(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = worker.Close() }) // it is only read
 	return worker
 }
@@ -152,13 +144,9 @@ func TestMigrateDistributed(t *testing.T) {
 	}
 	db := storetest.EmptyCluster(t)
 	s, err := store.Open(t.Context(), db.DSN, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.Close() }) // it is opened again
-	if err := s.MigrateTo(t.Context(), firstDistributable); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.MigrateTo(t.Context(), firstDistributable))
 	raw := db.SQL(t)
 	for _, statement := range []string{
 		`INSERT INTO teams (id, name, api, created_at) VALUES (1, 'a', TRUE, 0)`,
@@ -203,9 +191,7 @@ func TestTeamsUseOneShard(t *testing.T) {
 	db := storetest.Postgres(t)
 	raw := db.SQL(t)
 	var name string
-	if err := raw.QueryRowContext(t.Context(), `SELECT current_database()`).Scan(&name); err != nil {
-		t.Fatal(err)
-	}
+	must(t, raw.QueryRowContext(t.Context(), `SELECT current_database()`).Scan(&name))
 	if _, err := raw.ExecContext(t.Context(), `ALTER DATABASE `+name+` SET citus.enable_stat_counters = on`); err != nil {
 		t.Fatal(err)
 	}
@@ -214,9 +200,7 @@ func TestTeamsUseOneShard(t *testing.T) {
 	count := func() (one, several int) {
 		err := raw.QueryRowContext(t.Context(), `SELECT query_execution_single_shard, query_execution_multi_shard FROM citus_stat_counters
 			WHERE name = current_database()`).Scan(&one, &several)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return one, several
 	}
 	check := func(what string, run func()) {

@@ -36,6 +36,14 @@ func (c *clock) advance(d time.Duration) time.Time {
 	return c.now
 }
 
+// must ends the test if a step failed that others build on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func newTeam(t testing.TB, s *store.Store, name string) *store.Team {
 	t.Helper()
 	return s.Team(storetest.Team(t, s, name).ID)
@@ -44,9 +52,7 @@ func newTeam(t testing.TB, s *store.Store, name string) *store.Team {
 func addDomain(t testing.TB, team *store.Team, name string) dmarcd.Domain {
 	t.Helper()
 	domain, err := team.AddDomain(t.Context(), name, time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return domain
 }
 
@@ -72,9 +78,7 @@ func TestDomains(t *testing.T) {
 		var names []string
 		for after := ""; ; after = names[len(names)-1] {
 			page, err := team.Domains(ctx, after, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if len(page) == 0 {
 				break
 			}
@@ -86,9 +90,7 @@ func TestDomains(t *testing.T) {
 			t.Errorf("listed %v, want %v", names, want)
 		}
 
-		if err := team.DeleteDomain(ctx, "example.com"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.DeleteDomain(ctx, "example.com"))
 		if err := team.DeleteDomain(ctx, "example.com"); !errors.Is(err, dmarcd.ErrNotFound) {
 			t.Errorf("deleted twice: got %v, want ErrNotFound", err)
 		}
@@ -118,17 +120,11 @@ func TestPurpose(t *testing.T) {
 			{purpose: "", moves: true},
 		} {
 			before, err := team.Domain(ctx, "example.com")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			now := clock.advance(time.Minute)
-			if err := team.SetPurpose(ctx, "example.com", step.purpose); err != nil {
-				t.Fatal(err)
-			}
+			must(t, team.SetPurpose(ctx, "example.com", step.purpose))
 			got, err := team.Domain(ctx, "example.com")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			want := before.UpdatedAt
 			if step.moves {
 				want = now
@@ -204,9 +200,7 @@ func TestSaveCheck(t *testing.T) {
 		}
 		for _, step := range steps {
 			before, err := team.Domain(ctx, child.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			now := clock.advance(time.Minute)
 			step.check.At, step.check.Asked = now, true
 			got, err := team.SaveCheck(ctx, child.Name, step.check, dmarcd.Plan{Next: now.Add(time.Hour)})
@@ -236,9 +230,7 @@ func TestSaveCheck(t *testing.T) {
 		if got, err := team.SaveCheck(ctx, child.Name, late, dmarcd.Plan{}); err != nil || got.Record != "" {
 			t.Errorf("older news: got %q, %v; want it dropped", got.Record, err)
 		}
-		if err := team.DeleteDomain(ctx, child.Name); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.DeleteDomain(ctx, child.Name))
 		if _, err := team.SaveCheck(ctx, child.Name, found, dmarcd.Plan{}); !errors.Is(err, dmarcd.ErrNotFound) {
 			t.Errorf("after deletion: got %v, want ErrNotFound", err)
 		}
@@ -279,9 +271,7 @@ func TestSummaries(t *testing.T) {
 		check("until a day", "a.example", dmarcd.Days{To: &to}, dmarcd.Summary{Compliant: 7, NonCompliant: 1})
 		check("the team", "", dmarcd.Days{}, dmarcd.Summary{Compliant: 115, NonCompliant: 53})
 		check("one day of the team", "", dmarcd.Days{From: &from, To: &to}, dmarcd.Summary{Compliant: 106, NonCompliant: 51})
-		if err := team.DeleteDomain(ctx, "a.example"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.DeleteDomain(ctx, "a.example"))
 		check("the team without a domain", "", dmarcd.Days{}, dmarcd.Summary{Compliant: 100, NonCompliant: 50})
 		addDomain(t, team, "a.example")
 		check("added again", "a.example", dmarcd.Days{}, dmarcd.Summary{})
@@ -309,9 +299,7 @@ func TestClockThatWasWrong(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := team.Domain(t.Context(), "example.com")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got.Policy != step.policy || !got.CheckedAt.Equal(check.At) {
 				t.Errorf("%s: got policy %q checked at %v, want %q at %v", step.name, got.Policy, got.CheckedAt, step.policy, check.At)
 			}

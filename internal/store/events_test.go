@@ -63,9 +63,7 @@ func TestEventsAreInTheOrderOfCommits(t *testing.T) {
 			}
 			since := int64(len(got))
 			events, err := first.EventsSince(t.Context(), store.EventFilter{}, since, 1000)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, e := range events {
 				got = append(got, e.Seq)
 			}
@@ -132,9 +130,7 @@ func TestSlowTransactionKeepsItsPlace(t *testing.T) {
 		close(goOn)
 		group.Wait()
 		events, err := reader.EventsSince(t.Context(), store.EventFilter{}, 0, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got []string
 		for _, e := range events {
 			got = append(got, fmt.Sprint(e.Seq, " ", e.Domain, " ", e.Kind))

@@ -55,9 +55,7 @@ func TestWhatTheScheduleSeesIsDoubted(t *testing.T) {
 		} {
 			now := clock.advance(step.wait)
 			before, err := team.Events(ctx, store.EventFilter{}, 0, 100)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			step.check.At = now
 			plan := dmarcd.Plan{Next: now.Add(time.Hour), Retry: time.Minute, MaxRetry: time.Hour}
 			domain, err := team.SaveCheck(ctx, "example.com", step.check, plan)
@@ -65,9 +63,7 @@ func TestWhatTheScheduleSeesIsDoubted(t *testing.T) {
 				t.Errorf("%s: policy %q, %v; want %q", step.name, domain.Policy, err, step.policy)
 			}
 			after, err := team.Events(ctx, store.EventFilter{}, 0, 100)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var kinds []dmarcd.EventKind
 			for _, e := range after[:len(after)-len(before)] {
 				kinds = append(kinds, e.Kind)
@@ -112,9 +108,7 @@ func TestHistory(t *testing.T) {
 			}
 			check.Findings = append(check.Findings, dmarcd.Finding{ID: "bimi.none", Level: dmarcd.LevelInfo})
 			domain, err := team.SaveCheck(ctx, "example.com", check, dmarcd.Plan{Next: now.Add(time.Hour), NextFull: now.Add(24 * time.Hour)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return domain
 		}
 		key := func(status string) dmarcd.Facts {
@@ -145,9 +139,7 @@ func TestHistory(t *testing.T) {
 		var got []string
 		for before := int64(0); ; {
 			events, err := team.Events(ctx, store.EventFilter{Domain: "example.com"}, before, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if len(events) == 0 {
 				break
 			}
@@ -212,9 +204,7 @@ func TestMailServersThatDoNotAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			events, err := team.Events(ctx, store.EventFilter{}, 0, 100)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			entries, err := team.Checks(ctx, "example.com", store.Cursor{}, 100)
 			if err != nil || len(events) != step.events || len(entries) != step.entries {
 				t.Errorf("%+v: got %d events and %d entries, %v", step, len(events), len(entries), err)

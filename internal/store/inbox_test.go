@@ -54,9 +54,7 @@ func (in *inbox) row(name string, test func(in *inbox)) {
 // must ends the test with an error.
 func (in *inbox) must(err error) {
 	in.Helper()
-	if err != nil {
-		in.Fatal(err)
-	}
+	must(in, err)
 }
 
 // add adds domains, each for itself.

@@ -29,9 +29,7 @@ func sealFor(m dmarcd.Mailbox) ([]byte, error) { return []byte("for " + m.Secret
 func addMailbox(t *testing.T, team *store.Team) dmarcd.Mailbox {
 	t.Helper()
 	m, err := team.AddMailbox(t.Context(), reportsMailbox(), sealFor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -121,9 +119,7 @@ func TestFailingMailboxes(t *testing.T) {
 		}
 		status := func(problem string) {
 			t.Helper()
-			if err := team.SaveMailboxStatus(t.Context(), mailbox.ID, problem); err != nil {
-				t.Fatal(err)
-			}
+			must(t, team.SaveMailboxStatus(t.Context(), mailbox.ID, problem))
 		}
 		status("")
 		clock.advance(30 * time.Minute)
@@ -133,9 +129,7 @@ func TestFailingMailboxes(t *testing.T) {
 		want("after an hour", 1)
 		status("")
 		want("when it is read again", 0)
-		if err := team.PauseMailbox(t.Context(), mailbox.ID, "it crashed its reader"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.PauseMailbox(t.Context(), mailbox.ID, "it crashed its reader"))
 		want("when it is paused", 1)
 	})
 }
@@ -166,9 +160,7 @@ func TestMailboxStateAndStatus(t *testing.T) {
 		want.Error, want.ErrorAt, want.SeenAt = "", time.Time{}, clock.Now()
 		step("another good check", team.SaveMailboxStatus(t.Context(), want.ID, ""))
 		step("another secret", team.SaveMailboxSecret(t.Context(), want.ID, []byte("new")))
-		if err := team.RemoveMailbox(t.Context(), want.ID); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.RemoveMailbox(t.Context(), want.ID))
 		for name, err := range map[string]error{
 			"RemoveMailbox":     team.RemoveMailbox(t.Context(), want.ID),
 			"SaveMailboxState":  team.SaveMailboxState(t.Context(), want.ID, 1, 1),
@@ -205,9 +197,7 @@ func TestPausedMailboxIsNotRead(t *testing.T) {
 				t.Errorf("got %d crashes (%v), want %d", got, err, want)
 			}
 		}
-		if err := team.PauseMailbox(t.Context(), want.ID, "it crashed"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.PauseMailbox(t.Context(), want.ID, "it crashed"))
 		want.Error, want.ErrorAt, want.PausedAt = "it crashed", clock.Now(), clock.Now()
 		want.LeaseUntil = held[0].LeaseUntil
 		if diff := cmp.Diff(want, onlyMailbox(t, team)); diff != "" {
@@ -218,9 +208,7 @@ func TestPausedMailboxIsNotRead(t *testing.T) {
 		}
 		clock.advance(time.Hour)
 		claim(0)
-		if err := team.ResumeMailbox(t.Context(), want.ID); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.ResumeMailbox(t.Context(), want.ID))
 		want.Error, want.ErrorAt, want.PausedAt = "", time.Time{}, time.Time{}
 		if diff := cmp.Diff(want, onlyMailbox(t, team)); diff != "" {
 			t.Errorf("resumed:\n%s", diff)
@@ -264,17 +252,11 @@ func TestMailboxIsReadByOneProcess(t *testing.T) {
 		clock.advance(11 * time.Second)
 		second := claim(1) // the first is late
 		renew(first, 0)
-		if err := s.ReleaseMailboxes(t.Context(), first); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.ReleaseMailboxes(t.Context(), first))
 		claim(0) // what is lost cannot be released
-		if err := s.ReleaseMailboxes(t.Context(), second); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.ReleaseMailboxes(t.Context(), second))
 		third := claim(1)
-		if err := s.Team(third[0].Team).RemoveMailbox(t.Context(), third[0].ID); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Team(third[0].Team).RemoveMailbox(t.Context(), third[0].ID))
 		renew(third, 0)
 	})
 }
@@ -308,9 +290,7 @@ func TestMailboxesAreClaimedOnceBySeveral(t *testing.T) {
 		// On PostgreSQL a claim passes over rows that another has locked:
 		// nothing is claimed twice, and what is left is for the next claim.
 		rest, err := s.ClaimMailboxes(t.Context(), time.Minute, mailboxes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, m := range rest {
 			by[m.ID]++
 		}

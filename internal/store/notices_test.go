@@ -22,16 +22,12 @@ func TestNotices(t *testing.T) {
 		team := newTeam(t, s, "a")
 		failing, unwanted := addWebhook(t, team, dmarcd.Webhook{}), addWebhook(t, team, dmarcd.Webhook{})
 		_, err := team.UpdateWebhook(ctx, unwanted.ID, func(w *dmarcd.Webhook) error { w.DisabledAt = clock.Now(); return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		addDomain(t, team, "example.com")
 		happen(t, team, "example.com", clock.Now(), "none") // the first check adds no events
 		happen(t, team, "example.com", clock.advance(time.Second), "reject")
 		for _, c := range claim(t, team, 1) {
-			if err := team.SaveDelivery(ctx, c, dmarcd.DeliveryResult{At: clock.Now(), Problem: "no"}, clock.Now(), "It is gone.", time.Hour); err != nil {
-				t.Fatal(err)
-			}
+			must(t, team.SaveDelivery(ctx, c, dmarcd.DeliveryResult{At: clock.Now(), Problem: "no"}, clock.Now(), "It is gone.", time.Hour))
 		}
 		want := func(when string, n int) {
 			t.Helper()
@@ -48,9 +44,7 @@ func TestNotices(t *testing.T) {
 		want("while it is leased", 0)
 		clock.advance(2 * time.Minute)
 		want("after the lease", 1)
-		if err := team.FinishNotice(ctx, failing.ID); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.FinishNotice(ctx, failing.ID))
 		clock.advance(2 * time.Minute)
 		want("when it is done", 0)
 	})
@@ -78,9 +72,7 @@ func TestDigestTeams(t *testing.T) {
 		want("a digest that was due before", before)
 		want("a digest that is due", after, team.ID())
 		digest := []dmarcd.Detection{{Kind: dmarcd.DigestDaily, Day: 20000}}
-		if err := team.SaveDetections(ctx, nil, digest, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.SaveDetections(ctx, nil, digest, nil))
 		want("it is written", after)
 		if err := team.SaveDetections(ctx, nil, digest, nil); !errors.Is(err, dmarcd.ErrConflict) {
 			t.Errorf("written twice: got %v, want a conflict", err)

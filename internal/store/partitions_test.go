@@ -103,18 +103,14 @@ func TestRecordsOfBeforeBecomeThePartitionOfTheirTime(t *testing.T) {
 	db := storetest.EmptyPostgres(t)
 	raw := db.SQL(t)
 	before, err := goose.NewProvider(goose.DialectPostgres, raw, os.DirFS("migrations/postgres"), goose.WithDisableGlobalRegistry(true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := before.UpTo(t.Context(), 7); err != nil {
 		t.Fatal(err)
 	}
 	for _, at := range []time.Time{time.Unix(0, 0), time.Now(), time.Now().AddDate(1, 0, 0)} {
 		_, err := raw.ExecContext(t.Context(), `INSERT INTO records (team_id, report_id, share, n, count, source, disposition, dkim, spf, details)
 			VALUES (1, $1, 0, 0, 1, '', '', '', '', '')`, at.UnixMicro()<<11)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	in := &inbox{T: t, db: db, store: db.Open(t, store.Options{})}
 	if _, rows := in.partitions(); rows["records_first"] != 3 {
@@ -223,9 +219,7 @@ func BenchmarkExpireRecords(b *testing.B) {
 				team := newTeam(b, s, "a")
 				if longer {
 					other := newTeam(b, s, "b")
-					if err := other.SetRetention(b.Context(), store.Retention{}); err != nil {
-						b.Fatal(err)
-					}
+					must(b, other.SetRetention(b.Context(), store.Retention{}))
 					one := storetest.Delivery(storetest.Aggregate("1", "example.com", dmarcd.DayOf(clock.Now()), benchRows(1)...))
 					if _, err := other.Receive(b.Context(), []*dmarcd.Delivery{one}); err != nil {
 						b.Fatal(err)
@@ -265,8 +259,6 @@ func BenchmarkExpireRecords(b *testing.B) {
 func recordBytes(b *testing.B, db storetest.DB) (bytes float64) {
 	b.Helper()
 	err := db.SQL(b).QueryRowContext(b.Context(), `SELECT SUM(pg_total_relation_size(relid)) FROM pg_partition_tree('records') WHERE isleaf`).Scan(&bytes)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return bytes
 }

@@ -20,9 +20,7 @@ func TestRemovedRowsLeaveTheFile(t *testing.T) {
 	now := time.Now()
 	open := func() *store.Store {
 		s, err := store.Open(ctx, path, store.Options{Now: func() time.Time { return now }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := s.Migrate(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -42,9 +40,7 @@ func TestRemovedRowsLeaveTheFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s = open()
 		return info.Size()
 	}
@@ -58,13 +54,9 @@ func TestRemovedRowsLeaveTheFile(t *testing.T) {
 	if after := size(); after > before/2 {
 		t.Errorf("the file has %d bytes, and had %d before its rows were removed", after, before)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if bytes.Contains(content, secret) {
 		t.Error("what was removed is still in the file")
 	}

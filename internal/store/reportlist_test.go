@@ -299,24 +299,18 @@ func TestReportsFromEndsBeforeWhatIsUnfinished(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		s := db.Open(t, store.Options{})
 		created, err := s.CreateTeam(t.Context(), "acme", false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		team := s.Team(created.ID)
 		var ids []dmarcd.ReportID
 		for _, id := range []string{"1", "2", "3"} {
 			receipts, err := team.Receive(t.Context(), []*dmarcd.Delivery{storetest.Delivery(storetest.Aggregate(id, "example.com", 20000, storetest.Passed("example.com", 1)))})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			ids = append(ids, receipts[0][0].ID)
 		}
 		list := func(from dmarcd.ReportID, settled time.Time) []dmarcd.ReportID {
 			t.Helper()
 			reports, err := team.ReportsFrom(t.Context(), store.ReportFilter{}, from, settled, 10)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			listed := []dmarcd.ReportID{}
 			for _, r := range reports {
 				if r.Detail.Aggregate == nil {

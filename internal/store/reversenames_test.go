@@ -29,15 +29,11 @@ func TestReverseNames(t *testing.T) {
 		renamed := store.ReverseName{Addr: asked[0], Name: "new.example", CheckedAt: at.Add(time.Hour)}
 		nameless := store.ReverseName{Addr: six, CheckedAt: at}
 		for _, names := range [][]store.ReverseName{saved, {saved[0], renamed, nameless}, nil} {
-			if err := s.SaveReverseNames(t.Context(), names); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.SaveReverseNames(t.Context(), names))
 		}
 		saved[0] = renamed
 		got, err := s.ReverseNames(t.Context(), append(asked, six))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		slices.SortFunc(got, func(a, b store.ReverseName) int { return a.Addr.Compare(b.Addr) })
 		if want := slices.Concat(saved, []store.ReverseName{nameless}); !slices.Equal(got, want) {
 			t.Errorf("got %v, want %v", got, want)

@@ -65,18 +65,12 @@ func schema(t *testing.T, db storetest.DB) []string {
 func each(t *testing.T, raw *sql.DB, query string, row func(scan func(...any) error) error) {
 	t.Helper()
 	rows, err := raw.QueryContext(t.Context(), query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
-		if err := row(rows.Scan); err != nil {
-			t.Fatal(err)
-		}
+		must(t, row(rows.Scan))
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, rows.Err())
 }
 
 // family maps type names to kinds of values.
@@ -102,9 +96,7 @@ func TestMigrateIsRepeatable(t *testing.T) {
 	t.Parallel()
 	storetest.EachEmpty(t, func(t *testing.T, db storetest.DB) {
 		s, err := store.Open(t.Context(), db.DSN, store.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer func() { _ = s.Close() }()
 		if err := s.CheckSchema(t.Context()); err == nil {
 			t.Error("an empty database passed for a migrated one")
@@ -178,9 +170,7 @@ func TestCompatibleNewerDatabase(t *testing.T) {
 		s := db.Open(t, store.Options{})
 		raw := db.SQL(t)
 		var known int64
-		if err := raw.QueryRowContext(t.Context(), `SELECT MAX(version_id) FROM goose_db_version`).Scan(&known); err != nil {
-			t.Fatal(err)
-		}
+		must(t, raw.QueryRowContext(t.Context(), `SELECT MAX(version_id) FROM goose_db_version`).Scan(&known))
 		for _, statement := range []string{
 			`ALTER TABLE domains ADD COLUMN of_the_future BIGINT NOT NULL DEFAULT 7`,
 			`CREATE TABLE of_the_future (id BIGINT NOT NULL PRIMARY KEY)`,
@@ -221,9 +211,7 @@ func TestCheckSchemaChangesNothing(t *testing.T) {
 	t.Parallel()
 	storetest.EachEmpty(t, func(t *testing.T, db storetest.DB) {
 		s, err := store.Open(t.Context(), db.DSN, store.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = s.Close() }) // read-only
 		err = s.CheckSchema(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "dmarcd migrate") {

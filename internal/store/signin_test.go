@@ -33,9 +33,7 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 
 func (w *world) must(err error) {
 	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 }
 
 func (w *world) team(name string) dmarcd.Team {

@@ -20,9 +20,7 @@ func claimedMail(t *testing.T, s *store.Store, limit int) (claimed []string) {
 	err := s.ClaimSpooled(t.Context(), 3, limit, func(name string, envelope []byte, size int64, crashes int) {
 		claimed = append(claimed, fmt.Sprintf("%s %s %d %d", name, envelope, size, crashes))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return claimed
 }
 

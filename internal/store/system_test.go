@@ -29,15 +29,11 @@ func TestCredential(t *testing.T) {
 		team := newTeam(t, s, "a")
 		hash := sha256.Sum256([]byte("secret"))
 		made, err := team.CreateToken(ctx, store.NewToken{Name: "ci", Scope: dmarcd.ScopeRead, Hash: hash, ExpiresAt: clock.Now().Add(time.Hour)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		look := func() dmarcd.Credential {
 			t.Helper()
 			c, err := s.Credential(ctx, hash)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return c
 		}
 		before := s.Stats().Queries
@@ -47,27 +43,19 @@ func TestCredential(t *testing.T) {
 		if n := s.Stats().Queries - before; n != 1 {
 			t.Errorf("the lookup took %d queries, want 1", n)
 		}
-		if err := s.SetAPI(ctx, "a", false); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.SetAPI(ctx, "a", false))
 		if look().API {
 			t.Error("a denied team is still on the whitelist")
 		}
 		used := clock.advance(90 * time.Second)
-		if err := s.TouchToken(ctx, made.ID, used); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.TouchToken(ctx, made.ID, used.Add(-time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.TouchToken(ctx, made.ID, used))
+		must(t, s.TouchToken(ctx, made.ID, used.Add(-time.Hour)))
 		if got, want := look().Token.UsedAt, used.Truncate(time.Minute); !got.Equal(want) {
 			t.Errorf("last use %v, want %v", got, want)
 		}
 		revoked := clock.advance(time.Minute)
 		for range 2 {
-			if err := team.RevokeToken(ctx, made.ID); err != nil {
-				t.Fatal(err)
-			}
+			must(t, team.RevokeToken(ctx, made.ID))
 			clock.advance(time.Minute)
 		}
 		if got := look().Token.RevokedAt; !got.Equal(revoked) {
@@ -127,15 +115,9 @@ func TestEnsureToken(t *testing.T) {
 		if err != nil || !c.API || !c.Token.May(dmarcd.ScopeWrite) {
 			t.Fatalf("got %+v, %v", c, err)
 		}
-		if err := s.Team(c.Token.Team).RevokeToken(ctx, c.Token.ID); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.SetAPI(ctx, dmarcd.DefaultTeam, false); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.EnsureToken(ctx, hash); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Team(c.Token.Team).RevokeToken(ctx, c.Token.ID))
+		must(t, s.SetAPI(ctx, dmarcd.DefaultTeam, false))
+		must(t, s.EnsureToken(ctx, hash))
 		if c, err := s.Credential(ctx, hash); err != nil || !c.Token.Valid(time.Now()) || c.API {
 			t.Errorf("got %+v, %v; want a valid token of a team that stays denied", c, err)
 		}
@@ -170,12 +152,8 @@ func TestPurgeRemovesWhatWasDeleted(t *testing.T) {
 			}
 		}
 		gone, err := team.Domain(ctx, "gone.example")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := team.DeleteDomain(ctx, "gone.example"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, team.DeleteDomain(ctx, "gone.example"))
 		if steps := storetest.All(t, s.Purge); steps < 3 {
 			t.Errorf("purged in %d steps: the steps are not small", steps)
 		}
@@ -194,9 +172,7 @@ func TestBackup(t *testing.T) {
 		s := db.Open(t, store.Options{})
 		addVictim(t, s)
 		file := filepath.Join(t.TempDir(), "backup.db")
-		if err := s.Backup(t.Context(), file, func(int) {}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Backup(t.Context(), file, func(int) {}))
 		copied := storetest.DB{Engine: "sqlite", DSN: file}
 		if err := copied.Open(t, store.Options{}).CheckSchema(t.Context()); err != nil {
 			t.Error(err)
@@ -210,9 +186,7 @@ func TestBackup(t *testing.T) {
 			t.Error("a backup overwrote a file")
 		}
 		info, err := os.Stat(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := info.Mode().Perm(); got != 0o600 {
 			t.Errorf("the backup has mode %o, want 600: it holds what the database holds", got)
 		}
@@ -238,9 +212,7 @@ func TestBackupTakesAsLongAsItTakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := store.Open(t.Context(), withSettings(t, db.DSN, "statement_timeout", "250ms"), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.Close() }) // it only read
 	waited := false
 	err = s.Backup(t.Context(), filepath.Join(t.TempDir(), "backup.db"), func(rows int) {
@@ -298,9 +270,7 @@ func TestBackupBesideWriters(t *testing.T) {
 func withSettings(t *testing.T, dsn string, settings ...string) string {
 	t.Helper()
 	u, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	query := u.Query()
 	for i := 0; i < len(settings); i += 2 {
 		query.Set(settings[i], settings[i+1])
@@ -318,9 +288,7 @@ func TestTemporaryErrors(t *testing.T) {
 		team := newTeam(t, s, "a")
 		raw := db.SQL(t)
 		conn, err := raw.Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer func() { _ = conn.Close() }()
 		if _, err := conn.ExecContext(t.Context(), `BEGIN EXCLUSIVE`); err != nil {
 			t.Fatal(err)
@@ -348,9 +316,7 @@ func TestTemporaryErrors(t *testing.T) {
 			return
 		}
 		dsn, err := url.Parse(storetest.Postgres(t).DSN)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		dsn.User = url.User("no_such_role")
 		if _, err := store.Open(t.Context(), dsn.String(), store.Options{}); !errors.Is(err, dmarcd.ErrTemporary) {
 			t.Errorf("got %v, want ErrTemporary", err)
@@ -364,14 +330,10 @@ func TestTemporaryErrors(t *testing.T) {
 		db := storetest.Postgres(t)
 		newTeam(t, db.Open(t, store.Options{}), "a")
 		s, err := store.Open(t.Context(), withSettings(t, db.DSN, "statement_timeout", "300", "lock_timeout", "100ms"), store.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = s.Close() }) // nothing was written
 		lock, err := db.SQL(t).BeginTx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer func() { _ = lock.Rollback() }()
 		if _, err := lock.ExecContext(t.Context(), `LOCK TABLE teams`); err != nil {
 			t.Fatal(err)

@@ -44,9 +44,7 @@ func overviewTeam(t *testing.T, s *store.Store) *store.Team {
 				dmarcd.DayCount{Day: 300, Summary: dmarcd.Summary{Compliant: 1000}})
 		}
 	}
-	if err := team.DeleteDomain(t.Context(), "gone.example"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, team.DeleteDomain(t.Context(), "gone.example"))
 	return team
 }
 

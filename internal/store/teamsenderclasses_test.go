@@ -34,9 +34,7 @@ func TestSenderClasses(t *testing.T) {
 			{"sendgrid", "", map[string]dmarcd.Class{"AS64496": dmarcd.ClassSpoofing}},
 			{"sendgrid", "", map[string]dmarcd.Class{"AS64496": dmarcd.ClassSpoofing}},
 		} {
-			if err := team.SetSenderClass(t.Context(), "example.com", step.sender, step.class); err != nil {
-				t.Fatal(err)
-			}
+			must(t, team.SetSenderClass(t.Context(), "example.com", step.sender, step.class))
 			got, err := team.SenderClasses(t.Context(), "example.com")
 			if err != nil || !maps.Equal(got, step.want) {
 				t.Errorf("after %s %q: got %v, %v, want %v", step.sender, step.class, got, err, step.want)

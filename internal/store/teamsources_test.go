@@ -62,9 +62,7 @@ func sentPlaces(ctx context.Context, team *store.Team) (places []dmarcd.SentPlac
 func sentLines(t testing.TB, team *store.Team, name string, days dmarcd.Days) []string {
 	t.Helper()
 	lines, err := sentBy(t.Context(), team, name, days)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return lines
 }
 
@@ -140,9 +138,7 @@ func TestSent(t *testing.T) {
 			storetest.Aggregate("5", "gone.example", 100, storetest.Passed("gone.example", 1)),
 			storetest.Aggregate("6", "example.com", 100),
 		)
-		if err := team.DeleteDomain(t.Context(), "gone.example"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.DeleteDomain(t.Context(), "gone.example"))
 		first := []string{
 			`1970-04-11 receiver.example example.com: 192.0.2.1 7 dkim=true spf=false none envelope="example.com"`,
 			`1970-04-11 receiver.example mail.example.com: 198.51.100.7 3 dkim=false spf=false reject envelope="spoofed.example"`,
@@ -179,9 +175,7 @@ func TestSentRecords(t *testing.T) {
 		}
 		receive(t, team, storetest.Aggregate("1", "example.com", 100, records...))
 		places, _, err := sentPlaces(t.Context(), team)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		slices.Reverse(places)
 		found, err := team.SentRecords(t.Context(), append([]dmarcd.SentPlace{{Report: 1}}, places...))
 		if err != nil || len(found) != len(records) {

@@ -26,9 +26,7 @@ func taggedTeam(t *testing.T, s *store.Store) *store.Team {
 		tags []string
 	}{{"both.example", []string{"eu", "shop"}}, {"one.example", []string{"eu"}}, {"none.example", nil}} {
 		addDomain(t, team, d.name)
-		if err := team.SetTags(t.Context(), d.name, d.tags); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.SetTags(t.Context(), d.name, d.tags))
 		receive(t, team, storetest.Aggregate(d.name, d.name, 100, storetest.Passed(d.name, int64(i+1)), storetest.Failed(d.name, 10)))
 		for n, record := range []string{"v=DMARC1; p=none", "v=DMARC1; p=reject"} {
 			check := dmarcd.Check{At: time.Unix(1e9+int64(n), 0), Asked: true, Conclusive: true, Usable: true, Record: record, Policy: strings.TrimPrefix(record, "v=DMARC1; p=")}
@@ -54,12 +52,8 @@ func TestTags(t *testing.T) {
 		if err := team.SetTags(t.Context(), "absent.example", nil); !errors.Is(err, dmarcd.ErrNotFound) {
 			t.Errorf("got %v for a domain that is not there, want ErrNotFound", err)
 		}
-		if err := team.DeleteDomain(t.Context(), "both.example"); err != nil {
-			t.Fatal(err)
-		}
-		if err := team.SetTags(t.Context(), "one.example", nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.DeleteDomain(t.Context(), "both.example"))
+		must(t, team.SetTags(t.Context(), "one.example", nil))
 		if all, err := team.Tags(t.Context()); err != nil || len(all) > 0 {
 			t.Errorf("got %v, %v, want no tags any more", all, err)
 		}
@@ -107,9 +101,7 @@ func listedUnder(t *testing.T, view *store.Team) []string {
 	events, err4 := view.Events(t.Context(), store.EventFilter{}, 0, 10)
 	reports, err5 := view.Reports(t.Context(), store.ReportFilter{Days: daysOf(100, 100)}, 0, 10)
 	daily, err6 := view.DailyByDomain(t.Context(), dmarcd.Days{}, store.DailyCursor{}, 10)
-	if err := errors.Join(err, err2, err3, err4, err5, err6); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, err2, err3, err4, err5, err6))
 	lists := map[string][]string{}
 	add := func(list, name string) { lists[list] = append(lists[list], name) }
 	for _, d := range domains {
@@ -159,9 +151,7 @@ func countedUnder(t *testing.T, view *store.Team) (names []string) {
 	names = slices.Compact(names)
 	daily, err := view.Daily(t.Context(), dmarcd.Days{}, 10)
 	size, err2 := view.SentSize(t.Context(), "", dmarcd.Days{})
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, err2))
 	sum := 0
 	for _, d := range daily {
 		sum += int(d.Total())
@@ -189,9 +179,7 @@ func TestLockedDomains(t *testing.T) {
 		}
 		rows, err := team.DomainRows(t.Context(), store.OverviewFilter{Trouble: true, Sort: "name", Limit: 10})
 		parked, err2 := team.ParkedDaily(t.Context(), dmarcd.Days{}, 10)
-		if err := errors.Join(err, err2); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, err2))
 		if len(rows.Rows) != 2 || rows.Rows[0].Name != "open.example" || !rows.Rows[0].Parked || rows.Rows[1].Parked {
 			t.Errorf("got %+v in trouble, want the parked domain without a policy and the used one", rows.Rows)
 		}
@@ -211,9 +199,7 @@ func TestTaggedRollups(t *testing.T) {
 			addDomain(t, team, name)
 			receive(t, team, storetest.Aggregate(name, name, 100, slices.Repeat([]aggregate.Record{storetest.Passed(name, 1)}, 1500)...))
 		}
-		if err := team.SetTags(t.Context(), "one.example", []string{"eu"}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, team.SetTags(t.Context(), "one.example", []string{"eu"}))
 		if _, err := s.BuildRollups(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -447,17 +447,11 @@ func addVictim(t *testing.T, s *store.Store) (*store.Team, victim) {
 	check.Facts = nil
 	check.At, check.Asked, check.Policy = check.At.Add(time.Hour), true, "none" // adds an event
 	domain, err := mine.SaveCheck(ctx, "example.com", check, dmarcd.Plan{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	v := victim{domain: domain, sender: "crm"}
-	if err := mine.SetTeamSender(ctx, dmarcd.TeamSender{Key: v.sender, Name: "CRM"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, mine.SetTeamSender(ctx, dmarcd.TeamSender{Key: v.sender, Name: "CRM"}))
 	receipts, err := mine.Receive(ctx, []*dmarcd.Delivery{v.delivery()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	v.report = receipts[0][0].ID
 	rejected, err := mine.Rejected(ctx, 0, 100)
 	if err != nil || len(rejected) != 1 {
@@ -465,22 +459,14 @@ func addVictim(t *testing.T, s *store.Store) (*store.Team, victim) {
 	}
 	v.rejected = rejected[0].ID
 	webhook, err := mine.AddWebhook(ctx, dmarcd.Webhook{URL: "https://hooks.example/", Format: dmarcd.FormatStandard}, func(dmarcd.Webhook) ([]byte, error) { return []byte("sealed"), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if v.test, err = mine.TestWebhook(ctx, webhook.ID, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if err := mine.SetRetention(ctx, store.Retention{Originals: time.Hour, Records: 2 * time.Hour, Counters: 3 * time.Hour}); err != nil {
-		t.Fatal(err)
-	}
-	if err := mine.SetQuotas(ctx, dmarcd.Quota{dmarcd.QuotaDomains: victimsQuota}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, mine.SetRetention(ctx, store.Retention{Originals: time.Hour, Records: 2 * time.Hour, Counters: 3 * time.Hour}))
+	must(t, mine.SetQuotas(ctx, dmarcd.Quota{dmarcd.QuotaDomains: victimsQuota}))
 	token, err := mine.CreateToken(ctx, store.NewToken{Name: "ci", Scope: dmarcd.ScopeWrite, Hash: sha256.Sum256([]byte("mine"))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	v.token = token
 	v.member, v.invited = addPeople(t, s, mine, team.ID)
 	if v.mailbox, err = mine.AddMailbox(ctx, reportsMailbox(), sealFor); err != nil {
@@ -495,9 +481,7 @@ func addPeople(t *testing.T, s *store.Store, mine *store.Team, team dmarcd.TeamI
 	ctx := t.Context()
 	link, expires := sha256.Sum256([]byte("link")), time.Unix(1<<40, 0)
 	err := s.CreateInvitation(ctx, link, dmarcd.Invitation{Email: "owner@example.com", Team: team, Role: dmarcd.RoleOwner, ExpiresAt: expires})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if member, err = s.UseInvitation(ctx, link, dmarcd.Claim{PasswordHash: "x"}); err != nil {
 		t.Fatal(err)
 	}
@@ -506,9 +490,7 @@ func addPeople(t *testing.T, s *store.Store, mine *store.Team, team dmarcd.TeamI
 		mine.Invite(ctx, sha256.Sum256([]byte("invited")), dmarcd.Invitation{Email: invited, Role: dmarcd.RoleEditor, CreatedBy: member.ID, ExpiresAt: expires}),
 		mine.Note(ctx, dmarcd.AuditEntry{User: member.ID, Actor: member.Email, Action: "domain.add"}),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return member, invited
 }
 
@@ -536,55 +518,49 @@ func state(t *testing.T, mine *store.Team, v victim) victimState {
 	ctx := t.Context()
 	var got victimState
 	var err error
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	got.domain, err = mine.Domain(ctx, v.domain.Name)
-	must(err)
+	must(t, err)
 	domains, err := mine.Domains(ctx, "", 100)
-	must(err)
+	must(t, err)
 	tokens, err := mine.Tokens(ctx)
-	must(err)
+	must(t, err)
 	checks, err := mine.Checks(ctx, v.domain.Name, store.Cursor{}, 100)
-	must(err)
+	must(t, err)
 	events, err := mine.Events(ctx, store.EventFilter{}, 0, 100)
-	must(err)
+	must(t, err)
 	got.domains, got.tokens, got.token = len(domains), len(tokens), tokens[0]
 	got.checks, got.events = len(checks), len(events)
 	got.domainSum, err = mine.DomainSummary(ctx, v.domain.Name, dmarcd.Days{})
-	must(err)
+	must(t, err)
 	got.sum, err = mine.Summary(ctx, dmarcd.Days{})
-	must(err)
+	must(t, err)
 	reports, err := mine.Reports(ctx, store.ReportFilter{}, 0, 100)
-	must(err)
+	must(t, err)
 	got.report = fmt.Sprintf("%+v", reports)
 	records, _, err := mine.Records(ctx, v.report, store.RecordCursor{}, 100)
-	must(err)
+	must(t, err)
 	got.records = len(records)
 	got.rejected, err = mine.RejectedByID(ctx, v.rejected)
-	must(err)
+	must(t, err)
 	got.retention, err = mine.Retention(ctx)
-	must(err)
+	must(t, err)
 	mailboxes, err := mine.Mailboxes(ctx)
-	must(err)
+	must(t, err)
 	got.mailboxes = fmt.Sprintf("%+v", mailboxes)
 	webhooks, err := mine.Webhooks(ctx)
-	must(err)
+	must(t, err)
 	deliveries, err := mine.Deliveries(ctx, v.test.Webhook.ID, 0, 100)
-	must(err)
+	must(t, err)
 	got.webhooks = fmt.Sprintf("%+v %+v", webhooks, deliveries)
 	senders, err := mine.TeamSenders(ctx)
-	must(err)
+	must(t, err)
 	got.senders = fmt.Sprint(senders)
 	members, err := mine.Members(ctx)
-	must(err)
+	must(t, err)
 	invitations, err := mine.Invitations(ctx)
-	must(err)
+	must(t, err)
 	audit, err := mine.Audit(ctx, store.AuditFilter{}, store.Cursor{}, 100)
-	must(err)
+	must(t, err)
 	got.member, got.members, got.invitations, got.audit = members[0], len(members), len(invitations), len(audit)
 	return got
 }

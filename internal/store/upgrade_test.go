@@ -38,9 +38,7 @@ func TestTooOldDatabaseIsRefused(t *testing.T) {
 				}
 				before := db.Dump(t)
 				s, err := store.Open(t.Context(), db.DSN, store.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				t.Cleanup(func() { _ = s.Close() }) // read-only
 				_, err = s.Migrate(t.Context())
 				for name, err := range map[string]error{"Migrate": err, "CheckSchema": s.CheckSchema(t.Context())} {

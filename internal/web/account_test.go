@@ -83,9 +83,7 @@ func TestInvitationOfAMember(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	invitation, err := s.service.Team(s.team, s.actor(t, owner)).InviteMember(t.Context(), zoe, dmarcd.RoleViewer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := "/app/invitation/" + strings.TrimPrefix(invitation.Link, "https://dmarc.example"+auth.InvitationPath)
 	if body := s.body(t, "", path); !strings.Contains(body, "/app/sign-in?next=%2Fapp%2Finvitation%2F") || strings.Contains(body, `type="password"`) {
 		t.Errorf("not signed in: got %s, want to be asked to sign in", body)
@@ -108,9 +106,7 @@ func TestInvitationOfAMember(t *testing.T) {
 func (s *site) actor(t *testing.T, email string) service.Actor {
 	t.Helper()
 	user, err := s.store.UserByEmail(t.Context(), email)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return service.User(user.ID, email, dmarcd.RoleOwner, false, "192.0.2.7")
 }
 
@@ -173,9 +169,7 @@ func TestSessions(t *testing.T) {
 	r.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
 	s.sessions[viewer] = s.send("", r).Result().Cookies()[0].Value
 	account, err := s.service.Account(t.Context(), service.Client{Session: s.sessions[viewer]})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sessions, err := account.Sessions(t.Context())
 	if err != nil || len(sessions) != 2 {
 		t.Fatalf("got %d sessions and %v, want two", len(sessions), err)

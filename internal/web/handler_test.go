@@ -183,12 +183,8 @@ func TestWeight(t *testing.T) {
 func unpack(t *testing.T, w *httptest.ResponseRecorder) string {
 	t.Helper()
 	reader, err := gzip.NewReader(w.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	content, err := io.ReadAll(reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(content)
 }

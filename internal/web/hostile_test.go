@@ -17,9 +17,7 @@ func TestPagesAreInert(t *testing.T) {
 		t.Run(page.name, func(t *testing.T) {
 			body := s.get(page.user, page.path).Body.String()
 			root, err := html.Parse(strings.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			d := document{ids: map[string]bool{}, labels: map[string]bool{}}
 			d.collect(root)
 			for node := range root.Descendants() {

@@ -33,9 +33,7 @@ func TestFiltersFollowEveryLink(t *testing.T) {
 	seen := map[string]bool{}
 	for _, page := range s.allPages() {
 		address, err := url.Parse(page.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if page.user != operator || !aboutMail.MatchString(address.Path) {
 			continue
 		}

@@ -132,9 +132,7 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	rows, err := csv.NewReader(strings.NewReader(s.body(t, viewer, "/app/domains/example.com/changes?csv=changes"))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	paths := map[string]bool{}
 	for _, row := range rows[1:] {
 		paths[row[1]] = true

@@ -28,9 +28,7 @@ func TestOwnSenders(t *testing.T) {
 		}
 	}
 	all, err := team.TeamSenders(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, sender := range all {
 		got = append(got, sender.Key)

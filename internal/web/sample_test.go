@@ -42,9 +42,7 @@ func makeSample(t *testing.T, file string) sample {
 func (s *site) makeHistory(t *testing.T, team *service.Team) {
 	t.Helper()
 	domain, err := team.AddDomain(t.Context(), sampleDomain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.reportAddress = domain.ReportAddress("reports.example")
 	records := func(policy, spf string) string {
 		return strings.Join([]string{
@@ -60,14 +58,10 @@ func (s *site) makeHistory(t *testing.T, team *service.Team) {
 		}, "\n")
 	}
 	s.zone.zone = dnstest.New(records("none", "v=spf1 mx -all"))
-	if err := team.Examine(t.Context(), sampleDomain); err != nil {
-		t.Fatal(err)
-	}
+	must(t, team.Examine(t.Context(), sampleDomain))
 	s.clock = now.Add(-20 * time.Minute)
 	s.zone.zone = dnstest.New(records("quarantine", "v=spf1 include:_spf.mailbox.example include:gone.example exists:<script>alert(1)</script> mx -all"))
-	if err := team.Examine(t.Context(), sampleDomain); err != nil {
-		t.Fatal(err)
-	}
+	must(t, team.Examine(t.Context(), sampleDomain))
 }
 
 // makeReports uploads a report of each kind, one with hostile text, and one that is
@@ -98,9 +92,7 @@ func (s *site) makeReports(t *testing.T, team *service.Team) {
 func (s *site) upload(t *testing.T, team *service.Team, name, content string) dmarcd.ReportID {
 	t.Helper()
 	body, err := s.service.ReceiveUpload(strings.NewReader(content), 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer body.Close()
 	receipts, err := team.Upload(t.Context(), name, body)
 	if err != nil || len(receipts) != 1 {
@@ -179,9 +171,7 @@ func (s *site) makeSettings(t *testing.T, team *service.Team) {
 		t.Fatal(err)
 	}
 	tokens, err := team.Tokens(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.token = tokens[0].ID.String()
 	crm := dmarcd.TeamSender{Key: "crm", Name: "CRM " + hostile[:min(len(hostile), 60)], Class: dmarcd.ClassYours, Hosts: []string{"out.crm.example"}}
 	if _, err := team.SetTeamSender(t.Context(), crm, []string{"203.0.113.64/26"}); err != nil {
@@ -191,23 +181,15 @@ func (s *site) makeSettings(t *testing.T, team *service.Team) {
 		Host: "imap.example.com", Port: 993, Security: dmarcd.SecurityTLS, Username: "reports", Method: dmarcd.LoginPassword,
 		Folder: "INBOX", After: dmarcd.AfterFlag,
 	}, Password: "open sesame"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.mailbox = mailbox.ID.String()
 	webhook, _, err := team.AddWebhook(t.Context(), dmarcd.Webhook{URL: "https://hooks.example/dmarc?x=" + url.QueryEscape(hostile)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.clock = s.clock.Add(time.Second) // listed by time
 	chat, _, err := team.AddWebhook(t.Context(), dmarcd.Webhook{URL: "https://chat.example/services/" + secretPath, Format: dmarcd.FormatSlack, Domains: []string{sampleDomain}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	delivery, err := team.TestWebhook(t.Context(), webhook.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.webhook, s.chat, s.delivery = webhook.ID.String(), chat.ID.String(), delivery.ID.String()
 	alerts, err := team.Alerts(t.Context(), dmarcd.AlertFilter{}, 0, 1)
 	if err != nil || len(alerts) == 0 {
@@ -221,9 +203,7 @@ func (s *site) makeSettings(t *testing.T, team *service.Team) {
 func (s *site) makeUsers(t *testing.T) {
 	t.Helper()
 	hash, err := auth.NewPasswords().Hash(t.Context(), "", samplePassword)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sessions := auth.NewSessions(s.store, func() time.Time { return s.clock }, nil)
 	for _, user := range []struct {
 		email    string
@@ -254,9 +234,7 @@ func (s *site) makeUsers(t *testing.T) {
 	err = s.store.CreateInvitation(t.Context(), secret, dmarcd.Invitation{
 		Email: "joining@example.com", Team: s.team, Role: dmarcd.RoleEditor, ExpiresAt: s.clock.Add(time.Hour),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // letIn creates a user by an invitation.
@@ -264,12 +242,8 @@ func (s *site) letIn(t *testing.T, invitation dmarcd.Invitation, passwordHash st
 	t.Helper()
 	_, secret := auth.NewInvitation()
 	invitation.ExpiresAt = s.clock.Add(time.Hour)
-	if err := s.store.CreateInvitation(t.Context(), secret, invitation); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.store.CreateInvitation(t.Context(), secret, invitation))
 	user, err := s.store.UseInvitation(t.Context(), secret, dmarcd.Claim{Name: "Ada <Example>", PasswordHash: passwordHash})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return user
 }

@@ -130,6 +130,14 @@ type noNames struct{}
 
 func (noNames) Known(context.Context, []netip.Addr) (map[netip.Addr]string, error) { return nil, nil }
 
+// must ends the test if a step failed that others build on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // openSite opens the web interface with a database file until the test ends.
 func openSite(t *testing.T, file string) *site {
 	t.Helper()
@@ -179,9 +187,7 @@ func openSite(t *testing.T, file string) *site {
 		Attributions: []ui.Link{{Text: "IP geolocation by an example", Href: "https://data.example/"}},
 		MaxUpload:    1 << 20, Now: clock, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -229,9 +235,7 @@ func newSite(t *testing.T) *site {
 		t.Fatal("there is no sample: ", err)
 	}
 	file := filepath.Join(t.TempDir(), "dmarcd.db")
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, content, 0o600))
 	s := openSite(t, file)
 	s.sample = theSample
 	s.sessions = maps.Clone(theSample.sessions)
@@ -282,8 +286,6 @@ func (s *site) send(user string, r *http.Request) *httptest.ResponseRecorder {
 func (s *site) audit(t testing.TB) int {
 	t.Helper()
 	entries, err := s.store.Audit(t.Context(), store.AuditFilter{}, store.Cursor{}, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return len(entries)
 }

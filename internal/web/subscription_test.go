@@ -18,9 +18,7 @@ func TestAddressIsConfirmed(t *testing.T) {
 	state := func(want string) dmarcd.Webhook {
 		t.Helper()
 		webhooks, err := s.store.Team(s.team).Webhooks(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		last := webhooks[len(webhooks)-1]
 		if last.URL != "mailto:ops@example.net" || !strings.HasPrefix(last.DisabledReason, want) || last.Enabled() != (want == "") {
 			t.Fatalf("got %+v, want it disabled because %q", last, want)
@@ -57,9 +55,7 @@ func TestAddressIsConfirmed(t *testing.T) {
 	state("")
 
 	unsubscribe, err := mail.PageLink("https://dmarc.example/api", "unsubscribe", added.ID, added.Secrets[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	unsubscribe = strings.TrimPrefix(unsubscribe, "https://dmarc.example")
 	if body := s.body(t, "", unsubscribe); !strings.Contains(body, "Unsubscribe</button>") {
 		t.Errorf("got %s", body)

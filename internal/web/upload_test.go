@@ -16,16 +16,12 @@ func uploadOf(t *testing.T, files map[string]string) *http.Request {
 	form := multipart.NewWriter(&body)
 	for name, content := range files {
 		part, err := form.CreateFormFile("file", name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := part.Write([]byte(content)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := form.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, form.Close())
 	r := httptest.NewRequest(http.MethodPost, "/app/reports/upload", &body)
 	r.Header.Set("Content-Type", form.FormDataContentType())
 	return r
@@ -35,9 +31,7 @@ func uploadOf(t *testing.T, files map[string]string) *http.Request {
 func sampleReport(t *testing.T) string {
 	t.Helper()
 	content, err := os.ReadFile("testdata/report.xml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(content)
 }
 

@@ -36,9 +36,7 @@ func startDaemon(t *testing.T, settings ...string) *receiver {
 func install(t *testing.T, folder string, settings ...string) daemon.Installation {
 	t.Helper()
 	program, err := daemon.Build(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return daemon.Installation{Program: program, Settings: []string{
 		"DMARCD_DATA=" + filepath.Join(folder, "data"), "DMARCD_LISTEN=127.0.0.1:0", "DMARCD_SMTP_LISTEN=127.0.0.1:0",
 		"DMARCD_REPORT_DOMAIN=report.example", "DMARCD_DNS=" + resolvertest.Start(t, "").Addr(), "DMARCD_LOG_FORMAT=json",
@@ -50,20 +48,14 @@ func install(t *testing.T, folder string, settings ...string) daemon.Installatio
 func ask[T any](t *testing.T, d *receiver, method, path, body string, status int) T {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+d.HTTP+"/api"+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request.Header.Set("Authorization", "Bearer "+d.token)
 	request.Header.Set("Content-Type", "application/json")
 	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = answer.Body.Close() }() // it was read to the end
 	content, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var value T
 	if answer.StatusCode != status {
 		t.Fatalf("%s %s: got status %d want %d: %s", method, path, answer.StatusCode, status, content)
@@ -89,9 +81,7 @@ func certificateFiles(t *testing.T) []string {
 	t.Helper()
 	pair := selfSigned(t).Certificates[0]
 	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	folder := t.TempDir()
 	settings := []string{}
 	for _, file := range []struct {
@@ -102,9 +92,7 @@ func certificateFiles(t *testing.T) []string {
 		{"DMARCD_SMTP_KEY", "PRIVATE KEY", key},
 	} {
 		path := filepath.Join(folder, file.setting)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: file.kind, Bytes: file.content}), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: file.kind, Bytes: file.content}), 0o600))
 		settings = append(settings, file.setting+"="+path)
 	}
 	return settings

@@ -20,13 +20,19 @@ import (
 // needsServers is why a test does nothing with -short.
 const needsServers = "-short: mail servers are not started"
 
+// must ends the test if a step failed that others build on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // startSMTP starts our server with a mailbox abc, and returns its address.
 func startSMTP(t *testing.T, s *spool.Spool, secured *tls.Config) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := smtpd.New(smtpd.Config{
 		Hostname: "mx.report.example", ReportDomain: "report.example", TLS: secured,
 		Limits: smtpd.DefaultLimits(),
@@ -57,9 +63,7 @@ func openSpool(t *testing.T, entries int) *spool.Spool {
 		Folder: t.TempDir(), Limits: spool.Limits{Bytes: 64 << 20, Entries: entries},
 		Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -83,14 +87,10 @@ func spooled(t *testing.T, s *spool.Spool) (string, spool.Envelope) {
 		t.Fatalf("got %d mails want 1", len(entries))
 	}
 	mail, err := entries[0].Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer mail.Close() //nolint:errcheck // read-only
 	text, err := io.ReadAll(mail)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	trace, rest, found := strings.Cut(string(text), "From: ")
 	if !found || !strings.HasPrefix(trace, "Received: ") || strings.Contains(trace, "\r\nX-") {
 		t.Fatalf("got %.200q want a Received field and the mail", text)
@@ -166,9 +166,7 @@ func TestDeliveryIsTriedAgain(t *testing.T) {
 	if got := e.queued(t); got != 1 {
 		t.Fatalf("got %d mails queued want 1", got)
 	}
-	if err := s.Remove(s.List()[0]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Remove(s.List()[0]))
 	e.retry(t)
 	if got, _ := spooled(t, s); !strings.HasSuffix(got, "second\r\n") {
 		t.Errorf("got %q want the second mail", got)

@@ -89,13 +89,9 @@ func startDovecot(t *testing.T) *dovecot {
 	d.makeFolder(t, "run", as)
 	d.makeFolder(t, "state", as)
 	owner, err := user.LookupId(strconv.Itoa(int(account.Uid)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	group, err := user.LookupGroupId(strconv.Itoa(int(account.Gid)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d.write(t, "users", mailboxUser+":{PLAIN}"+mailboxPassword+"\n")
 	d.write(t, "dovecot.conf", fmt.Sprintf(dovecotConfiguration, d.folder, owner.Username, group.Name, account.Uid, account.Gid, d.port))
 
@@ -104,9 +100,7 @@ func startDovecot(t *testing.T) *dovecot {
 	daemon.DieWithParent(command.SysProcAttr)
 	var said bytes.Buffer
 	command.Stdout, command.Stderr = &said, &said
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, command.Start())
 	d.process = command.Process
 	ended := make(chan struct{})
 	go func() {
@@ -141,9 +135,7 @@ func (d *dovecot) deliver(t *testing.T, mail string) {
 	t.Helper()
 	name := fmt.Sprintf("%d.%d.example", time.Now().UnixNano(), d.mails.Add(1))
 	d.write(t, filepath.Join("mail", "tmp", name), mail)
-	if err := os.Rename(filepath.Join(d.folder, "mail", "tmp", name), filepath.Join(d.folder, "mail", "new", name)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(filepath.Join(d.folder, "mail", "tmp", name), filepath.Join(d.folder, "mail", "new", name)))
 }
 
 // files returns the names of the mails in a folder of the Maildir: "" is INBOX.
@@ -152,9 +144,7 @@ func (d *dovecot) files(t *testing.T, folder string) []string {
 	var names []string
 	for _, part := range []string{"new", "cur"} {
 		found, err := filepath.Glob(filepath.Join(d.folder, "mail", folder, part, "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		names = append(names, found...)
 	}
 	return names
@@ -164,9 +154,7 @@ func (d *dovecot) files(t *testing.T, folder string) []string {
 func (d *dovecot) sessions(t *testing.T) []int {
 	t.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var sessions []int
 	for _, path := range processes {
 		stat, err := os.ReadFile(path)
@@ -205,13 +193,9 @@ func (d *dovecot) renumber(t *testing.T) {
 	t.Helper()
 	for _, pattern := range []string{"dovecot-uidlist", "dovecot.index*"} {
 		names, err := filepath.Glob(filepath.Join(d.folder, "mail", pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, name := range names {
-			if err := os.Remove(name); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Remove(name))
 		}
 	}
 	d.killSessions(t) // those that have not noticed by themselves
@@ -220,25 +204,19 @@ func (d *dovecot) renumber(t *testing.T) {
 func (d *dovecot) makeFolder(t *testing.T, name string, as *syscall.Credential) {
 	t.Helper()
 	path := filepath.Join(d.folder, name)
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(path, 0o755))
 	if as == nil {
 		return
 	}
 	for ; path != d.folder; path = filepath.Dir(path) {
-		if err := os.Chown(path, int(as.Uid), int(as.Gid)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chown(path, int(as.Uid), int(as.Gid)))
 	}
 }
 
 // write writes a file that the server can read.
 func (d *dovecot) write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(d.folder, name), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(d.folder, name), []byte(text), 0o644))
 }
 
 // dovecotFolder returns a folder that the server can enter and write to, with a path
@@ -246,18 +224,14 @@ func (d *dovecot) write(t *testing.T, name, text string) {
 func dovecotFolder(t *testing.T, as *syscall.Credential) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "dmarcd-dovecot-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(folder); err != nil {
 			t.Error(err)
 		}
 	})
 	if as != nil {
-		if err := os.Chown(folder, int(as.Uid), int(as.Gid)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chown(folder, int(as.Uid), int(as.Gid)))
 	}
 	return folder
 }
@@ -279,9 +253,7 @@ func findDovecot(t *testing.T) string {
 func freePort(t *testing.T) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = listener.Close() }() // the port is for the server
 	return listener.Addr().(*net.TCPAddr).Port
 }

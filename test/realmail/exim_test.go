@@ -63,9 +63,7 @@ begin retry
 func newExim(t *testing.T, address string, settings eximSettings) *exim {
 	t.Helper()
 	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e := &exim{program: findExim(t), as: unprivileged(t)}
 	folder := eximFolder(t, e.as)
 	e.configuration = filepath.Join(folder, "exim.conf")
@@ -76,9 +74,7 @@ func newExim(t *testing.T, address string, settings eximSettings) *exim {
 	text := fmt.Sprintf(eximConfiguration, folder, host, port,
 		hostsIf(settings.chunking), hostsIf(!settings.tls), hostsIf(settings.tls), uid, gid)
 	// It refuses a configuration that others than its owner can write to.
-	if err := os.WriteFile(e.configuration, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(e.configuration, []byte(text), 0o644))
 	t.Cleanup(func() {
 		if t.Failed() {
 			log, err := os.ReadFile(filepath.Join(folder, "mainlog"))
@@ -113,9 +109,7 @@ func (e *exim) retry(t *testing.T) {
 func (e *exim) queued(t *testing.T) int {
 	t.Helper()
 	count, err := strconv.Atoi(strings.TrimSpace(e.run(t, "", "-bpc")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return count
 }
 
@@ -123,9 +117,7 @@ func (e *exim) queued(t *testing.T) int {
 func (e *exim) used(t *testing.T) eximSettings {
 	t.Helper()
 	log, err := os.ReadFile(filepath.Join(filepath.Dir(e.configuration), "mainlog"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return eximSettings{chunking: strings.Contains(string(log), " K "), tls: strings.Contains(string(log), " X=TLS")}
 }
 
@@ -161,18 +153,14 @@ func findExim(t *testing.T) string {
 func eximFolder(t *testing.T, as *syscall.Credential) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "dmarcd-exim-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(folder); err != nil {
 			t.Error(err)
 		}
 	})
 	if as != nil {
-		if err := os.Chown(folder, int(as.Uid), int(as.Gid)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chown(folder, int(as.Uid), int(as.Gid)))
 	}
 	return folder
 }
@@ -185,16 +173,10 @@ func unprivileged(t *testing.T) *syscall.Credential {
 		return nil
 	}
 	account, err := user.Lookup("nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	uid, err := strconv.ParseUint(account.Uid, 10, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	gid, err := strconv.ParseUint(account.Gid, 10, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }

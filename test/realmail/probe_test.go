@@ -30,14 +30,10 @@ func TestCertificateOfExim(t *testing.T) {
 	until := time.Now().Add(5 * 24 * time.Hour)
 	certificate := certtest.New(t, nil, x509.Certificate{DNSNames: []string{"mail.recipient.example"}, NotBefore: until.Add(-90 * 24 * time.Hour), NotAfter: until})
 	private, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var both bytes.Buffer
 	for _, block := range []*pem.Block{{Type: "CERTIFICATE", Bytes: certificate.Leaf.Raw}, {Type: "PRIVATE KEY", Bytes: private}} {
-		if err := pem.Encode(&both, block); err != nil {
-			t.Fatal(err)
-		}
+		must(t, pem.Encode(&both, block))
 	}
 	for _, row := range []struct {
 		name        string

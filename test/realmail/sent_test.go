@@ -83,24 +83,18 @@ func startInbox(t *testing.T, certificate []byte) *inbox {
 	encryption := "tls_advertise_hosts ="
 	if certificate != nil {
 		file := filepath.Join(folder, "tls.pem")
-		if err := os.WriteFile(file, certificate, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, certificate, 0o644))
 		encryption = "tls_advertise_hosts = *\ntls_certificate = " + file + "\ntls_privatekey = " + file
 	}
 	configuration := filepath.Join(folder, "exim.conf")
-	if err := os.WriteFile(configuration, fmt.Appendf(nil, inboxConfiguration, folder, uid, gid, encryption), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(configuration, fmt.Appendf(nil, inboxConfiguration, folder, uid, gid, encryption), 0o644))
 	command := exec.Command(findExim(t), "-C", configuration, "-bdf", "-oX", "127.0.0.1."+strconv.Itoa(port))
 	command.Dir = folder
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: as}
 	daemon.DieWithParent(command.SysProcAttr)
 	var said bytes.Buffer
 	command.Stdout, command.Stderr = &said, &said
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, command.Start())
 	t.Cleanup(func() {
 		_ = command.Process.Signal(syscall.SIGTERM) // it may be gone
 		_ = command.Wait()
@@ -123,14 +117,10 @@ func (in *inbox) await(t *testing.T, to string) []byte {
 	var found []byte
 	daemon.Eventually(t, 2*mailLimit, "mail to "+to, func() bool {
 		files, err := filepath.Glob(filepath.Join(in.folder, "mail", "new", "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, file := range files {
 			content, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if bytes.Contains(content, []byte("Envelope-to: "+to+"\n")) {
 				found = content
 			}
@@ -144,21 +134,13 @@ func (in *inbox) await(t *testing.T, to string) []byte {
 func dkimKey(t *testing.T) (file, record string) {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	encoded, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file = filepath.Join(t.TempDir(), "dkim.pem")
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}), 0o600))
 	return file, "v=DKIM1; k=rsa; p=" + base64.StdEncoding.EncodeToString(public)
 }
 
@@ -168,9 +150,7 @@ type letterParts map[string]string
 func (parts letterParts) read(t *testing.T, header interface{ Get(string) string }, body io.Reader) {
 	t.Helper()
 	kind, parameters, err := mime.ParseMediaType(header.Get("Content-Type"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if strings.HasPrefix(kind, "multipart/") {
 		reader := multipart.NewReader(body, parameters["boundary"])
 		for {
@@ -178,9 +158,7 @@ func (parts letterParts) read(t *testing.T, header interface{ Get(string) string
 			if errors.Is(err, io.EOF) {
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			parts.read(t, part.Header, part)
 		}
 	}
@@ -191,9 +169,7 @@ func (parts letterParts) read(t *testing.T, header interface{ Get(string) string
 		body = base64.NewDecoder(base64.StdEncoding, body)
 	}
 	content, err := io.ReadAll(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	parts[kind] = strings.ReplaceAll(string(content), "\r\n", "\n")
 	if kind == "image/png" {
 		parts[kind] = string(content)
@@ -253,9 +229,7 @@ func TestSentMail(t *testing.T) {
 			t.Errorf("%s: DKIM: got %+v, %v", to, verified, err)
 		}
 		message, err := netmail.ReadMessage(bytes.NewReader(content))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		unsubscribe, post := message.Header.Get("List-Unsubscribe"), message.Header.Get("List-Unsubscribe-Post")
 		if listed != (strings.HasPrefix(unsubscribe, "<http") && post == "List-Unsubscribe=One-Click") || !listed && unsubscribe+post != "" {
 			t.Errorf("%s: List-Unsubscribe %q, List-Unsubscribe-Post %q", to, unsubscribe, post)
@@ -320,7 +294,5 @@ func writeReport(t *testing.T, file, id string, day time.Time, pass, fail int64)
 		"<report_id>%s</report_id><date_range><begin>%d</begin><end>%d</end></date_range></report_metadata>"+
 		"<policy_published><domain>example.com</domain><p>none</p></policy_published>", id, begin, begin+86399) +
 		fmt.Sprintf(record, pass, "pass") + fmt.Sprintf(record, fail, "fail") + "</feedback>"
-	if err := os.WriteFile(file, []byte(report), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(report), 0o600))
 }

@@ -64,9 +64,7 @@ func TestMailboxOfATeam(t *testing.T) {
 	}, func(m dmarcd.Mailbox) ([]byte, error) {
 		return key.Seal(imap.Credentials{Password: mailboxPassword}.Encode(), m.SecretContext())
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	select {
 	case got := <-bodies:
 		if got != wired(letter(1)) {
@@ -90,8 +88,6 @@ func TestMailboxOfATeam(t *testing.T) {
 	if n := len(d.sessions(t)); n != 1 {
 		t.Errorf("got %d sessions, want 1 that waits", n)
 	}
-	if err := team.RemoveMailbox(t.Context(), added.ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, team.RemoveMailbox(t.Context(), added.ID))
 	daemon.Eventually(t, mailLimit, "no reader of a mailbox that was removed", func() bool { return len(d.sessions(t)) == 0 })
 }
