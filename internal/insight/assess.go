@@ -101,11 +101,23 @@ func together(verdicts []verdict) Assessment {
 	})
 	parts := make([]string, len(classes))
 	for i, class := range classes {
-		parts[i] = fmt.Sprintf("%s for %s", class, some(domains[class]))
+		parts[i] = relation(class) + " " + some(domains[class])
 	}
 	of := slices.MaxFunc(verdicts, func(a, b verdict) int { return cmp.Compare(a.failing, b.failing) }).Assessment
 	of.Class, of.Evidence = classes[0], []string{sentence(strings.Join(parts, "; "))}
 	return of
+}
+
+// relation says what a sender of a class is to the domains that follow.
+func relation(class dmarcd.Class) string {
+	switch class {
+	case dmarcd.ClassForwarder:
+		return "forwards mail of"
+	case dmarcd.ClassSpoofing:
+		return "spoofs"
+	default:
+		return string(class) + " for"
+	}
 }
 
 // some names two of several domains.

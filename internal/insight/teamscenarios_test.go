@@ -161,7 +161,7 @@ func TestSenderOfSeveralDomains(t *testing.T) {
 		got = append(got, strings.Join([]string{row.Key, string(a.Class), a.Evidence[0], a.Cause}, "|"))
 	}
 	if want := []string{
-		"AS64496|yours|Yours for example.com; spoofing for shop.example.|The SPF record of shop.example does not list the address, and there is no DKIM signature.",
+		"AS64496|yours|Yours for example.com; spoofs shop.example.|The SPF record of shop.example does not list the address, and there is no DKIM signature.",
 		"AS64497|yours|Your team set this class.|SPF does not pass, and there is no DKIM signature.",
 		"AS64498|spoofing|0 of 600 messages pass DMARC.|SPF does not pass, and there is no DKIM signature.",
 	}; !slices.Equal(got, want) {

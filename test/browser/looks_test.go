@@ -204,6 +204,9 @@ const missingCells = `[...document.querySelectorAll("main tbody td")].filter((ce
 		cell.innerText.trim() !== "" && (height < 1 || left < 0 || right > %[1]d + 1);
 }).slice(0, 5).map((cell) => cell.outerHTML.slice(0, 120))`
 
+// openNumbers opens or closes the tables of charts.
+const openNumbers = `[...document.querySelectorAll("details.numbers")].map((d) => (d.open = %t)).length`
+
 // tooLong is by how much the page goes on below its end.
 const tooLong = `document.documentElement.scrollHeight -
 	Math.max(innerHeight, Math.ceil(document.querySelector(".foot").getBoundingClientRect().bottom + scrollY))`
@@ -242,7 +245,9 @@ func (b *tab) fits(name string, l look) {
 // inspect checks the current page in every rendering. The name tells which it is.
 func (b *tab) inspect(name string) {
 	b.t.Helper()
+	read(b, evaluate[int](fmt.Sprintf(openNumbers, true)))
 	b.fits(name, narrow)
+	read(b, evaluate[int](fmt.Sprintf(openNumbers, false)))
 	b.fits(name, tablet)
 	for _, l := range looks {
 		l.wear(b)
