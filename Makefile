@@ -26,7 +26,7 @@ MUTATE := -sample 100 dmarc spf dkim aggregate failure tlsrpt internal/auth inte
 STATEMENTS := $(CURDIR)/.cache/statements
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race with-server test-daemon test-packages test-queries test-packaging test-pgbouncer test-citus test-bucket adversary test-short soak mutate lint fuzz bench vuln gen release test-release test-rolling screenshots
+.PHONY: help build run demo test race with-server test-daemon test-packages test-sequential test-packaging test-pgbouncer test-citus test-bucket adversary test-short soak mutate lint fuzz bench vuln gen release test-release test-rolling screenshots
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,8 +56,8 @@ race: ## like test, with the race detector in all that runs concurrently
 
 with-server: # the part of test that needs a PostgreSQL
 	mkdir -p $(dir $(STATEMENTS)) && rm -f $(STATEMENTS)
-	$(MAKE) --jobs=2 test-daemon test-packages
-	$(MAKE) --jobs=2 test-queries test-packaging # each uses one processor for most of its time
+	$(MAKE) --jobs=3 test-daemon test-packages test-sequential test-packaging test-pgbouncer
+	cd test/tenantsql && DMARCD_TEST_STATEMENTS=$(STATEMENTS) go test -count=1 -timeout=40m ./...
 
 test-daemon: # the tests of the built daemon, the longest first; they often wait
 	go test -timeout=60m $(OUTSIDE)
@@ -66,10 +66,8 @@ test-packages: # what runs in the process of its tests, the longest first
 	DMARCD_TEST_STATEMENTS=$(STATEMENTS) go test $(DETECT) -timeout=60m ./internal/store \
 		$$(go list ./... | grep -vxF "$$(go list $(SEQUENTIAL) $(OUTSIDE))")
 
-test-queries: # through PgBouncer, and that each binds its team; what has no goroutines
+test-sequential: # what has no goroutines
 	go test $(SEQUENTIAL)
-	$(MAKE) test-pgbouncer
-	cd test/tenantsql && DMARCD_TEST_STATEMENTS=$(STATEMENTS) go test -count=1 -timeout=40m ./...
 
 test-packaging: # the image; the chart, the dashboard and the alert rules: files outside of the module
 	cd tools/release && go test -count=1 ./...

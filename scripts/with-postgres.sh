@@ -93,7 +93,7 @@ fi
 
 # The tests kill our process, never the server: what it has written survives
 # without fsync and its kin, which take most of the time of small transactions.
-settings="-c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c max_connections=200 -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_wal_size=256MB"
+settings="-c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c max_connections=400 -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_wal_size=256MB"
 for attempt in 1 2 3 4 5 6 7 8 9 10; do
 	port=$((20000 + (RANDOM % 10000))) # below the ports that the system hands out
 	if server pg_ctl start --pgdata="$data" --log="$data/log" --silent --wait --timeout=60 \
