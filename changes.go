@@ -120,7 +120,7 @@ func Changes(before, after Check) []Change {
 	for key := range keys {
 		old, now := was.values[key], is.values[key]
 		follows := key.fact == FactSPFIncluded && (old == "" || now == "")
-		if old != now && !follows && !was.hides(key) && !is.hides(key) {
+		if old != now && !follows && !was.hides(key) && !is.hides(key, before.Findings...) {
 			changes = append(changes, Change{Fact: key.fact, Of: key.of, Before: old, After: now})
 		}
 	}
@@ -147,11 +147,16 @@ type observation struct {
 	// ids or the prefixes of these, that may be missing because of it.
 	unseen   map[scope]bool
 	unjudged map[string]bool
+	facts    *Facts // nil if there are none
 }
 
-// hides reports whether the check could not determine a fact.
-func (o observation) hides(key factKey) bool {
+// hides reports whether the check could not determine a fact. Before are the findings of the
+// check that it is compared with.
+func (o observation) hides(key factKey, before ...Finding) bool {
 	if key.fact == FactFinding {
+		if o.facts != nil && o.facts.hidesByServer(key.of) && slices.ContainsFunc(before, func(f Finding) bool { return f.ID == key.of }) {
+			return slices.ContainsFunc(before, func(f Finding) bool { return f.ID == key.of && o.facts.Hides(f.ID, f.What) })
+		}
 		part, _, _ := strings.Cut(key.of, ".")
 		return o.unjudged[part] || o.unjudged[key.of]
 	}
@@ -180,7 +185,7 @@ func (o observation) addMembers(fact FactName, of string, members []string) {
 }
 
 func observe(c Check) observation {
-	o := observation{values: map[factKey]string{}, unseen: map[scope]bool{}, unjudged: map[string]bool{}}
+	o := observation{values: map[factKey]string{}, unseen: map[scope]bool{}, unjudged: map[string]bool{}, facts: c.Facts}
 	o.add(FactGrade, c.Grade)
 	for _, f := range c.Findings {
 		o.addOf(FactFinding, f.ID, string(f.Level)) // the text may contain a number of days

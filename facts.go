@@ -9,7 +9,7 @@ import (
 // Facts is the result of a check without judgement: plain data that can be stored,
 // compared and shown. Two checks of an unchanged domain give equal facts, so values that
 // count down, such as TTLs, are not included. Texts from DNS are valid UTF-8 and at most
-// 64 KiB long.
+// 4 KiB long.
 //
 // Statuses are words: those of the protocol, and "inconclusive", with a Reason, if a
 // lookup failed.
@@ -282,6 +282,8 @@ type STARTTLSFacts struct {
 	// Status is ok, inconclusive (a server does not answer, and no other has a problem), or
 	// "" if no server was contacted.
 	Status string
+	// Silent are the hosts that did not answer. They are not stored.
+	Silent []string
 	// Pinned are the hosts whose TLSA records name their certificate, whatever its dates.
 	Pinned   []string
 	Problems []Problem
@@ -340,6 +342,20 @@ func (f Facts) Unseen() []string {
 func IsUnseen(unseen []string, finding string) bool {
 	part, _, _ := strings.Cut(finding, ".")
 	return slices.Contains(unseen, part) || slices.Contains(unseen, finding)
+}
+
+// Hides reports whether a finding of an earlier check, by its id and text, may exist in spite of
+// a check with these facts. A mail server that does not answer hides its own findings only.
+func (f Facts) Hides(finding, text string) bool {
+	if f.hidesByServer(finding) {
+		return slices.ContainsFunc(f.STARTTLS.Silent, func(host string) bool { return strings.Contains(text, host) })
+	}
+	return IsUnseen(f.Unseen(), finding)
+}
+
+// hidesByServer reports whether a finding is about mail servers some of which did not answer.
+func (f Facts) hidesByServer(finding string) bool {
+	return len(f.STARTTLS.Silent) > 0 && f.DANE.Status != inconclusive && IsUnseen([]string{"starttls", "dane.no-match"}, finding)
 }
 
 // Parked reports whether the domain says that it is not used for mail: it takes none, and

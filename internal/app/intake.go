@@ -114,5 +114,6 @@ func (a *App) retention() store.Retention {
 	set := a.config.Retention
 	return store.Retention{
 		Originals: set.Originals, Rejected: set.Rejected, Records: set.Records, Counters: set.Counters, Failure: set.Failure,
+		Audit: set.Audit, Entries: int64(set.Entries),
 	}
 }

@@ -88,6 +88,11 @@ type Retention struct {
 	Rejected time.Duration
 	// Failure is for failure reports, which contain personal data.
 	Failure time.Duration
+	// Audit is for the audit log.
+	Audit time.Duration
+	// Entries limits the entries of a team in each of the audit log, the events and the deliveries;
+	// 0 means unlimited.
+	Entries int
 }
 
 // Cold is the section "cold": old records, which are stored by column.

@@ -50,6 +50,8 @@ var intakeTexts = [][2]string{
 	{"retention.counters", "87600h"},
 	{"retention.rejected", "0s"},
 	{"retention.failure", "24h"},
+	{"retention.audit", "8760h"},
+	{"retention.entries", "50000"},
 	{"cold.after", "336h"},
 	{"secret.file", "/etc/dmarcd/seal.key"},
 	{"senders.networks", "/etc/dmarcd/networks.mmdb"},
@@ -87,7 +89,7 @@ func withIntake(c config.Config) config.Config {
 	}
 	c.MX = config.MX{Probe: config.ProbeOff}
 	c.IMAP = config.IMAP{Interval: 15 * time.Minute}
-	c.Retention = config.Retention{Originals: 720 * time.Hour, Records: 8760 * time.Hour, Counters: 87600 * time.Hour, Failure: 24 * time.Hour}
+	c.Retention = config.Retention{Originals: 720 * time.Hour, Records: 8760 * time.Hour, Counters: 87600 * time.Hour, Failure: 24 * time.Hour, Audit: 8760 * time.Hour, Entries: 50_000}
 	c.Cold = config.Cold{After: 336 * time.Hour}
 	c.Secret = config.Secret{File: "/etc/dmarcd/seal.key"}
 	c.Senders = config.Senders{Networks: "/etc/dmarcd/networks.mmdb", Countries: "/etc/dmarcd/countries.mmdb", Catalogue: "/etc/dmarcd/senders.toml"}

@@ -83,7 +83,7 @@ func TestDefaults(t *testing.T) {
 		IMAP: config.IMAP{Interval: 5 * time.Minute},
 		Retention: config.Retention{
 			Originals: 90 * 24 * time.Hour, Records: 2 * 365 * 24 * time.Hour, Rejected: 90 * 24 * time.Hour,
-			Failure: 14 * 24 * time.Hour,
+			Failure: 14 * 24 * time.Hour, Audit: 2 * 365 * 24 * time.Hour, Entries: 1_000_000,
 		},
 		Cold:   config.Cold{After: 30 * 24 * time.Hour},
 		Secret: config.Secret{File: filepath.Join("data", "secret.key")},

@@ -26,7 +26,7 @@ func (e *examination) checkDANE(ctx context.Context) {
 	for _, host := range found.Hosts {
 		fact := dmarcd.DANEHost{Name: host.Name, Status: host.Status.String()}
 		for _, record := range host.Records {
-			fact.Records = append(fact.Records, cut(record.String(), maxNested))
+			fact.Records = append(fact.Records, cut(record.String(), maxText))
 		}
 		f.Hosts = append(f.Hosts, fact)
 		f.Reason = cmp.Or(f.Reason, host.Reason)
@@ -72,7 +72,9 @@ func (e *examination) checkCertificates(ctx context.Context, found dane.Result) 
 		p := results[i]
 		if p.certificate == nil {
 			// An unreachable server says nothing about its records.
-			unseen = unseen || !errors.Is(p.err, dns.ErrNoAddress)
+			if !errors.Is(p.err, dns.ErrNoAddress) {
+				unseen, f.Silent = true, append(f.Silent, host.Name)
+			}
 			continue
 		}
 		if host.Status == dane.StatusOK {
@@ -99,7 +101,7 @@ func (e *examination) checkCertificates(ctx context.Context, found dane.Result) 
 func daneProblems(problems []dane.Problem) []dmarcd.Problem {
 	var facts []dmarcd.Problem
 	for _, p := range problems {
-		facts = append(facts, dmarcd.Problem{Kind: string(p.Kind), At: p.Host, Text: cut(printable(p.Text), maxNested)})
+		facts = append(facts, dmarcd.Problem{Kind: string(p.Kind), At: p.Host, Text: cut(printable(p.Text), maxText)})
 	}
 	return facts
 }

@@ -68,7 +68,7 @@ func (j *judgement) apexRecord(f dmarcd.DMARCFacts) {
 	for _, text := range f.ApexRecords {
 		record := j.own(j.firstRecord(j.misplaced(f)))
 		if len(f.OwnRecords) > 0 {
-			record = txtRecord(dmarc.QueryName(j.facts.Domain), cut(f.OwnRecords[0], maxNested))
+			record = txtRecord(dmarc.QueryName(j.facts.Domain), cut(f.OwnRecords[0], maxText))
 		}
 		j.addRecord("dmarc.record-at-apex", words{"text": text}, record)
 	}

@@ -62,6 +62,9 @@ func TestProbedHosts(t *testing.T) {
 			}
 			options := dnscheck.Options{Resolver: dnstest.New(row.zone), DialMX: dial, Now: func() time.Time { return time.Now().Add(row.after) }}
 			got := dnscheck.New(options).Examine(t.Context(), dnscheck.Request{Domain: "example.com"}).Facts.STARTTLS
+			if silent := slices.Contains(got.Silent, row.silent); silent != (row.silent != "" && row.silent != "m4.example.com") || len(got.Silent) > 1 {
+				t.Errorf("got %v as silent, want %q", got.Silent, row.silent)
+			}
 			if got.Status != row.want || len(dialled) != row.dialled || len(got.Problems) != row.problems {
 				t.Errorf("got %+v after %d connections, want %s with %d problems after %d", got, len(dialled), row.want, row.problems, row.dialled)
 			}

@@ -11,10 +11,8 @@ import (
 )
 
 const (
-	// maxText bounds a stored text from DNS, in bytes.
-	maxText = 64 << 10
-	// maxNested is the same for nested records in the SPF tree.
-	maxNested = 4 << 10
+	// maxText bounds a stored text from DNS, in bytes: lists have the records of many domains.
+	maxText = 4 << 10
 	// maxQuoted bounds a quotation in a sentence, in bytes.
 	maxQuoted = 160
 	// maxString is the maximum length of a character-string in DNS (RFC 1035 §3.3).

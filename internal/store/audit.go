@@ -64,7 +64,7 @@ func (t tx) noteAll(ctx context.Context, team dmarcd.TeamID, entries []dmarcd.Au
 func (s *Store) noteIn(ctx context.Context, tx tx, team dmarcd.TeamID, e dmarcd.AuditEntry) error {
 	_, err := tx.exec(ctx, `INSERT INTO audit (id, team_id, user_id, actor, at, action, target, detail, address)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		s.ids.next(s.options.Now()), nullable(team), nullable(e.User), plain(e.Actor), unix(s.now()), e.Action, plain(e.Target), plain(e.Detail), e.Address)
+		s.ids.next(s.options.Now()), nullable(team), nullable(e.User), shortened(e.Actor), unix(s.now()), e.Action, shortened(e.Target), shortened(e.Detail), e.Address)
 	if err != nil {
 		return fmt.Errorf("write the audit log: %w", err)
 	}

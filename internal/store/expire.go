@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -20,9 +21,14 @@ func (s *Store) Expire(ctx context.Context, configured Retention) (more bool, er
 	if err != nil {
 		return false, err
 	}
-	return s.eachTeam(ctx, "retention", teams, func(ctx context.Context, t *Team) (bool, error) {
+	more, err = s.eachTeam(ctx, "retention", teams, func(ctx context.Context, t *Team) (bool, error) {
 		return t.expire(ctx, configured, dropped)
 	})
+	if ctx.Err() != nil {
+		return more, err
+	}
+	again, systemErr := s.expireSystemAudit(ctx, configured)
+	return more || again, errors.Join(err, systemErr)
 }
 
 // expire removes some data of the team. Records whose retention is dropped are left to
@@ -65,7 +71,8 @@ func (t *Team) expire(ctx context.Context, configured Retention, dropped time.Du
 		}
 		more = more || again
 	}
-	return more, nil
+	again, err := t.expireLogs(ctx, keep)
+	return more || again, err
 }
 
 // expireStep is the number of deliveries or reports per step.

@@ -213,6 +213,51 @@ func TestMailServersThatDoNotAnswer(t *testing.T) {
 	})
 }
 
+// TestSilentMailServerHidesItsOwnFindings resolves the finding of a mail server while another one
+// does not answer, and keeps that of the other.
+func TestSilentMailServerHidesItsOwnFindings(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		expired := dmarcd.Finding{ID: "starttls.certificate-expired", Level: dmarcd.LevelWarning, What: "The certificate of a.example expired."}
+		expires := dmarcd.Finding{ID: "starttls.certificate-expires", Level: dmarcd.LevelWarning, What: "The certificate of b.example expires."}
+		for i, step := range []struct {
+			status   string
+			silent   []string
+			findings []dmarcd.Finding
+			want     dmarcd.EventKind // "" for no event
+		}{
+			{status: "ok"},
+			{status: "ok", silent: []string{"b.example"}, findings: []dmarcd.Finding{expired}, want: dmarcd.FindingAppeared},
+			{status: "inconclusive", silent: []string{"a.example", "b.example"}},
+			{status: "inconclusive", silent: []string{"b.example"}, want: dmarcd.FindingResolved},
+			{status: "ok", findings: []dmarcd.Finding{expires}, want: dmarcd.FindingAppeared},
+			{status: "ok", silent: []string{"b.example"}, findings: []dmarcd.Finding{expired}, want: dmarcd.FindingAppeared},
+			{status: "ok", findings: []dmarcd.Finding{expired}, want: dmarcd.FindingResolved},
+		} {
+			before, err := in.team.LastEvent(in.Context())
+			in.must(err)
+			check := found("reject")
+			check.At, check.Findings = in.clock.advance(24*time.Hour), step.findings
+			check.Facts = &dmarcd.Facts{Domain: ours, STARTTLS: dmarcd.STARTTLSFacts{Status: step.status, Silent: step.silent}}
+			_, err = in.team.SaveCheck(in.Context(), ours, check, dmarcd.Plan{})
+			in.must(err)
+			events, err := in.team.EventsSince(in.Context(), store.EventFilter{}, before, 10)
+			in.must(err)
+			var got []dmarcd.EventKind
+			for _, e := range events {
+				got = append(got, e.Kind)
+			}
+			var want []dmarcd.EventKind
+			if step.want != "" {
+				want = append(want, step.want)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				in.Errorf("step %d: events (-want +got):\n%s", i, diff)
+			}
+		}
+	})
+}
+
 // TestOverlappingChecks wants each entry of a history but the first to have changes since
 // another, also where checks of a domain end at the same time.
 func TestOverlappingChecks(t *testing.T) {

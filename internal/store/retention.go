@@ -22,13 +22,17 @@ type Retention struct {
 	// Failure is for failure reports with their originals. They describe single messages and
 	// are not counted.
 	Failure time.Duration
+	// Audit is for the audit log. Entries limits the entries of a team in each of the audit log,
+	// the events and the deliveries; 0 is no limit. Both are settings of the installation.
+	Audit   time.Duration
+	Entries int64
 }
 
 // AsConfigured in a team's Retention means the setting of the installation.
 const AsConfigured = -time.Second
 
-// SetRetention sets the team's retention. Rejected and Failure are ignored: they are settings
-// of the installation.
+// SetRetention sets the team's retention. The other fields are ignored: they are settings of
+// the installation.
 func (t *Team) SetRetention(ctx context.Context, keep Retention, audit ...dmarcd.AuditEntry) error {
 	return t.change(ctx, audit, `UPDATE teams SET keep_originals = $1, keep_records = $2, keep_counters = $3 WHERE id = $4`,
 		int64(keep.Originals/time.Second), int64(keep.Records/time.Second), int64(keep.Counters/time.Second), t.id)
@@ -78,6 +82,6 @@ func (keep Retention) Or(configured Retention) Retention {
 	return Retention{
 		Originals: choose(keep.Originals, configured.Originals), Rejected: choose(keep.Rejected, configured.Rejected),
 		Records: choose(keep.Records, configured.Records), Counters: choose(keep.Counters, configured.Counters),
-		Failure: choose(keep.Failure, configured.Failure),
+		Failure: choose(keep.Failure, configured.Failure), Audit: configured.Audit, Entries: configured.Entries,
 	}
 }

@@ -94,6 +94,9 @@ func (t *Team) writeEvents(ctx context.Context, tx tx, events []newEvent) error 
 	for i := range events {
 		e := &events[i]
 		e.Seq = last - int64(len(events)-1-i)
+		for _, text := range []*string{&e.Before, &e.After, &e.Reason} {
+			*text = shortened(*text)
+		}
 		rows[i] = []any{t.id, e.Seq, e.ID, nullable(e.domain), unix(e.At), e.Kind, shape.EncodeEvent(e.EventData)}
 	}
 	if _, err := tx.insertMany(ctx, `INSERT INTO events (team_id, seq, id, domain_id, at, kind, document) VALUES `, rows, ""); err != nil {

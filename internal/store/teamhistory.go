@@ -45,14 +45,16 @@ func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check d
 		return err
 	}
 	var changes []dmarcd.Change
+	errs := errorLines(last.errs, check)
 	if found {
 		changes = dmarcd.Changes(last.check, check)
-		if len(changes) == 0 && !seesMore(check, last.check) {
+		// A problem that the last check could not see may be the only one that is resolved.
+		resolved := slices.ContainsFunc(last.errs, func(line string) bool { id, _, _ := strings.Cut(line, ": "); return lacks(errs, id) })
+		if len(changes) == 0 && !resolved && !seesMore(check, last.check) {
 			_, err := tx.exec(ctx, `UPDATE checks SET last_at = $1 WHERE team_id = $2 AND id = $3`, unix(row.CheckedAt), t.id, last.id)
 			return err
 		}
 	}
-	errs := errorLines(last.errs, check)
 	if found {
 		t.addEvents(tx, row.ID, row.CheckedAt, findingEvents(last, errs, check)...)
 	}
@@ -64,6 +66,41 @@ func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check d
 	_, err = tx.exec(ctx, `INSERT INTO checks (id, team_id, domain_id, first_at, last_at, grade, document, changes, errors)
 		VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8)`,
 		newID(), t.id, row.ID, unix(row.CheckedAt), check.Grade, shape.EncodeCheck(check), shape.EncodeChanges(changes), strings.Join(errs, "\n"))
+	if err != nil {
+		return err
+	}
+	return t.trimHistory(ctx, tx, row.ID)
+}
+
+// The history of a domain has at most maxHistory entries, and before the latest one at most
+// historyBytes: the publisher of the records decides how long they are and how often they change.
+const (
+	maxHistory   = 1000
+	historyBytes = 1 << 20
+)
+
+// trimHistory removes the oldest entries of a domain's history beyond the limits.
+func (t *Team) trimHistory(ctx context.Context, tx tx, domain dmarcd.DomainID) error {
+	var entries, bytes int64
+	var ids []dmarcd.CheckID
+	_, err := collect(ctx, tx, `SELECT id, octet_length(document) + octet_length(changes) + octet_length(errors) FROM checks
+		WHERE team_id = $1 AND domain_id = $2 ORDER BY first_at DESC, id DESC`, []any{t.id, domain}, func(scan scanner) (none struct{}, err error) {
+		var id dmarcd.CheckID
+		var size int64
+		err = scan(&id, &size)
+		if entries++; entries > 1 {
+			bytes += size
+		}
+		if entries > maxHistory || bytes > historyBytes {
+			ids = append(ids, id)
+		}
+		return none, err
+	})
+	for _, id := range ids {
+		if err == nil {
+			_, err = tx.exec(ctx, `DELETE FROM checks WHERE team_id = $1 AND id = $2`, t.id, id)
+		}
+	}
 	return err
 }
 
@@ -111,9 +148,8 @@ func errorLines(before []string, check dmarcd.Check) []string {
 			lines = append(lines, f.ID+": "+strings.ReplaceAll(f.What, "\n", " "))
 		}
 	}
-	unseen := check.Facts.Unseen()
 	for _, line := range before {
-		if id, _, _ := strings.Cut(line, ": "); dmarcd.IsUnseen(unseen, id) && lacks(lines, id) {
+		if id, text, _ := strings.Cut(line, ": "); check.Facts.Hides(id, text) && lacks(lines, id) {
 			lines = append(lines, line)
 		}
 	}

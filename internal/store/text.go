@@ -27,6 +27,16 @@ func uncontrolled(text string) string {
 	}, plain(text))
 }
 
+// shortened returns text of at most maxLogText bytes that both engines can store.
+func shortened(text string) string {
+	text = plain(text)
+	if len(text) <= maxLogText {
+		return text
+	}
+	const end = "…"
+	return strings.ToValidUTF8(text[:maxLogText-len(end)], "") + end
+}
+
 // line returns text on a single line.
 func line(text string) string {
 	return strings.NewReplacer("\r", " ", "\n", " ").Replace(plain(text))

@@ -1,0 +1,104 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// logRows is the number of rows of a log per step; they are small.
+const logRows = 5_000
+
+// maxLogText limits the texts of an entry of a log, in bytes.
+const maxLogText = 4 << 10
+
+// expireLogs removes entries of the team's logs, oldest first: those past the retention, and those
+// beyond the number that is kept. No quota limits what a team's own changes add to them.
+func (t *Team) expireLogs(ctx context.Context, keep Retention) (more bool, err error) {
+	for _, step := range []func(context.Context, tx, Retention) (bool, error){t.expireAudit, t.expireEvents, t.expireMostDeliveries} {
+		var again bool
+		err := t.retryTx(ctx, func(tx tx) (err error) {
+			again, err = step(ctx, tx, keep)
+			return err
+		})
+		if err != nil {
+			return false, err
+		}
+		more = more || again
+	}
+	return more, nil
+}
+
+// expireSystemAudit is expireLogs for the audit log of the installation.
+func (s *Store) expireSystemAudit(ctx context.Context, keep Retention) (more bool, err error) {
+	err = s.tx(ctx, func(tx tx) (err error) {
+		more, err = tx.expireLog(ctx, "audit", "at", "team_id IS NULL", keep.Audit, keep.Entries)
+		return err
+	})
+	return more, err
+}
+
+func (t *Team) expireAudit(ctx context.Context, tx tx, keep Retention) (bool, error) {
+	return tx.expireLog(ctx, "audit", "at", "team_id = $2", keep.Audit, keep.Entries, t.id)
+}
+
+// expireMostDeliveries removes deliveries beyond the number that is kept, in any state.
+func (t *Team) expireMostDeliveries(ctx context.Context, tx tx, keep Retention) (bool, error) {
+	return tx.expireLog(ctx, "deliveries", "created_at", "team_id = $2", 0, keep.Entries, t.id)
+}
+
+// expireLog removes some rows of a table by a column with their time: those older than age, and
+// those beyond the number of entries; 0 is no limit. of selects the rows; its first parameter is $2.
+// Rows of one second stay or go together.
+func (t tx) expireLog(ctx context.Context, table, column, of string, age time.Duration, entries int64, args ...any) (more bool, err error) {
+	before := int64(math.MinInt64)
+	if age > 0 {
+		before = unix(t.store.now().Add(-age))
+	}
+	timeAt := func(order string, offset int64) (at int64, err error) {
+		err = t.queryRow(ctx, `SELECT `+column+` FROM `+table+` WHERE `+of+` ORDER BY `+order+` LIMIT 1 OFFSET $1`, append([]any{offset}, args...), &at)
+		if errors.Is(err, dmarcd.ErrNotFound) {
+			return math.MinInt64, nil
+		}
+		return at, err
+	}
+	if entries > 0 {
+		last, err := timeAt(column+" DESC", entries-1)
+		if err != nil {
+			return false, err
+		}
+		before = max(before, last)
+	}
+	step, err := timeAt(column, logRows-1)
+	if err != nil {
+		return false, err
+	}
+	if step > math.MinInt64 && step+1 < before {
+		before, more = step+1, true
+	}
+	if before == math.MinInt64 {
+		return false, nil
+	}
+	_, err = t.exec(ctx, `DELETE FROM `+table+` WHERE `+column+` < $1 AND `+of, append([]any{before}, args...)...)
+	return more, err
+}
+
+// expireEvents removes events beyond the number that is kept, with their alerts and deliveries.
+func (t *Team) expireEvents(ctx context.Context, tx tx, keep Retention) (bool, error) {
+	var last int64
+	err := tx.queryRow(ctx, `SELECT COALESCE(MAX(seq), 0) FROM event_counters WHERE team_id = $1`, []any{t.id}, &last)
+	if err != nil || keep.Entries == 0 || last <= keep.Entries {
+		return false, err
+	}
+	for _, table := range []string{"deliveries", "alerts", "events"} {
+		removed, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE team_id = $1 AND seq IN
+			(SELECT seq FROM `+table+` WHERE team_id = $1 AND seq <= $2 ORDER BY seq LIMIT $3)`, t.id, last-keep.Entries, logRows)
+		if err != nil || removed >= logRows {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}

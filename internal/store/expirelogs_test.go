@@ -1,0 +1,141 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+)
+
+// TestLogsAreLimited has a team, another one and the installation add to their logs. The oldest
+// entries beyond the limit are removed, and those of the other team stay.
+func TestLogsAreLimited(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		ctx := in.Context()
+		other := newTeam(in.T, in.store, "other")
+		entry := dmarcd.AuditEntry{Actor: "a test", Action: "webhook.test"}
+		const all, few = 30, 8
+		for team, n := range map[*store.Team]int{in.team: all, other: few} {
+			webhook := addWebhook(in.T, team, dmarcd.Webhook{})
+			for range n {
+				in.clock.advance(time.Second)
+				_, err := team.TestWebhook(ctx, webhook.ID, time.Minute, entry)
+				in.must(err)
+			}
+		}
+		for range all {
+			in.clock.advance(time.Second)
+			in.must(in.store.Note(ctx, entry))
+		}
+		type logs struct{ Audit, Events, Deliveries, Newest int }
+		read := func(team *store.Team) logs {
+			in.Helper()
+			entries, err := team.Audit(ctx, store.AuditFilter{}, store.Cursor{}, 100)
+			in.must(err)
+			events, err := team.Events(ctx, store.EventFilter{}, 0, 100)
+			in.must(err)
+			webhooks, err := team.Webhooks(ctx)
+			in.must(err)
+			deliveries, err := team.Deliveries(ctx, webhooks[0].ID, 0, 100)
+			in.must(err)
+			newest := 0
+			if len(events) > 0 {
+				newest = int(events[0].Seq)
+			}
+			return logs{len(entries), len(events), len(deliveries), newest}
+		}
+		ofSystem := func() (n int) {
+			in.Helper()
+			entries, err := in.store.Audit(ctx, store.AuditFilter{}, store.Cursor{}, 1000)
+			in.must(err)
+			for _, e := range entries {
+				if e.Team == 0 {
+					n++
+				}
+			}
+			return n
+		}
+		for _, step := range []struct {
+			name        string
+			keep        store.Retention
+			team, other logs
+			system      int
+		}{
+			{"no limit", store.Retention{}, logs{all, all, all, all}, logs{few, few, few, few}, all},
+			{"ten entries", store.Retention{Entries: 10}, logs{10, 10, 10, all}, logs{few, few, few, few}, 10},
+			{"a day", store.Retention{Entries: 10, Audit: ofDays(1)}, logs{0, 10, 10, all}, logs{0, few, few, few}, 0},
+		} {
+			if step.keep.Audit > 0 {
+				in.clock.advance(step.keep.Audit + time.Second)
+			}
+			in.expire(step.keep)
+			if diff := cmp.Diff([]logs{step.team, step.other}, []logs{read(in.team), read(other)}); diff != "" {
+				in.Errorf("%s (-want +got):\n%s", step.name, diff)
+			}
+			if got := ofSystem(); got != step.system {
+				in.Errorf("%s: got %d entries of the installation, want %d", step.name, got, step.system)
+			}
+		}
+	})
+}
+
+// TestLogsHaveShortTexts has the entry of a change and an event with long texts.
+func TestLogsHaveShortTexts(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		ctx := in.Context()
+		in.must(in.team.Note(ctx, dmarcd.AuditEntry{Action: "a.test", Target: strings.Repeat("ü", 40_000), Detail: strings.Repeat("x", 40_000)}))
+		entries, err := in.team.Audit(ctx, store.AuditFilter{}, store.Cursor{}, 1)
+		in.must(err)
+		in.add(ours)
+		happen(in.T, in.team, ours, in.clock.Now(), "none")
+		happen(in.T, in.team, ours, in.clock.advance(time.Second), "none; rua="+strings.Repeat("ü", 40_000))
+		events, err := in.team.Events(ctx, store.EventFilter{Kind: dmarcd.RecordChanged}, 0, 1)
+		in.must(err)
+		for name, text := range map[string]string{"target": entries[0].Target, "detail": entries[0].Detail, "after": events[0].After} {
+			if len(text) > 4<<10 || len(text) < 4000 || !utf8.ValidString(text) || !strings.HasSuffix(text, "…") {
+				in.Errorf("%s: got %d bytes, want at most 4 KiB that end with an ellipsis", name, len(text))
+			}
+		}
+	})
+}
+
+// TestHistoryIsLimited has the records of a domain change more often, and be longer, than the
+// history can hold. The latest entry stays, however long it is.
+func TestHistoryIsLimited(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		save := func(record string) {
+			in.Helper()
+			check := found("none")
+			check.At, check.Asked = in.clock.advance(time.Second), true
+			check.Facts = &dmarcd.Facts{Domain: ours, DMARC: dmarcd.DMARCFacts{Status: "ok", Record: record}}
+			_, err := in.team.SaveCheck(in.Context(), ours, check, dmarcd.Plan{})
+			in.must(err)
+		}
+		size := func() int {
+			return in.number(`SELECT CAST(SUM(octet_length(document) + octet_length(changes) + octet_length(errors)) AS BIGINT) FROM checks`)
+		}
+		long := strings.Repeat("x", 60_000)
+		for i := range 30 {
+			save(strings.Repeat("y", i) + long)
+		}
+		if entries := in.rows("checks"); size() > 1<<20+200_000 || entries < 5 {
+			in.Errorf("got %d entries with %d bytes, want about 1 MiB", entries, size())
+		}
+		save(strings.Repeat("z", 2<<20))
+		save("short")
+		if entries := in.rows("checks"); entries != 1 {
+			in.Errorf("got %d entries, want the last one: that before is over the limit", entries)
+		}
+		checks, err := in.team.Checks(in.Context(), ours, store.Cursor{}, 10)
+		in.must(err)
+		if got := checks[0].Check.Facts.DMARC.Record; got != "short" {
+			in.Errorf("got the record %.20q, want the last one", got)
+		}
+	})
+}
