@@ -184,18 +184,25 @@ func (t *Team) removeFrozen(ctx context.Context) (more bool, err error) {
 }
 
 // rewriteCold has the blocks of reports rewritten after a time, because records of these
-// reports are removed.
+// reports are removed. It locks the reports: their records may be in blocks that another
+// transaction is about to have them refer to.
 func (t *Team) rewriteCold(ctx context.Context, tx tx, after time.Duration, reports ...dmarcd.ReportID) error {
 	slices.Sort(reports)
 	for some := range slices.Chunk(slices.Compact(reports), 90) {
-		args := []any{t.id, unix(t.store.now().Add(after))}
+		args := []any{t.id}
 		var places []string
 		for _, id := range some {
 			args = append(args, id)
 			places = append(places, fmt.Sprintf("$%d", len(args)))
 		}
-		_, err := tx.exec(ctx, `UPDATE cold_blocks SET rewrite_at = $2 WHERE team_id = $1 AND (rewrite_at = 0 OR rewrite_at > $2) AND id IN
-			(SELECT cold FROM reports WHERE team_id = $1 AND cold > 0 AND id IN (`+strings.Join(places, ", ")+`))`, args...)
+		of := ` FROM reports WHERE team_id = $1 AND id IN (` + strings.Join(places, ", ") + `)`
+		// Only a statement after the lock sees what it waited for.
+		if _, err := collect(ctx, tx, `SELECT id`+of+` ORDER BY id`+t.store.dialect.lockRow, args, scanReportID); err != nil {
+			return err
+		}
+		at := fmt.Sprintf("$%d", len(args)+1)
+		_, err := tx.exec(ctx, `UPDATE cold_blocks SET rewrite_at = `+at+` WHERE team_id = $1 AND (rewrite_at = 0 OR rewrite_at > `+at+`) AND id IN
+			(SELECT cold`+of+` AND cold > 0)`, append(args, unix(t.store.now().Add(after)))...)
 		if err != nil {
 			return err
 		}
