@@ -18,8 +18,8 @@ const (
 	maxRest = time.Hour
 )
 
-// rests are the parts of jobs that failed and wait for their next attempt. The zero
-// value is ready to use.
+// rests are the parts of jobs, and items of them, that failed and wait for their next attempt. The
+// zero value is ready to use.
 type rests struct {
 	mu sync.Mutex
 	of map[restKey]rest
@@ -28,6 +28,7 @@ type rests struct {
 type restKey struct {
 	job  string
 	team dmarcd.TeamID
+	item string // "" for the whole part
 }
 
 type rest struct {
@@ -39,6 +40,18 @@ func (r *rests) resting(key restKey, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return now.Before(r.of[key].until)
+}
+
+// failing returns how many items of a job failed for a team at their last attempt.
+func (r *rests) failing(job string, team dmarcd.TeamID) (items int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key := range r.of {
+		if key.job == job && key.team == team {
+			items++
+		}
+	}
+	return items
 }
 
 // note records how an attempt ended.
@@ -59,11 +72,12 @@ func (r *rests) note(key restKey, now time.Time, err error) {
 
 // eachTeam runs step for each of the teams and reports whether one of them has more to
 // do. An error or a panic of one team does not keep the step from the others: the errors
-// are joined, and the team rests before its next attempt.
+// are joined, and the team rests before its next attempt, unless it has more to do in spite of
+// the error.
 func (s *Store) eachTeam(ctx context.Context, job string, teams []dmarcd.TeamID, step func(context.Context, *Team) (bool, error)) (more bool, err error) {
 	var errs []error
 	for _, id := range teams {
-		key := restKey{job, id}
+		key := restKey{job: job, team: id}
 		if s.rests.resting(key, s.now()) {
 			continue
 		}
@@ -75,12 +89,14 @@ func (s *Store) eachTeam(ctx context.Context, job string, teams []dmarcd.TeamID,
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		s.rests.note(key, s.now(), err)
+		more = more || again
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s of %s: %w", job, id, err))
-			continue
 		}
-		more = more || again
+		if again {
+			err = nil
+		}
+		s.rests.note(key, s.now(), err)
 	}
 	return more, errors.Join(errs...)
 }

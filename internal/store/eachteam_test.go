@@ -132,3 +132,50 @@ func TestOneTeamsFailureStopsNoOther(t *testing.T) {
 		})
 	}
 }
+
+// TestFailingPurgeBlocksNoOther has the purge of a domain and of a report fail. Those that are
+// deleted later are purged.
+func TestFailingPurgeBlocksNoOther(t *testing.T) {
+	if storetest.Distributed() {
+		return // the tables of the test would have to be distributed
+	}
+	eachInbox(t, func(in *inbox) {
+		names := []string{"a.example", "b.example", "c.example"}
+		in.add(names...)
+		receipts := in.receive(report("1", "a.example", storetest.Passed("c.example", 1)), report("2", "a.example", storetest.Passed("c.example", 2)))
+		for _, receipt := range receipts {
+			in.must(in.team.DeleteReport(in.Context(), receipt.ID))
+		}
+		for _, name := range names[:2] {
+			in.clock.advance(time.Second)
+			in.delete(name)
+		}
+		in.damage(`CREATE TABLE broken_reports (team_id BIGINT, id BIGINT, FOREIGN KEY (team_id, id) REFERENCES reports (team_id, id))`)
+		in.damage(`CREATE TABLE broken_domains (team_id BIGINT, id BIGINT, FOREIGN KEY (team_id, id) REFERENCES domains (team_id, id))`)
+		in.damage(fmt.Sprintf(`INSERT INTO broken_reports (team_id, id) SELECT team_id, id FROM reports WHERE id = %d`, receipts[0].ID))
+		in.damage(`INSERT INTO broken_domains (team_id, id) SELECT team_id, id FROM domains WHERE name = 'a.example'`)
+		failures := 0
+		for range 20 {
+			more, err := in.store.Purge(in.Context())
+			if err != nil {
+				failures++
+			}
+			if !more && err == nil {
+				break
+			}
+		}
+		left := func() [2]int {
+			return [2]int{in.number(`SELECT COUNT(*) FROM reports WHERE state = 'deleted'`), in.number(`SELECT COUNT(*) FROM domains WHERE deleted_at > 0`)}
+		}
+		if got := left(); got != [2]int{1, 1} || failures == 0 || failures > 3 {
+			in.Errorf("got %v reports and domains left after %d failures, want those that fail", got, failures)
+		}
+		in.damage(`DROP TABLE broken_reports`)
+		in.damage(`DROP TABLE broken_domains`)
+		in.clock.advance(time.Hour)
+		in.purge()
+		if got := left(); got != [2]int{} {
+			in.Errorf("got %v reports and domains left after the cause is gone, want none", got)
+		}
+	})
+}

@@ -3,8 +3,10 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
 // purgeRows is the number of rows per step, small enough not to block writers.
@@ -28,84 +30,113 @@ func (s *Store) Purge(ctx context.Context) (more bool, err error) {
 	})
 }
 
+// purge does a step for one item, and reports whether there may be more. An item that fails
+// rests, and leaves the step to the next one.
 func (t *Team) purge(ctx context.Context) (more bool, err error) {
-	for _, step := range []func(context.Context, tx) (bool, error){t.purgeReport, t.purgeUnused, t.purgeDomain} {
-		err := t.retryTx(ctx, func(tx tx) (err error) {
-			more, err = step(ctx, tx)
-			return err
-		})
-		if more || err != nil {
-			return more, err
+	var errs []error
+	for _, step := range []func() (bool, error){
+		func() (bool, error) {
+			return purgeFirst(ctx, t, "purge of a report", `SELECT id FROM reports
+				WHERE team_id = $1 AND state = 'deleted' AND pending_until < $2 ORDER BY id`, scanReportID, t.purgeReport)
+		},
+		func() (bool, error) {
+			return purgeFirst(ctx, t, "purge of an original", `SELECT chunks FROM unused_chunks
+				WHERE team_id = $1 AND lease_until < $2 ORDER BY lease_until`, scanBytes, t.purgeUnused)
+		},
+		func() (bool, error) {
+			return purgeFirst(ctx, t, "purge of a domain", `SELECT id FROM domains
+				WHERE team_id = $1 AND deleted_at > 0 AND deleted_at <= $2 ORDER BY deleted_at`, scanDomainID, t.purgeDomain)
+		},
+	} {
+		for {
+			found, err := step()
+			if found && err == nil {
+				return true, errors.Join(errs...)
+			}
+			errs = append(errs, err)
+			if !found || ctx.Err() != nil {
+				break
+			}
 		}
 	}
-	return false, nil
+	return false, errors.Join(errs...)
 }
 
-// purgeUnused removes some unreferenced chunks, and reports whether there were any.
-func (t *Team) purgeUnused(ctx context.Context, tx tx) (bool, error) {
-	var key []byte
-	err := tx.queryRow(ctx, `SELECT chunks FROM unused_chunks WHERE team_id = $1 AND lease_until < $2
-		ORDER BY lease_until LIMIT 1`+t.store.dialect.skipLocked, []any{t.id, unix(t.store.now())}, &key)
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return false, nil
+// purgeFirst calls remove with the first item of a query that does not rest after a failure, in a
+// transaction, and reports whether there was one. The parameters of the query are the team and the
+// time.
+func purgeFirst[Key any](ctx context.Context, t *Team, job, query string, scan func(scanner) (Key, error), remove func(context.Context, tx, Key) error) (found bool, err error) {
+	rests, now := &t.store.rests, t.store.now()
+	var item restKey
+	err = recovered.Boundary(nil).Call(job, func() error { // the caller's boundary reports it
+		return t.retryTx(ctx, func(tx tx) error {
+			found = false
+			keys, err := collect(ctx, tx, query+` LIMIT $3`+t.store.dialect.skipLocked, []any{t.id, unix(now), rests.failing(job, t.id) + 1}, scan)
+			if err != nil {
+				return err
+			}
+			for _, key := range keys {
+				item = restKey{job: job, team: t.id, item: fmt.Sprint(key)}
+				if found = !rests.resting(item, now); found {
+					return remove(ctx, tx, key)
+				}
+			}
+			return nil
+		})
+	})
+	if found && ctx.Err() == nil {
+		rests.note(item, now, err)
 	}
-	if err != nil {
-		return false, err
+	if err != nil && found {
+		err = fmt.Errorf("%s: %w", job, err)
 	}
+	return found, err
+}
+
+func scanDomainID(scan scanner) (dmarcd.DomainID, error) {
+	var id dmarcd.DomainID
+	err := scan(&id)
+	return id, err
+}
+
+// purgeUnused removes some unreferenced chunks.
+func (t *Team) purgeUnused(ctx context.Context, tx tx, key []byte) error {
 	removed, err := tx.exec(ctx, `DELETE FROM original_chunks WHERE team_id = $1 AND hash = $2 AND n IN
 		(SELECT n FROM original_chunks WHERE team_id = $1 AND hash = $2 LIMIT $3)`, t.id, key, purgeChunks)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if removed < purgeChunks {
 		_, err = tx.exec(ctx, `DELETE FROM unused_chunks WHERE team_id = $1 AND chunks = $2`, t.id, key)
 	} else { // a writer that is still active must fail
 		_, err = tx.exec(ctx, `UPDATE unused_chunks SET lease_until = 0 WHERE team_id = $1 AND chunks = $2`, t.id, key)
 	}
-	return true, err
+	return err
 }
 
-// purgeReport removes some rows of a deleted report, and reports whether there was one.
-func (t *Team) purgeReport(ctx context.Context, tx tx) (bool, error) {
-	var id dmarcd.ReportID
-	err := tx.queryRow(ctx, `SELECT id FROM reports WHERE team_id = $1 AND state = 'deleted' AND pending_until < $2
-		ORDER BY id LIMIT 1`+t.store.dialect.skipLocked, []any{t.id, unix(t.store.now())}, &id)
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
+// purgeReport removes some rows of a deleted report.
+func (t *Team) purgeReport(ctx context.Context, tx tx, id dmarcd.ReportID) error {
 	// A pending report can no longer be completed.
 	if _, err := tx.exec(ctx, `UPDATE reports SET pending_until = 0 WHERE team_id = $1 AND id = $2 AND pending_until > 0`, t.id, id); err != nil {
-		return false, err
+		return err
 	}
 	if err := t.rewriteCold(ctx, tx, coldDeletion, id); err != nil {
-		return false, err
+		return err
 	}
 	removed, err := t.removeRecords(ctx, tx, id, purgeRows)
 	if err != nil || removed >= purgeRows {
-		return true, err
+		return err
 	}
 	removed, err = tx.exec(ctx, `DELETE FROM shares WHERE team_id = $1 AND report_id = $2 AND n <=
 		(SELECT MAX(n) FROM (SELECT n FROM shares WHERE team_id = $1 AND report_id = $2 ORDER BY n LIMIT $3) AS first)`, t.id, id, purgeRows)
 	if err != nil || removed >= purgeRows {
-		return true, err
+		return err
 	}
-	return true, t.removeBareReport(ctx, tx, id)
+	return t.removeBareReport(ctx, tx, id)
 }
 
-// purgeDomain removes some rows of a deleted domain, and reports whether there was one.
-func (t *Team) purgeDomain(ctx context.Context, tx tx) (bool, error) {
-	var id dmarcd.DomainID
-	err := tx.queryRow(ctx, `SELECT id FROM domains WHERE team_id = $1 AND deleted_at > 0
-		ORDER BY deleted_at LIMIT 1`+t.store.dialect.skipLocked, []any{t.id}, &id)
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
+// purgeDomain removes some rows of a deleted domain.
+func (t *Team) purgeDomain(ctx context.Context, tx tx, id dmarcd.DomainID) error {
 	for _, step := range []string{
 		`DELETE FROM checks WHERE team_id = $1 AND id IN
 			(SELECT id FROM checks WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
@@ -129,18 +160,18 @@ func (t *Team) purgeDomain(ctx context.Context, tx tx) (bool, error) {
 	} {
 		removed, err := tx.exec(ctx, step, t.id, id, purgeRows)
 		if err != nil || removed >= purgeRows {
-			return true, err
+			return err
 		}
 	}
 	rejected, err := t.removeRejected(ctx, tx, `id IN
 		(SELECT id FROM rejected WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`, id, expireStep)
 	if err != nil || rejected == expireStep {
-		return true, err
+		return err
 	}
 	shares, err := t.removeShares(ctx, tx, id)
 	if err != nil || shares {
-		return true, err
+		return err
 	}
 	_, err = tx.exec(ctx, `DELETE FROM domains WHERE team_id = $1 AND id = $2`, t.id, id)
-	return true, err
+	return err
 }
