@@ -15,6 +15,11 @@ type owner struct {
 	name string
 }
 
+func scanOwner(scan scanner) (o owner, err error) {
+	err = scan(&o.id, &o.name)
+	return o, err
+}
+
 // manyNames is the number of names above which all domains of the team are read at once.
 const manyNames = 500
 
@@ -82,10 +87,7 @@ func (a *attribution) lookUp(ctx context.Context, name string) (owner, error) {
 
 func (a *attribution) readAll(ctx context.Context) error {
 	domains, err := collect(ctx, a.tx, `SELECT id, name FROM domains WHERE team_id = $1 AND deleted_at = 0`,
-		[]any{a.team.id}, func(scan scanner) (o owner, err error) {
-			err = scan(&o.id, &o.name)
-			return o, err
-		})
+		[]any{a.team.id}, scanOwner)
 	for _, domain := range domains {
 		a.known[domain.name] = domain
 	}

@@ -9,7 +9,12 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// claimAdded assigns waiting shares to domains that were just added, and counts them.
+// claimStep is the number of shares that a transaction claims: it holds the team's lock, and on
+// SQLite all writers wait for it.
+const claimStep = 5_000
+
+// claimAdded assigns waiting shares to domains that were just added, and counts them. If there
+// are very many, ClaimShares does the rest.
 func (t *Team) claimAdded(ctx context.Context, tx tx, domains []owner) error {
 	var one int
 	err := tx.queryRow(ctx, `SELECT 1 FROM shares WHERE team_id = $1 AND domain_id = 0 LIMIT 1`, []any{t.id}, &one)
@@ -36,32 +41,79 @@ func (t *Team) claimAdded(ctx context.Context, tx tx, domains []owner) error {
 	if len(awaited) == 0 {
 		return nil
 	}
-	// Longer names first: they are the nearer parents.
-	slices.SortStableFunc(awaited, func(a, b owner) int { return strings.Count(b.name, ".") - strings.Count(a.name, ".") })
-	return t.claim(ctx, tx, awaited)
-}
-
-// claim assigns the remaining shares to each domain, in order: by From domain first, then by
-// policy domain.
-func (t *Team) claim(ctx context.Context, tx tx, added []owner) error {
-	changes := make(tally)
-	for _, column := range []string{"from_path", "policy_path"} {
-		for _, domain := range added {
-			path := pathOf(domain.name)
-			_, err := collect(ctx, tx, `UPDATE shares SET domain_id = $1
-				WHERE team_id = $2 AND domain_id = 0 AND `+column+` >= $3 AND `+column+` < $4
-				RETURNING (SELECT reports.state FROM reports WHERE reports.team_id = $2 AND reports.id = shares.report_id), domain_id, day, `+countColumns,
-				[]any{domain.id, t.id, path, afterPath(path)}, changes.claim)
-			if err != nil {
-				return err
-			}
+	done, err := t.claim(ctx, tx, awaited, claimStep)
+	if err != nil || done {
+		return err
+	}
+	for _, domain := range awaited {
+		if _, err := tx.exec(ctx, `UPDATE domains SET claiming = TRUE WHERE team_id = $1 AND id = $2`, t.id, domain.id); err != nil {
+			return err
 		}
 	}
-	return t.count(ctx, tx, changes, t.newLocks(tx)) // the domains are new, so no counter is saturated
+	return nil
 }
 
-// claim counts a claimed share if its report counts. It returns nothing, so that any number of
-// shares can be claimed at once.
+// ClaimShares assigns some more of the waiting shares to domains that were added, and reports
+// whether there may be more. Errors of one team do not affect others, see eachTeam.
+func (s *Store) ClaimShares(ctx context.Context) (more bool, err error) {
+	teams, err := collectRead(ctx, s, `SELECT DISTINCT team_id FROM domains WHERE claiming`, nil, scanTeamID)
+	if err != nil {
+		return false, err
+	}
+	return s.eachTeam(ctx, "claims of waiting reports", teams, func(ctx context.Context, t *Team) (more bool, err error) {
+		err = t.retryTx(ctx, func(tx tx) (err error) {
+			more, err = t.claimMore(ctx, tx)
+			return err
+		})
+		return more, err
+	})
+}
+
+func (t *Team) claimMore(ctx context.Context, tx tx) (more bool, err error) {
+	if err := t.lock(ctx, tx); err != nil {
+		return false, err
+	}
+	// A domain must not be deleted meanwhile.
+	domains, err := collect(ctx, tx, `SELECT id, name FROM domains WHERE team_id = $1 AND claiming AND deleted_at = 0 ORDER BY id`+t.store.dialect.lockRow,
+		[]any{t.id}, scanOwner)
+	if err != nil {
+		return false, err
+	}
+	done, err := t.claim(ctx, tx, domains, claimStep)
+	if err == nil && done {
+		_, err = tx.exec(ctx, `UPDATE domains SET claiming = FALSE WHERE team_id = $1 AND claiming`, t.id)
+	}
+	return !done, err
+}
+
+// claim assigns up to limit remaining shares to domains, by From domain first, then by policy
+// domain, and reports whether none is left.
+func (t *Team) claim(ctx context.Context, tx tx, domains []owner, limit int) (done bool, err error) {
+	// Longer names first: they are the nearer parents.
+	slices.SortStableFunc(domains, func(a, b owner) int { return strings.Count(b.name, ".") - strings.Count(a.name, ".") })
+	changes := make(tally)
+	for _, column := range []string{"from_path", "policy_path"} {
+		for _, domain := range domains {
+			if limit == 0 {
+				break
+			}
+			path := pathOf(domain.name)
+			claimed, err := collect(ctx, tx, `UPDATE shares SET domain_id = $1 WHERE team_id = $2 AND domain_id = 0 AND (report_id, n) IN
+					(SELECT report_id, n FROM shares WHERE team_id = $2 AND domain_id = 0 AND `+column+` >= $3 AND `+column+` < $4
+						ORDER BY `+column+` LIMIT $5)
+				RETURNING (SELECT reports.state FROM reports WHERE reports.team_id = $2 AND reports.id = shares.report_id), domain_id, day, `+countColumns,
+				[]any{domain.id, t.id, path, afterPath(path), limit}, changes.claim)
+			if err != nil {
+				return false, err
+			}
+			limit -= len(claimed)
+		}
+	}
+	// The domains are locked or new. Shares are only added, so that a saturated counter stays so.
+	return limit > 0, t.count(ctx, tx, changes, t.newLocks(tx))
+}
+
+// claim counts a claimed share if its report counts.
 func (t tally) claim(scan scanner) (none struct{}, err error) {
 	var state dmarcd.ReportState
 	c, err := scanCounted(func(dest ...any) error { return scan(append([]any{&state}, dest...)...) })

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -182,5 +183,53 @@ func TestUnclaimedIsNotClaimedByNamesBetween(t *testing.T) {
 		in.wantReceived(strings.TrimSpace(strings.Repeat("unclaimed ", len(reports))), reports...)
 		in.add("example.com")
 		in.wantCounted(map[string]dmarcd.Summary{"example.com": {}})
+	})
+}
+
+// TestManySharesAreClaimedInSteps has more shares wait for a domain than one transaction claims.
+// All of them count in the end, also those of a domain whose parent is added meanwhile.
+func TestManySharesAreClaimedInSteps(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		const shares = 6000
+		var deliveries []dmarcd.NewReport
+		for i := range 4 {
+			var records []aggregate.Record
+			for n := range shares / 4 {
+				records = append(records, storetest.Passed(fmt.Sprintf("n%d.sub.example.com", n), 1))
+			}
+			deliveries = append(deliveries, storetest.Aggregate(fmt.Sprint(i), "other.example", today, records...))
+		}
+		in.receive(deliveries...)
+		in.add("sub.example.com")
+		first, err := in.team.DomainSummary(in.Context(), "sub.example.com", dmarcd.Days{})
+		in.must(err)
+		if first.Compliant == 0 || first.Compliant >= shares {
+			in.Errorf("got %d messages at once, want some of %d", first.Compliant, shares)
+		}
+		in.wantCounted(map[string]dmarcd.Summary{"sub.example.com": first})
+		more, err := in.store.ClaimShares(in.Context())
+		if more || err != nil {
+			in.Errorf("the second step: got more %t, error %v", more, err)
+		}
+		in.wantCounted(map[string]dmarcd.Summary{"sub.example.com": {Compliant: shares}})
+		if got := in.number(`SELECT COUNT(*) FROM domains WHERE claiming`); got != 0 {
+			in.Errorf("got %d domains that still claim, want none", got)
+		}
+		// A deleted domain claims no more.
+		other := *in
+		other.team = newTeam(in.T, in.store, "other")
+		other.receive(deliveries...)
+		other.add("sub.example.com")
+		other.delete("sub.example.com")
+		if more, err := in.store.ClaimShares(in.Context()); more || err != nil {
+			in.Errorf("a deleted domain: got more %t, error %v", more, err)
+		}
+		other.purge()
+		other.add("example.com")
+		for more := true; more; {
+			more, err = in.store.ClaimShares(in.Context())
+			in.must(err)
+		}
+		other.wantCounted(map[string]dmarcd.Summary{"example.com": {Compliant: shares - first.Compliant}})
 	})
 }

@@ -54,7 +54,7 @@ func (t *Team) changeTeamSenders(ctx context.Context, audit []dmarcd.AuditEntry,
 		if err := f(tx); err != nil {
 			return err
 		}
-		_, err := tx.exec(ctx, `UPDATE team_days SET in_senders = -1 WHERE team_id = $1 AND in_senders = changes AND NOT expired`, t.id)
+		_, err := tx.exec(ctx, `UPDATE team_days SET in_senders = `+dueSenders+` WHERE team_id = $1 AND in_senders = changes AND NOT expired`, t.id)
 		if err != nil {
 			return err
 		}

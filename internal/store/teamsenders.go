@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
@@ -14,18 +15,24 @@ import (
 // some of them at a time, and saveDays with all mail of these days.
 type FindSenders func(ctx context.Context, t *Team, days dmarcd.Days, save func([]dmarcd.Sender) error, saveDays func([]dmarcd.DomainDay) error) error
 
-// UpdateSenders stores the senders of changed days, and the figures for alerts, and
-// reports whether there may be more. Errors of one team do not affect others, see
-// eachTeam.
+// UpdateSenders stores the senders of some changed days of each team, and the figures for alerts,
+// and reports whether there may be more. Errors of one team do not affect others, see eachTeam.
 func (s *Store) UpdateSenders(ctx context.Context, find FindSenders) (more bool, err error) {
 	teams, err := collectRead(ctx, s.own(), `SELECT DISTINCT team_id FROM team_days WHERE in_senders <> changes`, nil, scanTeamID)
 	if err != nil {
 		return false, err
 	}
 	return s.eachTeam(ctx, "senders", teams, func(ctx context.Context, t *Team) (bool, error) {
-		return false, t.updateSenders(ctx, find)
+		return t.updateSenders(ctx, find)
 	})
 }
+
+// team_days.in_senders is the last change of a day that senders has, -1 if it has none of the
+// day. Where the day is due for another reason than a change, it is -2 minus that number.
+const (
+	dueSenders = `-2 - in_senders`
+	inSenders  = `CASE WHEN in_senders < -1 THEN -2 - in_senders ELSE in_senders END`
+)
 
 type senderDay struct {
 	day     dmarcd.Day
@@ -34,21 +41,22 @@ type senderDay struct {
 	removed bool
 }
 
-// updateSenders adds the senders of changed days. If records were removed, it first
-// shortens the spans of senders that may depend on them, and then finds the senders of
-// all days, because any day may be the next day of a sender. If the job is interrupted
-// before its last transaction, or if the team changes its own senders meanwhile, it runs again.
-func (t *Team) updateSenders(ctx context.Context, find FindSenders) error {
+// updateSenders adds the senders of the first period of changed days, so that teams with many of
+// them leave their turn to others. If records were removed, it first shortens the spans of
+// senders that may depend on them, and makes all days due, because any day may be the next day
+// of a sender. If the job is interrupted before its last transaction, or if the team changes its
+// own senders meanwhile, it runs again.
+func (t *Team) updateSenders(ctx context.Context, find FindSenders) (more bool, err error) {
 	own, err := t.TeamSenders(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
-	changed, err := collectRead(ctx, t.store, `SELECT day, changes, in_senders >= 0 AND removed > in_senders AND NOT expired
+	changed, err := collectRead(ctx, t.store, `SELECT day, changes, in_senders <> -1 AND removed > `+inSenders+` AND NOT expired
 		FROM team_days WHERE team_id = $1 AND in_senders <> changes ORDER BY day`, []any{t.id}, func(scan scanner) (d senderDay, err error) {
 		return d, scan(&d.day, &d.changes, &d.removed)
 	})
-	if err != nil {
-		return err
+	if err != nil || len(changed) == 0 {
+		return false, err
 	}
 	var days, removed []dmarcd.Day
 	for _, d := range changed {
@@ -58,24 +66,17 @@ func (t *Team) updateSenders(ctx context.Context, find FindSenders) error {
 		}
 	}
 	if len(removed) > 0 {
-		if err := t.tx(ctx, func(tx tx) error { return t.takeBackSenders(ctx, tx, removed) }); err != nil {
-			return err
-		}
-		days, err = collectRead(ctx, t.store, `SELECT day FROM team_days WHERE team_id = $1 AND (compliant > 0 OR non_compliant > 0) ORDER BY day`,
-			[]any{t.id}, scanDay)
-		if err != nil {
-			return err
-		}
+		return true, t.tx(ctx, func(tx tx) error { return t.takeBackSenders(ctx, tx, removed) })
 	}
-	for _, period := range periods(days) {
-		err := find(ctx, t, period, func(found []dmarcd.Sender) error {
-			return t.tx(ctx, func(tx tx) error { return t.addSenders(ctx, tx, found) })
-		}, func(found []dmarcd.DomainDay) error { return t.saveMailDays(ctx, period, found) })
-		if err != nil {
-			return err
-		}
+	period := firstPeriod(days)
+	err = find(ctx, t, period, func(found []dmarcd.Sender) error {
+		return t.tx(ctx, func(tx tx) error { return t.addSenders(ctx, tx, found) })
+	}, func(found []dmarcd.DomainDay) error { return t.saveMailDays(ctx, period, found) })
+	if err != nil {
+		return false, err
 	}
-	return t.tx(ctx, func(tx tx) error {
+	read := changed[:slices.Index(days, *period.To)+1]
+	return len(read) < len(changed), t.tx(ctx, func(tx tx) error {
 		if err := t.shareLock(ctx, tx); err != nil {
 			return err
 		}
@@ -83,38 +84,53 @@ func (t *Team) updateSenders(ctx context.Context, find FindSenders) error {
 		if err != nil || !reflect.DeepEqual(now, own) {
 			return err
 		}
-		return t.finishSenders(ctx, tx, changed, len(removed) > 0)
+		for _, d := range read {
+			if _, err := tx.exec(ctx, `UPDATE team_days SET in_senders = $1 WHERE team_id = $2 AND day = $3`, d.changes, t.id, d.day); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
 // maxPeriod is the number of days read at once.
 const maxPeriod = 30
 
-// periods joins ascending days to periods of consecutive days.
-func periods(days []dmarcd.Day) (all []dmarcd.Days) {
-	for from := 0; from < len(days); {
-		to := from
-		for to+1 < len(days) && days[to+1] == days[to]+1 && to-from+1 < maxPeriod {
-			to++
-		}
-		all = append(all, dmarcd.Days{From: &days[from], To: &days[to]})
-		from = to + 1
+// firstPeriod returns the first consecutive ones of ascending days.
+func firstPeriod(days []dmarcd.Day) dmarcd.Days {
+	to := 0
+	for to+1 < min(len(days), maxPeriod) && days[to+1] == days[to]+1 {
+		to++
 	}
-	return all
+	return dmarcd.Days{From: &days[0], To: &days[to]}
 }
 
 // takeBackSenders shortens the spans of senders that start or end on one of the ascending
-// days. Adding the senders of all days extends them again.
+// days, and makes all days with mail due: adding their senders extends the spans again. It
+// recomputes the senders of the team from those of its domains, one of which may be gone.
 func (t *Team) takeBackSenders(ctx context.Context, tx tx, days []dmarcd.Day) error {
 	for _, day := range days {
 		for _, step := range []string{
 			`DELETE FROM senders WHERE team_id = $1 AND first_day = $2 AND last_day = $2`,
 			`UPDATE senders SET first_day = last_day WHERE team_id = $1 AND first_day = $2`,
 			`UPDATE senders SET last_day = first_day WHERE team_id = $1 AND last_day = $2`,
+			`UPDATE team_days SET in_senders = -2 - changes WHERE team_id = $1 AND day = $2`,
 		} {
 			if _, err := tx.exec(ctx, step, t.id, day); err != nil {
 				return err
 			}
+		}
+	}
+	for _, step := range []string{
+		`UPDATE team_days SET in_senders = ` + dueSenders + ` WHERE team_id = $1 AND in_senders = changes AND (compliant > 0 OR non_compliant > 0)`,
+		`DELETE FROM senders WHERE team_id = $1 AND domain_id = 0`,
+		`INSERT INTO senders (team_id, domain_id, key, first_day, last_day)
+			SELECT senders.team_id, 0, senders.key, MIN(senders.first_day), MAX(senders.last_day)
+			FROM senders JOIN domains ON domains.team_id = $1 AND domains.id = senders.domain_id AND domains.deleted_at = 0
+			WHERE senders.team_id = $1 GROUP BY senders.team_id, senders.key`,
+	} {
+		if _, err := tx.exec(ctx, step, t.id); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -130,29 +146,6 @@ func (t *Team) addSenders(ctx context.Context, tx tx, found []dmarcd.Sender) err
 			first_day = CASE WHEN excluded.first_day < senders.first_day THEN excluded.first_day ELSE senders.first_day END,
 			last_day = CASE WHEN excluded.last_day > senders.last_day THEN excluded.last_day ELSE senders.last_day END`)
 	return err
-}
-
-// finishSenders marks the changes of days as done. After removals it recomputes the
-// senders of the team from those of its domains: one of them may be gone.
-func (t *Team) finishSenders(ctx context.Context, tx tx, days []senderDay, removals bool) error {
-	if removals {
-		if _, err := tx.exec(ctx, `DELETE FROM senders WHERE team_id = $1 AND domain_id = 0`, t.id); err != nil {
-			return err
-		}
-		_, err := tx.exec(ctx, `INSERT INTO senders (team_id, domain_id, key, first_day, last_day)
-			SELECT senders.team_id, 0, senders.key, MIN(senders.first_day), MAX(senders.last_day)
-			FROM senders JOIN domains ON domains.team_id = $1 AND domains.id = senders.domain_id AND domains.deleted_at = 0
-			WHERE senders.team_id = $1 GROUP BY senders.team_id, senders.key`, t.id)
-		if err != nil {
-			return err
-		}
-	}
-	for _, d := range days {
-		if _, err := tx.exec(ctx, `UPDATE team_days SET in_senders = $1 WHERE team_id = $2 AND day = $3`, d.changes, t.id, d.day); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // keysPerQuery is the number of senders per query.

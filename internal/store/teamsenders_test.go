@@ -55,8 +55,11 @@ func TestSendersOverAllTime(t *testing.T) {
 		const one, two = "192.0.2.1", "192.0.2.2"
 		want := func(step string, wanted map[string]string) {
 			in.Helper()
-			if _, err := in.store.UpdateSenders(in.Context(), addressesAsSenders); err != nil {
-				in.Fatalf("%s: %v", step, err)
+			for more := true; more; {
+				var err error
+				if more, err = in.store.UpdateSenders(in.Context(), addressesAsSenders); err != nil {
+					in.Fatalf("%s: %v", step, err)
+				}
 			}
 			got := make(map[string]string)
 			for _, name := range []string{"", ours, "example.net"} {
@@ -115,6 +118,51 @@ func TestSendersOverAllTime(t *testing.T) {
 		in.purge()
 		if got := in.rows("senders"); got != len(all) {
 			in.Errorf("got %d rows of senders after the purge, want %d", got, len(all))
+		}
+	})
+}
+
+// TestSendersTakeTurns has a team with many changed days, by a change of its own senders and by
+// the exclusion of a report, beside one with a single day. A step reads a month of the first.
+func TestSendersTakeTurns(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		other := newTeam(in.T, in.store, "other")
+		addDomain(in, other, ours)
+		in.add(ours)
+		var reports []dmarcd.NewReport
+		for i := range dmarcd.Day(100) {
+			reports = append(reports, storetest.Aggregate(fmt.Sprint(i), ours, today-i, storetest.Passed(ours, 1)))
+		}
+		receipts := in.receive(reports...)
+		step := func() (days map[dmarcd.TeamID]int, more bool) {
+			in.Helper()
+			days = map[dmarcd.TeamID]int{}
+			more, err := in.store.UpdateSenders(in.Context(), func(_ context.Context, t *store.Team, period dmarcd.Days, _ func([]dmarcd.Sender) error, _ func([]dmarcd.DomainDay) error) error {
+				days[t.ID()] += int(*period.To-*period.From) + 1
+				return nil
+			})
+			in.must(err)
+			return days, more
+		}
+		for i, change := range []func() error{
+			func() error { return nil },
+			func() error { return in.team.SetTeamSender(in.Context(), dmarcd.TeamSender{Key: "a", Name: "A"}) },
+			func() error { _, err := in.team.SetReportCounted(in.Context(), receipts[7].ID, false); return err },
+		} {
+			in.must(change())
+			storetest.Count(in, other, ours, dmarcd.DayCount{Day: today - dmarcd.Day(i), Summary: passed(5)})
+			days, more := step()
+			if days[in.team.ID()] > 30 || days[other.ID()] != 1 || !more {
+				in.Errorf("change %d: the first step read %v, want at most 30 days of the first team and 1 of the other", i, days)
+			}
+			total := days[in.team.ID()]
+			for more {
+				days, more = step()
+				total += days[in.team.ID()]
+			}
+			if total != len(reports) {
+				in.Errorf("change %d: got %d days read, want %d", i, total, len(reports))
+			}
 		}
 	})
 }
