@@ -35,6 +35,9 @@ type lexer struct {
 	limit  int // of one text, in bytes
 	quirks *tally
 	text   []byte // of the last tokenText or tokenWord
+	// inReport is true within a report, and atReport after its line has broken off: the next
+	// byte begins the next report.
+	inReport, atReport bool
 }
 
 func newLexer(in *bufio.Reader, limit int, quirks *tally) *lexer {
@@ -84,12 +87,40 @@ func (l *lexer) peekPastBlanks() (byte, error) {
 		if !isBlank(c) {
 			return c, l.in.UnreadByte()
 		}
+		if err := l.checkLine(c); err != nil {
+			return 0, err
+		}
 	}
+}
+
+// checkLine returns errMalformed if c ends the line of a report, which is incomplete, and the next
+// line begins with another report. Otherwise the report would take in the next one of NDJSON.
+func (l *lexer) checkLine(c byte) error {
+	if c != '\n' || !l.inReport {
+		return nil
+	}
+	const enough = 64
+	next, _ := l.in.Peek(enough) // errors are sticky
+	if len(next) == 0 || next[0] != '{' {
+		return nil
+	}
+	next = bytes.TrimLeft(next[1:], " \t")
+	for _, name := range reportNames {
+		if bytes.HasPrefix(next, []byte(`"`+name+`"`)) {
+			l.atReport = true
+			return errMalformed
+		}
+	}
+	return nil
 }
 
 // skipToObject skips to an object at the start of a line. It returns io.EOF if there is
 // none.
 func (l *lexer) skipToObject() error {
+	if l.atReport {
+		l.atReport = false
+		return nil
+	}
 	for previous := byte(0); ; {
 		c, err := l.readByte()
 		switch {
@@ -135,10 +166,10 @@ func (l *lexer) word() error {
 			return err
 		}
 		if !isWordByte(c) {
-			if !isWord(l.text) {
-				return errMalformed
+			if err := l.in.UnreadByte(); err != nil || isWord(l.text) {
+				return err
 			}
-			return l.in.UnreadByte()
+			return errMalformed
 		}
 		if l.text = append(l.text, c); len(l.text) > l.limit {
 			return reject(RejectedLimit, "a number is too long")
@@ -162,6 +193,9 @@ func (l *lexer) string() error {
 				return err
 			}
 		default:
+			if err := l.checkLine(c); err != nil {
+				return err
+			}
 			l.quirks.NoteIf(c < ' ', UnescapedControl)
 			l.text = append(l.text, c)
 		}
@@ -210,6 +244,7 @@ func (l *lexer) escape() error {
 	default:
 		l.quirks.Note(BadEscape)
 		l.text = append(l.text, '\\', c)
+		return l.checkLine(c)
 	}
 	return nil
 }

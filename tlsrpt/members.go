@@ -20,9 +20,9 @@ func value[T, V any](field func(to *T) *V, read func(*reportReader, token) (V, e
 // The members of RFC 8460 §4.4.
 var (
 	reportMembers = []member[Report]{
-		{name: "organization-name", read: value(func(r *Report) *string { return &r.OrgName }, (*reportReader).text)},
-		{name: "contact-info", read: value(func(r *Report) *string { return &r.ContactInfo }, (*reportReader).text)},
-		{name: "report-id", read: value(func(r *Report) *string { return &r.ReportID }, (*reportReader).text)},
+		{name: memberOrganization, read: value(func(r *Report) *string { return &r.OrgName }, (*reportReader).text)},
+		{name: memberContact, read: value(func(r *Report) *string { return &r.ContactInfo }, (*reportReader).text)},
+		{name: memberReportID, read: value(func(r *Report) *string { return &r.ReportID }, (*reportReader).text)},
 		{name: memberRange, read: (*reportReader).dateRange},
 		{name: memberPolicies, read: (*reportReader).policies},
 	}
@@ -57,8 +57,14 @@ var (
 	}
 )
 
-// Members whose absence matters.
+// reportNames are the names of reportMembers.
+var reportNames = []string{memberOrganization, memberContact, memberReportID, memberRange, memberPolicies}
+
+// Members that are used more than once.
 const (
+	memberOrganization   = "organization-name"
+	memberContact        = "contact-info"
+	memberReportID       = "report-id"
 	memberRange          = "date-range"
 	memberPolicies       = "policies"
 	memberPolicy         = "policy"

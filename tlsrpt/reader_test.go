@@ -37,7 +37,11 @@ func TestReader(t *testing.T) {
 		{"text behind", one + "\n" + two + "\nthe end", []string{"1", "2 trailing-junk"}},
 		{"a line that is no report", one + "\n{}\n" + two, []string{"1", "rejected: the content is JSON but not a TLS report", "2"}},
 		{"a line that is not JSON", one + "\n{\"organization-name\" oops}\n" + two + "\n", []string{"1", "rejected: the content is not JSON", "2"}},
-		{"a line that breaks off in a text", one[:len(one)-20] + "x\n" + two + "\n" + three, []string{"rejected: the report is damaged and has no complete policy", "3"}},
+		{"a line that breaks off in a text", one[:len(one)-20] + "x\n" + two + "\n" + three, []string{"rejected: the report is damaged and has no complete policy", "2", "3"}},
+		{"a line with a complete policy breaks off", one[:len(one)-2] + "\n" + two + "\n", []string{"1 malformed", "2"}},
+		{"a line breaks off in a list", one[:len(one)-2] + ",\r\n" + two + "\r\n" + three, []string{"1 malformed", "2", "3"}},
+		{"a list breaks off", "[" + one + ",\n" + two[:len(two)-2] + "\n" + three, []string{"1 stray-wrapper", "2 malformed stray-wrapper", "3 stray-wrapper"}},
+		{"members on lines of their own", strings.NewReplacer("[{", "[\n{", ":{", ":\n{", ",", ",\n").Replace(one + "\n" + two), []string{"1", "2"}},
 		{"the last one is cut off", one + "\n" + two[:len(two)-1], []string{"1", "2 truncated"}},
 		{"pieces that begin a line are no reports", "{\"policies\": [\n{\"policy\": oops},\n{\n}]}", []string{"rejected: the report is damaged and has no complete policy"}},
 		{"a list of something else", "[1]", []string{"rejected: the content is JSON but not an object"}},
@@ -69,6 +73,28 @@ func TestReader(t *testing.T) {
 				t.Errorf("got (+) against want (-):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestLineBreaksOff cuts the first line of NDJSON anywhere. The next one is read.
+func TestLineBreaksOff(t *testing.T) {
+	t.Parallel()
+	one, two := oneReport("1"), oneReport("2")
+	for end := 1; end < len(one); end++ {
+		r := tlsrpt.NewReader(strings.NewReader(one[:end]+"\n"+two+"\n"), tlsrpt.Limits{})
+		var last string
+		for {
+			report, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err == nil {
+				last = report.ReportID
+			}
+		}
+		if last != "2" {
+			t.Errorf("after %q: got report %q as the last, want 2", one[max(0, end-20):end], last)
+		}
 	}
 }
 

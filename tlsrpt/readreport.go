@@ -29,6 +29,8 @@ type reportReader struct {
 // read reads a report to its end, or to the point where it is damaged. The lexer is at
 // its opening brace.
 func (r *reportReader) read() (report Report, damage, err error) {
+	r.lex.inReport = true
+	defer func() { r.lex.inReport = false }()
 	tok, err := r.lex.next()
 	if err == nil {
 		r.seen, err = object(r, tok, &r.report, reportMembers)
