@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// MaxWebhooks is the limit per team.
+// MaxWebhooks is the limit per team. Digests for its members do not count, one for each: every
+// member may choose one, and must not keep owners from adding a webhook.
 const MaxWebhooks = 50
 
 // maxWebhookURL is in bytes.
@@ -73,6 +74,11 @@ func (w Webhook) SecretContext() string { return "webhook " + w.ID.String() }
 
 // Address returns the email address of a webhook of the format email.
 func (w Webhook) Address() string { return strings.TrimPrefix(w.URL, mailto) }
+
+// IsDigest reports whether the webhook sends digests alone, by email.
+func (w Webhook) IsDigest() bool {
+	return w.Format == FormatEmail && len(w.Kinds) > 0 && !slices.ContainsFunc(w.Kinds, func(kind EventKind) bool { return !kind.IsDigest() })
+}
 
 // Wants reports whether the webhook receives the event. Digests must be asked for.
 func (w Webhook) Wants(e Event) bool {

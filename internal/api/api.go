@@ -129,6 +129,9 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 	if matched != nil {
 		note(w, "route", matched.name())
 		if matched.scope == scopeNone {
+			if err := matched.checkQuery(r); err != nil {
+				return err
+			}
 			return matched.handle(c)
 		}
 	}

@@ -46,7 +46,7 @@ func (a *API) listWebhooks(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.writeCacheable(wire.NewPage(webhooks, dmarcd.MaxWebhooks, nil, wire.NewWebhook))
+	return c.writeCacheable(wire.NewPage(webhooks, len(webhooks), nil, wire.NewWebhook))
 }
 
 func (a *API) updateWebhook(c *call) error {

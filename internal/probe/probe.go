@@ -77,7 +77,7 @@ func (s *Sender) Send(ctx context.Context, address, domain, id string) (stages [
 	}
 	defer func() { _ = client.Close() }() // what matters is acknowledged
 	began = s.Now()
-	spooled := dmarcd.SelfTestStage{Name: dmarcd.StageSpool, Passed: true, Detail: "The message was acknowledged: it is on disk."}
+	spooled := dmarcd.SelfTestStage{Name: dmarcd.StageSpool, Passed: true, Detail: "The message was acknowledged: it is in the spool."}
 	if err := s.transmit(client, address, domain, id); err != nil {
 		spooled.Passed, spooled.Detail = false, fmt.Sprintf("The server did not accept the message: %v.", err)
 	}

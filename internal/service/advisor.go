@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -117,19 +118,19 @@ func (t *Team) Simulate(ctx context.Context, name string, days dmarcd.Days, chan
 	if err != nil {
 		return Simulation{}, err
 	}
-	situation, err := t.situation(ctx, domain, days)
-	if err != nil {
-		return Simulation{}, err
-	}
-	s := Simulation{Domain: domain.Name, Policy: situation.Current()}
-	change.apply(&s.Policy)
-	s.Record = s.Policy.In(situation.Base)
-	s.From, s.To = t.period(days)
-	mail, err := t.service.options.Insight.Read(ctx, t.team, domain.Name, dmarcd.Days{From: &s.From, To: &s.To})
+	from, to := t.period(days)
+	mail, err := t.service.options.Insight.Read(ctx, t.team, domain.Name, dmarcd.Days{From: &from, To: &to})
 	if err != nil {
 		return Simulation{}, err
 	}
 	defer mail.Close()
+	situation, err := t.situation(ctx, domain, days)
+	if err != nil {
+		return Simulation{}, err
+	}
+	s := Simulation{Domain: domain.Name, From: from, To: to, Policy: situation.Current()}
+	change.apply(&s.Policy)
+	s.Record = s.Policy.In(situation.Base)
 	results, err := mail.Simulate(ctx, insight.Trial{Domain: situation.Domain, Policy: s.Policy})
 	if err != nil {
 		return Simulation{}, err
@@ -198,37 +199,63 @@ func (t *Team) AllAdvice(ctx context.Context, after, limit int) (all []dmarcd.Ad
 		domains = domains[:limit]
 	}
 	if len(domains) > 0 {
-		t.service.advice.ask(t.team.ID(), time.Now())
+		t.service.advice.ask(t.team.ID(), t.service.options.Now())
 		all, err = t.advise(ctx, domains, adviceAge)
 	}
 	return all, more, err
 }
 
-// computeAdvice returns the advice for domains, from the mail of name or of all domains.
-func (t *Team) computeAdvice(ctx context.Context, name string, domains []dmarcd.Domain) ([]dmarcd.Advice, error) {
-	situations := make([]insight.Situation, len(domains))
-	for i, domain := range domains {
-		var err error
-		if situations[i], err = t.situation(ctx, domain, dmarcd.Days{}); err != nil {
-			return nil, err
-		}
-	}
+// computeAdvice returns the advice for the first domains, at least one: from the mail of that
+// domain, or of all domains at once. Their checks have at most about situationBytes.
+func (t *Team) computeAdvice(ctx context.Context, domains []dmarcd.Domain) ([]dmarcd.Advice, error) {
 	from, to := t.period(dmarcd.Days{})
+	name := ""
+	if len(domains) == 1 {
+		name = domains[0].Name
+	}
+	// First, since it waits for memory.
 	mail, err := t.service.options.Insight.Read(ctx, t.team, name, dmarcd.Days{From: &from, To: &to})
 	if err != nil {
 		return nil, err
 	}
 	defer mail.Close()
+	var situations []insight.Situation
+	for size, i := int64(0), 0; i < len(domains) && size < situationBytes; i++ {
+		situation, err := t.situation(ctx, domains[i], dmarcd.Days{})
+		if err != nil {
+			return nil, err
+		}
+		situations = append(situations, situation)
+		size += sizeOf(situation)
+	}
 	all, err := mail.Advise(ctx, situations...)
 	if err != nil {
 		return nil, err
 	}
-	for i, domain := range domains {
-		if domain.KnownAt.IsZero() {
+	for i := range all {
+		if domain := domains[i]; domain.KnownAt.IsZero() {
 			all[i].Stage, all[i].Action = dmarcd.StageNone, unknownDNS(domain.Name)
 		}
 	}
 	return all, nil
+}
+
+// sizeOf returns about how many bytes of texts a situation has.
+func sizeOf(s insight.Situation) int64 {
+	var size counter
+	for _, check := range s.Checks {
+		_, _ = fmt.Fprint(&size, check.Check.Findings, check.Check.Facts) // has no errors
+	}
+	_, _ = fmt.Fprint(&size, s.Facts, s.Classes)
+	return int64(size)
+}
+
+// counter counts the bytes that are written to it.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
 }
 
 // unknownDNS is the next action before DNS has answered.

@@ -37,10 +37,7 @@ func (t *Team) OwnDigest(ctx context.Context) (OwnDigest, error) {
 // there is none.
 func (t *Team) ownDigest(ctx context.Context) (*dmarcd.Webhook, error) {
 	all, err := t.team.Webhooks(ctx)
-	other := func(kind dmarcd.EventKind) bool { return !kind.IsDigest() }
-	at := slices.IndexFunc(all, func(w dmarcd.Webhook) bool {
-		return w.Format == dmarcd.FormatEmail && w.Address() == t.actor.entry.Actor && len(w.Kinds) > 0 && !slices.ContainsFunc(w.Kinds, other)
-	})
+	at := slices.IndexFunc(all, func(w dmarcd.Webhook) bool { return w.IsDigest() && w.Address() == t.actor.entry.Actor })
 	if at < 0 {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/dmarcd/dmarcd"
@@ -58,5 +59,37 @@ func TestOwnDigest(t *testing.T) {
 		if err := w.service.Team(w.team.ID, actor).SetOwnDigest(ctx, dmarcd.DigestDaily); err == nil {
 			t.Errorf("%s: got a digest, want an error", name)
 		}
+	}
+}
+
+// TestOwnDigestsAreBesideTheLimit fills a team with webhooks. A member can still choose a digest,
+// which counts for no webhook of others.
+func TestOwnDigestsAreBesideTheLimit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	member := w.service.Team(w.team.ID, service.User(w.member.ID, w.member.Email, dmarcd.RoleViewer, false, ""))
+	owner := w.service.Team(w.team.ID, service.User(w.owner.ID, w.owner.Email, dmarcd.RoleOwner, false, ""))
+	w.must(owner.SetOwnDigest(ctx, dmarcd.DigestDaily))
+	before, err := owner.Webhooks(ctx)
+	w.must(err)
+	add := func() error {
+		_, _, err := owner.AddWebhook(ctx, dmarcd.Webhook{URL: "https://hooks.example/", Format: dmarcd.FormatStandard})
+		return err
+	}
+	for range dmarcd.MaxWebhooks - (len(before) - 1) {
+		w.must(add())
+	}
+	full := new(dmarcd.InvalidError)
+	if err := add(); !errors.As(err, &full) {
+		t.Errorf("one too many: got %v, want an invalid webhook", err)
+	}
+	w.must(member.SetOwnDigest(ctx, dmarcd.DigestWeekly))
+	// A second one for the same address counts.
+	_, _, err = owner.AddWebhook(ctx, dmarcd.Webhook{URL: "mailto:" + w.member.Email, Format: dmarcd.FormatEmail, Kinds: []dmarcd.EventKind{dmarcd.DigestDaily}})
+	if !errors.As(err, &full) {
+		t.Errorf("a second digest: got %v, want an invalid webhook", err)
+	}
+	if all, err := owner.Webhooks(ctx); err != nil || len(all) != dmarcd.MaxWebhooks+2 {
+		t.Errorf("got %d webhooks, %v want %d", len(all), err, dmarcd.MaxWebhooks+2)
 	}
 }

@@ -100,7 +100,10 @@ func (s *System) Backup(ctx context.Context, file string, progress func(rows int
 	if err := s.may(); err != nil {
 		return err
 	}
-	return s.service.store.Backup(ctx, file, progress)
+	if err := s.service.store.Backup(ctx, file, progress); err != nil {
+		return err
+	}
+	return s.service.store.Note(ctx, s.actor.to("backup.write", file, ""))
 }
 
 // CreateTeam creates a team. An existing name is dmarcd.ErrConflict.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -18,8 +17,9 @@ const (
 	// topAdvice is the number of domains of TopAdvice.
 	topAdvice = 10
 	// maxSingleReads is up to how many domains have their mail read one by one. For more,
-	// the mail of all domains is read once.
+	// the mail of all domains is read once, unless their checks have more than situationBytes.
 	maxSingleReads = 40
+	situationBytes = 16 << 20
 	// adviceAge is how long advice is reused: names of senders and their catalogue change
 	// without a change of the domain. Advice is refreshed in the background at half of it.
 	adviceAge = 10 * time.Minute
@@ -29,6 +29,8 @@ const (
 	// maxAdvice of all teams whose advice is cached.
 	maxRefreshed = 1000
 	maxAdvice    = 50_000
+	// maxCached is the length of texts up to which advice is cached, in bytes.
+	maxCached = 2 << 10
 	// refreshFactor limits refreshing to 5 % of the time.
 	refreshFactor = 20
 )
@@ -40,12 +42,12 @@ func (t *Team) TopAdvice(ctx context.Context) ([]dmarcd.Advice, error) {
 }
 
 // advise returns the advice for domains, from the cache where nothing has changed and it is
-// not older than age; 0 computes all of it.
+// not older than age; 0 computes all of it. It may return memory.ErrBusy.
 func (t *Team) advise(ctx context.Context, domains []dmarcd.Domain, age time.Duration) ([]dmarcd.Advice, error) {
 	all := make([]dmarcd.Advice, len(domains))
 	bases := make([]adviceBasis, len(domains))
 	var open []int
-	cache, now := &t.service.advice, time.Now()
+	cache, now := &t.service.advice, t.service.options.Now()
 	own, err := t.team.TeamSenders(ctx)
 	if err != nil {
 		return nil, err
@@ -60,26 +62,29 @@ func (t *Team) advise(ctx context.Context, domains []dmarcd.Domain, age time.Dur
 			open = append(open, i)
 		}
 	}
-	together, name := 1, ""
+	together := 1
 	if len(open) > maxSingleReads {
-		together = len(open)
-	}
-	for part := range slices.Chunk(open, together) {
-		some := make([]dmarcd.Domain, len(part))
-		for n, i := range part {
-			some[n] = domains[i]
-		}
-		if name = ""; together == 1 {
-			name = some[0].Name
-		}
-		advice, err := t.computeAdvice(ctx, name, some)
+		held, release, err := t.service.options.Memory.AcquireAll(ctx, t.team.ID())
 		if err != nil {
 			return nil, err
 		}
-		for n, i := range part {
+		defer release()
+		ctx, together = held, len(open)
+	}
+	for len(open) > 0 {
+		some := make([]dmarcd.Domain, min(len(open), together))
+		for n := range some {
+			some[n] = domains[open[n]]
+		}
+		advice, err := t.computeAdvice(ctx, some)
+		if err != nil {
+			return nil, err
+		}
+		for n, i := range open[:len(advice)] {
 			all[i] = advice[n]
 			cache.put(adviceKey{t.team.ID(), domains[i].ID}, rememberedAdvice{advice[n], bases[i], now})
 		}
+		open = open[len(advice):]
 	}
 	return all, nil
 }
@@ -110,13 +115,13 @@ func (t *Team) adviceBasis(ctx context.Context, domain dmarcd.Domain, own advice
 // RefreshAdvice computes the advice of a team that was asked for lately, where something has
 // changed since. more means that other teams are left.
 func (s *Service) RefreshAdvice(ctx context.Context) (more bool, err error) {
-	begin := time.Now()
+	begin := s.options.Now()
 	id, ok, more := s.advice.due(begin)
 	if !ok {
 		return false, nil
 	}
 	t := s.Team(id, CommandLine())
-	defer func() { s.advice.refreshed(id, begin, time.Now()) }()
+	defer func() { s.advice.refreshed(id, begin, s.options.Now()) }()
 	from, to := t.period(dmarcd.Days{})
 	domains, err := t.team.UrgentDomains(ctx, dmarcd.Days{From: &from, To: &to}, 0, maxRefreshed)
 	if err != nil {
@@ -158,6 +163,9 @@ func (c *adviceCache) get(key adviceKey, basis adviceBasis, oldest time.Time) (d
 }
 
 func (c *adviceCache) put(key adviceKey, remembered rememberedAdvice) {
+	if action := remembered.advice.Action; action != nil && len(action.Title)+len(action.Reason)+len(action.Record) > maxCached {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.known == nil || len(c.known) >= maxAdvice {

@@ -15,6 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -252,4 +253,99 @@ func TestAgeOfAdvice(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAdviceAgesByTheClock reads the mail again once the advice is too old by the clock of the
+// service.
+func TestAdviceAgesByTheClock(t *testing.T) {
+	t.Parallel()
+	s := storetest.SQLite(t).Open(t, store.Options{})
+	var read atomic.Int64
+	now := time.Now()
+	w := service.New(s, service.Options{
+		Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), countedNames{&read}, nil), Now: func() time.Time { return now },
+	})
+	team := advised(t, s, w, 1, "")
+	for _, step := range []struct {
+		wait time.Duration
+		want int64 // times that mail is read
+	}{{0, 1}, {9 * time.Minute, 0}, {2 * time.Minute, 1}} {
+		now = now.Add(step.wait)
+		read.Store(0)
+		if _, err := team.TopAdvice(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := read.Load(); got != step.want {
+			t.Errorf("after %v: got mail read %d times, want %d", step.wait, got, step.want)
+		}
+	}
+}
+
+// advised returns a team with monitoring domains, mail of each, and a check with that text.
+func advised(t *testing.T, s *store.Store, w *service.Service, domains int, text string) *service.Team {
+	t.Helper()
+	acme, err := s.CreateTeam(t.Context(), "acme", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for i := range domains {
+		names = append(names, fmt.Sprintf("d%d.example", i))
+	}
+	stored := s.Team(acme.ID)
+	if _, err := stored.AddDomains(t.Context(), names, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		check := dmarcd.Check{
+			At: time.Now(), Conclusive: true, Record: "v=DMARC1; p=none", RecordDomain: name, Usable: true, Asked: true,
+			Facts: &dmarcd.Facts{Domain: name, DMARC: dmarcd.DMARCFacts{Status: "ok", Record: text}},
+		}
+		_, err := stored.SaveCheck(t.Context(), name, check, dmarcd.Plan{Next: time.Now().Add(time.Hour)})
+		if err == nil {
+			_, err = stored.Receive(t.Context(), []*dmarcd.Delivery{
+				storetest.Delivery(storetest.Aggregate(name, name, dmarcd.DayOf(time.Now())-1, storetest.Passed(name, 7))),
+			})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w.Team(acme.ID, service.CommandLine())
+}
+
+// TestAdviceHasAMemoryBudget has the advice of many domains wait for the memory of its team, and
+// their checks read in parts if they are large.
+func TestAdviceHasAMemoryBudget(t *testing.T) {
+	t.Parallel()
+	const domains = 50
+	s := storetest.SQLite(t).Open(t, store.Options{})
+	var read atomic.Int64
+	budget := memory.NewBudget(256 << 20)
+	w := service.New(s, service.Options{
+		Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), countedNames{&read}, nil), Memory: budget,
+	})
+	team := advised(t, s, w, domains, strings.Repeat("x", 1<<20))
+	_, release, err := team.ReserveMemory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	impatient, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, _, err := team.AllAdvice(impatient, 0, domains); !errors.Is(err, context.DeadlineExceeded) || read.Load() > 0 {
+		t.Errorf("without memory: got error %v and mail read %d times, want it to wait", err, read.Load())
+	}
+	release()
+	all, _, err := team.AllAdvice(t.Context(), 0, domains)
+	if err != nil || len(all) != domains {
+		t.Fatalf("got %d advice, %v; want %d", len(all), err, domains)
+	}
+	for i, advice := range all {
+		if advice.Domain == "" || advice.Stage != dmarcd.StageMonitoring {
+			t.Errorf("advice %d: got %+v", i, advice)
+		}
+	}
+	if got := read.Load(); got < 2 || got > 10 {
+		t.Errorf("got mail read %d times, want some times: the checks have %d MiB", got, domains)
+	}
 }

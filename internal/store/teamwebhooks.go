@@ -78,12 +78,8 @@ func (t *Team) AddWebhook(ctx context.Context, w dmarcd.Webhook, seal func(dmarc
 	}
 	added.Secrets = [][]byte{sealed}
 	err = t.changeWebhooks(ctx, func(tx tx) error {
-		var have int
-		if err := tx.queryRow(ctx, `SELECT count(*) FROM webhooks WHERE team_id = $1`, []any{t.id}, &have); err != nil {
+		if err := t.checkLimit(ctx, tx, added); err != nil {
 			return err
-		}
-		if have >= dmarcd.MaxWebhooks {
-			return &dmarcd.InvalidError{Field: "url", Message: fmt.Sprintf("The team has %d webhooks, which is the limit. Remove one first.", have)}
 		}
 		_, err := tx.exec(ctx, `INSERT INTO webhooks (team_id, id, url, format, kinds, domains, secret, old_secret, created_at, disabled_at, disabled_reason)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
@@ -97,6 +93,36 @@ func (t *Team) AddWebhook(ctx context.Context, w dmarcd.Webhook, seal func(dmarc
 		return dmarcd.Webhook{}, fmt.Errorf("add webhook: %w", err)
 	}
 	return added, nil
+}
+
+// checkLimit returns an *dmarcd.InvalidError if the team has too many webhooks to add one. The
+// first digest for each member does not count.
+func (t *Team) checkLimit(ctx context.Context, tx tx, added dmarcd.Webhook) error {
+	addresses, err := collect(ctx, tx, `SELECT users.email FROM members JOIN users ON users.id = members.user_id WHERE members.team_id = $1`,
+		[]any{t.id}, scanText)
+	if err != nil {
+		return err
+	}
+	webhooks, err := t.webhooks(ctx, tx)
+	if err != nil {
+		return err
+	}
+	free := make(map[string]bool)
+	for _, address := range addresses {
+		free[address] = true
+	}
+	have := 0
+	for _, w := range append(webhooks, added) {
+		if w.IsDigest() && free[w.Address()] {
+			free[w.Address()] = false
+			continue
+		}
+		have++
+		if w.ID == added.ID && have > dmarcd.MaxWebhooks {
+			return &dmarcd.InvalidError{Field: "url", Message: fmt.Sprintf("The team has %d webhooks, which is the limit. Remove one first.", have-1)}
+		}
+	}
+	return nil
 }
 
 // Webhooks returns the webhooks of the team, oldest first.

@@ -134,7 +134,7 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 	if a.status >= 300 && a.status < 400 && a.status != http.StatusNotModified {
 		breach("got a redirect, want none")
 	}
-	public := r.path == "/openapi.json" || r.path == "/docs"
+	public := strings.HasPrefix(r.path, "/openapi.json") || strings.HasPrefix(r.path, "/docs")
 	// Without the database, the owner of the token is unknown.
 	tokenKnown := a.status != http.StatusUnauthorized && a.status != http.StatusServiceUnavailable
 	if !public && !s.unlimited && tokenKnown && !r.undocumented {
@@ -192,7 +192,7 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 // errors also have the code in the body. Unknown paths have no endpoint.
 var (
 	codePattern     = regexp.MustCompile(`^[a-z_]+$`)
-	additionPattern = regexp.MustCompile(`^/(events|alerts|webhooks|insights/|senders|tags|search|domains/[^/]+/(checks|setup|selftest|senders|tags))`)
+	additionPattern = regexp.MustCompile(`^/(events|alerts|webhooks|insights/|senders|tags|search|openapi|docs|domains/[^/]+/(checks|setup|selftest|senders|tags))`)
 )
 
 // errorShape checks the error body: a message of one sentence, with a code on additions,
