@@ -129,7 +129,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 	if matched != nil {
 		note(w, "route", matched.name())
 		if matched.scope == scopeNone {
-			if err := matched.checkQuery(r); err != nil {
+			if _, err := matched.readQuery(r); err != nil {
 				return err
 			}
 			return matched.handle(c)

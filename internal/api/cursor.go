@@ -17,9 +17,23 @@ func readPart(c *call) (limit int, after string, err error) {
 	return limit, c.query.Get("after"), err
 }
 
-// readCursor is readPart for a list ordered by time.
+// readRows is readPart for a list of stored rows: it reserves their memory.
+func readRows(c *call) (limit int, after string, err error) {
+	if limit, after, err = readPart(c); err == nil {
+		err = c.reserveRows(limit)
+	}
+	return limit, after, err
+}
+
+// reserveRows waits until the response may have that many rows.
+func (c *call) reserveRows(rows int) (err error) {
+	c.release, err = c.service.ReserveRows(c.r.Context(), rows)
+	return err
+}
+
+// readCursor is readRows for a list ordered by time.
 func readCursor(c *call) (limit int, after service.Cursor, err error) {
-	limit, text, err := readPart(c)
+	limit, text, err := readRows(c)
 	if err == nil && text != "" {
 		after.At, after.ID, err = wire.ParseCursor(text)
 	}

@@ -10,7 +10,7 @@ import (
 
 // listDaily lists the counts by day, of one domain, each domain or the team.
 func (a *API) listDaily(c *call) error {
-	limit, place, err := readPart(c)
+	limit, place, err := readRows(c)
 	if err != nil {
 		return err
 	}

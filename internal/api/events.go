@@ -28,10 +28,16 @@ func (a *API) listEvents(c *call) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case wantsStream(c.r):
+	if wantsStream(c.r) {
 		return a.streamEvents(c, asked)
-	case asked.since != nil:
+	}
+	if asked.wait > 0 {
+		asked.limit = min(asked.limit, streamPage) // no memory is reserved while it waits
+	}
+	if err := c.reserveRows(asked.limit); err != nil {
+		return err
+	}
+	if asked.since != nil {
 		return a.listEventsSince(c, asked)
 	}
 	events, err := asked.team.Events(c.r.Context(), asked.filter, asked.before, asked.limit+1)
@@ -57,11 +63,16 @@ func (a *API) writeEvents(c *call, events []dmarcd.Event, limit int, place func(
 }
 
 func readEventQuery(c *call) (eventQuery, error) {
-	limit, after, err := readCursor(c)
+	limit, text, err := readPart(c)
 	if err != nil {
 		return eventQuery{}, err
 	}
-	asked := eventQuery{limit: limit, before: after.ID}
+	asked := eventQuery{limit: limit}
+	if text != "" {
+		if _, asked.before, err = wire.ParseCursor(text); err != nil {
+			return eventQuery{}, err
+		}
+	}
 	if asked.team, err = tagged(c); err != nil {
 		return eventQuery{}, err
 	}

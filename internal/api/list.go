@@ -15,9 +15,8 @@ import (
 )
 
 const (
-	// The first part is small, so that the client gets it early.
-	firstPart = 100
-	nextPart  = 1000
+	// partRows is the number of domains that are in memory at once in a list without limit.
+	partRows = 100
 	// worthCompressing is the number of items from which a list is compressed.
 	worthCompressing = 10
 )
@@ -29,9 +28,12 @@ func (a *API) listDomains(c *call) error {
 	if err != nil {
 		return err
 	}
-	want := firstPart
+	want := partRows
 	if p.limit > 0 {
 		want = p.limit + 1 // one more shows whether there is a next page
+	}
+	if err := c.reserveRows(want); err != nil {
+		return err
 	}
 	team, err := tagged(c)
 	if err != nil {
@@ -53,11 +55,11 @@ func (a *API) listDomains(c *call) error {
 	}
 	list := a.newList(c, len(part) >= worthCompressing)
 	for err = list.add(part); err == nil && more; err = list.add(part) {
-		part, err = team.Domains(c.r.Context(), part[len(part)-1].Name, nextPart)
+		part, err = team.Domains(c.r.Context(), part[len(part)-1].Name, partRows)
 		if err != nil {
 			break
 		}
-		more = len(part) == nextPart
+		more = len(part) == partRows
 	}
 	if err == nil {
 		err = list.close()

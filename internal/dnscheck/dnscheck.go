@@ -151,7 +151,7 @@ func (c *Checker) CheckDMARC(ctx context.Context, name string) dmarcd.Check {
 	if found.Record == nil {
 		return check
 	}
-	check.Record, check.RecordDomain = printable(found.Record.Text), found.RecordDomain
+	check.Record, check.RecordDomain = storable(found.Record.Text), found.RecordDomain
 	check.Policy = found.Record.P.String()
 	check.Mailboxes = c.mailboxes(found.Record.RUA)
 	return check

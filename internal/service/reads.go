@@ -213,6 +213,25 @@ func (t *Team) ReserveMemory(ctx context.Context) (held context.Context, release
 	return t.service.options.Memory.AcquireAll(ctx, t.team.ID())
 }
 
+// rowBytes is the most that a row of a list takes, with its response, in bytes: texts from DNS
+// have up to 4 KiB. Lists of up to shortList rows are not counted.
+const (
+	rowBytes  = 16 << 10
+	shortList = 100
+)
+
+// ReserveRows waits until a response may have that many rows of a list. After some seconds it
+// returns memory.ErrBusy. Call release after use.
+func (t *Team) ReserveRows(ctx context.Context, rows int) (release func(), err error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	if rows <= shortList {
+		return func() {}, nil
+	}
+	return t.service.options.Memory.Acquire(ctx, t.team.ID(), int64(rows)*rowBytes)
+}
+
 // DomainRows returns domains with their grades and counts, for an overview.
 func (t *Team) DomainRows(ctx context.Context, filter DomainFilter) (DomainList, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {

@@ -299,6 +299,13 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 		}
 		return err
 	}},
+	"ReserveRows": {needs: see, team: func(_ *world, t *service.Team) error {
+		release, err := t.ReserveRows(ctx, 1000)
+		if err == nil {
+			release()
+		}
+		return err
+	}},
 	"Examine": {
 		needs: see, wants: dmarcd.ErrNotFound, team: func(_ *world, t *service.Team) error { return t.Examine(ctx, ours) },
 		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.Examine(ctx, "example.net") },

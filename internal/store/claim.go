@@ -3,18 +3,19 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
 )
 
-// claimStep is the number of shares that a transaction claims: it holds the team's lock, and on
+// maxClaimed is the number of shares that a transaction claims: it holds the team's lock, and on
 // SQLite all writers wait for it.
-const claimStep = 5_000
+const maxClaimed = 5_000
 
 // claimAdded assigns waiting shares to domains that were just added, and counts them. If there
-// are very many, ClaimShares does the rest.
+// are very many, claimRest does the rest.
 func (t *Team) claimAdded(ctx context.Context, tx tx, domains []owner) error {
 	var one int
 	err := tx.queryRow(ctx, `SELECT 1 FROM shares WHERE team_id = $1 AND domain_id = 0 LIMIT 1`, []any{t.id}, &one)
@@ -41,7 +42,7 @@ func (t *Team) claimAdded(ctx context.Context, tx tx, domains []owner) error {
 	if len(awaited) == 0 {
 		return nil
 	}
-	done, err := t.claim(ctx, tx, awaited, claimStep)
+	done, err := t.claim(ctx, tx, awaited, maxClaimed)
 	if err != nil || done {
 		return err
 	}
@@ -53,20 +54,40 @@ func (t *Team) claimAdded(ctx context.Context, tx tx, domains []owner) error {
 	return nil
 }
 
-// ClaimShares assigns some more of the waiting shares to domains that were added, and reports
-// whether there may be more. Errors of one team do not affect others, see eachTeam.
+// claimRest assigns the waiting shares that claimAdded left, in short transactions. After an error
+// ClaimShares does the rest.
+func (t *Team) claimRest(ctx context.Context) {
+	for more := true; more; {
+		var claiming bool
+		err := t.store.queryRow(ctx, `SELECT EXISTS (SELECT 1 FROM domains WHERE team_id = $1 AND claiming)`, []any{t.id}, &claiming)
+		if err != nil || !claiming {
+			return
+		}
+		more, err = t.claimStep(ctx)
+		if err != nil {
+			return
+		}
+	}
+}
+
+// ClaimShares assigns some of the waiting shares that an interrupted addition of domains left, and
+// reports whether there may be more. Errors of one team do not affect others, see eachTeam.
 func (s *Store) ClaimShares(ctx context.Context) (more bool, err error) {
-	teams, err := collectRead(ctx, s, `SELECT DISTINCT team_id FROM domains WHERE claiming`, nil, scanTeamID)
+	teams, err := collectRead(ctx, s.own(), `SELECT DISTINCT team_id FROM domains WHERE claiming`, nil, scanTeamID)
 	if err != nil {
 		return false, err
 	}
-	return s.eachTeam(ctx, "claims of waiting reports", teams, func(ctx context.Context, t *Team) (more bool, err error) {
-		err = t.retryTx(ctx, func(tx tx) (err error) {
-			more, err = t.claimMore(ctx, tx)
-			return err
-		})
-		return more, err
+	return s.eachTeam(ctx, "claims of waiting reports", teams, func(ctx context.Context, t *Team) (bool, error) {
+		return t.claimStep(ctx)
 	})
+}
+
+func (t *Team) claimStep(ctx context.Context) (more bool, err error) {
+	err = t.retryTx(ctx, func(tx tx) (err error) {
+		more, err = t.claimMore(ctx, tx)
+		return err
+	})
+	return more, err
 }
 
 func (t *Team) claimMore(ctx context.Context, tx tx) (more bool, err error) {
@@ -79,7 +100,7 @@ func (t *Team) claimMore(ctx context.Context, tx tx) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	done, err := t.claim(ctx, tx, domains, claimStep)
+	done, err := t.claim(ctx, tx, domains, maxClaimed)
 	if err == nil && done {
 		_, err = tx.exec(ctx, `UPDATE domains SET claiming = FALSE WHERE team_id = $1 AND claiming`, t.id)
 	}
@@ -98,19 +119,36 @@ func (t *Team) claim(ctx context.Context, tx tx, domains []owner, limit int) (do
 				break
 			}
 			path := pathOf(domain.name)
-			claimed, err := collect(ctx, tx, `UPDATE shares SET domain_id = $1 WHERE team_id = $2 AND domain_id = 0 AND (report_id, n) IN
-					(SELECT report_id, n FROM shares WHERE team_id = $2 AND domain_id = 0 AND `+column+` >= $3 AND `+column+` < $4
-						ORDER BY `+column+` LIMIT $5)
-				RETURNING (SELECT reports.state FROM reports WHERE reports.team_id = $2 AND reports.id = shares.report_id), domain_id, day, `+countColumns,
-				[]any{domain.id, t.id, path, afterPath(path), limit}, changes.claim)
+			waiting, err := collect(ctx, tx, `SELECT report_id, n FROM shares WHERE team_id = $1 AND domain_id = 0 AND `+column+` >= $2 AND `+column+` < $3
+				ORDER BY `+column+` LIMIT $4`, []any{t.id, path, afterPath(path), limit}, scanShareRef)
 			if err != nil {
 				return false, err
 			}
-			limit -= len(claimed)
+			limit -= len(waiting)
+			for some := range slices.Chunk(waiting, 45) {
+				if err := t.claimShares(ctx, tx, domain, some, changes); err != nil {
+					return false, err
+				}
+			}
 		}
 	}
 	// The domains are locked or new. Shares are only added, so that a saturated counter stays so.
 	return limit > 0, t.count(ctx, tx, changes, t.newLocks(tx))
+}
+
+// claimShares assigns shares to a domain. It names each by its key: PostgreSQL plans a subquery
+// badly while the statistics miss new rows.
+func (t *Team) claimShares(ctx context.Context, tx tx, domain owner, shares []shareRef, changes tally) error {
+	args := []any{domain.id, t.id}
+	var keys []string
+	for _, share := range shares {
+		args = append(args, share.report, share.n)
+		keys = append(keys, fmt.Sprintf("report_id = $%d AND n = $%d", len(args)-1, len(args)))
+	}
+	_, err := collect(ctx, tx, `UPDATE shares SET domain_id = $1 WHERE team_id = $2 AND (`+strings.Join(keys, ` OR `)+`)
+		RETURNING (SELECT reports.state FROM reports WHERE reports.team_id = $2 AND reports.id = shares.report_id), domain_id, day, `+countColumns,
+		args, changes.claim)
+	return err
 }
 
 // claim counts a claimed share if its report counts.

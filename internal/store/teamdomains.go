@@ -49,6 +49,7 @@ func (t *Team) AddDomain(ctx context.Context, name string, nextCheck time.Time, 
 	if err != nil {
 		return dmarcd.Domain{}, fmt.Errorf("add domain: %w", err)
 	}
+	t.claimRest(ctx)
 	return domain, nil
 }
 
@@ -68,6 +69,7 @@ func (t *Team) AddDomains(ctx context.Context, names []string, nextCheck time.Ti
 	if err != nil {
 		return 0, fmt.Errorf("add domains: %w", err)
 	}
+	t.claimRest(ctx)
 	return added, nil
 }
 
