@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -48,6 +49,23 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// installation returns a folder for an installation, and a function that runs commands with it. It
+// ends the test unless a command has that status and, if it is not "", that output.
+func installation(t *testing.T) (folder string, run func(wantStatus int, wantStdout string, args ...string) string) {
+	t.Helper()
+	server := resolvertest.Start(t, "")
+	folder = t.TempDir()
+	return folder, func(wantStatus int, wantStdout string, args ...string) string {
+		t.Helper()
+		args = append(args, "--data="+folder, "--database="+filepath.Join(folder, "dmarcd.db"))
+		status, stdout, stderr := runProgram(t, server, "", args...)
+		if status != wantStatus || wantStdout != "" && stdout != wantStdout {
+			t.Fatalf("%v: got status %d, %q and %q, want %d and %q", args, status, stdout, stderr, wantStatus, wantStdout)
+		}
+		return stdout
 	}
 }
 

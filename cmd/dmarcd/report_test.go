@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 )
 
 // zipFile makes an archive of files, by name and content.
@@ -32,17 +30,7 @@ func zipFile(t *testing.T, path string, files ...string) {
 // stay listed until they are retried too.
 func TestRetryIsForOneEntry(t *testing.T) {
 	t.Parallel()
-	server := resolvertest.Start(t, "")
-	folder := t.TempDir()
-	run := func(wantStatus int, wantStdout string, args ...string) string {
-		t.Helper()
-		args = append(args, "--data="+folder, "--database="+filepath.Join(folder, "dmarcd.db"))
-		status, stdout, stderr := runProgram(t, server, "", args...)
-		if status != wantStatus || wantStdout != "" && stdout != wantStdout {
-			t.Fatalf("%v: got status %d, %q and %q, want %d and %q", args, status, stdout, stderr, wantStatus, wantStdout)
-		}
-		return stdout
-	}
+	folder, run := installation(t)
 	type entry struct{ ID, Member string }
 	rejected := func() (left []entry) {
 		t.Helper()

@@ -5,24 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 )
 
 // TestReportVerdicts excludes, includes and deletes reports on the command line.
 func TestReportVerdicts(t *testing.T) {
 	t.Parallel()
-	server := resolvertest.Start(t, "")
-	folder := t.TempDir()
-	run := func(wantStatus int, wantStdout string, args ...string) string {
-		t.Helper()
-		args = append(args, "--data="+folder, "--database="+filepath.Join(folder, "dmarcd.db"))
-		status, stdout, stderr := runProgram(t, server, "", args...)
-		if status != wantStatus || wantStdout != "" && stdout != wantStdout {
-			t.Fatalf("%v: got status %d, %q and %q, want %d and %q", args, status, stdout, stderr, wantStatus, wantStdout)
-		}
-		return stdout
-	}
+	folder, run := installation(t)
 	states := func() map[string]string {
 		t.Helper()
 		found := map[string]string{}

@@ -44,14 +44,20 @@ func sample() (*dmarcd.Report, aggregate.Record) {
 	}
 }
 
+// must ends the test if a step failed that others build on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // exported writes n rows in a format; every second record has no lists.
 func exported(t *testing.T, format export.Format, n int) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := export.NewWriter(format, &out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	report, record := sample()
 	for i := range n {
 		r := record
@@ -59,13 +65,9 @@ func exported(t *testing.T, format export.Format, n int) []byte {
 			r.Reasons, r.DKIMResults, r.SPFResults = nil, nil, nil
 		}
 		columns := wire.NewExportedColumns(wire.FormatRecordID(report.ID, 0, i), "example.com", report, r)
-		if err := w.Write(columns, report); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Write(columns, report))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return out.Bytes()
 }
 
@@ -89,9 +91,7 @@ func TestNDJSONHasEveryColumn(t *testing.T) {
 	t.Parallel()
 	first, rest, _ := bytes.Cut(exported(t, export.NDJSON, 2), []byte("\n"))
 	var got map[string]any
-	if err := json.Unmarshal(first, &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(first, &got))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -103,9 +103,7 @@ func TestNDJSONHasEveryColumn(t *testing.T) {
 func TestCSVHasEveryColumnAndNoFormulas(t *testing.T) {
 	t.Parallel()
 	rows, err := csv.NewReader(bytes.NewReader(exported(t, export.CSV, 1))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lists := map[string]string{"reasons": "forwarded a list; other", "dkim_results": "pass example.com s1 good", "spf_results": "fail bounce.example mfrom"}
 	for i, name := range rows[0] {
 		value := fmt.Sprint(want[name])
@@ -138,9 +136,7 @@ func TestParquetIsReadByItsSchema(t *testing.T) {
 	const n = 50_001
 	data := exported(t, export.Parquet, n)
 	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var names []string
 	for _, f := range file.Schema().Fields() {
 		names = append(names, f.Name())
@@ -176,9 +172,7 @@ func TestParquetIsReadByItsSchema(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	if total != n || sum != n<<40 {
 		t.Errorf("got %d rows and the sum %d, want %d and %d", total, sum, n, n<<40)
@@ -197,9 +191,7 @@ func wantRow(t *testing.T, row map[string]any) {
 			value = 20758
 		case "begin", "end", "received_at":
 			at, err := time.Parse(time.RFC3339, value.(string))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			value = at.UnixMilli()
 			if at, ok := row[name].(time.Time); ok {
 				got = fmt.Sprint(at.UnixMilli())
@@ -224,9 +216,7 @@ func wantRow(t *testing.T, row map[string]any) {
 func TestColumnsAreDocumented(t *testing.T) {
 	t.Parallel()
 	document, err := os.ReadFile("../../docs/export.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range export.Columns() {
 		if !bytes.Contains(document, []byte("| `"+name+"` |")) {
 			t.Errorf("docs/export.md does not describe the column %s", name)

@@ -46,14 +46,10 @@ func message(i int, json string) export.Message {
 func TestSyslogOverTCPConnectsAgain(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = listener.Close() }()
 	s, err := export.NewSyslog("tcp://" + listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	second, received := make(chan struct{}), make(chan []string, 1)
 	go func() {
 		defer close(received)
@@ -77,21 +73,15 @@ func TestSyslogOverTCPConnectsAgain(t *testing.T) {
 	batch := []export.Message{message(1, `{"id":1}`+"\n"), message(2, long)}
 	// The first connection is closed by the server: this goes on until that shows.
 	for connected := false; !connected; {
-		if err := s.Send(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Send(t.Context(), nil))
 		select {
 		case <-second:
 			connected = true
 		case <-time.After(time.Millisecond):
 		}
 	}
-	if err := s.Send(t.Context(), batch); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Send(t.Context(), batch))
+	must(t, s.Close())
 	got := <-received
 	if len(got) != 2 || !header.MatchString(got[0]) || !strings.HasSuffix(got[0], ` record - {"id":1}`) || !strings.HasSuffix(got[1], long) {
 		t.Errorf("got %.200q, want both messages", got)
@@ -101,17 +91,11 @@ func TestSyslogOverTCPConnectsAgain(t *testing.T) {
 func TestSyslogOverUDP(t *testing.T) {
 	t.Parallel()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = conn.Close() }()
 	s, err := export.NewSyslog("udp://" + conn.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Send(t.Context(), []export.Message{message(1, `{"id":1}`), message(2, strings.Repeat("x", 70_000))}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, s.Send(t.Context(), []export.Message{message(1, `{"id":1}`), message(2, strings.Repeat("x", 70_000))}))
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -132,16 +116,12 @@ func TestSyslogServersThatCannotBeUsed(t *testing.T) {
 		}
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	address := listener.Addr().String()
 	_ = listener.Close()
 	for _, scheme := range []string{"tcp", "tls"} {
 		s, err := export.NewSyslog(scheme + "://" + address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := s.Send(context.Background(), []export.Message{message(1, "{}")}); err == nil || !strings.Contains(err.Error(), address) {
 			t.Errorf("got %v, want an error about %s", err, address)
 		}

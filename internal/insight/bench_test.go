@@ -26,15 +26,11 @@ func BenchmarkMillion(b *testing.B) {
 			team := millionTeam(b, db)
 			service := newService(b)
 			var bytes, records float64
-			if err := db.SQL(b).QueryRowContext(b.Context(), `SELECT SUM(octet_length(block)), SUM(records) FROM day_rollups`).Scan(&bytes, &records); err != nil {
-				b.Fatal(err)
-			}
+			must(b, db.SQL(b).QueryRowContext(b.Context(), `SELECT SUM(octet_length(block)), SUM(records) FROM day_rollups`).Scan(&bytes, &records))
 			b.Run("find senders", func(b *testing.B) {
 				began := processorTime(b)
 				for b.Loop() {
-					if err := service.FindSenders(b.Context(), team, dmarcd.Days{}, func([]dmarcd.Sender) error { return nil }, func([]dmarcd.DomainDay) error { return nil }); err != nil {
-						b.Fatal(err)
-					}
+					must(b, service.FindSenders(b.Context(), team, dmarcd.Days{}, func([]dmarcd.Sender) error { return nil }, func([]dmarcd.DomainDay) error { return nil }))
 				}
 				b.ReportMetric(float64((processorTime(b)-began).Milliseconds())/float64(b.N), "cpu-ms/op")
 			})
@@ -66,18 +62,14 @@ func BenchmarkMillion(b *testing.B) {
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
+	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 func listSources(b *testing.B, service *insight.Service, team *store.Team, group insight.Group) {
 	b.Helper()
 	m, err := service.Read(b.Context(), team, "", dmarcd.Days{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer m.Close()
 	list, err := m.Sources(b.Context(), insight.Query{Group: group, Limit: 100})
 	if err != nil || list.Counts.Total() != 30*330*100*5 {
@@ -89,9 +81,7 @@ func listSources(b *testing.B, service *insight.Service, team *store.Team, group
 func adviseAll(b *testing.B, service *insight.Service, team *store.Team) {
 	b.Helper()
 	domains, err := team.Domains(b.Context(), "", 1000)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	situations := make([]insight.Situation, len(domains))
 	for i, d := range domains {
 		const record = "v=DMARC1; p=none"
@@ -100,9 +90,7 @@ func adviseAll(b *testing.B, service *insight.Service, team *store.Team) {
 		}
 	}
 	m, err := service.Read(b.Context(), team, "", dmarcd.Days{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer m.Close()
 	all, err := m.Advise(b.Context(), situations...)
 	if err != nil || len(all) != len(domains) || all[0].Action == nil {

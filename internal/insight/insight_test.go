@@ -167,9 +167,7 @@ func TestManyParts(t *testing.T) {
 	}
 	for limit, want := range map[int]int{0: 20, 50: 50, 120: 120, 1000: 130} {
 		got, err := readMail(t, newTeam(all...), dmarcd.Days{}).Source(t.Context(), insight.Query{Group: insight.GroupCountry, Key: "NL", Parts: limit})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, part := range got.Parts {
 			if part.Group == insight.GroupAddress && (len(part.Rows) != want || part.More != 130-want || part.Rows[0].Key != "192.0.2.0") {
 				t.Errorf("limit %d: got %d addresses from %s on and %d more, want %d from 192.0.2.0 on", limit, len(part.Rows), part.Rows[0].Key, part.More, want)
@@ -212,9 +210,7 @@ func TestSmallFlowsArePutTogether(t *testing.T) {
 		}
 		service := insight.New(&senders.Atlas{}, senders.NewCatalogue(known), hosts{}, nil)
 		m, err := service.Read(t.Context(), newTeam(all...), "", dmarcd.Days{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		told, others := 0, int64(0)
 		for _, f := range flowsOf(t, m, insight.Query{}) {
 			if f.Sender == insight.OtherSenders {
@@ -236,9 +232,7 @@ func TestRecords(t *testing.T) {
 	var got []string
 	for {
 		page, err := m.Records(t.Context(), query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, r := range page.Records {
 			got = append(got, fmt.Sprintf("%d %s", r.Day, r.Source))
 		}
@@ -259,9 +253,7 @@ func TestRecords(t *testing.T) {
 func flowsOf(t testing.TB, m *insight.Mail, q insight.Query) []insight.Flow {
 	t.Helper()
 	flows, err := m.Flows(t.Context(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return flows
 }
 
@@ -291,9 +283,7 @@ func BenchmarkSources(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				m, err := service.Read(b.Context(), of, "", dmarcd.Days{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				if list, err := m.Sources(b.Context(), insight.Query{Group: group, Limit: 100}); err != nil || len(list.Sources) == 0 {
 					b.Fatalf("got %d sources, %v", len(list.Sources), err)
 				}
@@ -316,14 +306,10 @@ func TestSampleSendersAreKnownInSampleTeamsOnly(t *testing.T) {
 		of := usual()
 		of.sample = sample
 		m, err := service.Read(t.Context(), of, "example.com", dmarcd.Days{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer m.Close()
 		list, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		known := slices.ContainsFunc(list.Sources, func(r insight.Row) bool { return r.Name == "Sample Post" })
 		if known != want {
 			t.Errorf("sample data %t: got the sample sender recognised %t, want %t", sample, known, want)

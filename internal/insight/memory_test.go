@@ -78,9 +78,7 @@ func TestManySourcesTakeLittleMemory(t *testing.T) {
 		var list insight.List
 		grown := peakHeap(func() {
 			m, err := service.Read(t.Context(), of, "", dmarcd.Days{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer m.Close()
 			if list, err = m.Sources(t.Context(), insight.Query{Group: group, Limit: 101}); err != nil {
 				t.Fatal(err)
@@ -99,9 +97,7 @@ func TestManySourcesTakeLittleMemory(t *testing.T) {
 	}
 	grown := peakHeap(func() {
 		m, err := service.Read(t.Context(), of, "", dmarcd.Days{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer m.Close()
 		source, err := m.Source(t.Context(), insight.Query{Group: insight.GroupFrom, Key: "example.com"})
 		if err != nil || source.Counts.Total() != want {

@@ -85,13 +85,9 @@ func TestPagesAgree(t *testing.T) {
 		for more := true; more; more = query.After != "" {
 			slices.Reverse(of.all)
 			m, err := service.Read(t.Context(), of, "", dmarcd.Days{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			list, err := m.Sources(t.Context(), query)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, row := range list.Sources {
 				if seen[row.Key] {
 					t.Fatalf("%s: %s is on two pages", group, row.Key)
@@ -120,14 +116,10 @@ func TestReplicasAgree(t *testing.T) {
 		var lists [2][]string
 		for i := range lists {
 			m, err := newService(t).Read(t.Context(), of, "", dmarcd.Days{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			list, err := m.Sources(t.Context(), insight.Query{Group: group, Limit: insight.MaxListed})
 			m.Close()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, row := range list.Sources {
 				lists[i] = append(lists[i], row.Key)
 			}

@@ -164,14 +164,20 @@ func (m mail) outcome() dmarcd.Outcome {
 	panic("no such outcome")
 }
 
+// must ends the test if a step failed that others build on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // newService knows two networks and one sender, by a host, and another by a domain.
 func newService(t testing.TB) *insight.Service {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "both.mmdb")
 	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ranges := []mmdb.Range{
 		{First: netip.MustParseAddr("192.0.2.0"), Last: netip.MustParseAddr("192.0.2.255"), Number: 64496, Name: "Network One", Country: "NL"},
 		{First: netip.MustParseAddr("198.51.100.0"), Last: netip.MustParseAddr("198.51.100.255"), Number: 64497, Name: "Network Two", Country: "NZ"},
@@ -183,16 +189,10 @@ func newService(t testing.TB) *insight.Service {
 			}
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, file.Close())
 	atlas, err := senders.OpenAtlas(senders.Files{Networks: path, Countries: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	catalogue := senders.NewCatalogue([]senders.Sender{
 		{Name: "Post Office", Kind: senders.Service, Category: senders.Mailboxes, Hosts: []string{"post.example"}},
 		{Name: "Newsletters", Kind: senders.Service, Category: senders.Marketing, Domains: []string{"letters.example"}},
@@ -203,9 +203,7 @@ func newService(t testing.TB) *insight.Service {
 func readMail(t testing.TB, of *team, days dmarcd.Days) *insight.Mail {
 	t.Helper()
 	m, err := newService(t).Read(t.Context(), of, "example.com", days)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 

@@ -73,9 +73,7 @@ func scenarioService(t testing.TB) *insight.Service {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "networks.mmdb")
 	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	err = mmdb.Write(file, mmdb.Options{Type: "Test", Description: "A test.", Built: time.Unix(1e9, 0)}, func(yield func(mmdb.Range, error) bool) {
 		for _, r := range []struct {
 			first, last, name string
@@ -90,16 +88,10 @@ func scenarioService(t testing.TB) *insight.Service {
 			}
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, file.Close())
 	atlas, err := senders.OpenAtlas(senders.Files{Networks: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return insight.New(atlas, senders.NewCatalogue(senders.Known()), hostNames, nil)
 }
 
@@ -185,17 +177,13 @@ func (s scenario) check(t *testing.T, service *insight.Service) {
 	t.Helper()
 	first, last := dmarcd.Day(20000), dmarcd.Day(20029)
 	m, err := service.Read(t.Context(), s.reports(), "example.com", dmarcd.Days{From: &first, To: &last})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	s.facts.Domain = "example.com"
 	about := insight.Domain{Name: "example.com", Facts: &s.facts, Checks: s.checks, Classes: s.team}
 	m.About(about)
 	list, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 100, Assess: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	found := make(map[string]*insight.Assessment)
 	for _, row := range list.Sources {
 		found[row.Key] = row.Assessment
@@ -217,9 +205,7 @@ func (s scenario) check(t *testing.T, service *insight.Service) {
 	all, err := m.Advise(t.Context(), insight.Situation{Domain: about, Published: insight.Published{
 		Record: record, Own: record != "", Base: cmp.Or(record, watching), ReportsHere: true,
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	advice := all[0]
 	var got dmarcd.Action
 	if advice.Action != nil {

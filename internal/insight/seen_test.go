@@ -19,9 +19,7 @@ func TestFirstAndLastSeen(t *testing.T) {
 	of.senders = map[string]dmarcd.SeenDays{"AS64496": {First: -7, Last: 2}, "Post Office": {First: 2, Last: 90}}
 	m := readMail(t, of, daysOf(1, 3))
 	list, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, row := range list.Sources {
 		got = append(got, fmt.Sprintf("%s %d-%d %d-%d", row.Key, row.First, row.Last, row.Seen.First, row.Seen.Last))

@@ -100,14 +100,10 @@ func TestNamesOfTheTeam(t *testing.T) {
 	}
 	read := func(of *team) (rows []string) {
 		m, err := service.Read(t.Context(), of, "example.com", dmarcd.Days{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer m.Close()
 		list, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 10, Assess: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, row := range list.Sources {
 			rows = append(rows, strings.Join([]string{row.Key, row.Name, row.Detail, row.Assessment.Evidence[0]}, "|"))
 		}
@@ -143,9 +139,7 @@ func TestSenderOfSeveralDomains(t *testing.T) {
 		reports.Shares[i].Domain = ids[share.From]
 	}
 	m, err := scenarioService(t).Read(t.Context(), reports, "", dmarcd.Days{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	if m.KnowsDomains() {
 		t.Error("got known domains before About")

@@ -568,19 +568,25 @@ func TestReplicasFreezeTogether(t *testing.T) {
 	})
 }
 
+// restored returns the inbox in a backup.
+func (in *inbox) restored() *inbox {
+	in.Helper()
+	restored, file := *in, filepath.Join(in.TempDir(), "backup.db")
+	in.must(in.store.Backup(in.Context(), file, nil))
+	var err error
+	restored.store, err = store.Open(in.Context(), file, store.Options{Now: in.clock.Now})
+	in.must(err)
+	in.Cleanup(func() { in.must(restored.store.Close()) })
+	restored.team = restored.store.Team(in.team.ID())
+	return &restored
+}
+
 func TestBackupHasColdRecords(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.fill()
 		before := in.everything()
 		in.freeze()
-		file := filepath.Join(in.TempDir(), "backup.db")
-		in.must(in.store.Backup(in.Context(), file, nil))
-		restored := *in
-		var err error
-		restored.store, err = store.Open(in.Context(), file, store.Options{Now: in.clock.Now})
-		in.must(err)
-		defer func() { in.must(restored.store.Close()) }()
-		restored.team = restored.store.Team(in.team.ID())
+		restored := in.restored()
 		restored.wantSame("restored", before)
 		restored.freeze()
 		restored.wantSame("restored, and rows removed", before)

@@ -82,7 +82,7 @@ func startDovecot(t *testing.T) *dovecot {
 	if as != nil {
 		account = as
 	}
-	d := &dovecot{folder: dovecotFolder(t, as), port: freePort(t)}
+	d := &dovecot{folder: serverFolder(t, as), port: freePort(t)}
 	for _, part := range []string{"new", "cur", "tmp"} {
 		d.makeFolder(t, filepath.Join("mail", part), as)
 	}
@@ -217,23 +217,6 @@ func (d *dovecot) makeFolder(t *testing.T, name string, as *syscall.Credential) 
 func (d *dovecot) write(t *testing.T, name, text string) {
 	t.Helper()
 	must(t, os.WriteFile(filepath.Join(d.folder, name), []byte(text), 0o644))
-}
-
-// dovecotFolder returns a folder that the server can enter and write to, with a path
-// short enough for a socket.
-func dovecotFolder(t *testing.T, as *syscall.Credential) string {
-	t.Helper()
-	folder, err := os.MkdirTemp("", "dmarcd-dovecot-")
-	must(t, err)
-	t.Cleanup(func() {
-		if err := os.RemoveAll(folder); err != nil {
-			t.Error(err)
-		}
-	})
-	if as != nil {
-		must(t, os.Chown(folder, int(as.Uid), int(as.Gid)))
-	}
-	return folder
 }
 
 // findDovecot returns the path of the program. Debian puts it where the PATH of a

@@ -65,7 +65,7 @@ func newExim(t *testing.T, address string, settings eximSettings) *exim {
 	host, port, err := net.SplitHostPort(address)
 	must(t, err)
 	e := &exim{program: findExim(t), as: unprivileged(t)}
-	folder := eximFolder(t, e.as)
+	folder := serverFolder(t, e.as)
 	e.configuration = filepath.Join(folder, "exim.conf")
 	uid, gid := os.Getuid(), os.Getgid()
 	if e.as != nil {
@@ -148,11 +148,11 @@ func findExim(t *testing.T) string {
 	return ""
 }
 
-// eximFolder returns a folder that the server can enter and write to. That of t.TempDir
-// is closed to other users.
-func eximFolder(t *testing.T, as *syscall.Credential) string {
+// serverFolder returns a folder that a server can enter and write to, with a path short
+// enough for a socket. That of t.TempDir is closed to other users.
+func serverFolder(t *testing.T, as *syscall.Credential) string {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "dmarcd-exim-")
+	folder, err := os.MkdirTemp("", "dmarcd-mail-")
 	must(t, err)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(folder); err != nil {

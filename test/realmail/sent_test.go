@@ -75,7 +75,7 @@ type inbox struct{ address, folder string }
 func startInbox(t *testing.T, certificate []byte) *inbox {
 	t.Helper()
 	as := unprivileged(t)
-	folder, port := eximFolder(t, as), freePort(t)
+	folder, port := serverFolder(t, as), freePort(t)
 	uid, gid := os.Getuid(), os.Getgid()
 	if as != nil {
 		uid, gid = int(as.Uid), int(as.Gid)

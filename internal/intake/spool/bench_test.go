@@ -19,17 +19,11 @@ func BenchmarkSpool(b *testing.B) {
 				config.Database = storetest.Postgres(b).Open(b, store.Options{})
 			}
 			s, err := spool.Open(config)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			defer func() { _ = s.Close() }() // empty
 			for b.Loop() {
-				if err := put(s, text, envelope("a")); err != nil {
-					b.Fatal(err)
-				}
-				if err := s.Remove(s.List()[0]); err != nil {
-					b.Fatal(err)
-				}
+				must(b, put(s, text, envelope("a")))
+				must(b, s.Remove(s.List()[0]))
 			}
 		})
 	}

@@ -46,9 +46,7 @@ func TestCrashingMailIsRejected(t *testing.T) {
 						synctest.Wait()
 						if test.restarts {
 							stop()
-							if err := s.Close(); err != nil {
-								t.Fatal(err)
-							}
+							must(t, s.Close())
 							s = open(t, on.configuration(t, folder))
 							stop = work(t, s, r)
 						}
@@ -65,9 +63,7 @@ func TestCrashingMailIsRejected(t *testing.T) {
 					if got := r.count["bad for team_7"]; got != 3 {
 						t.Errorf("got %d attempts want 3", got)
 					}
-					if err := s.Close(); err != nil {
-						t.Fatal(err)
-					}
+					must(t, s.Close())
 					if got := files(t, folder, ""); len(got) != 1 {
 						t.Errorf("got the files %q want the lock alone", got)
 					}
@@ -128,15 +124,11 @@ func TestProcessEndsWhileAMailIsHandled(t *testing.T) {
 					time.Sleep(10 * time.Second)
 					synctest.Wait()
 					left := filepath.Join(t.TempDir(), "left")
-					if err := os.CopyFS(left, os.DirFS(folder)); err != nil {
-						t.Fatal(err)
-					}
+					must(t, os.CopyFS(left, os.DirFS(folder)))
 					close(kill)
 					synctest.Wait()
 					stop()
-					if err := s.Close(); err != nil {
-						t.Fatal(err)
-					}
+					must(t, s.Close())
 					if len(r.rejects) > 0 {
 						break
 					}

@@ -23,9 +23,7 @@ func (on storage) aside(t *testing.T, folder string) (n int) {
 	if on.create == nil {
 		return len(files(t, folder, ".damaged"))
 	}
-	if err := on.db.SQL(t).QueryRowContext(t.Context(), `SELECT COUNT(*) FROM spool WHERE crashes > 3`).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	must(t, on.db.SQL(t).QueryRowContext(t.Context(), `SELECT COUNT(*) FROM spool WHERE crashes > 3`).Scan(&n))
 	return n
 }
 
@@ -33,9 +31,7 @@ func (on storage) aside(t *testing.T, folder string) (n int) {
 func (on storage) rows(t *testing.T) (n int) {
 	t.Helper()
 	query := `SELECT (SELECT COUNT(*) FROM spool) + (SELECT COUNT(*) FROM spool_chunks)`
-	if err := on.db.SQL(t).QueryRowContext(t.Context(), query).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	must(t, on.db.SQL(t).QueryRowContext(t.Context(), query).Scan(&n))
 	return n
 }
 
@@ -284,9 +280,7 @@ func TestGoneMailIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := on.replica(t)
 		mustPut(t, s, "mail")
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 		s, _ = on.replica(t) // claims it
 		if _, err := on.db.SQL(t).ExecContext(t.Context(), `DELETE FROM spool`); err != nil {
 			t.Fatal(err)
@@ -336,9 +330,7 @@ func TestFilesMoveToTheDatabase(t *testing.T) {
 	mustPut(t, s, "one")
 	mustPut(t, s, "two")
 	want := s.List()[0].Envelope
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	s = open(t, on.configuration(t, folder))
 	if got := files(t, folder, ".mail"); len(got) != 0 {
 		t.Errorf("got the files %q want none", got)
@@ -349,9 +341,7 @@ func TestFilesMoveToTheDatabase(t *testing.T) {
 	if diff := cmp.Diff(want, s.List()[0].Envelope, compareAddresses); diff != "" {
 		t.Errorf("envelope (-want +got):\n%s", diff)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	if diff := cmp.Diff([]string{"one", "two"}, texts(t, open(t, on.configuration(t, t.TempDir())))); diff != "" {
 		t.Errorf("in the folder of another replica (-want +got):\n%s", diff)
 	}

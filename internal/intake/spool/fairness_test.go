@@ -59,16 +59,12 @@ func TestSlowMailsDelayNoOther(t *testing.T) {
 						}
 					}
 					for i := range flood {
-						if err := put(s, fmt.Sprint("flood ", i), test.flood(i)); err != nil {
-							t.Fatal(err)
-						}
+						must(t, put(s, fmt.Sprint("flood ", i), test.flood(i)))
 					}
 					stop := work(t, s, r)
 					defer stop()
 					synctest.Wait()
-					if err := put(s, "victim", test.victim); err != nil {
-						t.Fatal(err)
-					}
+					must(t, put(s, "victim", test.victim))
 					time.Sleep(test.within[stage])
 					synctest.Wait()
 					if got := r.all(); !slices.Contains(got, fmt.Sprint("victim for ", test.victim.Recipients[0].Team)) {

@@ -42,20 +42,14 @@ func TestKill(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	committed := 0
 	for round := range 10 {
 		command := exec.Command(program)
 		command.Env = append(os.Environ(), fillVariable+"="+folder)
 		output, err := command.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := command.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, command.Start())
 		// The child is killed at a different point in each round.
 		lines := bufio.NewScanner(output)
 		for range 3 + 7*round%11 {
@@ -64,18 +58,14 @@ func TestKill(t *testing.T) {
 			}
 			committed++
 		}
-		if err := command.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, command.Process.Kill())
 		for lines.Scan() {
 			committed++
 		}
 		_ = command.Wait() // killed
 
 		s, err := spool.Open(configuration(folder))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		entries := s.List()
 		// In each round, the kill may come between a commit and its report.
 		if got := len(entries); got < committed || got > committed+round+1 {
@@ -89,8 +79,6 @@ func TestKill(t *testing.T) {
 		if got := files(t, folder, ".damaged"); len(got) != 0 {
 			t.Errorf("got %q want no damaged files", got)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 	}
 }

@@ -88,9 +88,7 @@ func TestFloodLeavesSpace(t *testing.T) {
 					t.Errorf("a message of another team and network: %v", err)
 				}
 				for _, e := range s.List() {
-					if err := s.Remove(e); err != nil {
-						t.Fatal(err)
-					}
+					must(t, s.Remove(e))
 				}
 				if err := put(s, "0123456789", test.flood(0)); err != nil {
 					t.Errorf("after the flood: %v", err)

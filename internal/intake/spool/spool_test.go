@@ -47,6 +47,14 @@ func (on storage) fresh(t *testing.T) storage {
 	return on
 }
 
+// must ends the test if a step failed that others build on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // onFilesAndSQLite runs a test with files and with an SQLite database, which works in a
 // bubble of synctest.
 func onFilesAndSQLite(t *testing.T, test func(t *testing.T, on storage)) {
@@ -102,9 +110,7 @@ func open(t *testing.T, config spool.Config) *spool.Spool {
 func openFaulty(t *testing.T, config spool.Config, faults *spool.Faults) *spool.Spool {
 	t.Helper()
 	s, err := spool.OpenFaulty(config, faults)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.Close() }) // fails if the test has closed it
 	return s
 }
@@ -134,22 +140,16 @@ func put(s *spool.Spool, text string, e spool.Envelope) error {
 
 func mustPut(t *testing.T, s *spool.Spool, text string) {
 	t.Helper()
-	if err := put(s, text, envelope("mail.reporter.example")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, put(s, text, envelope("mail.reporter.example")))
 }
 
 func contents(t *testing.T, e *spool.Entry) string {
 	t.Helper()
 	mail, err := e.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer mail.Close() //nolint:errcheck // read-only
 	text, err := io.ReadAll(mail)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 
@@ -167,9 +167,7 @@ func texts(t *testing.T, s *spool.Spool) []string {
 func files(t *testing.T, folder, ending string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(folder, "*"+ending))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return names
 }
 
@@ -190,9 +188,7 @@ func TestCommittedMailSurvives(t *testing.T) {
 				folder := filepath.Join(t.TempDir(), "spool")
 				s := open(t, on.configuration(t, folder))
 				mustPut(t, s, test.text)
-				if err := s.Close(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Close())
 
 				entries := open(t, on.configuration(t, folder)).List()
 				if len(entries) != 1 {
@@ -223,9 +219,7 @@ func TestOldestComesFirst(t *testing.T) {
 		s := open(t, config)
 		mustPut(t, s, "first")
 		mustPut(t, s, "second")
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 		now = now.Add(-time.Hour)
 		s = open(t, config)
 		mustPut(t, s, "third")
@@ -256,15 +250,11 @@ func TestUnfinishedDraftLeavesNothing(t *testing.T) {
 				folder := t.TempDir()
 				s := open(t, on.configuration(t, folder))
 				draft, err := s.Create(envelope("a"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if _, err := draft.Write([]byte("half a mail")); err != nil {
 					t.Fatal(err)
 				}
-				if err := test.finish(s, draft); err != nil {
-					t.Fatal(err)
-				}
+				must(t, test.finish(s, draft))
 				if got := texts(t, open(t, on.configuration(t, folder))); len(got) != 0 {
 					t.Errorf("got %q want nothing", got)
 				}
@@ -291,9 +281,7 @@ func TestDamagedFileIsPutAside(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
-			if err := os.WriteFile(filepath.Join(folder, "0000000000000000001.mail"), []byte(test.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(folder, "0000000000000000001.mail"), []byte(test.text), 0o600))
 			s := open(t, configuration(folder))
 			mustPut(t, s, "good")
 			if diff := cmp.Diff([]string{"good"}, texts(t, s)); diff != "" {
@@ -312,9 +300,7 @@ func TestSecondProcessIsKeptAway(t *testing.T) {
 	folder := t.TempDir()
 	s := open(t, configuration(folder))
 	draft, err := s.Create(envelope("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer draft.Discard()
 	if second, err := spool.Open(configuration(folder)); err == nil {
 		_ = second.Close()
@@ -377,9 +363,7 @@ func TestRejections(t *testing.T) {
 
 				// After the fault, messages are accepted again.
 				faults = spool.Faults{}
-				if err := s.Remove(s.List()[0]); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Remove(s.List()[0]))
 				mustPutWithFree(t, s, &faults)
 			})
 		}
@@ -400,9 +384,7 @@ func TestFailedDraftStaysFailed(t *testing.T) {
 		config.Limits.Bytes = 5
 		s := open(t, config)
 		draft, err := s.Create(envelope("a"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer draft.Discard()
 		if _, err := draft.Write([]byte("too much")); !errors.Is(err, spool.ErrFull) {
 			t.Fatalf("got %v want %v", err, spool.ErrFull)
@@ -424,9 +406,7 @@ func TestDiskFillsWhileWriting(t *testing.T) {
 		free := int64(1000)
 		s := openFaulty(t, config, &spool.Faults{FreeBytes: &free})
 		draft, err := s.Create(envelope("a"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer draft.Discard()
 		free = 999
 		if _, err := draft.Write(make([]byte, 2<<20)); !errors.Is(err, spool.ErrFull) {

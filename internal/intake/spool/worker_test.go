@@ -125,9 +125,7 @@ func TestWorkerTakesWhatACrashLeft(t *testing.T) {
 			folder := t.TempDir()
 			s := open(t, on.configuration(t, folder))
 			mustPut(t, s, "left")
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Close())
 			s = open(t, on.configuration(t, folder))
 			r := newRecorder(t)
 			stop := work(t, s, r)
@@ -274,15 +272,11 @@ func TestWorkerKeepsWhatWasInterrupted(t *testing.T) {
 				return []error{ctx.Err()}
 			},
 		}
-		if err := worker.Run(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, worker.Run(ctx))
 		if diff := cmp.Diff([]string{"mail"}, texts(t, s)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 		if got := append(files(t, folder, ".busy"), files(t, folder, ".crashes")...); len(got) != 0 {
 			t.Errorf("got %q want no crash noted", got)
 		}
@@ -304,9 +298,7 @@ func TestEachTeamHasItsOwnAttempts(t *testing.T) {
 			}
 			stop := work(t, s, r)
 			defer stop()
-			if err := put(s, "mail", mailTo("192.0.2.1", 7, 8)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, put(s, "mail", mailTo("192.0.2.1", 7, 8)))
 			synctest.Wait()
 			if diff := cmp.Diff([]string{"mail for team_8"}, r.all()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
