@@ -1,8 +1,6 @@
 package alert
 
-import (
-	"github.com/dmarcd/dmarcd"
-)
+import "github.com/dmarcd/dmarcd"
 
 const (
 	// minPresence is the part of days with reports, so that days without are remarkable,

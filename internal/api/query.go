@@ -1,8 +1,6 @@
 package api
 
-import (
-	"github.com/dmarcd/dmarcd"
-)
+import "github.com/dmarcd/dmarcd"
 
 // maxPage limits the page size.
 const maxPage = 1000

@@ -1,8 +1,6 @@
 package api
 
-import (
-	"github.com/dmarcd/dmarcd/internal/wire"
-)
+import "github.com/dmarcd/dmarcd/internal/wire"
 
 // defaultHits is how many hits of a kind a client gets that does not say.
 const defaultHits = 10

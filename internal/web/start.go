@@ -1,8 +1,6 @@
 package web
 
-import (
-	"github.com/dmarcd/dmarcd/internal/service"
-)
+import "github.com/dmarcd/dmarcd/internal/service"
 
 // startView is the getting-started guide of a team.
 type startView struct {
