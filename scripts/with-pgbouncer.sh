@@ -48,7 +48,7 @@ for attempt in 1 2 3 4 5 6 7 8 9 10; do
 		auth_type = trust
 		auth_file = $dir/users
 		pool_mode = transaction
-		default_pool_size = 10
+		default_pool_size = 20
 		max_client_conn = 2000
 		server_idle_timeout = 5
 		log_connections = 0

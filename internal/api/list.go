@@ -15,8 +15,10 @@ import (
 )
 
 const (
-	// partRows is the number of domains that are in memory at once in a list without limit.
-	partRows = 100
+	// A list without limit is read in parts, so that few domains are in memory at once. The first
+	// part is small, so that the client gets it early.
+	firstPart = 100
+	nextPart  = 400
 	// worthCompressing is the number of items from which a list is compressed.
 	worthCompressing = 10
 )
@@ -28,7 +30,7 @@ func (a *API) listDomains(c *call) error {
 	if err != nil {
 		return err
 	}
-	want := partRows
+	want := firstPart
 	if p.limit > 0 {
 		want = p.limit + 1 // one more shows whether there is a next page
 	}
@@ -55,11 +57,11 @@ func (a *API) listDomains(c *call) error {
 	}
 	list := a.newList(c, len(part) >= worthCompressing)
 	for err = list.add(part); err == nil && more; err = list.add(part) {
-		part, err = team.Domains(c.r.Context(), part[len(part)-1].Name, partRows)
+		part, err = team.Domains(c.r.Context(), part[len(part)-1].Name, nextPart)
 		if err != nil {
 			break
 		}
-		more = len(part) == partRows
+		more = len(part) == nextPart
 	}
 	if err == nil {
 		err = list.close()

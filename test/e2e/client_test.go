@@ -134,7 +134,7 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 	if a.status >= 300 && a.status < 400 && a.status != http.StatusNotModified {
 		breach("got a redirect, want none")
 	}
-	public := strings.HasPrefix(r.path, "/openapi.json") || strings.HasPrefix(r.path, "/docs")
+	public := publicPattern.MatchString(r.path)
 	// Without the database, the owner of the token is unknown.
 	tokenKnown := a.status != http.StatusUnauthorized && a.status != http.StatusServiceUnavailable
 	if !public && !s.unlimited && tokenKnown && !r.undocumented {
@@ -160,7 +160,7 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 	}
 	if a.status >= 400 && r.method != http.MethodHead {
 		verifies := r.method == http.MethodPost && verifyPattern.MatchString(r.path)
-		addition := r.method == http.MethodPost && strings.HasPrefix(r.path, "/reports") || additionPattern.MatchString(r.path)
+		addition := r.method == http.MethodPost && strings.HasPrefix(r.path, "/reports") || additionPattern.MatchString(r.path) || public
 		if err := a.errorShape(verifies && a.status == http.StatusNotFound, addition); err != nil {
 			broken = append(broken, err)
 		}
@@ -189,10 +189,12 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 }
 
 // codePattern matches the code of an error, additionPattern the paths of additions, whose
-// errors also have the code in the body. Unknown paths have no endpoint.
+// errors also have the code in the body, and publicPattern those that need no token. Unknown paths
+// have no endpoint.
 var (
+	publicPattern   = regexp.MustCompile(`^/(openapi\.json|docs)(\?|$)`)
 	codePattern     = regexp.MustCompile(`^[a-z_]+$`)
-	additionPattern = regexp.MustCompile(`^/(events|alerts|webhooks|insights/|senders|tags|search|openapi|docs|domains/[^/]+/(checks|setup|selftest|senders|tags))`)
+	additionPattern = regexp.MustCompile(`^/(events|alerts|webhooks|insights/|senders|tags|search|domains/[^/]+/(checks|setup|selftest|senders|tags))`)
 )
 
 // errorShape checks the error body: a message of one sentence, with a code on additions,
