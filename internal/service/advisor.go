@@ -27,17 +27,11 @@ func (t *Team) Mail(ctx context.Context, name string, days dmarcd.Days) (*insigh
 	if err != nil {
 		return nil, err
 	}
-	domains := []dmarcd.Domain{{Name: name}}
+	about := make([]insight.Domain, 1)
 	if name == "" {
-		if domains, err = t.team.Domains(ctx, "", maxSingleReads+1); len(domains) > maxSingleReads {
-			domains = nil // reading all would take too long
-		}
-	}
-	about := make([]insight.Domain, len(domains))
-	for i, domain := range domains {
-		if err == nil {
-			about[i], _, err = t.about(ctx, domain, days)
-		}
+		about, err = t.aboutAll(ctx, days)
+	} else {
+		about[0], _, err = t.about(ctx, dmarcd.Domain{Name: name}, days)
 	}
 	if err != nil {
 		mail.Close()
@@ -45,6 +39,29 @@ func (t *Team) Mail(ctx context.Context, name string, days dmarcd.Days) (*insigh
 	}
 	mail.About(about...)
 	return mail, nil
+}
+
+// maxAbout limits the facts of several domains, in bytes.
+const maxAbout = 4 << 20
+
+// aboutAll returns the facts of all domains, none if they are too many or too large.
+func (t *Team) aboutAll(ctx context.Context, days dmarcd.Days) (all []insight.Domain, err error) {
+	domains, err := t.team.Domains(ctx, "", maxSingleReads+1)
+	if err != nil || len(domains) > maxSingleReads {
+		return nil, err
+	}
+	var size int64
+	for _, domain := range domains {
+		about, _, err := t.about(ctx, domain, days)
+		if err != nil {
+			return nil, err
+		}
+		if size += sizeOf(about); size > maxAbout {
+			return nil, nil
+		}
+		all = append(all, about)
+	}
+	return all, nil
 }
 
 // maxPeriodChecks limits the checks that causes follow from.
@@ -226,7 +243,7 @@ func (t *Team) computeAdvice(ctx context.Context, domains []dmarcd.Domain) ([]dm
 			return nil, err
 		}
 		situations = append(situations, situation)
-		size += sizeOf(situation)
+		size += sizeOf(situation.Domain)
 	}
 	all, err := mail.Advise(ctx, situations...)
 	if err != nil {
@@ -240,13 +257,13 @@ func (t *Team) computeAdvice(ctx context.Context, domains []dmarcd.Domain) ([]dm
 	return all, nil
 }
 
-// sizeOf returns about how many bytes of texts a situation has.
-func sizeOf(s insight.Situation) int64 {
+// sizeOf returns about how many bytes of texts the facts of a domain have.
+func sizeOf(d insight.Domain) int64 {
 	var size counter
-	for _, check := range s.Checks {
+	for _, check := range d.Checks {
 		_, _ = fmt.Fprint(&size, check.Check.Findings, check.Check.Facts) // has no errors
 	}
-	_, _ = fmt.Fprint(&size, s.Facts, s.Classes)
+	_, _ = fmt.Fprint(&size, d.Facts, d.Classes)
 	return int64(size)
 }
 

@@ -325,7 +325,7 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 		return finds(s.UserByEmail(ctx, w.member.Email))
 	}},
 	"Backup": {
-		needs: operate, action: "backup.write", wants: fs.ErrNotExist,
+		needs: operate, wants: fs.ErrNotExist, // it changes nothing
 		system: func(w *world, s *service.System) error {
 			return s.Backup(ctx, filepath.Join(w.TempDir(), "copy.db"), nil)
 		},

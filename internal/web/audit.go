@@ -84,7 +84,6 @@ func installationAuditTable(entries []dmarcd.AuditEntry, teams map[dmarcd.TeamID
 
 // auditActions are the descriptions of actions.
 var auditActions = map[string]string{
-	"backup.write":         "wrote a backup",
 	"domain.add":           "added a domain",
 	"domain.delete":        "deleted a domain",
 	"domain.purpose":       "set the purpose of a domain",
