@@ -3,7 +3,6 @@ package web
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -60,11 +59,6 @@ func (s *Web) source(c *call) error {
 	if plainGroup(asked.Group) == "" {
 		return errNoSuchPage
 	}
-	// Read this before the mail: a request that holds it would wait for its own memory.
-	view := sourceView{Query: asked}
-	if err := c.addAssessment(&view); err != nil {
-		return err
-	}
 	mail, err := c.mailOf(asked)
 	if err != nil {
 		return err
@@ -73,14 +67,9 @@ func (s *Web) source(c *call) error {
 	if err != nil {
 		return err
 	}
-	if asked.Domain == "" && asked.Group == insight.GroupNetwork && mail.KnowsDomains() {
-		list, err := mail.Sources(c.r.Context(), insight.Query{Group: asked.Group, Key: asked.Key, Limit: 1, Assess: true})
-		if err != nil {
-			return err
-		}
-		for _, row := range list.Sources {
-			view.Assessment, view.Class = row.Assessment, classBadge(row.Assessment.Class)
-		}
+	view := sourceView{Query: asked}
+	if err := c.addAssessment(&view, mail); err != nil {
+		return err
 	}
 	flows, err := mail.Flows(c.r.Context(), asked.Query)
 	if err != nil {
@@ -125,22 +114,19 @@ func (s *Web) source(c *call) error {
 	return c.render(http.StatusOK, page, view)
 }
 
-// addAssessment adds the class of a sender of a domain, and the buttons that override it.
-func (c *call) addAssessment(view *sourceView) error {
+// addAssessment adds the class of a sender and, for one domain, the buttons that override it.
+func (c *call) addAssessment(view *sourceView, mail *insight.Mail) error {
 	asked := view.Query
-	if asked.Domain == "" || asked.Group != insight.GroupNetwork {
+	if asked.Group != insight.GroupNetwork || !mail.KnowsDomains() {
 		return nil
 	}
-	senders, err := c.senders(asked.Domain, asked.Period)
-	if err != nil {
+	list, err := mail.Sources(c.r.Context(), insight.Query{Group: asked.Group, Key: asked.Key, Limit: 1, Assess: true})
+	if err != nil || len(list.Sources) == 0 {
 		return err
 	}
-	at := slices.IndexFunc(senders, func(s insight.SimulatedSender) bool { return s.Key == asked.Key })
-	if at < 0 {
-		return nil
-	}
-	view.Assessment, view.Class = &senders[at].Assessment, classBadge(senders[at].Class)
-	if !c.viewer.MayEdit() {
+	view.Assessment = list.Sources[0].Assessment
+	view.Class = classBadge(view.Assessment.Class)
+	if asked.Domain == "" || !c.viewer.MayEdit() {
 		return nil
 	}
 	path := c.link(domainPath(asked.Domain) + "/senders/" + url.PathEscape(asked.Key))
