@@ -153,14 +153,8 @@ func TestClaimsOfSeveralTeams(t *testing.T) {
 // start but never end, because of a panic or a crash, with an event. A completed check
 // resumes it.
 func TestDomainWhoseChecksNeverEnd(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db storetest.DB) {
-		ctx, clock := t.Context(), newClock()
-		s := db.Open(t, store.Options{Now: clock.Now})
-		team := newTeam(t, s, "a")
-		if _, err := team.AddDomain(ctx, "example.com", clock.Now()); err != nil {
-			t.Fatal(err)
-		}
+	eachWithDueDomain(t, func(t *testing.T, s *store.Store, team *store.Team, clock *clock) {
+		ctx := t.Context()
 		clock.advance(90 * time.Second)
 		if lag, err := s.CheckLag(ctx); err != nil || lag != 90*time.Second {
 			t.Errorf("got a lag of %s, %v want 1m30s", lag, err)
@@ -211,14 +205,8 @@ func TestDomainWhoseChecksNeverEnd(t *testing.T) {
 // TestChecksThatEndWithoutAResult checks that a check without a result is not one that
 // never ended.
 func TestChecksThatEndWithoutAResult(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db storetest.DB) {
-		ctx, clock := t.Context(), newClock()
-		s := db.Open(t, store.Options{Now: clock.Now})
-		team := newTeam(t, s, "a")
-		if _, err := team.AddDomain(ctx, "example.com", clock.Now()); err != nil {
-			t.Fatal(err)
-		}
+	eachWithDueDomain(t, func(t *testing.T, s *store.Store, team *store.Team, clock *clock) {
+		ctx := t.Context()
 		for i := range 10 {
 			due, err := s.ClaimDueDomains(ctx, time.Minute, map[dmarcd.TeamID]int{team.ID(): 10})
 			if err != nil || len(due) != 1 {
@@ -229,5 +217,19 @@ func TestChecksThatEndWithoutAResult(t *testing.T) {
 			}
 			clock.advance(time.Minute)
 		}
+	})
+}
+
+// eachWithDueDomain runs f on each engine, with the team of a domain whose check is due.
+func eachWithDueDomain(t *testing.T, f func(t *testing.T, s *store.Store, team *store.Team, clock *clock)) {
+	t.Helper()
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		clock := newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "a")
+		_, err := team.AddDomain(t.Context(), "example.com", clock.Now())
+		must(t, err)
+		f(t, s, team, clock)
 	})
 }

@@ -301,14 +301,8 @@ func TestOverlappingChecks(t *testing.T) {
 }
 
 func TestFullChecksBecomeDue(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db storetest.DB) {
-		ctx, clock := t.Context(), newClock()
-		s := db.Open(t, store.Options{Now: clock.Now})
-		team := newTeam(t, s, "a")
-		if _, err := team.AddDomain(ctx, "example.com", clock.Now()); err != nil {
-			t.Fatal(err)
-		}
+	eachWithDueDomain(t, func(t *testing.T, s *store.Store, team *store.Team, clock *clock) {
+		ctx := t.Context()
 		claim := func(want ...bool) {
 			t.Helper()
 			due, err := s.ClaimDueDomains(ctx, time.Minute, map[dmarcd.TeamID]int{team.ID(): 10})
