@@ -14,11 +14,13 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 	"github.com/dmarcd/dmarcd/internal/store"
+	harness "github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // daemon is a running dmarcd with a database and a DNS of its own.
@@ -193,4 +195,27 @@ func (d *daemon) close() error {
 		errs = append(errs, d.drop())
 	}
 	return errors.Join(append(errs, os.RemoveAll(d.folder))...)
+}
+
+// rest waits until the daemon has worked off its jobs and what clients left behind.
+func (d *daemon) rest(ctx context.Context) error {
+	const span, limit = 300 * time.Millisecond, 5 * time.Minute
+	pause := time.NewTicker(span)
+	defer pause.Stop()
+	for began := time.Now(); time.Since(began) < limit; {
+		before, err := harness.ProcessorTime(d.process.Process.Pid)
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-pause.C:
+		}
+		after, err := harness.ProcessorTime(d.process.Process.Pid)
+		if err != nil || after-before < span/10 {
+			return err
+		}
+	}
+	return fmt.Errorf("the daemon is still at work after %v", limit)
 }

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/aggregate"
-	harness "github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // The load of the fairness suite.
@@ -50,7 +49,7 @@ func measureFairness(ctx context.Context, s settings, d *daemon) ([]figure, erro
 		multiples := make([][]string, len(deliveryWays))
 		worst := 0.0
 		for _, attackers := range attackerCounts {
-			if err := field.rest(ctx); err != nil {
+			if err := d.rest(ctx); err != nil {
 				return nil, err
 			}
 			quiet, err := field.deliverAll(ctx)
@@ -167,29 +166,6 @@ func (f *field) attacked(ctx context.Context, entrance string, attackers int) (t
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	return f.deliverAll(ctx)
-}
-
-// rest waits until the daemon has worked off what attackers left behind.
-func (f *field) rest(ctx context.Context) error {
-	const span, limit = 300 * time.Millisecond, 5 * time.Minute
-	pause := time.NewTicker(span)
-	defer pause.Stop()
-	for began := time.Now(); time.Since(began) < limit; {
-		before, err := harness.ProcessorTime(f.d.process.Process.Pid)
-		if err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-pause.C:
-		}
-		after, err := harness.ProcessorTime(f.d.process.Process.Pid)
-		if err != nil || after-before < span/10 {
-			return err
-		}
-	}
-	return fmt.Errorf("the daemon is still at work after %v", limit)
 }
 
 // deliverAll has the victim deliver reports in turn by every way and returns

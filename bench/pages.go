@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -77,6 +78,9 @@ func timePages(ctx context.Context, d *daemon, domain, days string, more []strin
 	if err != nil {
 		return nil, err
 	}
+	if err := d.rest(ctx); err != nil {
+		return nil, err
+	}
 	var figures []figure
 	for _, group := range insight.Groups() {
 		list := "/senders" + days + "&group=" + string(group)
@@ -95,6 +99,7 @@ func timePages(ctx context.Context, d *daemon, domain, days string, more []strin
 		if err != nil {
 			return nil, err
 		}
+		fmt.Fprintln(os.Stderr, "/app"+path, times[len(times)*99/100])
 		figures = append(figures, figure{
 			"`/app" + path + "`, p50 and p99",
 			fmt.Sprintf("%.1f ms, %.1f ms, %.0f kB", milliseconds(times[len(times)/2]), milliseconds(times[len(times)*99/100]), float64(bytes)/1000),
@@ -147,9 +152,9 @@ func pagePaths(ctx context.Context, d *daemon, name, days string) ([]string, err
 	return []string{
 		"/" + days, "/" + days + "&sort=-passing&search=1", "/domains/new", domain + days, domain + "/senders" + days,
 		domain + "/senders" + days + "&group=address", domain + "/dns", domain + "/changes", domain + "/policy?p=reject", domain + "/setup",
-		domain + "/reports", domain + "/settings", "/reports", "/reports" + days, "/reports?domain=" + name,
-		"/reports/" + reports[0].ID.String(), "/reports/upload", "/reports/rejected", "/builder", "/settings/tokens", "/settings/members",
-		"/settings/mailboxes", "/settings/retention", "/settings/audit", "/installation/teams", "/installation/users", "/installation/audit", "/account",
+		domain + "/print", domain + "/reports", domain + "/settings", "/changes", "/print", "/senders", "/senders/own", "/search?q=" + name,
+		"/reports", "/reports" + days, "/reports?domain=" + name, "/reports/" + reports[0].ID.String(), "/reports/upload", "/reports/rejected",
+		"/reports/exclude", "/alerts", "/builder", "/settings/tokens", "/settings/members", "/settings/mailboxes", "/settings/webhooks", "/settings/retention", "/settings/audit", "/installation/teams", "/installation/users", "/installation/audit", "/account",
 	}, nil
 }
 
