@@ -39,6 +39,13 @@ type SentPlace struct {
 	Share, N int
 }
 
+// SentState is how many records some days have at most, and their state: while it is the same,
+// so are the records. Days and Changes are 0 if the state is not known.
+type SentState struct {
+	Records       int64
+	Days, Changes int64
+}
+
 // SentRecord is a record with the relevant fields of its report.
 type SentRecord struct {
 	Place        SentPlace

@@ -30,8 +30,13 @@ const maxFlowSenders = 8
 
 // Flows returns the amounts from sender to authentication to what receivers did, the
 // largest first, with the small senders put together: of the source that the query
-// names by Group and Key, or of all mail.
+// names by Group and Key, or of all mail. The caller must not change them.
 func (m *Mail) Flows(ctx context.Context, q Query) ([]Flow, error) {
+	q = Query{Group: q.Group, Key: q.Key}
+	return answered(m, "flows", q, func() ([]Flow, error) { return m.listFlows(ctx, q) })
+}
+
+func (m *Mail) listFlows(ctx context.Context, q Query) ([]Flow, error) {
 	if err := m.recognise(ctx); err != nil {
 		return nil, err
 	}

@@ -42,8 +42,8 @@ type Records interface {
 	ID() dmarcd.TeamID
 	// HasSample reports whether the team has sample data.
 	HasSample(ctx context.Context) (bool, error)
-	// SentSize returns how many records Scan would read, or more.
-	SentSize(ctx context.Context, domain string, days dmarcd.Days) (int64, error)
+	// SentState returns the state of the records that Scan would read.
+	SentState(ctx context.Context, domain string, days dmarcd.Days) (dmarcd.SentState, error)
 	// Scan calls visit with the records that count in the given days, of one domain or,
 	// with "", of all, in no order. An error of visit ends it.
 	Scan(ctx context.Context, domain string, days dmarcd.Days, visit func(rollup.Part) error) error
@@ -70,6 +70,7 @@ type Service struct {
 	memory    *memory.Budget
 	turns     *fair.Limiter[dmarcd.TeamID] // at processing a block
 	sample    *Service                     // for teams with sample data; nil is the service itself
+	answers   *answers
 	// classes are those that the team gave its senders for all domains; nil for none.
 	classes map[string]dmarcd.Class
 }
@@ -88,7 +89,7 @@ const (
 func New(atlas *senders.Atlas, catalogue *senders.Catalogue, names Names, budget *memory.Budget) *Service {
 	half := fair.HalfOfCores()
 	turns := fair.Options{Capacity: half, HalfLife: turnMemory, Spare: half, SpareUse: spareTurns}
-	return &Service{atlas: atlas, catalogue: catalogue, names: names, memory: budget, turns: fair.New[dmarcd.TeamID](turns)}
+	return &Service{atlas: atlas, catalogue: catalogue, names: names, memory: budget, turns: fair.New[dmarcd.TeamID](turns), answers: new(answers)}
 }
 
 // SetSample has another service recognise the senders of teams with sample data. It must be
@@ -133,9 +134,10 @@ func (s *Service) forTeam(own []dmarcd.TeamSender) *Service {
 // days. It is memory.ErrBusy if other answers leave no memory for this one. There is no
 // mail of a domain that the team does not have. The caller must close what it returns.
 func (s *Service) Read(ctx context.Context, team Records, domain string, days dmarcd.Days) (*Mail, error) {
+	sample := false
 	if s.sample != nil {
-		sample, err := team.HasSample(ctx)
-		if err != nil {
+		var err error
+		if sample, err = team.HasSample(ctx); err != nil {
 			return nil, fmt.Errorf("read records: %w", err)
 		}
 		if sample {
@@ -147,18 +149,20 @@ func (s *Service) Read(ctx context.Context, team Records, domain string, days dm
 		return nil, fmt.Errorf("read senders: %w", err)
 	}
 	s = s.forTeam(own)
-	records, err := team.SentSize(ctx, domain, days)
+	state, err := team.SentState(ctx, domain, days)
 	if err != nil {
 		return nil, fmt.Errorf("read records: %w", err)
 	}
-	release, err := s.memory.Acquire(ctx, team.ID(), answerBytes(records))
+	release, err := s.memory.Acquire(ctx, team.ID(), answerBytes(state.Records))
 	if err != nil {
 		return nil, err
 	}
-	return &Mail{
-		service: s, team: team, domain: domain, days: days, records: records,
+	m := &Mail{
+		service: s, team: team, domain: domain, days: days, records: state.Records,
 		until: time.Now().Add(maxTime), release: release,
-	}, nil
+	}
+	m.basis, m.cached = newBasis(team.ID(), domain, days, state, sample, own)
+	return m, nil
 }
 
 // answerBytes estimates what an answer from so many records takes.

@@ -54,7 +54,9 @@ func (f failing) TeamSenders(context.Context) ([]dmarcd.TeamSender, error) { ret
 
 func (f failing) HasSample(context.Context) (bool, error) { return false, nil }
 
-func (f failing) SentSize(context.Context, string, dmarcd.Days) (int64, error) { return 1, nil }
+func (f failing) SentState(context.Context, string, dmarcd.Days) (dmarcd.SentState, error) {
+	return dmarcd.SentState{Records: 1}, nil
+}
 
 func (f failing) Scan(context.Context, string, dmarcd.Days, func(rollup.Part) error) error {
 	return f.err

@@ -20,6 +20,9 @@ type Mail struct {
 	about   []Domain
 	days    dmarcd.Days
 	records int64 // there are not more
+	// basis is what answers are cached by, if they are.
+	basis  basis
+	cached bool
 	// until is when all reading ends.
 	until   time.Time
 	release func()

@@ -32,8 +32,13 @@ func compareRecords(a, b recordPlace) int {
 }
 
 // Records returns records of the source that the query names by Group and Key, or of
-// all mail, the latest first. A cursor that is none is a dmarcd.ErrInvalid.
+// all mail, the latest first. A cursor that is none is a dmarcd.ErrInvalid. The caller must not
+// change the page.
 func (m *Mail) Records(ctx context.Context, q Query) (RecordPage, error) {
+	return answered(m, "records", q, func() (RecordPage, error) { return m.listRecords(ctx, q) })
+}
+
+func (m *Mail) listRecords(ctx context.Context, q Query) (RecordPage, error) {
 	var after *recordPlace
 	if q.After != "" {
 		place, err := parseCursor[recordPlace](q.After)

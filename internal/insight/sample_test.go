@@ -29,6 +29,8 @@ type team struct {
 	senders    map[string]dmarcd.SeenDays // by key
 	sample     bool                       // it has sample data
 	own        []dmarcd.TeamSender
+	state      dmarcd.SentState // with records that are not in Shares
+	scans      int              // of the records
 }
 
 func (t *team) TeamSenders(context.Context) ([]dmarcd.TeamSender, error) { return t.own, nil }
@@ -41,14 +43,16 @@ func (t *team) ID() dmarcd.TeamID { return 7 }
 
 func (t *team) HasSample(context.Context) (bool, error) { return t.sample, nil }
 
-func (t *team) SentSize(context.Context, string, dmarcd.Days) (records int64, err error) {
+func (t *team) SentState(context.Context, string, dmarcd.Days) (dmarcd.SentState, error) {
+	state := t.state
 	for _, share := range t.Shares {
-		records += int64(len(share.Records))
+		state.Records += int64(len(share.Records))
 	}
-	return records, nil
+	return state, nil
 }
 
 func (t *team) Scan(_ context.Context, _ string, days dmarcd.Days, visit func(rollup.Part) error) error {
+	t.scans++
 	parts := t.all
 	if parts == nil || days != (dmarcd.Days{}) {
 		parts = t.parts(days)

@@ -99,8 +99,12 @@ func (s *selection) sources(m *Mail, group Group) sourceGroup {
 }
 
 // Source returns the source that the query names by Group and Key, or
-// dmarcd.ErrNotFound where there is no mail of it.
+// dmarcd.ErrNotFound where there is no mail of it. The caller must not change it.
 func (m *Mail) Source(ctx context.Context, q Query) (Source, error) {
+	return answered(m, "source", q, func() (Source, error) { return m.oneSource(ctx, q) })
+}
+
+func (m *Mail) oneSource(ctx context.Context, q Query) (Source, error) {
 	if q.Key == "" {
 		return Source{}, dmarcd.ErrNotFound
 	}

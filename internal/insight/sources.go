@@ -50,8 +50,12 @@ type List struct {
 // the last row is the sum of the others, so that the rows add up to Counts. Every row is
 // exact. Those listed are the ones with the most messages, as far as a count by hash can
 // tell: where there are many times MaxListed, some of the smallest of them are chosen by
-// chance. A cursor that is none is a dmarcd.ErrInvalid.
+// chance. A cursor that is none is a dmarcd.ErrInvalid. The caller must not change the list.
 func (m *Mail) Sources(ctx context.Context, q Query) (List, error) {
+	return answered(m, "sources", q, func() (List, error) { return m.listSources(ctx, q) })
+}
+
+func (m *Mail) listSources(ctx context.Context, q Query) (List, error) {
 	found, err := m.group(ctx, q)
 	if err != nil {
 		return List{}, err

@@ -262,6 +262,7 @@ func (in *inbox) play(ctx context.Context, moves []move) error {
 		return err
 	}
 	team, m := in.store.Team(created.ID), &model{domains: make(map[string]bool)}
+	states := make(map[dmarcd.SentState][]string)
 	for i, move := range moves {
 		if err := in.make(ctx, team, m, move); err != nil {
 			return fmt.Errorf("move %d, %+v: %w", i, move, err)
@@ -277,9 +278,18 @@ func (in *inbox) play(ctx context.Context, moves []move) error {
 		if diff := gocmp.Diff(m.counted(), got); diff != "" {
 			return fmt.Errorf("move %d, %+v (-want +got):\n%s", i, move, diff)
 		}
-		if err := rollupsTellTheRecords(ctx, team); err != nil {
+		records, err := rollupsTellTheRecords(ctx, team)
+		if err != nil {
 			return fmt.Errorf("move %d, %+v: %w", i, move, err)
 		}
+		state, err := team.SentState(ctx, "", dmarcd.Days{})
+		if err != nil {
+			return err
+		}
+		if before, known := states[state]; known && !slices.Equal(before, records) {
+			return fmt.Errorf("move %d, %+v: the records are other ones in the same state %+v (-before +after):\n%s", i, move, state, gocmp.Diff(before, records))
+		}
+		states[state] = records
 		reports, err := team.Reports(ctx, store.ReportFilter{}, 0, 1000)
 		if err != nil || len(reports) != len(m.versions) {
 			return fmt.Errorf("move %d, %+v: got %d reports, want %d; %w", i, move, len(reports), len(m.versions), err)
@@ -295,29 +305,29 @@ func (in *inbox) play(ctx context.Context, moves []move) error {
 }
 
 // rollupsTellTheRecords compares what is read of all domains at once, as far as it is in
-// rollups, with what is read of each, which is not.
-func rollupsTellTheRecords(ctx context.Context, team *store.Team) error {
+// rollups, with what is read of each, which is not. It returns the records.
+func rollupsTellTheRecords(ctx context.Context, team *store.Team) ([]string, error) {
 	got, err := sentBy(ctx, team, "", dmarcd.Days{})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	domains, err := team.Domains(ctx, "", 100)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var want []string
 	for _, domain := range domains {
 		lines, err := sentBy(ctx, team, domain.Name, dmarcd.Days{})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		want = append(want, lines...)
 	}
 	slices.Sort(want)
 	if diff := gocmp.Diff(want, got); diff != "" {
-		return fmt.Errorf("records (-want +got):\n%s", diff)
+		return nil, fmt.Errorf("records (-want +got):\n%s", diff)
 	}
-	return nil
+	return got, nil
 }
 
 // make makes a move on the team and on the model.

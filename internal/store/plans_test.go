@@ -58,10 +58,14 @@ func TestReadsUseIndexes(t *testing.T) {
 	}
 }
 
-// TestChoresUseIndexes does the same for queries that run every minute.
-func TestChoresUseIndexes(t *testing.T) {
+// TestQueriesUseTheirIndex names the index of queries that run every minute, and of those that
+// would otherwise read all reports of a team.
+func TestQueriesUseTheirIndex(t *testing.T) {
 	t.Parallel()
 	in := newInbox(t, storetest.SQLite(t))
+	reports := func(filter store.ReportFilter) func() error {
+		return func() error { _, err := in.team.Reports(t.Context(), filter, 0, 10); return err }
+	}
 	for _, tt := range []struct {
 		name, index string
 		step        func() error
@@ -75,6 +79,9 @@ func TestChoresUseIndexes(t *testing.T) {
 			_, err := in.team.ScannedMail(t.Context(), dmarcd.AlertScan{}, 10)
 			return err
 		}},
+		{"reports of some days", "INDEX reports_of_team (team_id=? AND id<?)", reports(store.ReportFilter{Days: daysOf(1, 2)})},
+		{"reports of a reporter", "INDEX reports_of_team (team_id=? AND id<?)", reports(store.ReportFilter{Days: daysOf(1, 2), OrganizationPart: "x"})},
+		{"a report by its id", "INDEX reports_of_external_id (team_id=? AND external_id=?", reports(store.ReportFilter{ExternalID: "x"})},
 		{"purge", "INDEX domains_deleted", func() error { _, err := in.store.Purge(t.Context()); return err }},
 		{"lag of checks", "COVERING INDEX domains_due ", func() error { _, err := in.store.CheckLag(t.Context()); return err }},
 		{"due checks", "COVERING INDEX domains_due ", func() error { _, err := in.store.DueTeams(t.Context()); return err }},

@@ -11,26 +11,29 @@ import (
 	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
-// SentSize returns an upper bound of the records that Scan reads: messages of days
-// without a rollup count as a record each.
-func (t *Team) SentSize(ctx context.Context, name string, days dmarcd.Days) (records int64, err error) {
+// SentState returns the state of the records that Scan reads; that of a view by tag is not
+// known. Their number is an upper bound: messages of days without a rollup count as a record
+// each.
+func (t *Team) SentState(ctx context.Context, name string, days dmarcd.Days) (state dmarcd.SentState, err error) {
 	from, to := bounds(days)
 	err = t.store.queryRow(ctx, `SELECT CAST(COALESCE(SUM(
 			CASE WHEN team_days.compliant + team_days.non_compliant > 1000000000 THEN 1000000000
-				ELSE team_days.compliant + team_days.non_compliant END), 0) AS BIGINT)
-		FROM team_days WHERE team_days.team_id = $1 AND team_days.day BETWEEN $2 AND $3`, []any{t.id, from, to}, &records)
+				ELSE team_days.compliant + team_days.non_compliant END), 0) AS BIGINT), COUNT(*), CAST(COALESCE(SUM(team_days.changes), 0) AS BIGINT)
+		FROM team_days WHERE team_days.team_id = $1 AND team_days.day BETWEEN $2 AND $3`, []any{t.id, from, to},
+		&state.Records, &state.Days, &state.Changes)
 	if err != nil || name == "" && t.tag == "" {
-		return records, err
+		return state, err
 	}
 	if name == "" {
 		tagged, err := t.taggedMessages(ctx, days)
-		return min(records, tagged), err
+		return dmarcd.SentState{Records: min(state.Records, tagged)}, err
 	}
 	sum, err := t.DomainSummary(ctx, plain(name), days)
 	if errors.Is(err, dmarcd.ErrNotFound) {
-		return 0, nil
+		return dmarcd.SentState{}, nil
 	}
-	return min(records, sum.Total()), err
+	state.Records = min(state.Records, sum.Total())
+	return state, err
 }
 
 // taggedMessages returns the number of messages of the domains with the tag of the view.

@@ -12,7 +12,7 @@ import (
 
 // Tagged returns a view of the team with only the domains that have a tag, or all for "".
 // It applies to lists of domains, events and reports, daily counts, and the mail in Scan,
-// SentSize and Senders. Methods that take a domain ignore it.
+// SentState and Senders. Methods that take a domain ignore it.
 func (t *Team) Tagged(tag string) *Team { return &Team{store: t.store, id: t.id, tag: tag} }
 
 // tagged returns the condition that a domain has the tag of the view, and args with its

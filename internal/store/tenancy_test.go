@@ -208,10 +208,10 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 		}
 		return nil
 	},
-	"SentSize": func(ctx context.Context, other *store.Team, v victim) error {
+	"SentState": func(ctx context.Context, other *store.Team, v victim) error {
 		for _, name := range []string{"", v.domain.Name} {
-			size, err := other.SentSize(ctx, name, dmarcd.Days{})
-			if err := wantNone(int(size), err); err != nil {
+			state, err := other.SentState(ctx, name, dmarcd.Days{})
+			if err := wantNone(int(state.Records+state.Days), err); err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,107 @@
+package insight
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+const (
+	// cachedRecords is from how many records on an answer is cached: it takes a scan of all.
+	cachedRecords = 200_000
+	// answerAge is how long an answer is reused while the records are the same: the names of
+	// addresses and the first and last days of senders change without them.
+	answerAge = time.Minute
+	// maxAnswers limits the answers of all teams, and maxTeamAnswers those of one, in bytes.
+	maxAnswers     = 16 << 20
+	maxTeamAnswers = 2 << 20
+)
+
+// basis is what the answers about some mail follow from.
+type basis struct {
+	team     dmarcd.TeamID
+	domain   string
+	from, to dmarcd.Day
+	state    dmarcd.SentState
+	sample   bool
+	senders  [sha256.Size]byte // of the team
+}
+
+// newBasis returns the basis of answers, false if they must not be cached.
+func newBasis(team dmarcd.TeamID, domain string, days dmarcd.Days, state dmarcd.SentState, sample bool, own []dmarcd.TeamSender) (basis, bool) {
+	if state.Records < cachedRecords || state.Days == 0 || days.From == nil || days.To == nil {
+		return basis{}, false
+	}
+	sum := sha256.New()
+	_, _ = fmt.Fprintf(sum, "%q", own) // a hash has no errors
+	return basis{team, domain, *days.From, *days.To, state, sample, [sha256.Size]byte(sum.Sum(nil))}, true
+}
+
+type answerKey struct {
+	basis
+	question string
+	query    Query
+}
+
+type answer struct {
+	value any
+	bytes int
+	until time.Time
+}
+
+// answers caches answers. An answer is never changed. One that does not fit is not cached:
+// others expire soon. The zero value is ready to use.
+type answers struct {
+	mu    sync.Mutex
+	known map[answerKey]answer
+}
+
+func (a *answers) get(key answerKey, now time.Time) (any, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	found, ok := a.known[key]
+	return found.value, ok && now.Before(found.until)
+}
+
+func (a *answers) put(key answerKey, value any, bytes int, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all, ofTeam := bytes, bytes
+	for k, old := range a.known {
+		if !now.Before(old.until) {
+			delete(a.known, k)
+			continue
+		}
+		all += old.bytes
+		if k.team == key.team {
+			ofTeam += old.bytes
+		}
+	}
+	if all > maxAnswers || ofTeam > maxTeamAnswers {
+		return
+	}
+	if a.known == nil {
+		a.known = make(map[answerKey]answer)
+	}
+	a.known[key] = answer{value, bytes, now.Add(answerAge)}
+}
+
+// answered returns the answer to a question from the cache, or computes it.
+func answered[T any](m *Mail, question string, q Query, compute func() (T, error)) (T, error) {
+	if !m.cached || q.Assess && m.KnowsDomains() {
+		return compute()
+	}
+	key := answerKey{m.basis, question, q}
+	if found, ok := m.service.answers.get(key, time.Now()); ok {
+		value, _ := found.(T)
+		return value, nil
+	}
+	value, err := compute()
+	if err == nil {
+		m.service.answers.put(key, value, len(fmt.Appendf(nil, "%v %v", q, value)), time.Now())
+	}
+	return value, err
+}

@@ -1,0 +1,63 @@
+package insight_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/insight"
+)
+
+// TestAnswersAreCached asks about many records again: they are scanned again only where the
+// answer may be another one.
+func TestAnswersAreCached(t *testing.T) {
+	t.Parallel()
+	of := usual()
+	of.state = dmarcd.SentState{Records: 1 << 20, Days: 3, Changes: 5}
+	service := newService(t)
+	asked := insight.Query{Group: insight.GroupNetwork, Limit: 10, Trends: true}
+	type page struct {
+		List    insight.List
+		Flows   []insight.Flow
+		Source  insight.Source
+		Records insight.RecordPage
+	}
+	ask := func(days dmarcd.Days, about ...insight.Domain) (p page, scans int) {
+		before := of.scans
+		m, err := service.Read(t.Context(), of, "example.com", days)
+		must(t, err)
+		defer m.Close()
+		m.About(about...)
+		asked.Assess = m.KnowsDomains()
+		p.List, err = m.Sources(t.Context(), asked)
+		must(t, err)
+		one := insight.Query{Group: insight.GroupNetwork, Key: "AS64496", Limit: 10}
+		p.Source, err = m.Source(t.Context(), one)
+		must(t, err)
+		p.Flows, err = m.Flows(t.Context(), one)
+		must(t, err)
+		p.Records, err = m.Records(t.Context(), one)
+		must(t, err)
+		return p, of.scans - before
+	}
+	first, scans := ask(daysOf(1, 3))
+	if scans == 0 {
+		t.Error("got no scan for the first answer")
+	}
+	again, scans := ask(daysOf(1, 3))
+	if scans != 0 || !reflect.DeepEqual(first, again) {
+		t.Errorf("got %+v after %d scans, want %+v without one", again, scans, first)
+	}
+	for name, change := range map[string]func() (page, int){
+		"other days":        func() (page, int) { return ask(daysOf(1, 2)) },
+		"all days":          func() (page, int) { return ask(dmarcd.Days{}) },
+		"other records":     func() (page, int) { of.state.Changes++; return ask(daysOf(1, 3)) },
+		"a sender is added": func() (page, int) { of.own = []dmarcd.TeamSender{{Key: "own"}}; return ask(daysOf(1, 3)) },
+		"an assessment":     func() (page, int) { return ask(daysOf(1, 3), insight.Domain{Name: "example.com"}) },
+		"few records":       func() (page, int) { of.state.Records = 0; return ask(daysOf(1, 3)) },
+	} {
+		if _, scans := change(); scans == 0 {
+			t.Errorf("%s: got the old answer", name)
+		}
+	}
+}
