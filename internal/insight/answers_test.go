@@ -1,6 +1,7 @@
 package insight_test
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -58,6 +59,24 @@ func TestAnswersAreCached(t *testing.T) {
 	} {
 		if _, scans := change(); scans == 0 {
 			t.Errorf("%s: got the old answer", name)
+		}
+	}
+}
+
+// TestSmallMailIsReadOnce scans few records once for several answers, and many each time.
+func TestSmallMailIsReadOnce(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ records, scans int }{{10, 1}, {6000, 2}} {
+		var all []mail
+		for i := range tt.records {
+			all = append(all, mail{day: 1, source: "192.0.2.1", count: 1, envelope: fmt.Sprintf("%0200d.example", i)})
+		}
+		of := newTeam(all...)
+		m := readMail(t, of, daysOf(1, 3))
+		list, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 1, Trends: true})
+		must(t, err)
+		if of.scans != tt.scans || list.Counts.Total() != int64(tt.records) || list.Sources[0].Trend[0] != int64(tt.records) {
+			t.Errorf("got %d scans and %+v, want %d scans of %d messages", of.scans, list, tt.scans, tt.records)
 		}
 	}
 }

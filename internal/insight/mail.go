@@ -1,6 +1,7 @@
 package insight
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -30,7 +31,12 @@ type Mail struct {
 	// source that was asked for last.
 	whole  *recognition
 	chosen *selection
+	// kept are the parts of all days, nil if they were not read yet or are too large.
+	kept []rollup.Part
 }
+
+// maxKept is up to how many bytes the parts are kept for the next scan.
+const maxKept = 1 << 20
 
 // Close gives the memory back that was taken for the mail, which must not be used any
 // more. Closing it again has no effect.
@@ -49,7 +55,7 @@ func (m *Mail) scan(ctx context.Context, days dmarcd.Days, match *keyed, gathere
 		return end
 	}
 	err := gatherParts(match, gatherers, turn, func(visit func(rollup.Part) error) error {
-		return m.team.Scan(limited, m.domain, days, visit)
+		return m.visitParts(limited, days, visit)
 	})
 	switch {
 	case err != nil && limited.Err() != nil && ctx.Err() == nil:
@@ -58,6 +64,31 @@ func (m *Mail) scan(ctx context.Context, days dmarcd.Days, match *keyed, gathere
 		return fmt.Errorf("read records: %w", err)
 	}
 	return nil
+}
+
+// visitParts calls visit with the parts of some days. Those of all days are read once if they
+// are small.
+func (m *Mail) visitParts(ctx context.Context, days dmarcd.Days, visit func(rollup.Part) error) error {
+	all := days == m.days
+	if all && m.kept != nil {
+		for _, part := range m.kept {
+			if err := visit(part); err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
+	}
+	kept, size := []rollup.Part{}, 0
+	err := m.team.Scan(ctx, m.domain, days, func(part rollup.Part) error {
+		if size += len(part.Block); all && size <= maxKept {
+			kept = append(kept, rollup.Part{Block: bytes.Clone(part.Block), Domains: part.Domains})
+		}
+		return visit(part)
+	})
+	if err == nil && all && size <= maxKept {
+		m.kept = kept
+	}
+	return err
 }
 
 // scanTables scans all days of the mail, and again for the tables that are too small.
