@@ -95,7 +95,7 @@ var packages = map[string][]string{
 	"internal/resolver/resolvertest": {"dns", "internal/resolver"},
 
 	"internal/outbound":        {"dns"},
-	"internal/starttls":        nil,
+	"internal/starttls":        {"dns"},
 	"internal/dnscheck":        join(protocols, ".", "internal/outbound", "internal/fair", "internal/recovered", "internal/trace"),
 	"internal/alert":           {"."},
 	"internal/alert/alerttest": {"."},

@@ -15,10 +15,12 @@ import (
 )
 
 const (
-	// maxChecks is the number of concurrent checks, maxTeamChecks that of one team:
-	// domains with unresponsive servers hold their slots until the timeout.
+	// maxChecks is the number of concurrent checks, maxTeamChecks that of one team: domains with
+	// unresponsive servers hold their slots until the timeout. The last slots are for teams
+	// that have less than an equal share.
 	maxChecks     = 64
 	maxTeamChecks = 16
+	lastChecks    = 8
 	// checkTimeout bounds a check of the DMARC record, fullTimeout a full check.
 	checkTimeout = 10 * time.Second
 	fullTimeout  = 30 * time.Second
@@ -183,19 +185,33 @@ func (r *checkRun) shares() map[dmarcd.TeamID]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	shares := make(map[dmarcd.TeamID]int)
-	free := min(maxChecks-r.total, 1+int(r.Rate*claimAhead.Seconds()))
+	left, share := maxChecks-r.total, r.share()
+	free := min(left, 1+int(r.Rate*claimAhead.Seconds()))
 	for passed := 0; free > 0 && passed < len(r.turns); {
 		team := r.turns[0]
 		r.turns = append(r.turns[1:], team)
-		if r.busy[team]+shares[team] >= maxTeamChecks {
+		if has := r.busy[team] + shares[team]; has >= maxTeamChecks || has >= share && left <= lastChecks {
 			passed++
 			continue
 		}
 		shares[team]++
 		free--
+		left--
 		passed = 0
 	}
 	return shares
+}
+
+// share returns an equal share of the slots, for the teams with checks that run or wait and one
+// team more. The caller holds r.mu.
+func (r *checkRun) share() int {
+	teams := len(r.turns)
+	for team := range r.busy {
+		if teams < maxChecks && !slices.Contains(r.turns, team) {
+			teams++
+		}
+	}
+	return max(1, maxChecks/(teams+1))
 }
 
 // mayBegin waits for the rate limit and reports whether ctx is still active.

@@ -254,6 +254,53 @@ func TestSilentDomainsDelayNoOtherTeam(t *testing.T) {
 	})
 }
 
+// However many teams have such domains, there are slots for one more.
+func TestSilentTeamsDelayNoOtherTeam(t *testing.T) {
+	t.Parallel()
+	for _, teams := range []int{4, 12, 50} {
+		t.Run(fmt.Sprint(teams), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				other := dmarcd.TeamID(teams + 1)
+				b := newBacklog(0)
+				for i := range 100 * teams {
+					b.waiting = append(b.waiting, jobs.Due{Team: dmarcd.TeamID(1 + i%teams), Name: fmt.Sprint("silent", i), Full: true})
+				}
+				var began atomic.Int64
+				ctx, stop := context.WithCancel(t.Context())
+				done := make(chan error)
+				job := &jobs.Checks{
+					Teams: b.teams, Claim: b.claim, Ended: b.ended, Rate: 50, Log: slog.New(slog.DiscardHandler),
+					Check: func(ctx context.Context, due jobs.Due) error {
+						if due.Team == other {
+							began.Add(1)
+							return nil
+						}
+						<-ctx.Done()
+						return nil
+					},
+				}
+				go func() { done <- job.Run(ctx) }()
+				time.Sleep(10 * time.Second)
+				for round := range int64(10) { // at any time of the checks of others
+					time.Sleep(3 * time.Second)
+					b.mu.Lock()
+					b.waiting = append(b.waiting, jobs.Due{Team: other, Name: fmt.Sprint("other", round)})
+					b.mu.Unlock()
+					time.Sleep(3 * time.Second)
+					if got := began.Load(); got != round+1 {
+						t.Errorf("after 3 s: got %d checks of the other team, want %d", got, round+1)
+					}
+				}
+				stop()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // A claim takes time: it waits for the disk. Teams that wait share claims, so that many of them
 // do not make the schedule late.
 func TestManyTeamsShareClaims(t *testing.T) {

@@ -16,14 +16,17 @@ import (
 	"maps"
 	"net"
 	"net/textproto"
+	"strconv"
 	"sync"
 	"time"
+
+	"github.com/dmarcd/dmarcd/dns"
 )
 
 const (
 	connectTimeout = 4 * time.Second
-	// blockedTimeout is the connect timeout after maxUnanswered connections in a row timed
-	// out: many networks block port 25, and checks must not wait for it.
+	// blockedTimeout is the connect timeout of a client after maxUnanswered of its connections in
+	// a row timed out: many networks block port 25, and checks must not wait for it.
 	blockedTimeout = time.Second
 	maxUnanswered  = 10
 	// sessionTimeout allows for servers that delay their greeting, usually by 5 or 6 s.
@@ -34,6 +37,8 @@ const (
 	// Results are cached, since many domains have the same servers.
 	resultTTL  = 10 * time.Minute
 	maxResults = 256
+	// maxClients bounds the clients whose timeouts are counted.
+	maxClients = 10_000
 )
 
 // errInjected means that a server sent data between its reply to STARTTLS and TLS. An
@@ -56,9 +61,11 @@ type Options struct {
 type Reader struct {
 	options Options
 
-	mu         sync.Mutex
-	results    map[string]result // by host and server name
-	unanswered int               // connections in a row that timed out
+	mu      sync.Mutex
+	results map[string]result // by host and server name
+	// unanswered counts the connections in a row that timed out, by client (dns.ClientOf): the
+	// servers of one do not shorten the timeouts of others.
+	unanswered map[int64]int
 }
 
 type result struct {
@@ -70,7 +77,7 @@ type result struct {
 // New returns a Reader.
 func New(options Options) *Reader {
 	options.Timeout = cmp.Or(options.Timeout, sessionTimeout)
-	return &Reader{options: options, results: make(map[string]result)}
+	return &Reader{options: options, results: make(map[string]result), unanswered: make(map[int64]int)}
 }
 
 // Certificates returns the certificates of the mail server of a host, its own first. The
@@ -78,8 +85,11 @@ func New(options Options) *Reader {
 // minutes old.
 func (r *Reader) Certificates(ctx context.Context, host, serverName string) ([]*x509.Certificate, error) {
 	key := host + " " + serverName
-	now := r.options.Now()
+	now, client := r.options.Now(), dns.ClientOf(ctx)
 	r.mu.Lock()
+	if r.blocked(client) {
+		key += " " + strconv.FormatInt(client, 10) // others wait longer, and may have another result
+	}
 	known, ok := r.results[key]
 	r.mu.Unlock()
 	if ok && now.Sub(known.at) < resultTTL {
@@ -140,11 +150,15 @@ func (r *Reader) read(ctx context.Context, host, serverName string) ([]*x509.Cer
 	return chain, nil
 }
 
+// blocked reports whether port 25 seems to be blocked for a client. The caller holds r.mu.
+func (r *Reader) blocked(client int64) bool { return r.unanswered[client] >= maxUnanswered }
+
 // connect connects to a mail server. It waits less if port 25 seems to be blocked.
 func (r *Reader) connect(ctx context.Context, address string) (net.Conn, error) {
+	client := dns.ClientOf(ctx)
 	r.mu.Lock()
 	timeout := connectTimeout
-	if r.unanswered >= maxUnanswered {
+	if r.blocked(client) {
 		timeout = blockedTimeout
 	}
 	r.mu.Unlock()
@@ -156,10 +170,13 @@ func (r *Reader) connect(ctx context.Context, address string) (net.Conn, error) 
 	defer r.mu.Unlock()
 	switch {
 	case err == nil:
-		r.unanswered = 0
+		delete(r.unanswered, client)
 	case ctx.Err() == nil && errors.As(err, &failed) && failed.Timeout():
-		if r.unanswered++; r.unanswered == maxUnanswered {
-			r.options.Log.Warn("mail servers do not answer on port 25, so their certificates are not checked; allow outgoing connections to it, or set DMARCD_MX_PROBE=off")
+		if len(r.unanswered) >= maxClients {
+			clear(r.unanswered)
+		}
+		if r.unanswered[client]++; r.unanswered[client] == maxUnanswered {
+			r.options.Log.Warn("mail servers do not answer on port 25, so their certificates are not checked; allow outgoing connections to it, or set DMARCD_MX_PROBE=off", "client", client)
 		}
 	}
 	return conn, err

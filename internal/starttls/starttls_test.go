@@ -17,6 +17,7 @@ import (
 
 	"github.com/emersion/go-smtp"
 
+	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/certtest"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
@@ -264,6 +265,35 @@ func TestResultsAreShared(t *testing.T) {
 	before := dialled
 	_, _ = reader.Certificates(ctx, "c.example", "c.example")
 	ask("c.example", before+2) // a client that leaves causes no result
+}
+
+// TestSilentServersOfOneClient wants the silent servers of a client to shorten neither the
+// connections of others nor their results.
+func TestSilentServersOfOneClient(t *testing.T) {
+	t.Parallel()
+	const attacker, victim = 1, 2
+	waited := make(map[int64]time.Duration)
+	o := options(func(ctx context.Context, _, _ string) (net.Conn, error) {
+		deadline, _ := ctx.Deadline()
+		waited[dns.ClientOf(ctx)] = time.Until(deadline)
+		return nil, fmt.Errorf("connect: %w", context.DeadlineExceeded)
+	})
+	o.Timeout = time.Hour
+	reader := starttls.New(o)
+	ask := func(client int64, host string) {
+		_, _ = reader.Certificates(dns.ForClient(t.Context(), client), host, host)
+	}
+	for i := range 20 {
+		ask(attacker, fmt.Sprintf("mx%d.attacker.example", i))
+	}
+	ask(attacker, "mx.victim.example")
+	if waited[attacker] > time.Second {
+		t.Errorf("the client with silent servers: got a wait of %v", waited[attacker])
+	}
+	ask(victim, "mx.victim.example")
+	if waited[victim] <= time.Second {
+		t.Errorf("another client: got a wait of %v, want the whole timeout", waited[victim])
+	}
 }
 
 // TestBlockedPort wants checks to wait less once many servers in a row do not answer, and the
