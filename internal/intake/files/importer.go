@@ -20,6 +20,7 @@ const (
 	batchDeliveries = 64
 	batchRecords    = 8192
 	batchBytes      = 16 << 20 // of the originals
+	batchResults    = 1024     // also without a delivery
 )
 
 // Importer imports reports from files.
@@ -130,7 +131,7 @@ func (b *batch) note(n note) {
 }
 
 func (b *batch) full() bool {
-	return b.heavy || b.kept >= batchDeliveries || b.records >= batchRecords || b.bytes >= batchBytes
+	return b.heavy || len(b.results) >= batchResults || b.kept >= batchDeliveries || b.records >= batchRecords || b.bytes >= batchBytes
 }
 
 // add adds a result, and its delivery unless o is nil.

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -306,6 +308,35 @@ func TestBatches(t *testing.T) {
 				t.Errorf("got %d reports in %d steps, want %d in %d", len(k.ids), k.steps, tt.files, tt.want)
 			}
 		})
+	}
+}
+
+// TestInvalidPartsDoNotPileUp has a file of another tool with many parts that cannot be used.
+func TestInvalidPartsDoNotPileUp(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "a", "a dump")
+	var reported atomic.Int64
+	i := &files.Importer{
+		Acceptor: acceptor(t), Store: &fakeStore{}, OnResult: func(files.Result) { reported.Add(1) },
+		Split: func(io.Reader) iter.Seq2[func(io.Writer) error, error] {
+			return func(yield func(func(io.Writer) error, error) bool) {
+				for range 10 << 10 {
+					if !yield(nil, dmarcd.ErrInvalid) {
+						return
+					}
+				}
+				if reported.Load() == 0 {
+					t.Error("all errors are in memory at the end of the file")
+				}
+			}
+		},
+	}
+	if err := i.Run(t.Context(), files.List(folder).Files); err != nil {
+		t.Fatal(err)
+	}
+	if got := reported.Load(); got != 10<<10+1 {
+		t.Errorf("got %d results, want one for each part and the end", got)
 	}
 }
 

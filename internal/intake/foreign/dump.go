@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,8 +15,12 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-// maxColumns limits the columns of a table.
-const maxColumns = 200
+// maxColumns limits the columns of a table and the members of a JSON object, maxTables the tables
+// of a dump.
+const (
+	maxColumns = 200
+	maxTables  = 10_000
+)
 
 // tables says how the tables of a tool are read. A table is recognized by a column that no
 // other has, because its name may have a prefix.
@@ -79,7 +84,9 @@ func (r row) times(m *aggregate.Metadata, begin, end string) (err error) {
 // left out: PHP writes an object without members as [].
 func list[T any](r row, column string) (items []T) {
 	var all []json.RawMessage
-	_ = json.Unmarshal(r.bytes(column), &all) // it is no list then
+	if text := r.bytes(column); bytes.Count(text, []byte(",")) <= maxItems {
+		_ = json.Unmarshal(text, &all) // it is no list then
+	}
 	for _, one := range all {
 		var item T
 		if json.Unmarshal(one, &item) == nil {
@@ -184,8 +191,8 @@ func (d *dump) create() error {
 		case t.kind == tokenEnd:
 			return &LineError{t.line, "the file ends within CREATE TABLE"}
 		case begins && (t.kind == tokenName || t.kind == tokenWord && !isKey(string(t.text))):
-			if len(columns) >= maxColumns {
-				return &LineError{t.line, "the table has too many columns"}
+			if len(columns) >= maxColumns || len(t.text) > maxName {
+				return &LineError{t.line, "the table has too many columns, or the name of one is too long"}
 			}
 			columns = append(columns, strings.ToLower(string(t.text)))
 		case t.is('('):
@@ -194,6 +201,9 @@ func (d *dump) create() error {
 			depth--
 		}
 		begins = depth == 1 && t.is(',')
+	}
+	if len(d.columns) >= maxTables || len(name) > maxName {
+		return &LineError{t.line, "the dump has too many tables, or the name of one is too long"}
 	}
 	d.columns[name] = columns
 	return d.skip()
@@ -306,10 +316,10 @@ func (d *dump) names() ([]string, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case t.kind == tokenName, t.kind == tokenWord:
+		case (t.kind == tokenName || t.kind == tokenWord) && len(names) < maxColumns && len(t.text) <= maxName:
 			names = append(names, strings.ToLower(string(t.text)))
 		case t.is(','):
-		case t.is(')') && len(names) <= maxColumns:
+		case t.is(')'):
 			return names, nil
 		default:
 			return nil, &LineError{t.line, "the names of the columns are malformed"}
@@ -362,16 +372,28 @@ func (d *dump) user(columns map[string]int) func(r row, line int) error {
 		d.found++
 		return d.addReport
 	case has(d.domainColumn):
-		return func(r row, _ int) error {
-			d.domains[r.text("id")] = r.text(d.domainColumn)
-			return nil
-		}
+		return d.addDomain
 	}
+	return nil
+}
+
+func (d *dump) addDomain(r row, line int) error {
+	id, name := r.text("id"), r.text(d.domainColumn)
+	if len(id) > maxName || len(name) > maxName {
+		return d.out.invalid(line, "a domain cannot be used: its id or name is longer than %d bytes", maxName)
+	}
+	if len(d.domains) >= maxReports {
+		return fmt.Errorf("%w: the dump has more than %d domains; split it", dmarcd.ErrLimit, maxReports)
+	}
+	d.domains[id] = name
 	return nil
 }
 
 func (d *dump) addReport(r row, line int) error {
 	id, head, original, err := d.report(r)
+	if err == nil && len(id) > maxName {
+		err = errLongID
+	}
 	if err != nil {
 		return d.out.invalid(line, "a report cannot be used: %s", err)
 	}
@@ -390,7 +412,7 @@ func (d *dump) addReport(r row, line int) error {
 }
 
 func (d *dump) addRecord(r row, line int) error {
-	id, record, err := d.record(r)
+	id, record, err := d.sizedRecord(r)
 	if err != nil {
 		return d.out.invalid(line, "a record cannot be used: %s", err)
 	}
@@ -402,6 +424,23 @@ func (d *dump) addRecord(r row, line int) error {
 		p.line = -line // unless the report follows
 	}
 	return d.out.spill.addRecord(p, record)
+}
+
+var errLongID = fmt.Errorf("its id is longer than %d bytes", maxName)
+
+// sizedRecord is record for a row of a limited size.
+func (d *dump) sizedRecord(r row) (id string, record aggregate.Record, err error) {
+	size := 0
+	for _, v := range r.values {
+		size += len(v.text)
+	}
+	if size > maxRecord {
+		return "", record, errLongRecord
+	}
+	if id, record, err = d.record(r); err == nil && len(id) > maxName {
+		err = errLongID
+	}
+	return id, record, err
 }
 
 // pending returns a report by its id.

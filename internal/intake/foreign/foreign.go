@@ -40,6 +40,15 @@ const (
 	// largest are the original reports in a dump of dmarcts-report-parser, up to 16 MiB, and
 	// the mails in failure reports.
 	maxValue = 32 << 20
+	// maxRecord is the maximum size of a record, or of a row of CSV, and maxItems the number of
+	// items of a report without its records: short items need much more memory than text.
+	maxRecord = 1 << 20
+	maxItems  = 1_000_000
+	// maxName is the maximum length of an id, or of the name of a table, column or domain.
+	maxName = 255
+	// maxRatio is the maximum ratio of gzip beyond ratioFrom bytes.
+	maxRatio  = 200
+	ratioFrom = 64 << 20
 	// maxReports is the maximum number of reports in a file whose records may be in any
 	// order.
 	maxReports = 5_000_000
@@ -78,11 +87,12 @@ var errStopped = errors.New("stopped")
 func split(tool Tool, in io.Reader, folder string, yield func(Write, error) bool) error {
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	if magic, err := buffered.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
-		unzipped, err := gzip.NewReader(buffered)
+		packed := &counting{in: buffered}
+		unzipped, err := gzip.NewReader(packed)
 		if err != nil {
 			return fmt.Errorf("read gzip: %w", err)
 		}
-		buffered = bufio.NewReaderSize(unzipped, 64<<10)
+		buffered = bufio.NewReaderSize(&expanding{in: unzipped, packed: packed}, 64<<10)
 	}
 	records, err := newSpill(folder)
 	if err != nil {
@@ -137,17 +147,46 @@ func parseTime(text string) (int64, error) {
 	return 0, fmt.Errorf("%.40q is not a time such as 2026-11-15 00:00:00", text)
 }
 
-// limited fails when more than maxValue bytes are read without a call of reset.
+// counting counts the bytes that are read.
+type counting struct {
+	in   io.Reader
+	read int64
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
+	c.read += int64(n)
+	return n, err
+}
+
+// expanding fails when gzip expands to more than maxRatio allows: records wait on the disk.
+type expanding struct {
+	in       io.Reader
+	packed   *counting
+	expanded int64
+}
+
+func (e *expanding) Read(p []byte) (int, error) {
+	if e.expanded > ratioFrom && e.expanded > maxRatio*e.packed.read {
+		return 0, fmt.Errorf("%w: the file expands to more than %d times its size; unpack it first", dmarcd.ErrLimit, maxRatio)
+	}
+	n, err := e.in.Read(p)
+	e.expanded += int64(n)
+	return n, err
+}
+
+// limited fails when more than most bytes are read without a call of reset.
 type limited struct {
 	in   io.Reader
+	most int
 	left int
 }
 
-func (l *limited) reset() { l.left = maxValue }
+func (l *limited) reset() { l.left = l.most }
 
 func (l *limited) Read(p []byte) (int, error) {
 	if l.left <= 0 {
-		return 0, fmt.Errorf("%w: a value is longer than %d bytes", dmarcd.ErrLimit, maxValue)
+		return 0, fmt.Errorf("%w: a value is longer than %d bytes", dmarcd.ErrLimit, l.most)
 	}
 	n, err := l.in.Read(p[:min(len(p), l.left)])
 	l.left -= n

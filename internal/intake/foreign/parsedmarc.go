@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,7 +37,8 @@ func parsedmarc(in *bufio.Reader, out output) error {
 type lines struct {
 	in   io.Reader
 	read int64   // bytes
-	ends []int64 // of lines behind the last offset
+	ends []int64 // of lines
+	next int     // the first of them behind the last offset
 	line int
 }
 
@@ -53,12 +55,13 @@ func (l *lines) Read(p []byte) (int, error) {
 
 // at returns the line of an offset, from 1.
 func (l *lines) at(offset int64) int {
-	passed := 0
-	for passed < len(l.ends) && l.ends[passed] < offset {
-		passed++
+	for l.next < len(l.ends) && l.ends[l.next] < offset {
+		l.next++
+		l.line++
 	}
-	l.line += passed
-	l.ends = append(l.ends[:0], l.ends[passed:]...)
+	if l.next > len(l.ends)/2 { // rarely, because it takes as long as reading them
+		l.ends, l.next = append(l.ends[:0], l.ends[l.next:]...), 0
+	}
 	return l.line + 1
 }
 
@@ -98,11 +101,15 @@ type jsonReader struct {
 	limit   *limited
 	lines   *lines
 	out     output
+	depth   int // of arrays and objects with reports
 }
+
+// maxDepth limits it. An array in an object is the deepest that parsedmarc writes.
+const maxDepth = 8
 
 func readJSON(in io.Reader, out output) error {
 	lines := &lines{in: &joined{in: in}}
-	limit := &limited{in: lines}
+	limit := &limited{in: lines, most: maxValue}
 	limit.reset()
 	r := &jsonReader{decoder: json.NewDecoder(limit), limit: limit, lines: lines, out: out}
 	for {
@@ -127,6 +134,11 @@ func (r *jsonReader) value() error {
 	if err != nil {
 		return err
 	}
+	if r.depth >= maxDepth {
+		return fmt.Errorf("%w: line %d: arrays and objects are nested too deeply", dmarcd.ErrLimit, r.line())
+	}
+	r.depth++
+	defer func() { r.depth-- }()
 	switch t {
 	case json.Delim('['):
 		return r.array()
@@ -169,6 +181,7 @@ func (r *jsonReader) object() error {
 		if err != nil {
 			return noEnd(err)
 		}
+		r.line() // forgets lines
 		switch name {
 		case "aggregate_reports", "failure_reports", "forensic_reports", "smtp_tls_reports":
 			reports = true
@@ -179,8 +192,8 @@ func (r *jsonReader) object() error {
 			var member json.RawMessage
 			err = r.decoder.Decode(&member)
 			members[name.(string)] = member
-			if size += len(member); size > maxValue {
-				err = fmt.Errorf("%w: line %d: a report without its records is longer than %d bytes", dmarcd.ErrLimit, line, maxValue)
+			if size += len(name.(string)) + len(member); size > maxValue || len(members) > maxColumns {
+				err = fmt.Errorf("%w: line %d: a report without its records has more than %d bytes or %d members", dmarcd.ErrLimit, line, maxValue, maxColumns)
 			}
 		}
 		if err != nil {
@@ -252,14 +265,7 @@ func (r *jsonReader) records(to *jsonRecords) error {
 			return noEnd(err)
 		}
 		line := r.line()
-		var read jsonRecord
-		if err := json.Unmarshal(raw, &read); err != nil {
-			if err := r.out.invalid(line, "a record cannot be used: %s", err); err != nil {
-				return err
-			}
-			continue
-		}
-		record, err := read.record()
+		read, record, err := parseRecord(raw)
 		if err != nil {
 			if err := r.out.invalid(line, "a record cannot be used: %s", err); err != nil {
 				return err
@@ -274,6 +280,19 @@ func (r *jsonReader) records(to *jsonRecords) error {
 	_, err := r.decoder.Token()
 	return noEnd(err)
 }
+
+func parseRecord(raw []byte) (read jsonRecord, record aggregate.Record, err error) {
+	if len(raw) > maxRecord {
+		return read, record, errLongRecord
+	}
+	if err := json.Unmarshal(raw, &read); err != nil {
+		return read, record, err
+	}
+	record, err = read.record()
+	return read, record, err
+}
+
+var errLongRecord = fmt.Errorf("it is longer than %d bytes", maxRecord)
 
 // period widens the period by that of a record. Both are in UTC, unlike those of the report.
 func (j *jsonRecords) period(begin, end string) {
@@ -385,6 +404,8 @@ func (r *jsonReader) report(line int, members map[string]json.RawMessage, record
 	}
 	var write Write
 	switch {
+	case bytes.Count(whole, []byte(",")) > maxItems:
+		err = fmt.Errorf("it has more than %d items", maxItems)
 	case records.found:
 		write, err = r.aggregate(whole, records)
 	case members["policies"] != nil:

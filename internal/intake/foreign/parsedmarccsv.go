@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"crypto/sha256"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ func (r csvRow) list(column, separator string) []string {
 
 // readCSV reads a table of parsedmarc. Its columns tell which of the three it is.
 func readCSV(in io.Reader, out output) error {
-	limit := &limited{in: in}
+	limit := &limited{in: in, most: maxRecord}
 	limit.reset()
 	reader := csv.NewReader(limit)
 	reader.ReuseRecord, reader.FieldsPerRecord, reader.LazyQuotes = true, -1, true
@@ -60,7 +61,7 @@ func readCSV(in io.Reader, out output) error {
 	}
 	switch {
 	case has("source_ip_address") && has("count") && has("begin_date"):
-		table = &csvAggregate{out: out, reports: make(map[string]*csvReport)}
+		table = &csvAggregate{out: out, reports: make(map[[sha256.Size]byte]*csvReport)}
 	case has("policy_type") && has("successful_session_count"):
 		table = &csvTLS{out: out}
 	case has("feedback_type"):
@@ -105,7 +106,7 @@ func csvError(err error, out output) error {
 // not be together.
 type csvAggregate struct {
 	out     output
-	reports map[string]*csvReport
+	reports map[[sha256.Size]byte]*csvReport
 	order   []*csvReport
 }
 
@@ -121,7 +122,7 @@ func (c *csvAggregate) row(r csvRow) error {
 	if err != nil {
 		return c.out.invalid(r.line, "a record cannot be used: %s", err)
 	}
-	key := strings.Join([]string{r.text("org_name"), r.text("report_id"), r.text("domain")}, "\x00")
+	key := sha256.Sum256([]byte(strings.Join([]string{r.text("org_name"), r.text("report_id"), r.text("domain")}, "\x00")))
 	report := c.reports[key]
 	if report == nil {
 		if len(c.order) >= maxReports {
@@ -234,6 +235,7 @@ type csvTLS struct {
 	out    output
 	report tlsrpt.Report
 	rows   int
+	size   int // of the rows, in bytes
 }
 
 func (c *csvTLS) row(r csvRow) error {
@@ -249,8 +251,11 @@ func (c *csvTLS) row(r csvRow) error {
 	if c.rows == 0 {
 		c.report = next
 	}
-	if c.rows++; c.rows > maxTLSRows {
-		return fmt.Errorf("%w: line %d: a TLS report has more than %d rows", dmarcd.ErrLimit, r.line, maxTLSRows)
+	for _, field := range r.fields {
+		c.size += len(field)
+	}
+	if c.rows++; c.rows > maxTLSRows || c.size > maxValue {
+		return fmt.Errorf("%w: line %d: a TLS report has more than %d rows or %d bytes", dmarcd.ErrLimit, r.line, maxTLSRows, maxValue)
 	}
 	successful, wrongSuccessful := count(r.text("successful_session_count"))
 	failed, wrongFailed := count(r.text("failed_session_count"))
@@ -282,7 +287,7 @@ func (c *csvTLS) end() error {
 		return nil
 	}
 	report := c.report
-	c.report, c.rows = tlsrpt.Report{}, 0
+	c.report, c.rows, c.size = tlsrpt.Report{}, 0, 0
 	return c.out.report(func(w io.Writer) error { return tlsrpt.Render(w, report) })
 }
 
