@@ -64,6 +64,8 @@ type OIDC struct {
 
 	mu       sync.Mutex
 	provider *oidc.Provider // nil until discovery succeeds
+	failure  error          // of the last discovery
+	failedAt time.Time
 }
 
 // NewOIDC returns a sign-in with the provider. It does not contact the provider yet, so

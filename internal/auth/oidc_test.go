@@ -328,3 +328,46 @@ func TestOIDCOptions(t *testing.T) {
 		}
 	}
 }
+
+// TestOIDCDiscovery has a provider that cannot be reached at first. Clients that ask again and
+// again, and leave, cause few requests to it and do not stop its discovery.
+func TestOIDCDiscovery(t *testing.T) {
+	t.Parallel()
+	clock, asked, away := newHand(), 0, true
+	var provider *httptest.Server
+	provider = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; away {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": provider.URL, "authorization_endpoint": provider.URL + "/authorize", "token_endpoint": provider.URL + "/token"})
+	}))
+	t.Cleanup(provider.Close)
+	signIn, err := auth.NewOIDC(auth.OIDCOptions{
+		Issuer: provider.URL, ClientID: "id", ClientSecret: "secret", BaseURL: "https://dmarc.example/api", Now: clock.now,
+	}, &fakeIdentities{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, _, err := signIn.Begin(t.Context(), ""); !errors.Is(err, dmarcd.ErrTemporary) {
+			t.Errorf("got %v, want ErrTemporary", err)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("the provider was asked %d times, want once in five seconds", asked)
+	}
+	away = false
+	clock.at = clock.at.Add(5 * time.Second)
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	for _, ctx := range []context.Context{left, t.Context()} {
+		if _, _, err := signIn.Begin(ctx, ""); err != nil {
+			t.Error(err)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("the provider was asked %d times, want once more", asked)
+	}
+}

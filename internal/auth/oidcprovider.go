@@ -18,6 +18,9 @@ import (
 const (
 	// providerTimeout is for one request to the provider.
 	providerTimeout = 10 * time.Second
+	// discoverEvery is the time between attempts to discover a provider that cannot be reached:
+	// anyone can ask for it.
+	discoverEvery = 5 * time.Second
 	// maxProviderAnswer limits a response, in bytes.
 	maxProviderAnswer = 1 << 20
 )
@@ -33,14 +36,19 @@ type personClaims struct {
 // write the value as a string; a missing value means no.
 func (c personClaims) verified() bool { return c.EmailVerified == true || c.EmailVerified == "true" }
 
-// discover returns the provider. Its discovery document is fetched once.
+// discover returns the provider. Its discovery document is fetched once, even if the client
+// leaves.
 func (o *OIDC) discover(ctx context.Context) (*oauth2.Config, *oidc.Provider, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.provider == nil {
-		provider, err := oidc.NewProvider(oidc.ClientContext(ctx, o.client), o.options.Issuer)
+		if o.failure != nil && o.options.Now().Sub(o.failedAt) < discoverEvery {
+			return nil, nil, o.failure
+		}
+		provider, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), o.client), o.options.Issuer)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%w: discover the OpenID provider: %w", dmarcd.ErrTemporary, err)
+			o.failure, o.failedAt = fmt.Errorf("%w: discover the OpenID provider: %w", dmarcd.ErrTemporary, err), o.options.Now()
+			return nil, nil, o.failure
 		}
 		o.provider = provider
 	}
