@@ -13,7 +13,7 @@ import (
 
 // connections limits client connections, in total and per network. Trusted proxies have no
 // limit of their own: they forward many clients. At the total limit, an idle connection is
-// closed.
+// closed, or else one of the network that has most: requests may last for minutes.
 type connections struct {
 	max, perNetwork int
 	proxies         []netip.Prefix
@@ -26,6 +26,7 @@ type connections struct {
 
 type connection struct {
 	network netip.Prefix
+	trusted bool          // of a proxy
 	waiting *list.Element // nil while a request is served
 }
 
@@ -66,17 +67,31 @@ func (c *connections) add(conn net.Conn) bool {
 		return false
 	}
 	if len(c.open) >= c.max {
-		oldest := c.waiting.Front()
-		if oldest == nil {
+		gone := c.first(network)
+		if gone == nil {
 			return false
 		}
-		gone := oldest.Value.(net.Conn) //nolint:forcetypeassert // nothing else is in the list
 		c.forget(gone)
 		_ = gone.Close() // the server notices
 	}
-	c.open[conn] = &connection{network: network, waiting: c.waiting.PushBack(conn)}
+	c.open[conn] = &connection{network: network, trusted: trusted, waiting: c.waiting.PushBack(conn)}
 	c.byNetwork[network]++
 	return true
+}
+
+// first returns the connection that gives way to one of a network; nil if none does.
+func (c *connections) first(network netip.Prefix) net.Conn {
+	if oldest := c.waiting.Front(); oldest != nil {
+		return oldest.Value.(net.Conn) //nolint:forcetypeassert // nothing else is in the list
+	}
+	var first net.Conn
+	most := c.byNetwork[network] + 1 // two networks do not take turns
+	for conn, known := range c.open {
+		if n := c.byNetwork[known.network]; n > most && !known.trusted {
+			first, most = conn, n
+		}
+	}
+	return first
 }
 
 // state is the ConnState hook of the server.

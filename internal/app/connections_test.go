@@ -114,3 +114,48 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 		t.Error("the connection that waited longest: got an answer, want it closed")
 	}
 }
+
+// TestNetworkWithMostConnectionsGivesWay has two networks hold all connections with requests that
+// do not end. Others are served.
+func TestNetworkWithMostConnectionsGivesWay(t *testing.T) {
+	t.Parallel()
+	bound := newConnections(8, 4, nil)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	must(t, err)
+	begun := make(chan struct{}, 8)
+	server := &httptest.Server{Listener: bound.listen(listener), Config: &http.Server{
+		Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/stream" {
+				begun <- struct{}{}
+				<-r.Context().Done()
+			}
+		}),
+		ConnState: bound.state, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
+	}}
+	server.Start()
+	t.Cleanup(server.Close)
+	for i := range 8 {
+		c := connectFrom(t, []string{"127.0.0.2", "127.0.0.3"}[i%2], listener.Addr())
+		_, err := io.WriteString(c, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n")
+		must(t, err)
+		<-begun
+	}
+	if connectFrom(t, "127.0.0.2", listener.Addr()).ask() {
+		t.Error("one more of a network that has most: got an answer, want none")
+	}
+	for _, from := range []string{"127.0.0.4", "127.0.0.5"} {
+		c := connectFrom(t, from, listener.Addr())
+		_, err := io.WriteString(c, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n")
+		must(t, err)
+		select {
+		case <-begun:
+		case <-time.After(time.Minute):
+			t.Fatalf("%s: the request is not served", from)
+		}
+	}
+	bound.mu.Lock()
+	defer bound.mu.Unlock()
+	if len(bound.open) != 8 {
+		t.Errorf("got %d connections, want 8", len(bound.open))
+	}
+}
