@@ -37,7 +37,7 @@ type Options struct {
 	// BaseURL is the public URL of the API; its path is the prefix of all routes.
 	BaseURL string
 	// RateLimit is in requests per second and token, with bursts of twice that; 0 is
-	// unlimited.
+	// unlimited. All tokens of a team together have ten times that.
 	RateLimit float64
 	// CORSOrigins are the origins that may call the API; none disables CORS.
 	CORSOrigins []string
@@ -59,17 +59,27 @@ type API struct {
 	baseURL string // without a trailing slash
 	routing *httproute.Table[route]
 	tokens  *buckets[dmarcd.TokenID]
-	failed  *buckets[string] // rejected tokens, by address
+	teams   *buckets[dmarcd.TeamID] // all tokens of a team together
+	failed  *buckets[string]        // rejected tokens, by address
 	// reporters limits TLS report senders, by address.
 	reporters *buckets[string]
 	// requests limits those that are served at once, by team: a request may last for minutes.
 	requests fair.Counter[dmarcd.TeamID]
-	cors     cors
+	// waits limits those that wait for events, by team.
+	waits fair.Counter[dmarcd.TeamID]
+	cors  cors
 }
 
 // maxRequests is how many requests of a team are served at once: as many as one client network
 // may have connections. Behind a proxy nothing else keeps a team from using all connections.
 const maxRequests = 256
+
+// maxWaits is how many of them may be streams and long polls, which last for minutes.
+const maxWaits = 64
+
+// teamShare is how many times the rate of a token all tokens of a team have together: a team can
+// create many.
+const teamShare = 10
 
 // New returns an API.
 func New(options Options) (*API, error) {
@@ -83,10 +93,12 @@ func New(options Options) (*API, error) {
 	a := &API{
 		options:   options,
 		baseURL:   strings.TrimSuffix(options.BaseURL, "/"),
-		tokens:    newBuckets[dmarcd.TokenID](options.RateLimit, options.Now),
-		failed:    newBuckets[string](options.RateLimit, options.Now),
-		reporters: newBuckets[string](options.RateLimit, options.Now),
+		tokens:    newBuckets[dmarcd.TokenID](options.RateLimit, 1, options.Now),
+		teams:     newBuckets[dmarcd.TeamID](options.RateLimit, teamShare, options.Now),
+		failed:    newBuckets[string](options.RateLimit, 1, options.Now),
+		reporters: newBuckets[string](options.RateLimit, 1, options.Now),
 		requests:  fair.Counter[dmarcd.TeamID]{Max: maxRequests},
+		waits:     fair.Counter[dmarcd.TeamID]{Max: maxWaits},
 		cors:      newCORS(options.CORSOrigins),
 	}
 	routes, err := a.routes()
@@ -148,6 +160,10 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 		return errNotWhitelisted
 	case limited:
 		a.tokens.sayWhen(w.Header(), token.ID)
+		return errTooManyRequests
+	}
+	if _, limited := a.teams.allow(token.Team); limited {
+		a.teams.sayWhen(w.Header(), token.Team)
 		return errTooManyRequests
 	}
 	leave, ok := a.requests.Enter(token.Team)

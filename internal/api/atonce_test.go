@@ -2,29 +2,95 @@ package api_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"sync"
 	"testing"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// TestRequestsAtOnce has a team wait for events with many requests. Others would find no
-// connection if there were no end of them.
+// manyTokens takes every secret for a token of its own of one team.
+type manyTokens struct{ team dmarcd.TeamID }
+
+func (m manyTokens) Authenticate(_ context.Context, secret string) (dmarcd.Credential, error) {
+	id, err := strconv.Atoi(secret)
+	return dmarcd.Credential{Token: dmarcd.Token{ID: dmarcd.TokenID(id), Team: m.team, Scope: dmarcd.ScopeRead}, API: true}, err
+}
+
+// TestTokensShareARate has a team use one token after another. Each has its rate, and all
+// together ten times that.
+func TestTokensShareARate(t *testing.T) {
+	t.Parallel()
+	const most = 10
+	s := newService(t, storetest.SQLite(t).Open(t, store.Options{}))
+	options := newOptions(t, s.store, manyTokens{s.id})
+	options.RateLimit = 0.001 // one request
+	s.api = mustNew(t, options)
+	ask := func(token int) answer {
+		r := s.request(http.MethodGet, "/reports", nil)
+		r.Header.Set("Authorization", "Bearer "+strconv.Itoa(token))
+		return s.send(r)
+	}
+	for token := range most {
+		if got := ask(token); got.status != http.StatusOK {
+			t.Errorf("token %d: got status %d want 200", token, got.status)
+		}
+		if got := ask(token); got.status != http.StatusTooManyRequests {
+			t.Errorf("token %d again: got status %d want 429", token, got.status)
+		}
+	}
+	got := ask(most)
+	if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != "100" || got.header.Get("RateLimit-Remaining") != "0" {
+		t.Errorf("one token more: got status %d with %v, want 429 for 100 s", got.status, got.header)
+	}
+}
+
+// TestRequestsAtOnce has a team send bodies that do not end. Others would find no connection if
+// there were no end of them.
 func TestRequestsAtOnce(t *testing.T) {
 	t.Parallel()
-	const most, refused = 256, 20
+	s := newService(t, storetest.SQLite(t).Open(t, store.Options{}))
+	body, end := io.Pipe()
+	defer func() { _ = end.Close() }()
+	leave := func() { _ = end.CloseWithError(io.ErrUnexpectedEOF) }
+	s.holdAtOnce(256, leave, func() *http.Request {
+		r := s.request(http.MethodPost, "/domains", body)
+		r.Header.Set("Content-Type", "application/json")
+		return r
+	}, "/tags")
+}
+
+// TestWaitsAtOnce has a team wait for events with many requests. Its other requests are served.
+func TestWaitsAtOnce(t *testing.T) {
+	t.Parallel()
 	s := newService(t, storetest.SQLite(t).Open(t, store.Options{}))
 	ctx, leave := context.WithCancel(t.Context())
-	defer leave()
+	n := 0
+	s.holdAtOnce(64, leave, func() *http.Request {
+		r := s.request(http.MethodGet, "/events?since=0&wait=60", nil).WithContext(ctx)
+		if n++; n%2 == 0 {
+			r.Header.Set("Accept", "text/event-stream")
+		}
+		return r
+	}, "/events?since=0&wait=1")
+}
+
+// holdAtOnce sends more requests that do not end than are served at once, and another one, which
+// is refused like the rest until leave is called.
+func (s *service) holdAtOnce(most int, leave func(), request func() *http.Request, another string) {
+	s.t.Helper()
+	const refused = 20
 	ended := make(chan int, most+refused)
 	var waiting sync.WaitGroup
 	for range most + refused {
+		r := request()
+		r.Header.Set("Authorization", "Bearer x")
 		waiting.Go(func() {
-			r := s.request(http.MethodGet, "/events?since=0&wait=60", nil).WithContext(ctx)
-			r.Header.Set("Authorization", "Bearer x")
 			w := httptest.NewRecorder()
 			s.api.ServeHTTP(w, r)
 			ended <- w.Code
@@ -32,15 +98,15 @@ func TestRequestsAtOnce(t *testing.T) {
 	}
 	for range refused {
 		if got := <-ended; got != http.StatusTooManyRequests {
-			t.Errorf("got status %d, want 429", got)
+			s.t.Errorf("got status %d, want 429", got)
 		}
 	}
-	if got := s.get("/tags"); got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" {
-		t.Errorf("got status %d, want 429 with Retry-After", got.status)
+	if got := s.get(another); got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" {
+		s.t.Errorf("got status %d, want 429 with Retry-After", got.status)
 	}
 	leave()
 	waiting.Wait()
-	if got := s.get("/tags"); got.status != http.StatusOK {
-		t.Errorf("after they left: got status %d, want 200", got.status)
+	if got := s.get(another); got.status != http.StatusOK {
+		s.t.Errorf("after they left: got status %d, want 200", got.status)
 	}
 }

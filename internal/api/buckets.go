@@ -23,10 +23,11 @@ type buckets[K comparable] struct {
 	byKey map[K]*rate.Limiter
 }
 
-func newBuckets[K comparable](perSecond float64, now func() time.Time) *buckets[K] {
+// newBuckets returns buckets that are times as large as those of a token.
+func newBuckets[K comparable](perSecond float64, times int, now func() time.Time) *buckets[K] {
 	return &buckets[K]{
-		rate:  rate.Limit(perSecond),
-		burst: int(math.Ceil(2 * perSecond)),
+		rate:  rate.Limit(perSecond * float64(times)),
+		burst: int(math.Ceil(2*perSecond)) * times,
 		now:   now,
 		byKey: map[K]*rate.Limiter{},
 	}
@@ -38,8 +39,22 @@ func (b *buckets[K]) take(header http.Header, key K) (limited bool) {
 	if b.rate == 0 {
 		return false
 	}
+	left, limited := b.allow(key)
+	header.Set("RateLimit-Limit", strconv.Itoa(b.burst))
+	header.Set("RateLimit-Remaining", strconv.Itoa(int(max(0, left))))
+	header.Set("RateLimit-Reset", b.seconds(float64(b.burst)-left))
+	return limited
+}
+
+// allow takes one request from the bucket of key, and returns how many are left and whether it
+// was empty.
+func (b *buckets[K]) allow(key K) (left float64, limited bool) {
+	if b.rate == 0 {
+		return 0, false
+	}
 	now := b.now()
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	limiter, ok := b.byKey[key]
 	if !ok {
 		b.evict(now)
@@ -47,16 +62,10 @@ func (b *buckets[K]) take(header http.Header, key K) (limited bool) {
 		b.byKey[key] = limiter
 	}
 	limited = !limiter.AllowN(now, 1)
-	left := limiter.TokensAt(now)
-	b.mu.Unlock()
-
-	header.Set("RateLimit-Limit", strconv.Itoa(b.burst))
-	header.Set("RateLimit-Remaining", strconv.Itoa(int(max(0, left))))
-	header.Set("RateLimit-Reset", b.seconds(float64(b.burst)-left))
-	return limited
+	return limiter.TokensAt(now), limited
 }
 
-// sayWhen sets the header with the time of the next available request.
+// sayWhen sets the headers of a refused request: none is left, and when the next one is.
 func (b *buckets[K]) sayWhen(header http.Header, key K) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -64,6 +73,7 @@ func (b *buckets[K]) sayWhen(header http.Header, key K) {
 	if limiter, ok := b.byKey[key]; ok {
 		missing = 1 - limiter.TokensAt(b.now())
 	}
+	header.Set("RateLimit-Remaining", "0")
 	header.Set("Retry-After", b.seconds(missing))
 }
 

@@ -28,6 +28,14 @@ func (a *API) listEvents(c *call) error {
 	if err != nil {
 		return err
 	}
+	if wantsStream(c.r) || asked.wait > 0 {
+		leave, ok := a.waits.Enter(c.teamID)
+		if !ok {
+			c.w.Header().Set("Retry-After", retryAfter)
+			return errTooManyRequests
+		}
+		defer leave()
+	}
 	if wantsStream(c.r) {
 		return a.streamEvents(c, asked)
 	}

@@ -18,7 +18,7 @@ const maxLogText = 4 << 10
 // expireLogs removes entries of the team's logs, oldest first: those past the retention, and those
 // beyond the number that is kept. No quota limits what a team's own changes add to them.
 func (t *Team) expireLogs(ctx context.Context, keep Retention) (more bool, err error) {
-	for _, step := range []func(context.Context, tx, Retention) (bool, error){t.expireAudit, t.expireEvents, t.expireMostDeliveries} {
+	for _, step := range []func(context.Context, tx, Retention) (bool, error){t.expireAudit, t.expireEvents, t.expireMostDeliveries, t.expireMostAddresses} {
 		var again bool
 		err := t.retryTx(ctx, func(tx tx) (err error) {
 			again, err = step(ctx, tx, keep)
@@ -48,6 +48,19 @@ func (t *Team) expireAudit(ctx context.Context, tx tx, keep Retention) (bool, er
 // expireMostDeliveries removes deliveries beyond the number that is kept, in any state.
 func (t *Team) expireMostDeliveries(ctx context.Context, tx tx, keep Retention) (bool, error) {
 	return tx.expireLog(ctx, "deliveries", "created_at", "team_id = $2", 0, keep.Entries, t.id)
+}
+
+// retiredShare is how many retired reporting addresses a team has at most, as a multiple of its
+// quota of domains.
+const retiredShare = 10
+
+// expireMostAddresses removes retired reporting addresses beyond that number.
+func (t *Team) expireMostAddresses(ctx context.Context, tx tx, _ Retention) (bool, error) {
+	quota, err := t.quota(ctx, tx)
+	if err != nil {
+		return false, err
+	}
+	return tx.expireLog(ctx, "addresses", "retired_at", "team_id = $2 AND retired_at > 0", 0, retiredShare*quota[dmarcd.QuotaDomains], t.id)
 }
 
 // expireLog removes some rows of a table by a column with their time: those older than age, and

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,38 @@ func TestHistoryIsLimited(t *testing.T) {
 		in.must(err)
 		if got := checks[0].Check.Facts.DMARC.Record; got != "short" {
 			in.Errorf("got the record %.20q, want the last one", got)
+		}
+	})
+}
+
+// TestRetiredAddressesAreLimited adds and deletes domains in a loop. The addresses of the last
+// ones come back, those of other teams and of present domains stay.
+func TestRetiredAddressesAreLimited(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		const most = 10 // for a quota of one domain
+		name := func(i int) string { return fmt.Sprintf("d%d.example", i) }
+		in.setQuota(dmarcd.QuotaDomains, 1)
+		var mailboxes []string
+		for i := range most + 5 {
+			in.clock.advance(time.Second)
+			in.add(name(i))
+			mailboxes = append(mailboxes, in.addresses([]string{name(i)})...)
+			in.delete(name(i))
+		}
+		in.add(ours)
+		other := newTeam(in.T, in.store, "other")
+		_, err := other.AddDomains(in.Context(), []string{ours}, time.Time{})
+		in.must(err)
+		in.expire(store.Retention{})
+		if got, want := in.rows("addresses"), most+2; got != want {
+			in.Errorf("got %d addresses, want %d: retired ones and those of two domains", got, want)
+		}
+		in.setQuota(dmarcd.QuotaDomains, 0)
+		for i, want := range map[int]bool{0: false, 4: false, 5: true, most + 4: true} {
+			in.add(name(i))
+			if same := in.addresses([]string{name(i)})[0] == mailboxes[i]; same != want {
+				in.Errorf("domain %d has its address again: %t, want %t", i, same, want)
+			}
 		}
 	})
 }

@@ -67,6 +67,44 @@ func TestCredential(t *testing.T) {
 	})
 }
 
+// TestTokensAreLimited creates as many tokens as a team may have, and revokes more than are kept.
+func TestTokensAreLimited(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		const most = 500
+		ctx, clock := t.Context(), newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team, other := newTeam(t, s, "a"), newTeam(t, s, "b")
+		create := func(team *store.Team, name string, expires time.Time) (dmarcd.Token, error) {
+			return team.CreateToken(ctx, store.NewToken{Name: name, Scope: dmarcd.ScopeRead, Hash: sha256.Sum256([]byte(name)), ExpiresAt: expires})
+		}
+		_, err := create(other, "other", time.Time{})
+		must(t, err)
+		for i := range most {
+			_, err := create(team, fmt.Sprint("expires ", i), clock.Now().Add(time.Hour))
+			must(t, err)
+		}
+		if _, err := create(team, "one more", time.Time{}); !errors.Is(err, dmarcd.ErrInvalid) {
+			t.Errorf("got %v, want ErrInvalid", err)
+		}
+		clock.advance(2 * time.Hour)
+		revoked, err := create(team, "after they expired", time.Time{})
+		must(t, err)
+		must(t, team.RevokeToken(ctx, revoked.ID))
+		clock.advance(time.Second)
+		last, err := create(team, "last", time.Time{})
+		must(t, err)
+		tokens, err := team.Tokens(ctx)
+		must(t, err)
+		if n := len(tokens); n != most+1 || tokens[n-1].ID != last.ID || tokens[n-2].ID != revoked.ID {
+			t.Errorf("got %d tokens, want the last one and %d that are not valid", n, most)
+		}
+		if kept, err := other.Tokens(ctx); err != nil || len(kept) != 1 {
+			t.Errorf("another team: got %d tokens, %v; want 1", len(kept), err)
+		}
+	})
+}
+
 func TestFirstStartHappensOnce(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {

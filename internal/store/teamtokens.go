@@ -11,7 +11,12 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-const maxTokenName = 100
+const (
+	maxTokenName = 100
+	// maxTokens is the number of valid tokens of a team, and of revoked and expired ones that are
+	// kept.
+	maxTokens = 500
+)
 
 const tokenColumns = `tokens.id, tokens.team_id, tokens.name, tokens.scope,
 	tokens.created_at, tokens.expires_at, tokens.used_at, tokens.revoked_at`
@@ -33,16 +38,40 @@ type NewToken struct {
 	ExpiresAt time.Time // zero: never
 }
 
-// CreateToken stores a new token of the team.
+// CreateToken stores a new token of the team, and removes the oldest revoked and expired ones
+// beyond maxTokens. Too many valid tokens are an *dmarcd.InvalidError.
 func (t *Team) CreateToken(ctx context.Context, n NewToken, audit ...dmarcd.AuditEntry) (dmarcd.Token, error) {
 	var token dmarcd.Token
 	err := t.tx(ctx, func(tx tx) (err error) {
+		if err := t.limitTokens(ctx, tx); err != nil {
+			return err
+		}
 		if token, err = tx.createToken(ctx, t.id, n); err != nil {
 			return err
 		}
 		return tx.noteAll(ctx, t.id, audit, token.ID.String())
 	})
 	return token, err
+}
+
+// limitTokens makes room for a token of the team.
+func (t *Team) limitTokens(ctx context.Context, tx tx) error {
+	const invalid = `(revoked_at > 0 OR expires_at > 0 AND expires_at <= $2)`
+	if err := t.lock(ctx, tx); err != nil {
+		return err
+	}
+	now := unix(t.store.now())
+	var valid int
+	err := tx.queryRow(ctx, `SELECT count(*) FROM tokens WHERE team_id = $1 AND NOT `+invalid, []any{t.id, now}, &valid)
+	if err != nil {
+		return err
+	}
+	if valid >= maxTokens {
+		return &dmarcd.InvalidError{Field: "name", Message: fmt.Sprintf("The team has %d valid tokens, which is the limit. Revoke one first.", valid)}
+	}
+	_, err = tx.exec(ctx, `DELETE FROM tokens WHERE team_id = $1 AND id IN (SELECT id FROM tokens
+		WHERE team_id = $1 AND `+invalid+` ORDER BY created_at DESC, id DESC LIMIT $3 OFFSET $3)`, t.id, now, maxTokens)
+	return err
 }
 
 func (t tx) createToken(ctx context.Context, team dmarcd.TeamID, n NewToken) (dmarcd.Token, error) {
