@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// MaxTags is how many tags a domain may have.
-	MaxTags = 20
+	// MaxTags is how many tags a domain may have, MaxTeamTags how many different ones a team.
+	MaxTags     = 20
+	MaxTeamTags = 1000
 	// maxTag is how many characters a tag may have.
 	maxTag = 40
 )

@@ -211,7 +211,8 @@ func (t *Team) claimWebhook(ctx context.Context, tx tx, id dmarcd.WebhookID) (w 
 func (t *Team) claimFrom(ctx context.Context, tx tx, webhook dmarcd.Webhook, now, until time.Time, limit int) ([]dmarcd.DeliveryID, error) {
 	if !webhook.Enabled() {
 		_, err := tx.exec(ctx, `UPDATE deliveries SET state = 'failed', problem = 'The webhook is disabled.'
-			WHERE team_id = $1 AND webhook_id = $2 AND state = 'pending' AND next_at <= $3`, t.id, webhook.ID, unix(now))
+			WHERE team_id = $1 AND id IN (SELECT id FROM deliveries WHERE team_id = $1 AND webhook_id = $2 AND state = 'pending' AND next_at <= $3
+				LIMIT $4)`, t.id, webhook.ID, unix(now), logRows)
 		return nil, err
 	}
 	if limit <= 0 {

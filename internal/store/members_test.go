@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -411,5 +412,29 @@ func TestBackupHoldsUsers(t *testing.T) {
 				t.Errorf("the backup has no row of %q", table)
 			}
 		}
+	})
+}
+
+// TestInvitationsAreLimited invites more users than a team may.
+func TestInvitationsAreLimited(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		const most = 500
+		ctx, w := t.Context(), newWorld(t, db)
+		team := w.team("a")
+		ann := w.member("ann@example.com", team, dmarcd.RoleOwner)
+		view := w.Team(team.ID)
+		invite := func(i int) error {
+			return view.Invite(ctx, w.hash(), dmarcd.Invitation{Email: fmt.Sprintf("u%d@example.com", i), Role: dmarcd.RoleViewer, CreatedBy: ann.ID, ExpiresAt: w.clock.Now().Add(time.Hour)})
+		}
+		for i := range most {
+			w.must(invite(i))
+		}
+		var invalid *dmarcd.InvalidError
+		if err := invite(most); !errors.As(err, &invalid) {
+			t.Errorf("got %v, want an InvalidError", err)
+		}
+		w.must(view.CancelInvitation(ctx, "u7@example.com"))
+		w.must(invite(most))
 	})
 }

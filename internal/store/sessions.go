@@ -9,6 +9,9 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
+// maxSessions is the number of sessions of a user; the least recently used ones end.
+const maxSessions = 100
+
 // CreateSession stores a new session, ends the one that it replaces, and records the sign-in.
 // It selects the user's first team. An unknown user is ErrNotFound.
 func (s *Store) CreateSession(ctx context.Context, n dmarcd.NewSession) error {
@@ -23,6 +26,11 @@ func (s *Store) CreateSession(ctx context.Context, n dmarcd.NewSession) error {
 		}
 		if changed == 0 {
 			return dmarcd.ErrNotFound
+		}
+		_, err = t.exec(ctx, `DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions WHERE user_id = $1
+			ORDER BY seen_at DESC, hash LIMIT $2 OFFSET $2 - 1)`, n.User, maxSessions)
+		if err != nil {
+			return err
 		}
 		var team dmarcd.TeamID
 		err = t.queryRow(ctx, `SELECT members.team_id FROM members JOIN teams ON teams.id = members.team_id

@@ -92,6 +92,28 @@ func (w *world) ended(hash [32]byte) bool {
 	return err != nil
 }
 
+// TestSessionsAreLimited signs in more often than a user may have sessions.
+func TestSessionsAreLimited(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		const most = 100
+		w := newWorld(t, db)
+		team := w.team("a")
+		user, other := w.member("ann@example.com", team, dmarcd.RoleViewer), w.member("bob@example.com", team, dmarcd.RoleViewer)
+		first := w.signIn(other)
+		var sessions [][32]byte
+		for range most + 2 {
+			w.clock.advance(time.Second)
+			sessions = append(sessions, w.signIn(user))
+		}
+		left, err := w.Sessions(t.Context(), user.ID)
+		w.must(err)
+		if len(left) != most || !w.ended(sessions[1]) || w.ended(sessions[2]) || w.ended(first) {
+			t.Errorf("got %d sessions, want the last %d, and those of others", len(left), most)
+		}
+	})
+}
+
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {

@@ -120,11 +120,30 @@ func (t *Team) Invite(ctx context.Context, hash [32]byte, invitation dmarcd.Invi
 	}
 	invitation.Team = t.id
 	return t.tx(ctx, func(tx tx) error {
+		if err := t.limitInvitations(ctx, tx); err != nil {
+			return err
+		}
 		if err := tx.createInvitation(ctx, hash, invitation); err != nil {
 			return err
 		}
 		return tx.noteAll(ctx, t.id, audit, invitation.Email)
 	})
+}
+
+// maxInvitations is the number of invitations of a team that are stored; expired ones are removed
+// after invitationMemory.
+const maxInvitations = 500
+
+func (t *Team) limitInvitations(ctx context.Context, tx tx) error {
+	if err := t.lock(ctx, tx); err != nil {
+		return err
+	}
+	var have int
+	err := tx.queryRow(ctx, `SELECT count(*) FROM invites WHERE team_id = $1 AND used_at = 0`, []any{t.id}, &have)
+	if err == nil && have >= maxInvitations {
+		err = &dmarcd.InvalidError{Field: "email", Message: fmt.Sprintf("The team has %d invitations, which is the limit. Withdraw some, or wait until they are accepted.", have)}
+	}
+	return err
 }
 
 // Invitations returns the open invitations to the team, ordered by email address.

@@ -7,24 +7,31 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// maxSenderClasses limits the overridden senders of a domain.
-const maxSenderClasses = 10_000
+// maxSenderClasses limits the overridden senders of a domain, maxTeamSenderClasses those of all
+// domains of a team.
+const (
+	maxSenderClasses     = 10_000
+	maxTeamSenderClasses = 100_000
+)
 
 // SetSenderClass overrides the class of a sender, by its key, for a domain; "" removes
 // the override. It is a *dmarcd.InvalidError if too many senders have one.
 func (t *Team) SetSenderClass(ctx context.Context, domain, sender string, class dmarcd.Class, audit ...dmarcd.AuditEntry) error {
 	return t.tx(ctx, func(tx tx) error {
 		var id dmarcd.DomainID
-		var others int
+		var others, ofTeam int
 		err := tx.queryRow(ctx, `SELECT id, (SELECT COUNT(*) FROM sender_classes WHERE sender_classes.team_id = $1
-				AND sender_classes.domain_id = domains.id AND sender_classes.sender <> $3)
-			FROM domains WHERE team_id = $1 AND name = $2 AND deleted_at = 0`, []any{t.id, domain, sender}, &id, &others)
+				AND sender_classes.domain_id = domains.id AND sender_classes.sender <> $3),
+				(SELECT COUNT(*) FROM sender_classes WHERE sender_classes.team_id = $1)
+			FROM domains WHERE team_id = $1 AND name = $2 AND deleted_at = 0`, []any{t.id, domain, sender}, &id, &others, &ofTeam)
 		if err != nil {
 			return err
 		}
 		switch {
 		case class == "":
 			_, err = tx.exec(ctx, `DELETE FROM sender_classes WHERE team_id = $1 AND domain_id = $2 AND sender = $3`, t.id, id, sender)
+		case ofTeam >= maxTeamSenderClasses:
+			err = &dmarcd.InvalidError{Field: "sender", Message: fmt.Sprintf("The team has set the class of %d senders, which is the limit. Remove some first.", ofTeam)}
 		case others >= maxSenderClasses:
 			err = &dmarcd.InvalidError{Field: "sender", Message: fmt.Sprintf("A domain has at most %d senders whose class was set.", maxSenderClasses)}
 		default:

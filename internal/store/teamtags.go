@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,10 +39,57 @@ func formatTags(tags []string) string {
 	return " " + strings.Join(tags, " ") + " "
 }
 
-// SetTags replaces the tags of a domain; tags are as dmarcd.ParseTags returns them.
+// SetTags replaces the tags of a domain; tags are as dmarcd.ParseTags returns them. It is a
+// *dmarcd.InvalidError if the team has too many then.
 func (t *Team) SetTags(ctx context.Context, name string, tags []string, audit ...dmarcd.AuditEntry) error {
-	return t.change(ctx, audit, `UPDATE domains SET tags = $1 WHERE team_id = $2 AND name = $3 AND deleted_at = 0`,
-		formatTags(tags), t.id, name)
+	return t.tx(ctx, func(tx tx) error {
+		if err := t.limitTags(ctx, tx, name, tags); err != nil {
+			return err
+		}
+		changed, err := tx.exec(ctx, `UPDATE domains SET tags = $1 WHERE team_id = $2 AND name = $3 AND deleted_at = 0`, formatTags(tags), t.id, name)
+		if err == nil && changed == 0 {
+			err = dmarcd.ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		return tx.noteAll(ctx, t.id, audit, "")
+	})
+}
+
+// limitTags returns a *dmarcd.InvalidError if the tags of a domain would be too many for the team.
+func (t *Team) limitTags(ctx context.Context, tx tx, name string, tags []string) error {
+	if err := t.lock(ctx, tx); err != nil {
+		return err
+	}
+	added := false
+	for _, tag := range tags {
+		having, args := hasTag(tag, []any{t.id})
+		var one int
+		err := tx.queryRow(ctx, `SELECT 1 FROM domains WHERE team_id = $1 AND deleted_at = 0`+having+` LIMIT 1`, args, &one)
+		if added = errors.Is(err, dmarcd.ErrNotFound); added {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !added { // as nearly always, and then few domains are read
+		return nil
+	}
+	others, err := collect(ctx, tx, `SELECT DISTINCT tags FROM domains WHERE team_id = $1 AND deleted_at = 0 AND tags <> '' AND name <> $2`,
+		[]any{t.id, name}, scanText)
+	if err != nil {
+		return err
+	}
+	all := make(map[string]bool)
+	for _, tag := range append(strings.Fields(strings.Join(others, " ")), tags...) {
+		all[tag] = true
+	}
+	if len(all) > dmarcd.MaxTeamTags {
+		return &dmarcd.InvalidError{Field: "tags", Message: fmt.Sprintf("A team has at most %d different tags. Remove some from other domains first.", dmarcd.MaxTeamTags)}
+	}
+	return nil
 }
 
 // DomainTags returns the tags of a domain, or ErrNotFound.

@@ -38,6 +38,37 @@ func taggedTeam(t *testing.T, s *store.Store) *store.Team {
 	return team
 }
 
+// TestTagsAreLimited gives domains as many different tags as a team may have.
+func TestTagsAreLimited(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		team := newTeam(t, db.Open(t, store.Options{}), "a")
+		name := func(i int) string { return fmt.Sprintf("d%d.example", i) }
+		tags := func(i int) (list []string) {
+			for n := range dmarcd.MaxTags {
+				list = append(list, fmt.Sprintf("tag-%d-%d", i, n))
+			}
+			return list
+		}
+		const most = dmarcd.MaxTeamTags / dmarcd.MaxTags
+		for i := range most + 1 {
+			addDomain(t, team, name(i))
+		}
+		for i := range most {
+			must(t, team.SetTags(t.Context(), name(i), tags(i)))
+		}
+		var invalid *dmarcd.InvalidError
+		if err := team.SetTags(t.Context(), name(most), []string{"one-more"}); !errors.As(err, &invalid) {
+			t.Errorf("got %v, want an InvalidError", err)
+		}
+		must(t, team.SetTags(t.Context(), name(most), tags(3)))
+		must(t, team.SetTags(t.Context(), name(0), tags(most)))
+		if all, err := team.Tags(t.Context()); err != nil || len(all) != dmarcd.MaxTeamTags {
+			t.Errorf("got %d tags, %v; want %d", len(all), err, dmarcd.MaxTeamTags)
+		}
+	})
+}
+
 func TestTags(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {

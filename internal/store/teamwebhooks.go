@@ -194,8 +194,20 @@ func (t *Team) RotateWebhook(ctx context.Context, id dmarcd.WebhookID, sealed []
 		t.id, id, sealed, unix(oldUntil))
 }
 
-// RemoveWebhook removes a webhook with its deliveries.
+// RemoveWebhook removes a webhook with its deliveries: most of them before it, in short
+// transactions.
 func (t *Team) RemoveWebhook(ctx context.Context, id dmarcd.WebhookID, audit ...dmarcd.AuditEntry) error {
+	for more := true; more; {
+		err := t.retryTx(ctx, func(tx tx) error {
+			removed, err := tx.exec(ctx, `DELETE FROM deliveries WHERE team_id = $1 AND id IN
+				(SELECT id FROM deliveries WHERE team_id = $1 AND webhook_id = $2 LIMIT $3)`, t.id, id, logRows)
+			more = removed == logRows
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
 	return t.changeWebhooks(ctx, func(tx tx) error {
 		if _, err := tx.exec(ctx, `DELETE FROM deliveries WHERE team_id = $1 AND webhook_id = $2`, t.id, id); err != nil {
 			return err
