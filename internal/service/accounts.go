@@ -19,13 +19,34 @@ type Client struct {
 }
 
 // SignIn returns the secret of a new session. A wrong email or password is
-// dmarcd.ErrUnauthorized, too many attempts are dmarcd.ErrLimit.
+// dmarcd.ErrUnauthorized, too many attempts are dmarcd.ErrLimit. The former is written to the
+// audit log of the installation.
 func (s *Service) SignIn(ctx context.Context, email, password string, client Client) (session string, err error) {
 	user, err := s.passwords.User(ctx, email, password, client.Address)
+	if errors.Is(err, dmarcd.ErrUnauthorized) {
+		email, _ = dmarcd.ParseEmail(email) // anything else may be a password
+		s.noteFailed(ctx, dmarcd.AuditEntry{Actor: "unknown", Target: email, Detail: "password", Address: client.Address})
+	}
 	if err != nil {
 		return "", err
 	}
 	return s.beginSession(ctx, user, client)
+}
+
+// failedNotes is how many failed sign-ins are written to the audit log, per second and at once:
+// an attacker must not push out the other entries.
+const failedNotes, failedNotesBurst = 1, 60
+
+// noteFailed writes an entry about a failed sign-in, unless there were too many. A client cannot
+// avoid it by disconnecting.
+func (s *Service) noteFailed(ctx context.Context, entry dmarcd.AuditEntry) {
+	if !s.failedNotes.AllowN(s.options.Now(), 1) {
+		return
+	}
+	entry.Action = "user.login_failed"
+	if err := s.store.Note(context.WithoutCancel(ctx), entry); err != nil {
+		s.options.Log.ErrorContext(ctx, "audit entry not written", "error", err)
+	}
 }
 
 func (s *Service) beginSession(ctx context.Context, user dmarcd.UserID, client Client) (string, error) {
@@ -58,6 +79,9 @@ func (s *Service) FinishSingleSignOn(ctx context.Context, state string, answer u
 		return "", "", dmarcd.ErrNotFound
 	}
 	user, next, err := s.options.OIDC.Finish(ctx, state, answer)
+	if errors.Is(err, dmarcd.ErrForbidden) || errors.Is(err, dmarcd.ErrNotFound) { // others are not authenticated by the provider
+		s.noteFailed(ctx, dmarcd.AuditEntry{Actor: "unknown", Detail: "identity provider: not verified or not invited", Address: client.Address})
+	}
 	if err != nil {
 		return "", "", err
 	}
@@ -187,7 +211,11 @@ func (a *Account) SetName(ctx context.Context, name string) error {
 // dmarcd.ErrUnauthorized, too many attempts are dmarcd.ErrLimit, a user without a password is
 // dmarcd.ErrForbidden.
 func (a *Account) SetPassword(ctx context.Context, current, next string) error {
-	return a.service.passwords.Change(ctx, a.session, current, next, a.client.Address, a.to("user.password", ""))
+	err := a.service.passwords.Change(ctx, a.session, current, next, a.client.Address, a.to("user.password", ""))
+	if errors.Is(err, dmarcd.ErrUnauthorized) {
+		a.service.noteFailed(ctx, a.to("", "change of the password"))
+	}
+	return err
 }
 
 // EndSession ends one of the user's own sessions. Any other is dmarcd.ErrNotFound.

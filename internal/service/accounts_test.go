@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"errors"
+	"fmt"
 	"path"
 	"reflect"
 	"strings"
@@ -113,9 +114,11 @@ func TestAccounts(t *testing.T) {
 						t.Errorf("got %v, want %v", err, u.wants)
 					}
 				}
-				if made := len(w.entries()) - before; made != 0 {
-					t.Errorf("it failed: got %d entries, want none", made)
+				failed := w.entries()[:len(w.entries())-before]
+				if guessed := name == "SetPassword"; len(failed) > 1 || (len(failed) == 1) != guessed || guessed && failed[0].Action != "user.login_failed" {
+					t.Errorf("it failed: got the entries %+v, want one only for a wrong password", failed)
 				}
+				before = len(w.entries())
 				w.must(u.call(w, account))
 				entries := w.entries()[:len(w.entries())-before]
 				switch {
@@ -183,6 +186,9 @@ func TestSignInAndOut(t *testing.T) {
 	if secret, err := w.service.SignIn(ctx, "cy@example.com", newPassword, client); secret != "" || !errors.Is(err, dmarcd.ErrUnauthorized) {
 		t.Errorf("got %q, %v; want %v", secret, err, dmarcd.ErrUnauthorized)
 	}
+	if got := w.entries()[0]; got.Action != "user.login_failed" || got.Target != "cy@example.com" || got.Address != client.Address {
+		t.Errorf("got the audit entry %+v, want one about the failed sign-in", got)
+	}
 	w.must(w.service.SignOut(ctx, client.Session))
 	if _, err := w.service.Account(ctx, client); !errors.Is(err, dmarcd.ErrUnauthorized) {
 		t.Errorf("after signing out: got %v, want %v", err, dmarcd.ErrUnauthorized)
@@ -196,5 +202,30 @@ func TestSignInAndOut(t *testing.T) {
 	account, err := empty.Account(ctx, service.Client{Session: session})
 	if err != nil || account.Team.ID != 0 || len(account.Teams) != 0 {
 		t.Errorf("got %+v, %v; want no team", account, err)
+	}
+}
+
+// TestFailedSignIns guesses passwords of many accounts from many addresses: the audit log has
+// only the first of them, and none of what looks like a password.
+func TestFailedSignIns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	now := time.Now()
+	w.options.Now = func() time.Time { return now }
+	s := service.New(w.store, w.options)
+	before := len(w.entries())
+	for i := range 70 {
+		email := fmt.Sprintf("u%d@example.com", i)
+		if i == 0 {
+			email = "my secret"
+		}
+		if _, err := s.SignIn(ctx, email, "x", service.Client{Address: fmt.Sprintf("192.0.2.%d", i)}); !errors.Is(err, dmarcd.ErrUnauthorized) {
+			t.Fatal(err)
+		}
+	}
+	entries := w.entries()
+	entries = entries[:len(entries)-before]
+	if len(entries) != 60 || entries[59].Target != "" {
+		t.Errorf("got %d entries, the first about %q; want 60, and none", len(entries), entries[len(entries)-1].Target)
 	}
 }

@@ -96,9 +96,10 @@ func (s *Service) Subscription(ctx context.Context, token string) (Subscription,
 // Confirm enables the address that a token is about, or returns dmarcd.ErrNotFound.
 func (s *Service) Confirm(ctx context.Context, token, address string) error {
 	return s.changeSubscription(ctx, token, confirmPage, address, func(w *dmarcd.Webhook) error {
-		if w.DisabledReason == unconfirmed {
-			w.DisabledAt = time.Time{}
+		if w.Enabled() || w.DisabledReason != unconfirmed {
+			return errUnchanged
 		}
+		w.DisabledAt = time.Time{}
 		return nil
 	})
 }
@@ -107,10 +108,16 @@ func (s *Service) Confirm(ctx context.Context, token, address string) error {
 // dmarcd.ErrNotFound.
 func (s *Service) Unsubscribe(ctx context.Context, token, address string) error {
 	return s.changeSubscription(ctx, token, unsubscribePage, address, func(w *dmarcd.Webhook) error {
+		if !w.Enabled() && w.DisabledReason == unsubscribed {
+			return errUnchanged
+		}
 		w.DisabledAt, w.DisabledReason = s.options.Now(), unsubscribed
 		return nil
 	})
 }
+
+// errUnchanged means that a link has been used before: it leaves no entry in the audit log.
+var errUnchanged = errors.New("unchanged")
 
 func (s *Service) changeSubscription(ctx context.Context, token, page, address string, change func(*dmarcd.Webhook) error) error {
 	t, found, err := s.subscription(ctx, token, page)
@@ -122,7 +129,9 @@ func (s *Service) changeSubscription(ctx context.Context, token, page, address s
 		return err
 	}
 	entry := dmarcd.AuditEntry{Actor: "recipient " + found.Address, Address: address, Action: "webhook." + page, Target: id.String()}
-	_, err = t.team.UpdateWebhook(ctx, id, change, entry)
+	if _, err = t.team.UpdateWebhook(ctx, id, change, entry); errors.Is(err, errUnchanged) {
+		return nil
+	}
 	return err
 }
 

@@ -145,15 +145,17 @@ func TestAddressesAreConfirmed(t *testing.T) {
 		make    func() error
 		wants   error
 		enabled bool
-		action  string // of the newest audit entry, "" for any
+		action  string // of a new audit entry, "" for none
 	}{
 		{"the wrong page", func() error { return s.Confirm(ctx, leave, "192.0.2.9") }, dmarcd.ErrNotFound, false, ""},
 		{"no token", func() error { return s.Confirm(ctx, "x", "192.0.2.9") }, dmarcd.ErrNotFound, false, ""},
 		{"another token", func() error { return s.Confirm(ctx, confirm+"x", "192.0.2.9") }, dmarcd.ErrNotFound, false, ""},
 		{"confirmed", func() error { return s.Confirm(ctx, confirm, "192.0.2.9") }, nil, true, "webhook.confirm"},
+		{"confirmed twice", func() error { return s.Confirm(ctx, confirm, "192.0.2.9") }, nil, true, ""},
 		{"unsubscribed by the wrong page", func() error { return s.Unsubscribe(ctx, confirm, "192.0.2.9") }, dmarcd.ErrNotFound, true, ""},
 		{"unsubscribed", func() error { return s.Unsubscribe(ctx, leave, "192.0.2.9") }, nil, false, "webhook.unsubscribe"},
-		{"confirmed again", func() error { return s.Confirm(ctx, confirm, "192.0.2.9") }, nil, false, "webhook.confirm"},
+		{"unsubscribed twice", func() error { return s.Unsubscribe(ctx, leave, "192.0.2.9") }, nil, false, ""},
+		{"confirmed again", func() error { return s.Confirm(ctx, confirm, "192.0.2.9") }, nil, false, ""},
 		{"enabled", func() error {
 			yes := true
 			_, err := team.UpdateWebhook(ctx, added.ID, service.WebhookChange{Enabled: &yes})
@@ -161,6 +163,7 @@ func TestAddressesAreConfirmed(t *testing.T) {
 		}, nil, false, "webhook.update"},
 		{"confirmed after that", func() error { return s.Confirm(ctx, confirm, "192.0.2.9") }, nil, true, "webhook.confirm"},
 	} {
+		before := len(w.entries())
 		if err := step.make(); !errors.Is(err, step.wants) {
 			t.Errorf("%s: got %v, want %v", step.name, err, step.wants)
 		}
@@ -170,8 +173,9 @@ func TestAddressesAreConfirmed(t *testing.T) {
 				t.Errorf("%s: got %+v, %v; want %+v", step.name, got, err, want)
 			}
 		}
-		if got := w.entries()[0]; step.action != "" && got.Action != step.action {
-			t.Errorf("%s: got the audit entry %+v, want %s", step.name, got, step.action)
+		got := w.entries()
+		if added := len(got) - before; added > 1 || (added == 1) != (step.action != "") || added == 1 && got[0].Action != step.action {
+			t.Errorf("%s: got %d audit entries, the newest %+v, want %q", step.name, added, got[0], step.action)
 		}
 	}
 	if len(sent.sent) != 2 || sent.sent[1].link != sent.sent[0].link {

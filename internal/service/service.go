@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
@@ -95,6 +97,8 @@ type Service struct {
 	mailAttempts *auth.Throttle
 	watching     watching
 	advice       adviceCache
+	// failedNotes limits audit entries about failed sign-ins.
+	failedNotes *rate.Limiter
 	// waiters bounds the requests that wait for events.
 	waiters *fair.Limiter[dmarcd.TeamID]
 	// webhookTests and selfTests limit those under way.
@@ -123,6 +127,7 @@ func New(s *store.Store, options Options) *Service {
 
 		mailboxAttempts: auth.NewThrottle(options.Now),
 		mailAttempts:    auth.NewThrottle(options.Now),
+		failedNotes:     rate.NewLimiter(failedNotes, failedNotesBurst),
 		waiters:         fair.New[dmarcd.TeamID](fair.Options{Capacity: maxWaiters, PerKey: maxTeamWaiters}),
 		webhookTests:    fair.Counter[dmarcd.WebhookID]{Max: maxWebhookTests},
 		selfTests:       fair.Counter[dmarcd.TeamID]{Max: maxSelfTests},

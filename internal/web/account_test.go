@@ -118,16 +118,17 @@ func TestAccountForms(t *testing.T) {
 		form       url.Values
 		status     int
 		says       string
+		entries    int // in the audit log
 	}{
-		{"a name that is too long", "/app/account/name", url.Values{"name": {strings.Repeat("a", 101)}}, 422, "at most 100 printable characters"},
-		{"a wrong password", "/app/account/password", url.Values{"current": {"not that one"}, "password": {newPassword}}, 422, "The current password is incorrect."},
-		{"a session of another user", "/app/account/sessions/0011/end", nil, 404, "Page not found"},
+		{"a name that is too long", "/app/account/name", url.Values{"name": {strings.Repeat("a", 101)}}, 422, "at most 100 printable characters", 0},
+		{"a wrong password", "/app/account/password", url.Values{"current": {"not that one"}, "password": {newPassword}}, 422, "The current password is incorrect.", 1},
+		{"a session of another user", "/app/account/sessions/0011/end", nil, 404, "Page not found", 0},
 	} {
 		before := s.audit(t)
 		w := s.post(viewer, row.path, row.form)
 		body := w.Body.String()
-		if w.Code != row.status || !strings.Contains(body, row.says) || s.audit(t) != before {
-			t.Errorf("%s: got %d, want %d, %q and no audit entry", row.name, w.Code, row.status, row.says)
+		if made := s.audit(t) - before; w.Code != row.status || !strings.Contains(body, row.says) || made != row.entries {
+			t.Errorf("%s: got %d and %d audit entries, want %d, %q and %d", row.name, w.Code, made, row.status, row.says, row.entries)
 		}
 		if strings.Contains(body, newPassword) {
 			t.Errorf("%s: got the password in the page, want it nowhere", row.name)
