@@ -34,17 +34,10 @@ const (
 	Common
 )
 
+var markWords = [...]string{MarkUnknown: "unknown", Verified: "VMC", Common: "CMC"}
+
 // String returns the usual abbreviation.
-func (m Mark) String() string {
-	switch m {
-	case Verified:
-		return "VMC"
-	case Common:
-		return "CMC"
-	default:
-		return "unknown"
-	}
-}
+func (m Mark) String() string { return markWords[m] }
 
 // Expectation is what an evidence document is validated against.
 type Expectation struct {

@@ -29,23 +29,13 @@ const (
 	StatusInvalid
 )
 
-// String returns the status in one word.
-func (s Status) String() string {
-	switch s {
-	case StatusOK:
-		return "ok"
-	case StatusNone:
-		return "none"
-	case StatusDeclined:
-		return "declined"
-	case StatusMultiple:
-		return "multiple"
-	case StatusInvalid:
-		return "invalid"
-	default:
-		return "inconclusive"
-	}
+var statusWords = [...]string{
+	StatusInconclusive: "inconclusive", StatusOK: "ok", StatusNone: "none",
+	StatusDeclined: "declined", StatusMultiple: "multiple", StatusInvalid: "invalid",
 }
+
+// String returns the status in one word.
+func (s Status) String() string { return statusWords[s] }
 
 // Query specifies the record to look up.
 type Query struct {

@@ -15,17 +15,10 @@ const (
 	Invalid
 )
 
+var stateWords = [...]string{OK: "ok", Declined: "declined", Invalid: "invalid"}
+
 // String returns the state in one word.
-func (s State) String() string {
-	switch s {
-	case OK:
-		return "ok"
-	case Declined:
-		return "declined"
-	default:
-		return "invalid"
-	}
-}
+func (s State) String() string { return stateWords[s] }
 
 // Avatar is the image that the owner prefers.
 type Avatar uint8

@@ -24,17 +24,10 @@ const (
 	Secure
 )
 
+var securityWords = [...]string{SecurityUnknown: "unknown", Insecure: "insecure", Secure: "secure"}
+
 // String returns the security in one word.
-func (s Security) String() string {
-	switch s {
-	case Insecure:
-		return "insecure"
-	case Secure:
-		return "secure"
-	default:
-		return "unknown"
-	}
-}
+func (s Security) String() string { return securityWords[s] }
 
 // SecurityOf returns the DNSSEC state of an answer, positive or negative.
 func SecurityOf(a dns.Answer) Security {

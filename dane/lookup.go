@@ -31,23 +31,13 @@ const (
 	StatusMixed
 )
 
-// String returns the status in one word.
-func (s Status) String() string {
-	switch s {
-	case StatusOK:
-		return "ok"
-	case StatusNone:
-		return "none"
-	case StatusInsecure:
-		return "insecure"
-	case StatusUnusable:
-		return "unusable"
-	case StatusMixed:
-		return "mixed"
-	default:
-		return "inconclusive"
-	}
+var statusWords = [...]string{
+	StatusInconclusive: "inconclusive", StatusOK: "ok", StatusNone: "none",
+	StatusInsecure: "insecure", StatusUnusable: "unusable", StatusMixed: "mixed",
 }
+
+// String returns the status in one word.
+func (s Status) String() string { return statusWords[s] }
 
 // Result is the result for a domain.
 type Result struct {

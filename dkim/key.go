@@ -22,17 +22,10 @@ const (
 	Invalid
 )
 
+var stateWords = [...]string{Usable: "usable", Revoked: "revoked", Invalid: "invalid"}
+
 // String returns the state in one word.
-func (s State) String() string {
-	switch s {
-	case Usable:
-		return "usable"
-	case Revoked:
-		return "revoked"
-	default:
-		return "invalid"
-	}
-}
+func (s State) String() string { return stateWords[s] }
 
 // The values of k that are defined (RFC 6376 §3.6.1, RFC 8463 §4).
 const (

@@ -27,23 +27,13 @@ const (
 	StatusInvalid
 )
 
-// String returns the status in one word.
-func (s Status) String() string {
-	switch s {
-	case StatusFound:
-		return "found"
-	case StatusRevoked:
-		return "revoked"
-	case StatusNone:
-		return "none"
-	case StatusMultiple:
-		return "multiple"
-	case StatusInvalid:
-		return "invalid"
-	default:
-		return "inconclusive"
-	}
+var statusWords = [...]string{
+	StatusInconclusive: "inconclusive", StatusFound: "found", StatusRevoked: "revoked",
+	StatusNone: "none", StatusMultiple: "multiple", StatusInvalid: "invalid",
 }
+
+// String returns the status in one word.
+func (s Status) String() string { return statusWords[s] }
 
 // Lookup is the result of looking up a selector.
 type Lookup struct {

@@ -28,17 +28,10 @@ const (
 	NamespaceMissing
 )
 
+var namespaceWords = [...]string{NamespaceUnknown: "unknown", NamespaceExists: "exists", NamespaceMissing: "missing"}
+
 // String returns the word for it.
-func (n Namespace) String() string {
-	switch n {
-	case NamespaceExists:
-		return "exists"
-	case NamespaceMissing:
-		return "missing"
-	default:
-		return "unknown"
-	}
-}
+func (n Namespace) String() string { return namespaceWords[n] }
 
 // Probed is the result of a probe.
 type Probed struct {

@@ -18,17 +18,10 @@ const (
 	NotAligned
 )
 
+var alignmentWords = [...]string{AlignmentUnknown: "unknown", Aligned: "aligned", NotAligned: "not aligned"}
+
 // String returns the alignment in words.
-func (a Alignment) String() string {
-	switch a {
-	case Aligned:
-		return "aligned"
-	case NotAligned:
-		return "not aligned"
-	default:
-		return "unknown"
-	}
-}
+func (a Alignment) String() string { return alignmentWords[a] }
 
 // Align checks whether an authenticated identifier, the d= of a signature or the domain
 // that SPF passed for, is aligned with the author domain (RFC 9989 §4.4). Strict mode and

@@ -26,19 +26,13 @@ const (
 	NotAuthorized
 )
 
-// String returns the consent in words.
-func (c Consent) String() string {
-	switch c {
-	case NotNeeded:
-		return "not needed"
-	case Authorized:
-		return "authorized"
-	case NotAuthorized:
-		return "not authorized"
-	default:
-		return "unknown"
-	}
+var consentWords = [...]string{
+	ConsentUnknown: "unknown", NotNeeded: "not needed",
+	Authorized: "authorized", NotAuthorized: "not authorized",
 }
+
+// String returns the consent in words.
+func (c Consent) String() string { return consentWords[c] }
 
 // Destination is a destination of reports with its consent.
 type Destination struct {

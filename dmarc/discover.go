@@ -26,21 +26,13 @@ const (
 	StatusUnusable
 )
 
-// String returns the status in one word.
-func (s Status) String() string {
-	switch s {
-	case StatusOK:
-		return "ok"
-	case StatusNone:
-		return "none"
-	case StatusMultiple:
-		return "multiple"
-	case StatusUnusable:
-		return "unusable"
-	default:
-		return "inconclusive"
-	}
+var statusWords = [...]string{
+	StatusInconclusive: "inconclusive", StatusOK: "ok", StatusNone: "none",
+	StatusMultiple: "multiple", StatusUnusable: "unusable",
 }
+
+// String returns the status in one word.
+func (s Status) String() string { return statusWords[s] }
 
 // Existence is whether a domain exists in DNS.
 type Existence uint8

@@ -19,19 +19,10 @@ const (
 	Reject
 )
 
+var policyWords = [...]string{None: "none", Quarantine: "quarantine", Reject: "reject"}
+
 // String returns the value in the record, "" for Unstated.
-func (p Policy) String() string {
-	switch p {
-	case None:
-		return "none"
-	case Quarantine:
-		return "quarantine"
-	case Reject:
-		return "reject"
-	default:
-		return ""
-	}
-}
+func (p Policy) String() string { return policyWords[p] }
 
 // Weaker returns the policy one level down, as applied for t=y (RFC 9989 §4.7).
 func (p Policy) Weaker() Policy {
@@ -92,17 +83,10 @@ const (
 	PSDNo
 )
 
+var psdWords = [...]string{PSDUnknown: "u", PSDYes: "y", PSDNo: "n"}
+
 // String returns the value of the psd tag.
-func (p PSD) String() string {
-	switch p {
-	case PSDYes:
-		return "y"
-	case PSDNo:
-		return "n"
-	default:
-		return "u"
-	}
-}
+func (p PSD) String() string { return psdWords[p] }
 
 func parsePSD(value string) (PSD, bool) {
 	switch strings.ToLower(value) {

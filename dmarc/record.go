@@ -19,19 +19,10 @@ const (
 	Void
 )
 
+var stateWords = [...]string{OK: "ok", ActsAsNone: "acts as p=none", NoProcessing: "no DMARC processing", Void: "void"}
+
 // String returns the state in words.
-func (s State) String() string {
-	switch s {
-	case OK:
-		return "ok"
-	case ActsAsNone:
-		return "acts as p=none"
-	case NoProcessing:
-		return "no DMARC processing"
-	default:
-		return "void"
-	}
-}
+func (s State) String() string { return stateWords[s] }
 
 // Tag is a name and a value of a record as published, without surrounding white space.
 type Tag struct{ Name, Value string }

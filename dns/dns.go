@@ -35,19 +35,10 @@ const (
 	NoSuchName
 )
 
+var outcomeWords = [...]string{Inconclusive: "inconclusive", Data: "data", NoData: "no data", NoSuchName: "no such name"}
+
 // String returns the word used in logs and metrics.
-func (o Outcome) String() string {
-	switch o {
-	case Data:
-		return "data"
-	case NoData:
-		return "no data"
-	case NoSuchName:
-		return "no such name"
-	default:
-		return "inconclusive"
-	}
-}
+func (o Outcome) String() string { return outcomeWords[o] }
 
 // Type is a DNS resource record type, with the numbers of the IANA registry.
 type Type uint16

@@ -41,25 +41,13 @@ const (
 	FetchNoHost
 )
 
-// String returns the status in words.
-func (s FetchStatus) String() string {
-	switch s {
-	case FetchOK:
-		return "ok"
-	case FetchInvalid:
-		return "invalid"
-	case FetchBadCertificate:
-		return "bad certificate"
-	case FetchRedirect:
-		return "redirect"
-	case FetchBadStatus:
-		return "bad status"
-	case FetchNoHost:
-		return "no host"
-	default:
-		return "inconclusive"
-	}
+var fetchStatusWords = [...]string{
+	FetchInconclusive: "inconclusive", FetchOK: "ok", FetchInvalid: "invalid", FetchBadCertificate: "bad certificate",
+	FetchRedirect: "redirect", FetchBadStatus: "bad status", FetchNoHost: "no host",
 }
+
+// String returns the status in words.
+func (s FetchStatus) String() string { return fetchStatusWords[s] }
 
 // Fetched is the result of fetching the policy of a domain.
 type Fetched struct {

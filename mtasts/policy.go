@@ -22,19 +22,10 @@ const (
 	ModeNone
 )
 
+var modeWords = [...]string{ModeEnforce: "enforce", ModeTesting: "testing", ModeNone: "none"}
+
 // String returns the word of the policy, "" for ModeUnstated.
-func (m Mode) String() string {
-	switch m {
-	case ModeEnforce:
-		return "enforce"
-	case ModeTesting:
-		return "testing"
-	case ModeNone:
-		return "none"
-	default:
-		return ""
-	}
-}
+func (m Mode) String() string { return modeWords[m] }
 
 // Policy is an MTA-STS policy.
 type Policy struct {

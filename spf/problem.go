@@ -144,17 +144,10 @@ const (
 	IPv6
 )
 
+var familyWords = [...]string{IPv4: "IPv4", IPv6: "IPv6"}
+
 // String returns the name of the family, "" for AnyFamily.
-func (f Family) String() string {
-	switch f {
-	case IPv4:
-		return "IPv4"
-	case IPv6:
-		return "IPv6"
-	default:
-		return ""
-	}
-}
+func (f Family) String() string { return familyWords[f] }
 
 // Place is where a term stands.
 type Place struct {

@@ -22,25 +22,13 @@ const (
 	PermError
 )
 
-// String returns the word that RFC 8601 §2.7.2 gives to the result.
-func (r Result) String() string {
-	switch r {
-	case Neutral:
-		return "neutral"
-	case Pass:
-		return "pass"
-	case Fail:
-		return "fail"
-	case SoftFail:
-		return "softfail"
-	case TempError:
-		return "temperror"
-	case PermError:
-		return "permerror"
-	default:
-		return "none"
-	}
+var resultWords = [...]string{
+	None: "none", Neutral: "neutral", Pass: "pass", Fail: "fail",
+	SoftFail: "softfail", TempError: "temperror", PermError: "permerror",
 }
+
+// String returns the word that RFC 8601 §2.7.2 gives to the result.
+func (r Result) String() string { return resultWords[r] }
 
 // qualifierOf returns what the qualifier character c stands for, None if it is
 // no qualifier (RFC 7208 §4.6.2).

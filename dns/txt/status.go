@@ -18,21 +18,10 @@ const (
 	Invalid
 )
 
+var statusWords = [...]string{Inconclusive: "inconclusive", OK: "ok", None: "none", Multiple: "multiple", Invalid: "invalid"}
+
 // String returns the status in one word.
-func (s Status) String() string {
-	switch s {
-	case OK:
-		return "ok"
-	case None:
-		return "none"
-	case Multiple:
-		return "multiple"
-	case Invalid:
-		return "invalid"
-	default:
-		return "inconclusive"
-	}
-}
+func (s Status) String() string { return statusWords[s] }
 
 // StatusOf returns the status of a name; valid reports whether a single record is valid.
 func StatusOf[R any](f Found[R], valid func(R) bool) Status {

@@ -37,19 +37,10 @@ const (
 	Failure
 )
 
+var kindWords = [...]string{Rejected: "rejected", Aggregate: "aggregate", TLS: "tls", Failure: "failure"}
+
 // String returns the name for logs and lists.
-func (k Kind) String() string {
-	switch k {
-	case Aggregate:
-		return "aggregate"
-	case TLS:
-		return "tls"
-	case Failure:
-		return "failure"
-	default:
-		return "rejected"
-	}
-}
+func (k Kind) String() string { return kindWords[k] }
 
 // The reasons of rejected parts, for errors.Is. A LimitError is also a reason.
 var (
