@@ -3,6 +3,8 @@ package bimi
 import (
 	"slices"
 	"strings"
+
+	"github.com/dmarcd/dmarcd/dns/txt"
 )
 
 // The names of the tags (§4.3).
@@ -23,37 +25,19 @@ const (
 // Parse parses the joined text of one TXT record. It returns false if the text does not
 // start with the version, because receivers ignore it then. Anything else is a record,
 // possibly with problems.
-func Parse(txt string) (Record, bool) {
-	rest, ok := cutVersion(txt)
+func Parse(text string) (Record, bool) {
+	// The version must come first and match exactly (§4.3).
+	rest, ok := strings.CutPrefix(text, "v")
+	if ok {
+		rest, _, ok = txt.CutVersionTag(rest, version)
+	}
 	if !ok {
 		return Record{}, false
 	}
-	p := parser{record: Record{Text: txt}}
+	p := parser{record: Record{Text: text}}
 	p.elements(rest)
 	p.finish()
 	return p.record, true
-}
-
-// cutVersion returns the text after the version and its semicolon. The version must come
-// first and match exactly (§4.3).
-func cutVersion(txt string) (rest string, ok bool) {
-	rest, ok = strings.CutPrefix(txt, "v")
-	if !ok {
-		return "", false
-	}
-	rest, ok = strings.CutPrefix(strings.TrimLeft(rest, whitespace), "=")
-	if !ok {
-		return "", false
-	}
-	rest, ok = strings.CutPrefix(strings.TrimLeft(rest, whitespace), version)
-	if !ok {
-		return "", false
-	}
-	rest = strings.TrimLeft(rest, whitespace)
-	if rest == "" {
-		return "", true
-	}
-	return strings.CutPrefix(rest, ";")
 }
 
 // parser builds a record from its elements.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dmarcd/dmarcd/dns/txt"
 	"github.com/dmarcd/dmarcd/internal/reporturi"
 )
 
@@ -32,13 +33,13 @@ const (
 // Parse parses the joined text of one TXT record. It returns false if the text is not a
 // DMARC record, which receivers ignore silently; see Miss. Everything else is a record,
 // however broken, with its problems.
-func Parse(txt string) (Record, bool) {
-	rest, _, ok := cutVersion(txt)
+func Parse(text string) (Record, bool) {
+	rest, _, ok := cutVersion(text)
 	if !ok {
 		return Record{}, false
 	}
-	p := parser{record: Record{Text: txt, FO: FailureAll}}
-	p.note(txt[0] == 'V', TagCase, tagV, txt[:1])
+	p := parser{record: Record{Text: text, FO: FailureAll}}
+	p.note(text[0] == 'V', TagCase, tagV, text[:1])
 	p.elements(rest)
 	p.finish()
 	return p.record, true
@@ -47,24 +48,11 @@ func Parse(txt string) (Record, bool) {
 // cutVersion checks the version (RFC 9989 §4.8) and returns the text after it and its
 // semicolon, and whether there is such a semicolon. The tag name is case-insensitive, its
 // value is not.
-func cutVersion(txt string) (rest string, separated, ok bool) {
-	if txt == "" || txt[0]|0x20 != 'v' {
+func cutVersion(text string) (rest string, separated, ok bool) {
+	if text == "" || text[0]|0x20 != 'v' {
 		return "", false, false
 	}
-	rest, ok = strings.CutPrefix(strings.TrimLeft(txt[1:], whitespace), "=")
-	if !ok {
-		return "", false, false
-	}
-	rest, ok = strings.CutPrefix(strings.TrimLeft(rest, whitespace), version)
-	if !ok {
-		return "", false, false
-	}
-	rest = strings.TrimLeft(rest, whitespace)
-	if rest == "" {
-		return "", false, true
-	}
-	rest, separated = strings.CutPrefix(rest, ";")
-	return rest, separated, separated
+	return txt.CutVersionTag(text[1:], version)
 }
 
 // parser builds a record from its elements.

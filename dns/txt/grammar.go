@@ -22,6 +22,26 @@ func CutVersion(text, version string) (rest string, spaced, ok bool) {
 	return rest, spaced, ok
 }
 
+// CutVersionTag returns the text after the tag v of a tag list (RFC 6376 §3.2), without its name,
+// and after its semicolon, and whether there is one. It returns false for a text that does not
+// start with an equals sign and the version, or goes on without a semicolon.
+func CutVersionTag(text, version string) (rest string, separated, ok bool) {
+	rest, ok = strings.CutPrefix(strings.TrimLeft(text, whitespace), "=")
+	if !ok {
+		return "", false, false
+	}
+	rest, ok = strings.CutPrefix(strings.TrimLeft(rest, whitespace), version)
+	if !ok {
+		return "", false, false
+	}
+	rest = strings.TrimLeft(rest, whitespace)
+	if rest == "" {
+		return "", false, true
+	}
+	rest, separated = strings.CutPrefix(rest, ";")
+	return rest, separated, separated
+}
+
 // IsExtensionName follows sts-ext-name of RFC 8461 §3.1, which is also
 // tlsrpt-ext-name of RFC 8460 §3: a letter or digit, then at most 31 of these,
 // underscores, hyphens and dots.
