@@ -38,42 +38,38 @@ func tagTable(tags []tagExplanation, csv string) ui.Table {
 	return t
 }
 
+// meanings are the meaning of each tag, which that of the value follows for policies and modes,
+// and the meaning under RFC 7489, "" if it is the same.
+var meanings = map[string]struct{ meaning, old string }{
+	"p":     {"Mail from the domain itself: ", ""},
+	"sp":    {"Mail from subdomains without their own record: ", ""},
+	"np":    {"Mail from non-existent subdomains: ", "Unknown tag: sp or p applies."},
+	"adkim": {"DKIM is aligned ", ""},
+	"aspf":  {"SPF is aligned ", ""},
+	"rua": {
+		"Receivers send aggregate reports to these addresses, usually once a day. They contain no message content.",
+		"Receivers only have to support two addresses.",
+	},
+	"ruf": {"Receivers send reports about single messages to these addresses. Few receivers do.", ""},
+	"fo":  {"When to send reports about single messages: 0 neither SPF nor DKIM passes, 1 one of them does not, d a DKIM signature fails, s SPF fails.", ""},
+	"t":   {"With t=y, receivers apply one level less than the policy, and report as usual.", "Unknown tag: the policy applies in full."},
+	"psd": {"Whether others register names below this domain: y yes, n no, u not specified.", "Unknown tag: the Public Suffix List decides."},
+	"pct": {"Removed from the standard and ignored. Use t=y for testing.", "The share of failing mail that the policy applies to."},
+	"rf":  {"Removed from the standard and ignored.", "The format of failure reports, or the interval between aggregate reports."},
+	"ri":  {"Removed from the standard and ignored.", "The format of failure reports, or the interval between aggregate reports."},
+}
+
 func explainTag(name, value string) tagExplanation {
-	e := tagExplanation{Name: name, Value: value}
-	word := strings.ToLower(value)
+	known, ok := meanings[name]
+	if !ok {
+		return tagExplanation{Name: name, Value: value, Meaning: "Unknown tag. Receivers ignore it."}
+	}
+	e := tagExplanation{Name: name, Value: value, Meaning: known.meaning, Old: known.old}
 	switch name {
-	case "p":
-		e.Meaning = "Mail from the domain itself: " + policyMeaning(word)
-	case "sp":
-		e.Meaning = "Mail from subdomains without their own record: " + policyMeaning(word)
-	case "np":
-		e.Meaning = "Mail from non-existent subdomains: " + policyMeaning(word)
-		e.Old = "Unknown tag: sp or p applies."
-	case "adkim":
-		e.Meaning = "DKIM is aligned " + modeMeaning(word)
-	case "aspf":
-		e.Meaning = "SPF is aligned " + modeMeaning(word)
-	case "rua":
-		e.Meaning = "Receivers send aggregate reports to these addresses, usually once a day. They contain no message content."
-		e.Old = "Receivers only have to support two addresses."
-	case "ruf":
-		e.Meaning = "Receivers send reports about single messages to these addresses. Few receivers do."
-	case "fo":
-		e.Meaning = "When to send reports about single messages: 0 neither SPF nor DKIM passes, 1 one of them does not, d a DKIM signature fails, s SPF fails."
-	case "t":
-		e.Meaning = "With t=y, receivers apply one level less than the policy, and report as usual."
-		e.Old = "Unknown tag: the policy applies in full."
-	case "psd":
-		e.Meaning = "Whether others register names below this domain: y yes, n no, u not specified."
-		e.Old = "Unknown tag: the Public Suffix List decides."
-	case "pct":
-		e.Meaning = "Removed from the standard and ignored. Use t=y for testing."
-		e.Old = "The share of failing mail that the policy applies to."
-	case "rf", "ri":
-		e.Meaning = "Removed from the standard and ignored."
-		e.Old = "The format of failure reports, or the interval between aggregate reports."
-	default:
-		e.Meaning = "Unknown tag. Receivers ignore it."
+	case "p", "sp", "np":
+		e.Meaning += policyMeaning(strings.ToLower(value))
+	case "adkim", "aspf":
+		e.Meaning += modeMeaning(strings.ToLower(value))
 	}
 	return e
 }
@@ -100,41 +96,28 @@ func modeMeaning(word string) string {
 	return "for every domain of the same organization: the value is neither r nor s, so the default applies."
 }
 
+// problemSentences describe each kind of problem; TAG and TEXT stand for those of the problem.
+var problemSentences = map[dmarc.Kind]string{
+	dmarc.MissingTag:           "The tag TAG is missing.",
+	dmarc.InvalidValue:         "The value TEXT of the tag TAG is not allowed.",
+	dmarc.UnknownTag:           "The tag TAG is unknown and ignored.",
+	dmarc.HistoricTag:          "The tag TAG was removed by RFC 9989.",
+	dmarc.DuplicateTag:         "The tag TAG occurs twice: receivers may ignore the whole record.",
+	dmarc.TagCase:              "The tag TEXT should be in lower case.",
+	dmarc.MalformedElement:     "The part TEXT is not of the form name=value.",
+	dmarc.EmptyElement:         "The record has two consecutive semicolons.",
+	dmarc.TooManyTags:          "The record has more than 100 tags.",
+	dmarc.BadURI:               "The destination TEXT in TAG is invalid. Write mailto: followed by an address.",
+	dmarc.UnsupportedScheme:    "Receivers only have to support mailto, not TEXT.",
+	dmarc.SizeSuffix:           "The size limit in TEXT is ignored.",
+	dmarc.DuplicateURI:         "The destination TEXT is listed twice.",
+	dmarc.TooManyURIs:          "Receivers that follow RFC 7489 only have to support two destinations.",
+	dmarc.UnusedFailureOptions: "The tag fo is ignored without ruf.",
+	dmarc.FailureReportsOnPSD:  "A domain with psd=y must not ask for failure reports.",
+}
+
 // problemSentence describes a problem.
 func problemSentence(p dmarc.Problem) string {
-	switch p.Kind {
-	case dmarc.MissingTag:
-		return "The tag " + p.Tag + " is missing."
-	case dmarc.InvalidValue:
-		return "The value " + p.Text + " of the tag " + p.Tag + " is not allowed."
-	case dmarc.UnknownTag:
-		return "The tag " + p.Tag + " is unknown and ignored."
-	case dmarc.HistoricTag:
-		return "The tag " + p.Tag + " was removed by RFC 9989."
-	case dmarc.DuplicateTag:
-		return "The tag " + p.Tag + " occurs twice: receivers may ignore the whole record."
-	case dmarc.TagCase:
-		return "The tag " + p.Text + " should be in lower case."
-	case dmarc.MalformedElement:
-		return "The part " + p.Text + " is not of the form name=value."
-	case dmarc.EmptyElement:
-		return "The record has two consecutive semicolons."
-	case dmarc.TooManyTags:
-		return "The record has more than 100 tags."
-	case dmarc.BadURI:
-		return "The destination " + p.Text + " in " + p.Tag + " is invalid. Write mailto: followed by an address."
-	case dmarc.UnsupportedScheme:
-		return "Receivers only have to support mailto, not " + p.Text + "."
-	case dmarc.SizeSuffix:
-		return "The size limit in " + p.Text + " is ignored."
-	case dmarc.DuplicateURI:
-		return "The destination " + p.Text + " is listed twice."
-	case dmarc.TooManyURIs:
-		return "Receivers that follow RFC 7489 only have to support two destinations."
-	case dmarc.UnusedFailureOptions:
-		return "The tag fo is ignored without ruf."
-	case dmarc.FailureReportsOnPSD:
-		return "A domain with psd=y must not ask for failure reports."
-	}
-	return string(p.Kind)
+	sentence := cmp.Or(problemSentences[p.Kind], string(p.Kind))
+	return strings.NewReplacer("TAG", p.Tag, "TEXT", p.Text).Replace(sentence)
 }

@@ -1,31 +1,23 @@
 package wire
 
-import "net/http"
+import (
+	"cmp"
+	"net/http"
+)
+
+// errorCodes are the codes of errors without a code of their own, by status.
+var errorCodes = map[int]string{
+	http.StatusBadRequest:            "bad_request",
+	http.StatusUnauthorized:          "unauthorized",
+	http.StatusForbidden:             "forbidden",
+	http.StatusNotFound:              "no_such_resource",
+	http.StatusMethodNotAllowed:      "method_not_allowed",
+	http.StatusConflict:              "conflict",
+	http.StatusRequestEntityTooLarge: "body_too_large",
+	http.StatusUnprocessableEntity:   "invalid_input",
+	http.StatusTooManyRequests:       "too_many_requests",
+	http.StatusServiceUnavailable:    "temporarily_unavailable",
+}
 
 // ErrorCode returns the Dmarcd-Error code of a status, for errors without a code of their own.
-func ErrorCode(status int) string {
-	switch status {
-	case http.StatusBadRequest:
-		return "bad_request"
-	case http.StatusUnauthorized:
-		return "unauthorized"
-	case http.StatusForbidden:
-		return "forbidden"
-	case http.StatusNotFound:
-		return "no_such_resource"
-	case http.StatusMethodNotAllowed:
-		return "method_not_allowed"
-	case http.StatusConflict:
-		return "conflict"
-	case http.StatusRequestEntityTooLarge:
-		return "body_too_large"
-	case http.StatusUnprocessableEntity:
-		return "invalid_input"
-	case http.StatusTooManyRequests:
-		return "too_many_requests"
-	case http.StatusServiceUnavailable:
-		return "temporarily_unavailable"
-	default:
-		return "internal_error"
-	}
-}
+func ErrorCode(status int) string { return cmp.Or(errorCodes[status], "internal_error") }
