@@ -27,32 +27,19 @@ within seconds; "dmarcd mailbox list" shows the state.`,
 }
 
 func (p *program) mailboxListCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	heading := []string{"ID", "SERVER", "USER", "FOLDER", "AFTER", "STATE", "LAST READ", "FAILED AT", "ERROR"}
+	return teamList(p, &cobra.Command{
 		Use:     "list --team NAME",
 		Short:   "List the mailboxes of a team and their state",
 		Example: "  dmarcd mailbox list --team acme --json",
-		Args:    cobra.NoArgs,
-	}
-	teamFlag(cmd)
-	asJSON := jsonFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
-			mailboxes, err := t.Mailboxes(cmd.Context())
-			if err != nil {
-				return err
-			}
-			heading := []string{"ID", "SERVER", "USER", "FOLDER", "AFTER", "STATE", "LAST READ", "FAILED AT", "ERROR"}
-			return printList(p.out, *asJSON, convert(mailboxes, wire.NewMailbox), heading, func(m wire.Mailbox) []string {
-				after := m.After
-				if m.MoveTo != nil {
-					after += ":" + *m.MoveTo
-				}
-				server := net.JoinHostPort(m.Host, strconv.Itoa(m.Port))
-				return []string{m.ID, server, m.User, m.Folder, after, mailboxState(m), orDash(m.SeenAt), orDash(m.ErrorAt), orDash(m.Error)}
-			})
-		})
-	}
-	return cmd
+	}, (*service.Team).Mailboxes, wire.NewMailbox, heading, func(m wire.Mailbox) []string {
+		after := m.After
+		if m.MoveTo != nil {
+			after += ":" + *m.MoveTo
+		}
+		server := net.JoinHostPort(m.Host, strconv.Itoa(m.Port))
+		return []string{m.ID, server, m.User, m.Folder, after, mailboxState(m), orDash(m.SeenAt), orDash(m.ErrorAt), orDash(m.Error)}
+	})
 }
 
 // mailboxState returns the state of a mailbox in one word.

@@ -193,6 +193,25 @@ func (p *program) withTeamOf(cmd *cobra.Command, prepare func(*app.Installation)
 	})
 }
 
+// teamList completes a command that lists items of a team.
+func teamList[Item, Shape any](
+	p *program, cmd *cobra.Command, list func(*service.Team, context.Context) ([]Item, error), shape func(Item) Shape, heading []string, row func(Shape) []string,
+) *cobra.Command {
+	cmd.Args = cobra.NoArgs
+	teamFlag(cmd)
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
+			items, err := list(t, cmd.Context())
+			if err != nil {
+				return err
+			}
+			return printList(p.out, *asJSON, convert(items, shape), heading, row)
+		})
+	}
+	return cmd
+}
+
 // withItem returns the RunE of a command with the id of an item, such as a token, of some team.
 func withItem[ID fmt.Stringer](
 	p *program, item string, parse func(string) (ID, error), teamOf func(*service.System, context.Context, ID) (dmarcd.TeamID, error),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -97,28 +98,15 @@ func stateWord(r wire.KeptReport) string {
 }
 
 func (p *program) reportRejectedCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "rejected --team NAME",
-		Short:   "List rejected reports, the latest first",
-		Example: "  dmarcd report rejected --team acme --json",
-		Args:    cobra.NoArgs,
-	}
-	teamFlag(cmd)
-	asJSON := jsonFlag(cmd)
+	cmd := &cobra.Command{Use: "rejected --team NAME", Short: "List rejected reports, the latest first", Example: "  dmarcd report rejected --team acme --json"}
 	limit := cmd.Flags().Int("limit", defaultReports, "maximum number of entries")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
-			rejected, err := t.Rejected(cmd.Context(), 0, *limit)
-			if err != nil {
-				return err
-			}
-			heading := []string{"ID", "KIND", "INTAKE", "NAME", "MEMBER", "BYTES", "RECEIVED", "REASON"}
-			return printList(p.out, *asJSON, convert(rejected, wire.NewRejected), heading, func(r wire.Rejected) []string {
-				return []string{r.ID, orDash(r.Kind), r.Intake, orDash(r.Name), orDash(&r.Member), strconv.FormatInt(r.Size, 10), r.ReceivedAt, r.Reason}
-			})
-		})
+	list := func(t *service.Team, ctx context.Context) ([]dmarcd.Rejected, error) {
+		return t.Rejected(ctx, 0, *limit)
 	}
-	return cmd
+	heading := []string{"ID", "KIND", "INTAKE", "NAME", "MEMBER", "BYTES", "RECEIVED", "REASON"}
+	return teamList(p, cmd, list, wire.NewRejected, heading, func(r wire.Rejected) []string {
+		return []string{r.ID, orDash(r.Kind), r.Intake, orDash(r.Name), orDash(&r.Member), strconv.FormatInt(r.Size, 10), r.ReceivedAt, r.Reason}
+	})
 }
 
 func (p *program) reportRetryCommand() *cobra.Command {

@@ -61,27 +61,13 @@ replaced. The reports decide on the class unless it is given.`,
 }
 
 func (p *program) senderListCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return teamList(p, &cobra.Command{
 		Use:     "list --team NAME",
 		Short:   "List the senders that a team added or corrected",
 		Example: "  dmarcd sender list --team acme --json",
-		Args:    cobra.NoArgs,
-	}
-	teamFlag(cmd)
-	asJSON := jsonFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
-			all, err := t.TeamSenders(cmd.Context())
-			if err != nil {
-				return err
-			}
-			heading := []string{"KEY", "NAME", "CLASS", "NETWORKS", "HOSTS", "DOMAINS"}
-			return printList(p.out, *asJSON, convert(all, wire.NewTeamSender), heading, func(s wire.TeamSender) []string {
-				return []string{s.Key, s.Name, orDash(s.Class), strings.Join(s.Networks, ","), strings.Join(s.Hosts, ","), strings.Join(s.Domains, ",")}
-			})
-		})
-	}
-	return cmd
+	}, (*service.Team).TeamSenders, wire.NewTeamSender, []string{"KEY", "NAME", "CLASS", "NETWORKS", "HOSTS", "DOMAINS"}, func(s wire.TeamSender) []string {
+		return []string{s.Key, s.Name, orDash(s.Class), strings.Join(s.Networks, ","), strings.Join(s.Hosts, ","), strings.Join(s.Domains, ",")}
+	})
 }
 
 func (p *program) senderRemoveCommand() *cobra.Command {

@@ -68,22 +68,11 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 }
 
 func (p *program) tokenListCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "list --team NAME", Short: "List the tokens of a team", Example: "  dmarcd token list --team acme --json", Args: cobra.NoArgs}
-	teamFlag(cmd)
-	asJSON := jsonFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
-			tokens, err := t.Tokens(cmd.Context())
-			if err != nil {
-				return err
-			}
-			heading := []string{"ID", "NAME", "SCOPE", "CREATED", "EXPIRES", "LAST USE", "REVOKED"}
-			return printList(p.out, *asJSON, convert(tokens, wire.NewToken), heading, func(t wire.Token) []string {
-				return []string{t.ID, orDash(&t.Name), t.Scope, t.CreatedAt, orDash(t.ExpiresAt), orDash(t.UsedAt), orDash(t.RevokedAt)}
-			})
-		})
-	}
-	return cmd
+	cmd := &cobra.Command{Use: "list --team NAME", Short: "List the tokens of a team", Example: "  dmarcd token list --team acme --json"}
+	heading := []string{"ID", "NAME", "SCOPE", "CREATED", "EXPIRES", "LAST USE", "REVOKED"}
+	return teamList(p, cmd, (*service.Team).Tokens, wire.NewToken, heading, func(t wire.Token) []string {
+		return []string{t.ID, orDash(&t.Name), t.Scope, t.CreatedAt, orDash(t.ExpiresAt), orDash(t.UsedAt), orDash(t.RevokedAt)}
+	})
 }
 
 func (p *program) tokenRevokeCommand() *cobra.Command {

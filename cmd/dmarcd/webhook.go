@@ -72,27 +72,14 @@ its path. For PagerDuty, add the integration key to the URL.`,
 }
 
 func (p *program) webhookListCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	heading := []string{"ID", "FORMAT", "URL", "KINDS", "DOMAINS", "ENABLED", "FAILING SINCE", "DISABLED BECAUSE"}
+	return teamList(p, &cobra.Command{
 		Use:     "list --team NAME",
 		Short:   "List the webhooks of a team",
 		Example: "  dmarcd webhook list --team acme --json",
-		Args:    cobra.NoArgs,
-	}
-	teamFlag(cmd)
-	asJSON := jsonFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
-			webhooks, err := t.Webhooks(cmd.Context())
-			if err != nil {
-				return err
-			}
-			heading := []string{"ID", "FORMAT", "URL", "KINDS", "DOMAINS", "ENABLED", "FAILING SINCE", "DISABLED BECAUSE"}
-			return printList(p.out, *asJSON, convert(webhooks, wire.NewWebhook), heading, func(w wire.Webhook) []string {
-				return []string{w.ID, w.Format, w.URL, orAll(w.Kinds), orAll(w.Domains), yesNo(w.Enabled), orDash(w.FailingSince), orDash(w.DisabledReason)}
-			})
-		})
-	}
-	return cmd
+	}, (*service.Team).Webhooks, wire.NewWebhook, heading, func(w wire.Webhook) []string {
+		return []string{w.ID, w.Format, w.URL, orAll(w.Kinds), orAll(w.Domains), yesNo(w.Enabled), orDash(w.FailingSince), orDash(w.DisabledReason)}
+	})
 }
 
 // orAll joins a list, of which none stands for all.
