@@ -1,7 +1,9 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,23 +19,19 @@ const maxSenderKey = 200
 
 // setSenderClass sets the class of a sender for a domain.
 func (a *API) setSenderClass(c *call) error {
-	members, err := readObject(c, "class", `{"class": "yours"}`)
-	if err != nil {
-		return err
-	}
-	raw, given := members["class"]
-	if !given {
-		return &dmarcd.InvalidError{Field: "class", Message: `The member "class" is required: yours, unknown, spoofing or null.`}
+	body := readObject(c, "class", `{"class": "yours"}`)
+	if !body.has("class") {
+		body.reject("class", `The member "class" is required: yours, unknown, spoofing or null.`)
 	}
 	var class dmarcd.Class
-	if string(raw) != "null" {
-		word, err := stringMember(members, "class")
-		if err != nil {
-			return err
+	if body.states("class") {
+		word := body.text("class")
+		if body.err == nil {
+			class, body.err = dmarcd.ParseSenderClass(word)
 		}
-		if class, err = dmarcd.ParseSenderClass(word); err != nil {
-			return err
-		}
+	}
+	if body.err != nil {
+		return body.err
 	}
 	key := c.params.Get("key")
 	if len(key) > maxSenderKey || !storable(key) {
@@ -51,20 +49,13 @@ func (a *API) setSenderClass(c *call) error {
 
 // simulate applies a policy to past mail.
 func (a *API) simulate(c *call) error {
-	days, err := readDays(c)
-	if err != nil {
-		return err
-	}
-	change, err := readPolicy(c)
-	if err != nil {
-		return err
-	}
+	days, change := c.query.days(), readPolicy(c.query)
 	if c.query.Get("domain") == "" {
-		return &dmarcd.InvalidError{Field: "domain", Message: "The parameter domain is required."}
+		c.query.reject("domain", "The parameter domain is required.")
 	}
-	name, err := readDomain(c)
-	if err != nil {
-		return err
+	name := c.query.domain()
+	if c.query.err != nil {
+		return c.query.err
 	}
 	s, err := c.service.Simulate(c.r.Context(), name, days, change)
 	if err != nil {
@@ -74,30 +65,24 @@ func (a *API) simulate(c *call) error {
 }
 
 // readPolicy returns the policy changes of the query.
-func readPolicy(c *call) (change service.PolicyChange, err error) {
-	for name, to := range map[string]**dmarc.Policy{"p": &change.P, "sp": &change.SP, "np": &change.NP} {
-		word, err := readWord(c, name, "none", "quarantine", "reject")
-		if err != nil {
-			return change, err
-		}
-		for policy := dmarc.None; policy <= dmarc.Reject; policy++ {
-			if word == policy.String() {
-				*to = &policy
-			}
-		}
+func readPolicy(q *query) service.PolicyChange {
+	policies, modes := []dmarc.Policy{dmarc.None, dmarc.Quarantine, dmarc.Reject}, []dmarc.Mode{dmarc.Relaxed, dmarc.Strict}
+	return service.PolicyChange{
+		P: choice(q, "p", policies), SP: choice(q, "sp", policies), NP: choice(q, "np", policies),
+		ADKIM: choice(q, "adkim", modes), ASPF: choice(q, "aspf", modes),
 	}
-	for name, to := range map[string]**dmarc.Mode{"adkim": &change.ADKIM, "aspf": &change.ASPF} {
-		word, err := readWord(c, name, "r", "s")
-		if err != nil {
-			return change, err
-		}
-		for _, mode := range []dmarc.Mode{dmarc.Relaxed, dmarc.Strict} {
-			if word == mode.String() {
-				*to = &mode
-			}
-		}
+}
+
+// choice returns the value that a parameter names, nil if it is absent.
+func choice[T fmt.Stringer](q *query, name string, values []T) *T {
+	words := make([]string, len(values))
+	for i, value := range values {
+		words[i] = value.String()
 	}
-	return change, nil
+	if i := slices.Index(words, word(q, name, words...)); i >= 0 {
+		return &values[i]
+	}
+	return nil
 }
 
 func newSimulation(s service.Simulation) wire.Simulation {
@@ -133,15 +118,11 @@ const defaultAdvice = 25
 
 // listAdvice returns the next action of one or all domains, most urgent first.
 func (a *API) listAdvice(c *call) error {
-	limit, err := readLimit(c, defaultAdvice)
-	if err != nil {
-		return err
+	limit, name := c.query.limit(defaultAdvice), c.query.domain()
+	if c.query.err != nil {
+		return c.query.err
 	}
 	page := wire.Page[wire.Advice]{Items: []wire.Advice{}}
-	name, err := readDomain(c)
-	if err != nil {
-		return err
-	}
 	if c.query.Has("domain") {
 		advice, err := c.service.Advice(c.r.Context(), name)
 		if err != nil {
@@ -152,13 +133,14 @@ func (a *API) listAdvice(c *call) error {
 	}
 	offset := 0
 	if after := c.query.Get("after"); after != "" {
+		var err error
 		if offset, err = strconv.Atoi(strings.TrimPrefix(after, "n")); err != nil || offset < 0 {
 			return wire.ErrAfter
 		}
 	}
-	team, err := tagged(c)
-	if err != nil {
-		return err
+	team := tagged(c)
+	if c.query.err != nil {
+		return c.query.err
 	}
 	all, more, err := team.AllAdvice(c.r.Context(), offset, limit)
 	if err != nil {

@@ -1,34 +1,32 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 func (a *API) listAlerts(c *call) error {
-	limit, after, err := readCursor(c)
-	if err != nil {
-		return err
-	}
-	events, err := readEventFilter(c)
-	if err != nil {
-		return err
-	}
+	limit, after := c.query.cursor()
+	events := readEventFilter(c.query)
 	filter := dmarcd.AlertFilter{Domain: events.Domain, Kind: events.Kind, State: dmarcd.AlertState(c.query.Get("state"))}
 	states := []dmarcd.AlertState{dmarcd.AlertSent, dmarcd.AlertSuppressed, dmarcd.AlertWaiting, dmarcd.AlertGrouped}
 	if c.query.Has("state") && !slices.Contains(states, filter.State) {
-		return &dmarcd.InvalidError{Field: "state", Message: "The parameter state must be sent, suppressed, waiting or grouped."}
+		c.query.reject("state", "The parameter state must be sent, suppressed, waiting or grouped.")
 	}
 	if c.query.Has("open") {
+		var err error
 		if filter.Open, err = strconv.ParseBool(c.query.Get("open")); err != nil {
-			return &dmarcd.InvalidError{Field: "open", Message: "The parameter open must be true or false."}
+			c.query.reject("open", "The parameter open must be true or false.")
 		}
+	}
+	if err := c.reserveRows(limit); err != nil {
+		return err
 	}
 	alerts, err := c.service.Alerts(c.r.Context(), filter, after.ID, limit+1)
 	if err != nil {
@@ -67,16 +65,16 @@ func (a *API) getAlertRules(c *call) error {
 }
 
 func (a *API) setAlertRules(c *call) error {
-	members, err := readObject(c, "min_level", `{"min_level": "warning"}`)
-	if err != nil {
-		return err
+	given := readObject(c, "min_level", `{"min_level": "warning"}`)
+	if given.err != nil {
+		return given.err
 	}
-	body, err := json.Marshal(members)
+	body, err := json.Marshal(given.members)
 	if err != nil {
 		return err
 	}
 	var shape wire.AlertRules
-	decoder := json.NewDecoder(strings.NewReader(string(body)))
+	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&shape); err != nil {
 		return &dmarcd.InvalidError{Field: "min_level", Message: "The rules have an unknown member, or one of another type than the documentation says."}

@@ -117,7 +117,7 @@ type call struct {
 	// service has the rights of the token; nil on a route without one.
 	service *service.Team
 	params  httproute.Params
-	query   url.Values
+	query   *query
 	// release gives memory back at the end of the request; nil for none.
 	release func()
 }
@@ -181,9 +181,11 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 	case !token.May(matched.scope):
 		return errReadOnlyToken
 	}
-	if c.query, err = matched.readQuery(r); err != nil {
+	parameters, err := matched.readQuery(r)
+	if err != nil {
 		return err
 	}
+	c.query = &query{Values: parameters}
 	defer func() {
 		if c.release != nil {
 			c.release()

@@ -24,8 +24,8 @@ func (a *API) latestCheck(c *call) error {
 }
 
 func (a *API) listChecks(c *call) error {
-	limit, after, err := readCursor(c)
-	if err != nil {
+	limit, after := c.query.cursor()
+	if err := c.reserveRows(limit); err != nil {
 		return err
 	}
 	domain, err := namedDomain(c)

@@ -10,21 +10,32 @@ import (
 
 // listDaily lists the counts by day, of one domain, each domain or the team.
 func (a *API) listDaily(c *call) error {
-	limit, place, err := readRows(c)
-	if err != nil {
-		return err
-	}
-	var after *service.DailyCursor
+	limit, place := c.query.part()
+	var after service.DailyCursor
 	if place != "" {
-		if after, err = parseDailyCursor(place); err != nil {
-			return err
-		}
+		var err error
+		after, err = parseDailyCursor(place)
+		c.query.fail(err)
 	}
-	asked, err := readCounts(c, "domain")
-	if err != nil {
+	days, by, domain, team := c.query.days(), word(c.query, "by", "domain"), c.query.domain(), tagged(c)
+	if err := c.reserveRows(limit); err != nil {
 		return err
 	}
-	found, err := readDaily(c, asked, after, limit+1)
+	byDomain := by == "domain" && domain == ""
+	if !byDomain && place != "" && (days.From == nil || *days.From <= after.Day) {
+		// These lists are ordered by day alone: continue with the rest of the range.
+		days.From = new(after.Day + 1)
+	}
+	var found []service.DailyCounts
+	var err error
+	switch {
+	case byDomain:
+		found, err = team.DailyByDomain(c.r.Context(), days, after, limit+1)
+	case domain != "":
+		found, err = team.DomainDaily(c.r.Context(), domain, days, limit+1)
+	default:
+		found, err = team.Daily(c.r.Context(), days, limit+1)
+	}
 	if err != nil {
 		return err
 	}
@@ -33,40 +44,17 @@ func (a *API) listDaily(c *call) error {
 	}))
 }
 
-func readDaily(c *call, asked counts[string], after *service.DailyCursor, limit int) ([]service.DailyCounts, error) {
-	ctx, days := c.r.Context(), asked.days
-	team, err := tagged(c)
-	if err != nil {
-		return nil, err
-	}
-	if asked.domain == "" && asked.by == "domain" {
-		var from service.DailyCursor
-		if after != nil {
-			from = *after
-		}
-		return team.DailyByDomain(ctx, days, from, limit)
-	}
-	// These lists are ordered by day alone: continue with the rest of the range.
-	if after != nil && (days.From == nil || *days.From <= after.Day) {
-		days.From = new(after.Day + 1)
-	}
-	if asked.domain != "" {
-		return team.DomainDaily(ctx, asked.domain, days, limit)
-	}
-	return team.Daily(ctx, days, limit)
-}
-
 func formatDailyCursor(d service.DailyCounts) string { return wire.FormatPlace(int64(d.Day), d.Domain) }
 
-func parseDailyCursor(text string) (*service.DailyCursor, error) {
+func parseDailyCursor(text string) (service.DailyCursor, error) {
 	day, domain, err := wire.ParsePlace(text)
 	if err != nil || day < math.MinInt32 || day >= math.MaxInt32 {
-		return nil, wire.ErrAfter
+		return service.DailyCursor{}, wire.ErrAfter
 	}
 	if domain != "" {
 		if domain, err = dmarcd.ParseName(domain); err != nil {
-			return nil, wire.ErrAfter
+			return service.DailyCursor{}, wire.ErrAfter
 		}
 	}
-	return &service.DailyCursor{Domain: domain, Day: dmarcd.Day(day)}, nil
+	return service.DailyCursor{Domain: domain, Day: dmarcd.Day(day)}, nil
 }

@@ -9,13 +9,10 @@ import (
 )
 
 func (a *API) addDomain(c *call) error {
-	members, err := readObject(c, "domain", `{"domain": "example.com"}`)
-	if err != nil {
-		return err
-	}
-	input, err := stringMember(members, "domain")
-	if err != nil {
-		return err
+	body := readObject(c, "domain", `{"domain": "example.com"}`)
+	input := body.text("domain")
+	if body.err != nil {
+		return body.err
 	}
 	domain, err := c.service.AddDomain(c.r.Context(), input)
 	switch {

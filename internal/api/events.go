@@ -24,9 +24,9 @@ type eventQuery struct {
 }
 
 func (a *API) listEvents(c *call) error {
-	asked, err := readEventQuery(c)
-	if err != nil {
-		return err
+	asked := readEventQuery(c)
+	if c.query.err != nil {
+		return c.query.err
 	}
 	if wantsStream(c.r) || asked.wait > 0 {
 		leave, ok := a.waits.Enter(c.teamID)
@@ -70,44 +70,29 @@ func (a *API) writeEvents(c *call, events []dmarcd.Event, limit int, place func(
 	return c.writeCacheable(wire.NewPage(events, limit, place, func(e dmarcd.Event) wire.Event { return wire.NewEvent(e, a.baseURL) }))
 }
 
-func readEventQuery(c *call) (eventQuery, error) {
-	limit, text, err := readPart(c)
-	if err != nil {
-		return eventQuery{}, err
-	}
-	asked := eventQuery{limit: limit}
-	if text != "" {
-		if _, asked.before, err = wire.ParseCursor(text); err != nil {
-			return eventQuery{}, err
-		}
-	}
-	if asked.team, err = tagged(c); err != nil {
-		return eventQuery{}, err
-	}
-	if asked.filter, err = readEventFilter(c); err != nil {
-		return eventQuery{}, err
-	}
-	if c.query.Has("since") {
-		since, err := readSeq(c.query.Get("since"))
-		if err != nil {
-			return eventQuery{}, err
-		}
+func readEventQuery(c *call) eventQuery {
+	q := c.query
+	limit, after := q.cursor()
+	asked := eventQuery{limit: limit, before: after.ID, team: tagged(c), filter: readEventFilter(q)}
+	if q.Has("since") {
+		since, err := readSeq(q.Get("since"))
+		q.fail(err)
 		asked.since = &since
 	}
-	if c.query.Has("wait") {
-		seconds, err := strconv.Atoi(c.query.Get("wait"))
+	if q.Has("wait") {
+		seconds, err := strconv.Atoi(q.Get("wait"))
 		if err != nil || seconds < 0 || seconds > int(maxWait/time.Second) {
-			return eventQuery{}, &dmarcd.InvalidError{Field: "wait", Message: "The parameter wait must be a whole number of seconds from 0 to 60."}
+			q.reject("wait", "The parameter wait must be a whole number of seconds from 0 to 60.")
 		}
 		asked.wait = time.Duration(seconds) * time.Second
 	}
 	switch {
-	case asked.since != nil && c.query.Has("after"):
-		return eventQuery{}, &dmarcd.InvalidError{Field: "after", Message: "The parameter after is for the list that begins with the newest event. Use since alone to read on."}
-	case asked.since == nil && c.query.Has("wait"):
-		return eventQuery{}, &dmarcd.InvalidError{Field: "wait", Message: "The parameter wait needs since: the seq of the last event that you have, or 0."}
+	case asked.since != nil && q.Has("after"):
+		q.reject("after", "The parameter after is for the list that begins with the newest event. Use since alone to read on.")
+	case asked.since == nil && q.Has("wait"):
+		q.reject("wait", "The parameter wait needs since: the seq of the last event that you have, or 0.")
 	}
-	return asked, nil
+	return asked
 }
 
 // readSeq parses an event number.
@@ -119,15 +104,10 @@ func readSeq(text string) (int64, error) {
 	return seq, nil
 }
 
-func readEventFilter(c *call) (filter service.EventFilter, err error) {
-	if filter.Domain, err = readDomain(c); err != nil {
-		return filter, err
+func readEventFilter(q *query) service.EventFilter {
+	filter := service.EventFilter{Domain: q.domain(), Kind: dmarcd.EventKind(q.Get("kind"))}
+	if q.Has("kind") && !slices.Contains(dmarcd.EventKinds(), filter.Kind) {
+		q.reject("kind", "The parameter kind must be a kind of event, such as record.changed. See the documentation for all kinds.")
 	}
-	if c.query.Has("kind") {
-		filter.Kind = dmarcd.EventKind(c.query.Get("kind"))
-		if !slices.Contains(dmarcd.EventKinds(), filter.Kind) {
-			return filter, &dmarcd.InvalidError{Field: "kind", Message: "The parameter kind must be a kind of event, such as record.changed. See the documentation for all kinds."}
-		}
-	}
-	return filter, nil
+	return filter
 }

@@ -20,9 +20,9 @@ const (
 // exportRecords streams records in batches. A slow client holds neither a connection to the
 // database nor memory beyond a batch, and is cut off if it does not read a batch in time.
 func (a *API) exportRecords(c *call) error {
-	filter, after, err := readRecordQuery(c)
-	if err != nil {
-		return err
+	filter, after := readRecordQuery(c.query)
+	if c.query.err != nil {
+		return c.query.err
 	}
 	export, err := c.service.ExportRecords(c.r.Context(), filter, after)
 	if err != nil {
@@ -59,23 +59,15 @@ func (a *API) exportRecords(c *call) error {
 	return nil
 }
 
-func readRecordQuery(c *call) (filter service.RecordFilter, after service.RecordPosition, err error) {
-	filter.Settled = true
-	asked, err := readCounts[string](c)
-	if err != nil {
-		return filter, after, err
-	}
-	filter.Days, filter.Domain = asked.days, asked.domain
-	all, err := readWord(c, "all", "true", "false")
-	if err != nil {
-		return filter, after, err
-	}
-	filter.All = all == "true"
-	if c.query.Has("after") {
+func readRecordQuery(q *query) (filter service.RecordFilter, after service.RecordPosition) {
+	filter = service.RecordFilter{Settled: true, Days: q.days(), Domain: q.domain(), All: word(q, "all", "true", "false") == "true"}
+	if q.Has("after") {
+		var err error
 		after.Record.Begun = true
-		after.Report, after.Record.Share, after.Record.N, err = wire.ParseRecordID(c.query.Get("after"))
+		after.Report, after.Record.Share, after.Record.N, err = wire.ParseRecordID(q.Get("after"))
+		q.fail(err)
 	}
-	return filter, after, err
+	return filter, after
 }
 
 // recordLines encodes records as lines of JSON.

@@ -1,26 +1,15 @@
 package api
 
 import (
-	"slices"
-	"strings"
-	"unicode/utf8"
-
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 func (a *API) listReports(c *call) error {
-	limit, after, err := readCursor(c)
-	if err != nil {
-		return err
-	}
-	filter, err := readReportFilter(c)
-	if err != nil {
-		return err
-	}
-	team, err := tagged(c)
-	if err != nil {
+	limit, after := c.query.cursor()
+	filter, team := readReportFilter(c.query), tagged(c)
+	if err := c.reserveRows(limit); err != nil {
 		return err
 	}
 	reports, err := team.Reports(c.r.Context(), filter, dmarcd.ReportID(after.ID), limit+1)
@@ -32,52 +21,16 @@ func (a *API) listReports(c *call) error {
 	}, wire.NewKeptReport))
 }
 
-func readReportFilter(c *call) (filter service.ReportFilter, err error) {
-	if filter.Days, err = readDays(c); err != nil {
-		return filter, err
+func readReportFilter(q *query) service.ReportFilter {
+	return service.ReportFilter{
+		Days: q.days(), Domain: q.domain(),
+		Organization: q.text("org"), ExternalID: q.text("report_id"), Quirk: q.text("quirk"),
+		Kind:      word(q, "kind", dmarcd.ReportKinds()...),
+		Genuine:   word(q, "genuine", dmarcd.GenuineYes, dmarcd.GenuineNo, dmarcd.GenuineUnknown),
+		State:     word(q, "state", dmarcd.ReportStates()...),
+		Unclaimed: word(q, "unclaimed", "true", "false") == "true",
 	}
-	if filter.Domain, err = readDomain(c); err != nil {
-		return filter, err
-	}
-	for _, text := range []struct {
-		name string
-		to   *string
-	}{{"org", &filter.Organization}, {"report_id", &filter.ExternalID}, {"quirk", &filter.Quirk}} {
-		if *text.to = c.query.Get(text.name); !storable(*text.to) {
-			return filter, &dmarcd.InvalidError{Field: text.name, Message: "The parameter " + text.name + " must be text in UTF-8."}
-		}
-	}
-	if filter.Kind, err = readWord(c, "kind", dmarcd.ReportKinds()...); err != nil {
-		return filter, err
-	}
-	if filter.Genuine, err = readWord(c, "genuine", dmarcd.GenuineYes, dmarcd.GenuineNo, dmarcd.GenuineUnknown); err != nil {
-		return filter, err
-	}
-	if filter.State, err = readWord(c, "state", dmarcd.ReportStates()...); err != nil {
-		return filter, err
-	}
-	unclaimed, err := readWord(c, "unclaimed", "true", "false")
-	filter.Unclaimed = unclaimed == "true"
-	return filter, err
 }
-
-// readWord returns a parameter with one of the allowed values, "" if absent.
-func readWord[T ~string](c *call, name string, words ...T) (T, error) {
-	word := T(c.query.Get(name))
-	if !c.query.Has(name) || slices.Contains(words, word) {
-		return word, nil
-	}
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = string(w)
-	}
-	message := "The parameter " + name + " must be one of " + strings.Join(quoted, ", ") + "."
-	return "", &dmarcd.InvalidError{Field: name, Message: message}
-}
-
-// storable reports whether a text can be in the database. Others must not be queried:
-// PostgreSQL rejects them.
-func storable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
 
 // namedReport returns the report of the path.
 func namedReport(c *call) (dmarcd.Report, error) {
@@ -117,16 +70,16 @@ func (a *API) getReport(c *call) error {
 }
 
 func (a *API) listRecords(c *call) error {
-	limit, text, err := readPart(c)
-	if err != nil {
-		return err
-	}
+	limit, text := c.query.part()
 	var after service.RecordCursor
 	if text != "" {
+		var err error
 		after.Begun = true
-		if after.Share, after.N, err = wire.ParseRecordCursor(text); err != nil {
-			return err
-		}
+		after.Share, after.N, err = wire.ParseRecordCursor(text)
+		c.query.fail(err)
+	}
+	if c.query.err != nil {
+		return c.query.err
 	}
 	report, err := namedReport(c)
 	if err != nil {

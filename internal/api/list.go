@@ -26,29 +26,29 @@ const (
 // listDomains writes all domains or a page. It reads the list in parts with separate queries,
 // so that a slow client holds neither memory nor a connection.
 func (a *API) listDomains(c *call) error {
-	p, err := readPage(c)
-	if err != nil {
-		return err
+	limit, after := c.query.limit(0), c.query.Get("after") // 0: all
+	if after != "" {
+		var err error
+		if after, err = dmarcd.ParseName(after); err != nil {
+			c.query.reject("after", "The parameter after must be the last domain name of the previous page.")
+		}
 	}
 	want := firstPart
-	if p.limit > 0 {
-		want = p.limit + 1 // one more shows whether there is a next page
+	if limit > 0 {
+		want = limit + 1 // one more shows whether there is a next page
 	}
+	team := tagged(c)
 	if err := c.reserveRows(want); err != nil {
 		return err
 	}
-	team, err := tagged(c)
-	if err != nil {
-		return err
-	}
-	part, err := team.Domains(c.r.Context(), p.after, want)
+	part, err := team.Domains(c.r.Context(), after, want)
 	if err != nil {
 		return err
 	}
 	more := len(part) == want
-	if p.limit > 0 && more {
-		part = part[:p.limit]
-		next := url.Values{"limit": {strconv.Itoa(p.limit)}, "after": {part[len(part)-1].Name}}
+	if limit > 0 && more {
+		part = part[:limit]
+		next := url.Values{"limit": {strconv.Itoa(limit)}, "after": {part[len(part)-1].Name}}
 		if tag := c.query.Get("tag"); tag != "" {
 			next.Set("tag", tag)
 		}

@@ -1,71 +1,130 @@
 package api
 
-import "github.com/dmarcd/dmarcd"
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
-// maxPage limits the page size.
-const maxPage = 1000
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
 
-// page is the requested part of a list.
-type page struct {
-	limit int    // 0: all
-	after string // "": from the start
+const (
+	// maxPage limits the page size.
+	maxPage = 1000
+	// defaultPage is the default page size.
+	defaultPage = 100
+)
+
+// query has the parameters of a request. It keeps the first error, which the caller checks after
+// it has read them: values after it are not valid.
+type query struct {
+	url.Values
+	err error
 }
 
-func readPage(c *call) (p page, err error) {
-	if p.limit, err = readLimit(c, 0); err != nil {
-		return p, err
+// fail sets the error, unless there is one.
+func (q *query) fail(err error) {
+	if q.err == nil {
+		q.err = err
 	}
-	if after := c.query.Get("after"); after != "" {
-		if p.after, err = dmarcd.ParseName(after); err != nil {
-			return p, &dmarcd.InvalidError{Field: "after", Message: "The parameter after must be the last domain name of the previous page."}
-		}
-	}
-	return p, nil
 }
 
-// counts is the query of a list of counts.
-type counts[Group ~string] struct {
-	days   dmarcd.Days
-	domain string // "": all of the team
-	by     Group  // the grouping, "" if absent
+// reject is fail with a message about a parameter.
+func (q *query) reject(name, message string) {
+	q.fail(&dmarcd.InvalidError{Field: name, Message: message})
 }
 
-func readCounts[Group ~string](c *call, groups ...Group) (asked counts[Group], err error) {
-	if asked.days, err = readDays(c); err != nil {
-		return asked, err
+// limit returns the page size, or the default of the list.
+func (q *query) limit(standard int) int {
+	if !q.Has("limit") {
+		return standard
 	}
-	if asked.by, err = readWord(c, "by", groups...); err != nil {
-		return asked, err
+	limit, err := strconv.Atoi(q.Get("limit"))
+	if err != nil || limit < 1 || limit > maxPage {
+		q.reject("limit", "The parameter limit must be a whole number from 1 to 1000.")
 	}
-	asked.domain, err = readDomain(c)
-	return asked, err
+	return limit
 }
 
-// readDomain returns the parameter domain, "" if absent.
-func readDomain(c *call) (string, error) {
-	if !c.query.Has("domain") {
-		return "", nil
+// part returns the page size and the cursor of wire.NewPage; "" is the start.
+func (q *query) part() (limit int, after string) { return q.limit(defaultPage), q.Get("after") }
+
+// cursor is part for a list ordered by time.
+func (q *query) cursor() (limit int, after service.Cursor) {
+	limit, text := q.part()
+	if text != "" {
+		var err error
+		after.At, after.ID, err = wire.ParseCursor(text)
+		q.fail(err)
 	}
-	return dmarcd.ParseName(c.query.Get("domain"))
+	return limit, after
 }
 
-func readDays(c *call) (dmarcd.Days, error) {
-	var days dmarcd.Days
+// domain returns the parameter domain, "" if absent.
+func (q *query) domain() string {
+	if !q.Has("domain") {
+		return ""
+	}
+	name, err := dmarcd.ParseName(q.Get("domain"))
+	q.fail(err)
+	return name
+}
+
+func (q *query) days() (days dmarcd.Days) {
 	for _, end := range []struct {
 		name string
 		day  **dmarcd.Day
 	}{{"from", &days.From}, {"to", &days.To}} {
-		if !c.query.Has(end.name) {
+		if !q.Has(end.name) {
 			continue
 		}
-		day, err := dmarcd.ParseDay(c.query.Get(end.name))
+		day, err := dmarcd.ParseDay(q.Get(end.name))
 		if err != nil {
-			return dmarcd.Days{}, &dmarcd.InvalidError{Field: end.name, Message: "The parameter " + end.name + " must be a day in the form YYYY-MM-DD."}
+			q.reject(end.name, "The parameter "+end.name+" must be a day in the form YYYY-MM-DD.")
 		}
 		*end.day = &day
 	}
 	if days.From != nil && days.To != nil && *days.From > *days.To {
-		return dmarcd.Days{}, &dmarcd.InvalidError{Field: "from", Message: "The parameter from must not be later than to."}
+		q.reject("from", "The parameter from must not be later than to.")
 	}
-	return days, nil
+	return days
+}
+
+// text returns a parameter that can be compared with texts in the database.
+func (q *query) text(name string) string {
+	if !storable(q.Get(name)) {
+		q.reject(name, "The parameter "+name+" must be text in UTF-8.")
+	}
+	return q.Get(name)
+}
+
+// word returns a parameter with one of the allowed values, "" if absent.
+func word[T ~string](q *query, name string, words ...T) T {
+	word := T(q.Get(name))
+	if q.Has(name) && !slices.Contains(words, word) {
+		quoted := make([]string, len(words))
+		for i, w := range words {
+			quoted[i] = string(w)
+		}
+		q.reject(name, "The parameter "+name+" must be one of "+strings.Join(quoted, ", ")+".")
+	}
+	return word
+}
+
+// storable reports whether a text can be in the database. Others must not be queried:
+// PostgreSQL rejects them.
+func storable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
+
+// reserveRows returns the error of the query. Without one it waits until the response may have
+// that many rows.
+func (c *call) reserveRows(rows int) (err error) {
+	if c.query.err != nil {
+		return c.query.err
+	}
+	c.release, err = c.service.ReserveRows(c.r.Context(), rows)
+	return err
 }

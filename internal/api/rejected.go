@@ -6,8 +6,8 @@ import (
 )
 
 func (a *API) listRejected(c *call) error {
-	limit, after, err := readCursor(c)
-	if err != nil {
+	limit, after := c.query.cursor()
+	if err := c.reserveRows(limit); err != nil {
 		return err
 	}
 	rejected, err := c.service.Rejected(c.r.Context(), dmarcd.RejectedID(after.ID), limit+1)

@@ -3,9 +3,9 @@ package api
 import "github.com/dmarcd/dmarcd/internal/wire"
 
 func (a *API) domainSummary(c *call) error {
-	days, err := readDays(c)
-	if err != nil {
-		return err
+	days := c.query.days()
+	if c.query.err != nil {
+		return c.query.err
 	}
 	sum, err := c.service.DomainSummary(c.r.Context(), c.params.Get("domain"), days)
 	if err != nil {
@@ -15,9 +15,9 @@ func (a *API) domainSummary(c *call) error {
 }
 
 func (a *API) teamSummary(c *call) error {
-	days, err := readDays(c)
-	if err != nil {
-		return err
+	days := c.query.days()
+	if c.query.err != nil {
+		return c.query.err
 	}
 	sum, err := c.service.Summary(c.r.Context(), days)
 	if err != nil {

@@ -7,9 +7,9 @@ const defaultHits = 10
 
 // search finds domains, senders and reports.
 func (a *API) search(c *call) error {
-	limit, err := readLimit(c, defaultHits)
-	if err != nil {
-		return err
+	limit := c.query.limit(defaultHits)
+	if c.query.err != nil {
+		return c.query.err
 	}
 	hits, err := c.service.Search(c.r.Context(), c.query.Get("q"), limit)
 	if err != nil {

@@ -18,32 +18,18 @@ func (a *API) listTeamSenders(c *call) error {
 
 // setTeamSender adds a sender, or replaces the one with its key.
 func (a *API) setTeamSender(c *call) error {
-	members, err := readObject(c, "name", `{"name": "Our CRM", "class": "yours", "networks": ["192.0.2.0/24"]}`)
+	body := readObject(c, "name", `{"name": "Our CRM", "class": "yours", "networks": ["192.0.2.0/24"]}`)
+	sender := dmarcd.TeamSender{Key: c.params.Get("key"), Name: body.text("name")}
+	if body.states("class") {
+		sender.Class = dmarcd.Class(body.text("class"))
+	}
+	networks := texts[string](body, "networks")
+	sender.Hosts, sender.Domains = texts[string](body, "hosts"), texts[string](body, "domains")
+	if body.err != nil {
+		return body.err
+	}
+	sender, err := c.service.SetTeamSender(c.r.Context(), sender, networks)
 	if err != nil {
-		return err
-	}
-	sender := dmarcd.TeamSender{Key: c.params.Get("key")}
-	if sender.Name, err = stringMember(members, "name"); err != nil {
-		return err
-	}
-	if raw, given := members["class"]; given && string(raw) != "null" {
-		class, err := stringMember(members, "class")
-		if err != nil {
-			return err
-		}
-		sender.Class = dmarcd.Class(class)
-	}
-	networks, err := listMember[string](members, "networks")
-	if err != nil {
-		return err
-	}
-	if sender.Hosts, err = listMember[string](members, "hosts"); err != nil {
-		return err
-	}
-	if sender.Domains, err = listMember[string](members, "domains"); err != nil {
-		return err
-	}
-	if sender, err = c.service.SetTeamSender(c.r.Context(), sender, networks); err != nil {
 		return err
 	}
 	return c.writeJSON(http.StatusOK, wire.NewTeamSender(sender))

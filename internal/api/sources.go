@@ -9,23 +9,17 @@ import (
 
 // listSources lists the senders of the team's domains, most messages first.
 func (a *API) listSources(c *call) error {
-	limit, after, err := readPart(c)
+	limit, after := c.query.part()
+	days, group, domain := c.query.days(), word(c.query, "by", insight.Groups()...), c.query.domain()
+	team := tagged(c)
+	if c.query.err != nil {
+		return c.query.err
+	}
+	mail, err := team.Mail(c.r.Context(), domain, days)
 	if err != nil {
 		return err
 	}
-	asked, err := readCounts(c, insight.Groups()...)
-	if err != nil {
-		return err
-	}
-	team, err := tagged(c)
-	if err != nil {
-		return err
-	}
-	mail, err := team.Mail(c.r.Context(), asked.domain, asked.days)
-	if err != nil {
-		return err
-	}
-	list, err := mail.Sources(c.r.Context(), insight.Query{Group: cmp.Or(asked.by, insight.GroupNetwork), After: after, Limit: limit, Assess: true})
+	list, err := mail.Sources(c.r.Context(), insight.Query{Group: cmp.Or(group, insight.GroupNetwork), After: after, Limit: limit, Assess: true})
 	mail.Close() // release memory before a slow write
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
@@ -11,15 +10,15 @@ import (
 
 // tagged returns the use cases of the team, narrowed to the domains with the tag that the
 // query names, if it names one.
-func tagged(c *call) (*service.Team, error) {
+func tagged(c *call) *service.Team {
 	if !c.query.Has("tag") {
-		return c.service, nil
+		return c.service
 	}
 	tag, err := dmarcd.ParseTag(c.query.Get("tag"))
 	if err != nil {
-		return nil, &dmarcd.InvalidError{Field: "tag", Message: "The parameter tag must be a tag: letters, digits, hyphens, underscores and dots."}
+		c.query.reject("tag", "The parameter tag must be a tag: letters, digits, hyphens, underscores and dots.")
 	}
-	return c.service.Tagged(tag), nil
+	return c.service.Tagged(tag)
 }
 
 // listTags lists the tags of the team's domains.
@@ -44,15 +43,13 @@ func (a *API) getTags(c *call) error {
 }
 
 func (a *API) setTags(c *call) error {
-	members, err := readObject(c, "tags", `{"tags": ["shop", "eu"]}`)
+	body := readObject(c, "tags", `{"tags": ["shop", "eu"]}`)
+	tags := required[[]string](body, "tags", "an array of strings")
+	if body.err != nil {
+		return body.err
+	}
+	tags, err := c.service.SetTags(c.r.Context(), c.params.Get("domain"), tags)
 	if err != nil {
-		return err
-	}
-	var tags []string
-	if err := json.Unmarshal(members["tags"], &tags); err != nil || tags == nil {
-		return &dmarcd.InvalidError{Field: "tags", Message: `The member "tags" is required and must be an array of strings.`}
-	}
-	if tags, err = c.service.SetTags(c.r.Context(), c.params.Get("domain"), tags); err != nil {
 		return missing(err, errNoSuchDomain)
 	}
 	return c.writeJSON(http.StatusOK, wire.NewTags(tags))

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 
@@ -12,13 +11,10 @@ import (
 
 // setCounted includes a report in the counters or excludes it.
 func (a *API) setCounted(c *call) error {
-	members, err := readObject(c, "counted", `{"counted": false}`)
-	if err != nil {
-		return err
-	}
-	counted, err := boolMember(members, "counted")
-	if err != nil {
-		return err
+	body := readObject(c, "counted", `{"counted": false}`)
+	counted := body.flag("counted")
+	if body.err != nil {
+		return body.err
 	}
 	id, err := reservedReport(c)
 	if err != nil {
@@ -38,30 +34,18 @@ func (a *API) setCounted(c *call) error {
 
 // setCountedAll is setCounted for all reports of a reporter, of some days, or both.
 func (a *API) setCountedAll(c *call) error {
-	members, err := readObject(c, "reporter", `{"reporter": "receiver.example", "counted": false}`)
-	if err != nil {
-		return err
-	}
+	body := readObject(c, "reporter", `{"reporter": "receiver.example", "counted": false}`)
 	var selected service.Selection
-	if _, given := members["reporter"]; given {
-		if selected.Reporter, err = stringMember(members, "reporter"); err != nil {
-			return err
-		}
+	if body.has("reporter") {
+		selected.Reporter = body.text("reporter")
 		if selected.Reporter == "" || !storable(selected.Reporter) {
-			return &dmarcd.InvalidError{Field: "reporter", Message: `The member "reporter" must be the name of a reporter.`}
+			body.reject("reporter", `The member "reporter" must be the name of a reporter.`)
 		}
 	}
-	if selected.Days.From, err = dayMember(members, "from"); err != nil {
-		return err
-	}
-	if selected.Days.To, err = dayMember(members, "to"); err != nil {
-		return err
-	}
-	counted := false
-	if _, given := members["counted"]; given {
-		if counted, err = boolMember(members, "counted"); err != nil {
-			return err
-		}
+	selected.Days = dmarcd.Days{From: body.day("from"), To: body.day("to")}
+	counted := body.has("counted") && body.flag("counted")
+	if body.err != nil {
+		return body.err
 	}
 	changed, err := c.service.SetCountedAll(c.r.Context(), selected, counted)
 	if err != nil {
@@ -102,30 +86,4 @@ func missing(err error, words *failure) error {
 		return words
 	}
 	return err
-}
-
-// boolMember returns a member that must be true or false.
-func boolMember(members map[string]json.RawMessage, name string) (bool, error) {
-	var value *bool
-	if err := json.Unmarshal(members[name], &value); err != nil || value == nil {
-		return false, &dmarcd.InvalidError{Field: name, Message: `The member "` + name + `" is required and must be true or false.`}
-	}
-	return *value, nil
-}
-
-// dayMember returns a member that is a day, nil if missing or null.
-func dayMember(members map[string]json.RawMessage, name string) (*dmarcd.Day, error) {
-	raw, given := members[name]
-	if !given || string(raw) == "null" {
-		return nil, nil //nolint:nilnil // no day is any day
-	}
-	text, err := stringMember(members, name)
-	if err != nil {
-		return nil, err
-	}
-	day, err := dmarcd.ParseDay(text)
-	if err != nil {
-		return nil, &dmarcd.InvalidError{Field: name, Message: `The member "` + name + `" must be a day such as 2026-11-15.`}
-	}
-	return &day, nil
 }

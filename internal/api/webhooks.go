@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
@@ -12,26 +11,13 @@ import (
 const webhookExample = `{"url": "https://example.com/hooks/dmarc", "kinds": null, "domains": null, "format": "standard"}`
 
 func (a *API) addWebhook(c *call) error {
-	members, err := readObject(c, "url", webhookExample)
-	if err != nil {
-		return err
+	body := readObject(c, "url", webhookExample)
+	wanted := dmarcd.Webhook{URL: body.text("url"), Kinds: texts[dmarcd.EventKind](body, "kinds"), Domains: texts[string](body, "domains")}
+	if body.has("format") {
+		wanted.Format = dmarcd.WebhookFormat(body.text("format"))
 	}
-	var wanted dmarcd.Webhook
-	if wanted.URL, err = stringMember(members, "url"); err != nil {
-		return err
-	}
-	if wanted.Kinds, err = listMember[dmarcd.EventKind](members, "kinds"); err != nil {
-		return err
-	}
-	if wanted.Domains, err = listMember[string](members, "domains"); err != nil {
-		return err
-	}
-	if _, given := members["format"]; given {
-		format, err := stringMember(members, "format")
-		if err != nil {
-			return err
-		}
-		wanted.Format = dmarcd.WebhookFormat(format)
+	if body.err != nil {
+		return body.err
 	}
 	added, secret, err := c.service.AddWebhook(c.r.Context(), wanted)
 	if err != nil {
@@ -65,36 +51,16 @@ func (a *API) updateWebhook(c *call) error {
 	return c.writeJSON(http.StatusOK, wire.NewWebhook(changed))
 }
 
-func readWebhookChange(c *call) (change service.WebhookChange, err error) {
-	members, err := readObject(c, "url", webhookExample)
-	if err != nil {
-		return change, err
-	}
-	if change.URL, err = optional(members, "url", stringMember); err != nil {
-		return change, err
-	}
-	if change.Kinds, err = optional(members, "kinds", listMember[dmarcd.EventKind]); err != nil {
-		return change, err
-	}
-	if change.Domains, err = optional(members, "domains", listMember[string]); err != nil {
-		return change, err
-	}
-	if change.Enabled, err = optional(members, "enabled", boolMember); err != nil {
-		return change, err
+func readWebhookChange(c *call) (service.WebhookChange, error) {
+	body := readObject(c, "url", webhookExample)
+	change := service.WebhookChange{
+		URL: optional(body, "url", (*object).text), Kinds: optional(body, "kinds", texts[dmarcd.EventKind]),
+		Domains: optional(body, "domains", texts[string]), Enabled: optional(body, "enabled", (*object).flag),
 	}
 	if change == (service.WebhookChange{}) {
-		return change, &dmarcd.InvalidError{Field: "url", Message: `The body must have at least one of the members "url", "kinds", "domains" and "enabled".`}
+		body.reject("url", `The body must have at least one of the members "url", "kinds", "domains" and "enabled".`)
 	}
-	return change, nil
-}
-
-// optional returns a member, nil if it is missing.
-func optional[T any](members map[string]json.RawMessage, name string, read func(map[string]json.RawMessage, string) (T, error)) (*T, error) {
-	if _, is := members[name]; !is {
-		return nil, nil //nolint:nilnil // no value is no change
-	}
-	value, err := read(members, name)
-	return &value, err
+	return change, body.err
 }
 
 func (a *API) deleteWebhook(c *call) error {
@@ -136,8 +102,8 @@ func (a *API) testWebhook(c *call) error {
 }
 
 func (a *API) listDeliveries(c *call) error {
-	limit, after, err := readCursor(c)
-	if err != nil {
+	limit, after := c.query.cursor()
+	if err := c.reserveRows(limit); err != nil {
 		return err
 	}
 	id, err := namedWebhook(c)
@@ -175,17 +141,4 @@ func namedWebhook(c *call) (dmarcd.WebhookID, error) {
 		return 0, errNoSuchWebhook
 	}
 	return id, nil
-}
-
-// listMember returns a member that is a list of strings; nil if missing or null.
-func listMember[T ~string](members map[string]json.RawMessage, name string) ([]T, error) {
-	raw, given := members[name]
-	if !given {
-		return nil, nil
-	}
-	var list []T
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, &dmarcd.InvalidError{Field: name, Message: `The member "` + name + `" must be a list of strings, or null.`}
-	}
-	return list, nil
 }
