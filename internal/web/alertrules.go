@@ -82,8 +82,6 @@ func (s *Web) setAlertRules(c *call, written url.Values) error {
 }
 
 func (s *Web) testAlert(c *call) error {
-	if _, err := c.team.TestAlert(c.r.Context()); err != nil {
-		return err
-	}
-	return c.done(alertsPath, "alert-tested")
+	_, err := c.team.TestAlert(c.r.Context())
+	return c.finish(err, alertsPath, "alert-tested")
 }

@@ -110,8 +110,6 @@ func (s *Web) acknowledgeAlert(c *call) error {
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
-	if _, err := c.team.AcknowledgeAlert(c.r.Context(), seq); err != nil {
-		return err
-	}
-	return c.done(alertsPath, "alert-acknowledged")
+	_, err = c.team.AcknowledgeAlert(c.r.Context(), seq)
+	return c.finish(err, alertsPath, "alert-acknowledged")
 }

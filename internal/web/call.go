@@ -76,13 +76,29 @@ func (c *call) finish(err error, path, what string) error {
 	return c.done(path, what)
 }
 
-// changeItem does something with the item whose id is in the path, and redirects.
-func changeItem[ID any](c *call, parse func(string) (ID, error), do func(context.Context, ID) error, path, what string) error {
+// pathID returns the id in the path. An invalid one does not exist.
+func pathID[ID any](c *call, parse func(string) (ID, error)) (ID, error) {
 	id, err := parse(c.params.Get("id"))
 	if err != nil {
-		return dmarcd.ErrNotFound
+		err = dmarcd.ErrNotFound
 	}
-	return c.finish(do(c.r.Context(), id), path, what)
+	return id, err
+}
+
+// withID adapts a handler of the item whose id is in the path.
+func withID[ID any](parse func(string) (ID, error), handle func(c *call, id ID) error) func(*call) error {
+	return func(c *call) error {
+		id, err := pathID(c, parse)
+		if err != nil {
+			return err
+		}
+		return handle(c, id)
+	}
+}
+
+// changing returns the handler of a button that changes the item whose id is in the path.
+func changing[ID any](parse func(string) (ID, error), change func(*service.Team, context.Context, ID) error, path, done string) func(*call) error {
+	return withID(parse, func(c *call, id ID) error { return c.finish(change(c.team, c.r.Context(), id), path, done) })
 }
 
 // wantsCSV reports whether the request asks for a table of the page as CSV.

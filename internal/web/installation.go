@@ -93,9 +93,9 @@ func (s *Web) createTeam(c *call, written url.Values) error {
 }
 
 func (s *Web) setAPI(c *call, written url.Values) error {
-	id, err := dmarcd.ParseTeamID(c.params.Get("id"))
+	id, err := pathID(c, dmarcd.ParseTeamID)
 	if err != nil {
-		return dmarcd.ErrNotFound
+		return err
 	}
 	team, err := c.system.TeamByID(c.r.Context(), id)
 	if err != nil {
@@ -148,13 +148,7 @@ func (s *Web) users(c *call) error {
 	return c.render(http.StatusOK, installationFrame("users", "Users"), installationView{Tabs: installationTabs("Users"), Table: t})
 }
 
-func (s *Web) removeUser(c *call) error {
-	user, err := c.userByID()
-	if err != nil {
-		return err
-	}
-	if _, err := c.system.RemoveUser(c.r.Context(), user); err != nil {
-		return err
-	}
-	return c.done(Prefix+"/installation/users", "user-removed")
+func (s *Web) removeUser(c *call, user dmarcd.UserID) error {
+	_, err := c.system.RemoveUser(c.r.Context(), user)
+	return c.finish(err, Prefix+"/installation/users", "user-removed")
 }

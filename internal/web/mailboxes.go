@@ -135,11 +135,3 @@ func renamedField(err error, fields map[string]string) error {
 	}
 	return err
 }
-
-func (s *Web) resumeMailbox(c *call) error {
-	return changeItem(c, dmarcd.ParseMailboxID, c.team.ResumeMailbox, Prefix+"/settings/mailboxes", "mailbox-resumed")
-}
-
-func (s *Web) removeMailbox(c *call) error {
-	return changeItem(c, dmarcd.ParseMailboxID, c.team.RemoveMailbox, Prefix+"/settings/mailboxes", "mailbox-removed")
-}

@@ -96,17 +96,8 @@ func (s *Web) inviteMember(c *call, written url.Values) error {
 	return s.showMembers(c, http.StatusOK, invitationForm(), &invitation)
 }
 
-// userByID returns the user id in the path.
-func (c *call) userByID() (dmarcd.UserID, error) {
-	id, err := dmarcd.ParseUserID(c.params.Get("id"))
-	if err != nil {
-		return 0, dmarcd.ErrNotFound
-	}
-	return id, nil
-}
-
 func (s *Web) setRole(c *call, written url.Values) error {
-	user, err := c.userByID()
+	user, err := pathID(c, dmarcd.ParseUserID)
 	if err != nil {
 		return err
 	}
@@ -115,8 +106,4 @@ func (s *Web) setRole(c *call, written url.Values) error {
 		return err
 	}
 	return c.finish(c.team.SetRole(c.r.Context(), user, role), Prefix+"/settings/members", "role-set")
-}
-
-func (s *Web) removeMember(c *call) error {
-	return changeItem(c, dmarcd.ParseUserID, c.team.RemoveMember, Prefix+"/settings/members", "member-removed")
 }

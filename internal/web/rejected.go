@@ -78,11 +78,7 @@ func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) ui.Tab
 	return t
 }
 
-func (s *Web) rejectedOriginal(c *call) error {
-	id, err := dmarcd.ParseRejectedID(c.params.Get("id"))
-	if err != nil {
-		return dmarcd.ErrNotFound
-	}
+func (s *Web) rejectedOriginal(c *call, id dmarcd.RejectedID) error {
 	original, err := c.team.RejectedOriginal(c.r.Context(), id)
 	if err != nil {
 		return err
@@ -91,11 +87,7 @@ func (s *Web) rejectedOriginal(c *call) error {
 }
 
 // retry retries a rejected item, and shows the result above the list.
-func (s *Web) retry(c *call) error {
-	id, err := dmarcd.ParseRejectedID(c.params.Get("id"))
-	if err != nil {
-		return dmarcd.ErrNotFound
-	}
+func (s *Web) retry(c *call, id dmarcd.RejectedID) error {
 	_, receipts, err := c.team.Retry(c.r.Context(), id)
 	if err != nil {
 		return err

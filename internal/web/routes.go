@@ -1,6 +1,11 @@
 package web
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
+)
 
 // route is one page or action.
 type route struct {
@@ -73,15 +78,15 @@ func (s *Web) routes() []route {
 		{get, "/reports/upload", AccessEdit, s.uploadPage},
 		{post, "/reports/upload", AccessEdit, s.upload},
 		{get, "/reports/rejected", AccessView, s.rejected},
-		{get, "/reports/rejected/{id}/original", AccessView, s.rejectedOriginal},
-		{post, "/reports/rejected/{id}/retry", AccessEdit, s.retry},
-		{post, "/reports/rejected/{id}/delete", AccessEdit, s.deleteRejected},
+		{get, "/reports/rejected/{id}/original", AccessView, withID(dmarcd.ParseRejectedID, s.rejectedOriginal)},
+		{post, "/reports/rejected/{id}/retry", AccessEdit, withID(dmarcd.ParseRejectedID, s.retry)},
+		{post, "/reports/rejected/{id}/delete", AccessEdit, changing(dmarcd.ParseRejectedID, (*service.Team).DeleteRejected, rejectedPath, "rejected-deleted")},
 		{get, "/reports/exclude", AccessEdit, s.excludePage},
 		{post, "/reports/exclude", AccessEdit, withForm(s.exclude)},
 		{get, "/reports/{id}", AccessView, s.report},
 		{get, "/reports/{id}/original", AccessView, s.original},
 		{post, "/reports/{id}/counted", AccessEdit, withForm(s.setCounted)},
-		{post, "/reports/{id}/delete", AccessEdit, s.deleteReport},
+		{post, "/reports/{id}/delete", AccessEdit, changing(dmarcd.ParseReportID, (*service.Team).DeleteReport, Prefix+"/reports", "report-deleted")},
 
 		{get, "/alerts", AccessView, s.alerts},
 		{post, "/alerts/rules", AccessOwn, withForm(s.setAlertRules)},
@@ -92,24 +97,24 @@ func (s *Web) routes() []route {
 
 		{get, "/settings/tokens", AccessView, s.tokens},
 		{post, "/settings/tokens", AccessOwn, withForm(s.createToken)},
-		{post, "/settings/tokens/{id}/revoke", AccessOwn, s.revokeToken},
+		{post, "/settings/tokens/{id}/revoke", AccessOwn, changing(dmarcd.ParseTokenID, (*service.Team).RevokeToken, Prefix+"/settings/tokens", "token-revoked")},
 		{get, "/settings/members", AccessView, s.members},
 		{post, "/settings/members", AccessOwn, withForm(s.inviteMember)},
 		{post, "/settings/members/{id}/role", AccessOwn, withForm(s.setRole)},
-		{post, "/settings/members/{id}/remove", AccessOwn, s.removeMember},
+		{post, "/settings/members/{id}/remove", AccessOwn, changing(dmarcd.ParseUserID, (*service.Team).RemoveMember, Prefix+"/settings/members", "member-removed")},
 		{post, "/settings/invitations/withdraw", AccessOwn, withForm(s.withdrawInvitation)},
 		{get, "/settings/mailboxes", AccessView, s.mailboxes},
 		{post, "/settings/mailboxes", AccessOwn, withForm(s.addMailbox)},
-		{post, "/settings/mailboxes/{id}/resume", AccessOwn, s.resumeMailbox},
-		{post, "/settings/mailboxes/{id}/remove", AccessOwn, s.removeMailbox},
+		{post, "/settings/mailboxes/{id}/resume", AccessOwn, changing(dmarcd.ParseMailboxID, (*service.Team).ResumeMailbox, Prefix+"/settings/mailboxes", "mailbox-resumed")},
+		{post, "/settings/mailboxes/{id}/remove", AccessOwn, changing(dmarcd.ParseMailboxID, (*service.Team).RemoveMailbox, Prefix+"/settings/mailboxes", "mailbox-removed")},
 		{get, "/settings/webhooks", AccessView, s.webhooks},
 		{post, "/settings/webhooks", AccessOwn, withForm(s.addWebhook)},
-		{get, "/settings/webhooks/{id}", AccessView, s.deliveries},
+		{get, "/settings/webhooks/{id}", AccessView, withID(dmarcd.ParseWebhookID, s.deliveries)},
 		{post, "/settings/webhooks/{id}", AccessOwn, withForm(s.enableWebhook)},
-		{post, "/settings/webhooks/{id}/test", AccessOwn, s.testWebhook},
-		{post, "/settings/webhooks/{id}/rotate", AccessOwn, s.rotateWebhook},
-		{post, "/settings/webhooks/{id}/remove", AccessOwn, s.removeWebhook},
-		{post, "/settings/webhooks/{id}/deliveries/{delivery}/retry", AccessOwn, s.retryDelivery},
+		{post, "/settings/webhooks/{id}/test", AccessOwn, withID(dmarcd.ParseWebhookID, s.testWebhook)},
+		{post, "/settings/webhooks/{id}/rotate", AccessOwn, withID(dmarcd.ParseWebhookID, s.rotateWebhook)},
+		{post, "/settings/webhooks/{id}/remove", AccessOwn, changing(dmarcd.ParseWebhookID, (*service.Team).RemoveWebhook, webhooksPath, "webhook-removed")},
+		{post, "/settings/webhooks/{id}/deliveries/{delivery}/retry", AccessOwn, withID(dmarcd.ParseWebhookID, s.retryDelivery)},
 		{get, "/settings/retention", AccessView, s.retention},
 		{post, "/settings/retention", AccessOwn, withForm(s.setRetention)},
 		{get, "/settings/audit", AccessOwn, s.audit},
@@ -118,7 +123,7 @@ func (s *Web) routes() []route {
 		{post, "/installation/teams", accessOperate, withForm(s.createTeam)},
 		{post, "/installation/teams/{id}/api", accessOperate, withForm(s.setAPI)},
 		{get, "/installation/users", accessOperate, s.users},
-		{post, "/installation/users/{id}/remove", accessOperate, s.removeUser},
+		{post, "/installation/users/{id}/remove", accessOperate, withID(dmarcd.ParseUserID, s.removeUser)},
 		{get, "/installation/audit", accessOperate, s.installationAudit},
 	}
 }

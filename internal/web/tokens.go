@@ -99,7 +99,3 @@ func (s *Web) createToken(c *call, written url.Values) error {
 	}
 	return s.showTokens(c, http.StatusOK, tokenForm(), secret)
 }
-
-func (s *Web) revokeToken(c *call) error {
-	return changeItem(c, dmarcd.ParseTokenID, c.team.RevokeToken, Prefix+"/settings/tokens", "token-revoked")
-}

@@ -31,9 +31,9 @@ func verdictActions(c *call, r dmarcd.Report, path string) []ui.Action {
 }
 
 func (s *Web) setCounted(c *call, form url.Values) error {
-	id, err := dmarcd.ParseReportID(c.params.Get("id"))
+	id, err := pathID(c, dmarcd.ParseReportID)
 	if err != nil {
-		return dmarcd.ErrNotFound
+		return err
 	}
 	counted, done := form.Get("counted") == "true", "report-excluded"
 	if _, err := c.team.SetCounted(c.r.Context(), id, counted); err != nil {
@@ -43,14 +43,6 @@ func (s *Web) setCounted(c *call, form url.Values) error {
 		done = "report-included"
 	}
 	return c.done(Prefix+"/reports/"+id.String(), done)
-}
-
-func (s *Web) deleteReport(c *call) error {
-	return changeItem(c, dmarcd.ParseReportID, c.team.DeleteReport, Prefix+"/reports", "report-deleted")
-}
-
-func (s *Web) deleteRejected(c *call) error {
-	return changeItem(c, dmarcd.ParseRejectedID, c.team.DeleteRejected, rejectedPath, "rejected-deleted")
 }
 
 const excludePath = Prefix + "/reports/exclude"

@@ -150,17 +150,8 @@ func endpointOf(text string, format dmarcd.WebhookFormat) string {
 // webhookField moves an error about a domain name to the field of the form.
 func webhookField(err error) error { return renamedField(err, map[string]string{"domain": "domains"}) }
 
-// namedWebhook returns the webhook id in the path.
-func (c *call) namedWebhook() (dmarcd.WebhookID, error) {
-	id, err := dmarcd.ParseWebhookID(c.params.Get("id"))
-	if err != nil {
-		return 0, dmarcd.ErrNotFound
-	}
-	return id, nil
-}
-
 func (s *Web) enableWebhook(c *call, written url.Values) error {
-	id, err := c.namedWebhook()
+	id, err := pathID(c, dmarcd.ParseWebhookID)
 	if err != nil {
 		return err
 	}
@@ -174,11 +165,7 @@ func (s *Web) enableWebhook(c *call, written url.Values) error {
 	return c.done(webhooksPath, "webhook-disabled")
 }
 
-func (s *Web) rotateWebhook(c *call) error {
-	id, err := c.namedWebhook()
-	if err != nil {
-		return err
-	}
+func (s *Web) rotateWebhook(c *call, id dmarcd.WebhookID) error {
 	_, secret, err := c.team.RotateWebhook(c.r.Context(), id)
 	if err != nil {
 		return err
@@ -186,16 +173,8 @@ func (s *Web) rotateWebhook(c *call) error {
 	return s.showWebhooks(c, http.StatusOK, webhookForm(), secret)
 }
 
-func (s *Web) removeWebhook(c *call) error {
-	return changeItem(c, dmarcd.ParseWebhookID, c.team.RemoveWebhook, webhooksPath, "webhook-removed")
-}
-
 // testWebhook redirects to the delivery log, whose first line is the result.
-func (s *Web) testWebhook(c *call) error {
-	id, err := c.namedWebhook()
-	if err != nil {
-		return err
-	}
+func (s *Web) testWebhook(c *call, id dmarcd.WebhookID) error {
 	delivery, err := c.team.TestWebhook(c.r.Context(), id)
 	if err != nil {
 		return err
@@ -215,11 +194,7 @@ type deliveriesView struct {
 const deliveriesPerPage = 50
 
 // deliveries shows the delivery log of a webhook.
-func (s *Web) deliveries(c *call) error {
-	id, err := c.namedWebhook()
-	if err != nil {
-		return err
-	}
+func (s *Web) deliveries(c *call, id dmarcd.WebhookID) error {
 	found, err := requested(c, "deliveries", pages(deliveriesPerPage, func(before service.Cursor, limit int) ([]dmarcd.WebhookDelivery, error) {
 		return c.team.Deliveries(c.r.Context(), id, before.ID, limit)
 	}, func(d dmarcd.WebhookDelivery) (time.Time, int64) { return d.CreatedAt, d.Event.Seq }))
@@ -281,17 +256,11 @@ func deliveryTable(deliveries []dmarcd.WebhookDelivery, mayRetry bool) ui.Table 
 	return t
 }
 
-func (s *Web) retryDelivery(c *call) error {
-	id, err := c.namedWebhook()
-	if err != nil {
-		return err
-	}
+func (s *Web) retryDelivery(c *call, id dmarcd.WebhookID) error {
 	delivery, err := dmarcd.ParseDeliveryID(c.params.Get("delivery"))
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
-	if _, err := c.team.RetryDelivery(c.r.Context(), id, delivery); err != nil {
-		return err
-	}
-	return c.done(webhooksPath+"/"+id.String(), "delivery-retried")
+	_, err = c.team.RetryDelivery(c.r.Context(), id, delivery)
+	return c.finish(err, webhooksPath+"/"+id.String(), "delivery-retried")
 }
