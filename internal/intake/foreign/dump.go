@@ -234,6 +234,8 @@ func (d *dump) table() (name string, after token, err error) {
 			return "", t, err
 		}
 		switch {
+		case t.keyword("VALUES"), t.keyword("VALUE"):
+			return name, t, nil
 		case t.keyword("IF"), t.keyword("NOT"), t.keyword("EXISTS"), t.keyword("INTO"), t.keyword("IGNORE"), t.keyword("."):
 		case t.kind == tokenName, t.kind == tokenWord:
 			name = string(t.text)
@@ -245,7 +247,7 @@ func (d *dump) table() (name string, after token, err error) {
 
 // insert reads INSERT INTO name [(column, ...)] VALUES (value, ...), ...;
 func (d *dump) insert() error {
-	name, t, err := d.tableOfInsert()
+	name, t, err := d.table()
 	if err != nil {
 		return err
 	}
@@ -285,25 +287,6 @@ func (d *dump) insert() error {
 			}
 		default:
 			return d.skipAfter(t)
-		}
-	}
-}
-
-// tableOfInsert is table for INSERT, where VALUES follows the name.
-func (d *dump) tableOfInsert() (name string, after token, err error) {
-	for {
-		t, err := d.lex.next()
-		if err != nil {
-			return "", t, err
-		}
-		switch {
-		case t.keyword("VALUES"), t.keyword("VALUE"):
-			return name, t, nil
-		case t.keyword("INTO"), t.keyword("IGNORE"), t.keyword("."):
-		case t.kind == tokenName, t.kind == tokenWord:
-			name = string(t.text)
-		default:
-			return name, t, nil
 		}
 	}
 }

@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"bufio"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -102,7 +103,7 @@ func (l *lexer) skipLine() error {
 	for {
 		b, err := l.read()
 		if err != nil || b == '\n' {
-			return l.atEnd(err)
+			return atEnd(err)
 		}
 	}
 }
@@ -112,7 +113,7 @@ func (l *lexer) skipComment() error {
 	for {
 		b, err := l.read()
 		if err != nil {
-			return l.atEnd(err)
+			return atEnd(err)
 		}
 		if b == '*' && l.follows('/') {
 			_, err = l.read()
@@ -122,7 +123,7 @@ func (l *lexer) skipComment() error {
 }
 
 // atEnd lets the input end within a comment.
-func (l *lexer) atEnd(err error) error {
+func atEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -140,7 +141,7 @@ func (l *lexer) word(b byte, line int) (token, error) {
 		}
 		var err error
 		if b, err = l.read(); err != nil {
-			return token{tokenWord, l.text, line}, l.atEnd(err)
+			return token{tokenWord, l.text, line}, atEnd(err)
 		}
 		if b == '\'' && len(l.text) == 1 && (l.text[0] == 'x' || l.text[0] == 'X') {
 			l.text = l.text[:0]
@@ -162,19 +163,11 @@ func (l *lexer) word(b byte, line int) (token, error) {
 
 // hex returns a literal in hexadecimal as a string.
 func (l *lexer) hex(digits []byte, line int) (token, error) {
-	decoded := make([]byte, 0, len(digits)/2)
-	for i := 0; i+1 < len(digits); i += 2 {
-		high, low := hexDigit(digits[i]), hexDigit(digits[i+1])
-		if high < 0 || low < 0 {
-			return token{}, &LineError{line, "a literal in hexadecimal has other characters"}
-		}
-		decoded = append(decoded, byte(high<<4|low)) //nolint:gosec // both are below 16
+	decoded := make([]byte, len(digits)/2)
+	if _, err := hex.Decode(decoded, digits[:2*len(decoded)]); err != nil {
+		return token{}, &LineError{line, "a literal in hexadecimal has other characters"}
 	}
 	return token{tokenString, decoded, line}, nil
-}
-
-func hexDigit(b byte) int {
-	return strings.IndexByte("0123456789abcdef", b|0x20)
 }
 
 // quoted reads to the closing quote, which is doubled within the text.
