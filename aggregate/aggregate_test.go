@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // read reads a whole report with the default limits.
@@ -41,7 +42,7 @@ var ofDocument = cmp.Options{
 func checkRoundTrip(t rapid.TB, report aggregate.Report, records []aggregate.Record) {
 	t.Helper()
 	var rendered bytes.Buffer
-	must(t, aggregate.Render(&rendered, report, slices.Values(records)))
+	musttest.Do(t, aggregate.Render(&rendered, report, slices.Values(records)))
 	document := rendered.String()
 	again, recordsAgain, err := read(&rendered)
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 const benchRecords = 100_000
 
 // BenchmarkRead compares the reader with encoding/xml into structs.
 func BenchmarkRead(b *testing.B) {
-	document, err := io.ReadAll(sample(benchRecords))
-	must(b, err)
+	document := musttest.Get(io.ReadAll(sample(benchRecords)))(b)
 	b.Run("aggregate", func(b *testing.B) {
 		b.SetBytes(int64(len(document)))
 		b.ReportAllocs()
@@ -22,7 +22,7 @@ func BenchmarkRead(b *testing.B) {
 			r := aggregate.NewReader(bytes.NewReader(document), aggregate.Limits{})
 			n := 0
 			for _, err := range r.All() {
-				must(b, err)
+				musttest.Do(b, err)
 				n++
 			}
 			if n != benchRecords {
@@ -35,7 +35,7 @@ func BenchmarkRead(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			var report oracleReport
-			must(b, xml.NewDecoder(bytes.NewReader(document)).Decode(&report))
+			musttest.Do(b, xml.NewDecoder(bytes.NewReader(document)).Decode(&report))
 			if n := len(report.Records); n != benchRecords {
 				b.Fatalf("got %d records, want %d", n, benchRecords)
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestCutOffAnywhere checks that exactly the complete records are read, wherever a report
@@ -16,7 +17,7 @@ func TestCutOffAnywhere(t *testing.T) {
 	t.Parallel()
 	document := sampleHead + sampleRecord(0) + sampleRecord(1) + sampleTail
 	whole, want, err := read(strings.NewReader(document))
-	must(t, err)
+	musttest.Do(t, err)
 	for n := range len(document) {
 		complete := strings.Count(document[:n], "</record>")
 		report, records, err := read(strings.NewReader(document[:n]))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // FuzzReader checks that any input is read or rejected within the limits, that counts are
@@ -19,8 +20,7 @@ func FuzzReader(f *testing.F) {
 		"addresses-other-forms", "time-rfc822", "reason-text", "encoding-utf32-bom", "namespace-foreign", "namespace-foreign-root",
 		"several/in-elements", "several/first-is-cut-off", "several/text-between",
 	} {
-		document, err := os.ReadFile("testdata/" + name + ".xml")
-		must(f, err)
+		document := musttest.Get(os.ReadFile("testdata/" + name + ".xml"))(f)
 		f.Add(document)
 	}
 	const maxMessages = 1<<53 - 1

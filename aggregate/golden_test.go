@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/goldentest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // golden is the content of a golden file.
@@ -100,14 +100,6 @@ func TestPlainReportsHaveNoQuirks(t *testing.T) {
 	}
 }
 
-// must ends the test if a step failed that others build on.
-func must(t rapid.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func ownFiles(t *testing.T) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join("testdata", "*.xml"))
@@ -128,8 +120,7 @@ func readOwnFile(t *testing.T, name string) (aggregate.Report, []aggregate.Recor
 
 func openOwnFile(t *testing.T, name string) io.Reader {
 	t.Helper()
-	content, err := os.ReadFile(name)
-	must(t, err)
+	content := musttest.Get(os.ReadFile(name))(t)
 	return bytes.NewReader(content)
 }
 

@@ -11,15 +11,16 @@ import (
 	"golang.org/x/text/encoding/unicode"
 
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 func TestSameReport(t *testing.T) {
 	t.Parallel()
 	document := strings.Replace(withHead(sampleRecord(0)+sampleRecord(1)), "receiver.example<", "Empfänger &amp; Söhne<", 1)
 	original, _, err := read(strings.NewReader(document))
-	must(t, err)
+	musttest.Do(t, err)
 	encoded := func(s string, err error) string {
-		must(t, err)
+		musttest.Do(t, err)
 		return s
 	}
 	head, rest, _ := strings.Cut(document, "  <policy_published>")
@@ -51,7 +52,7 @@ func TestSameReport(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			got, _, err := read(strings.NewReader(test.document))
-			must(t, err)
+			musttest.Do(t, err)
 			if same := got.Content == original.Content; same != test.same {
 				t.Errorf("got same content %v, want %v", same, test.same)
 			}

@@ -8,6 +8,7 @@ import (
 	"testing/iotest"
 
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // repeated is a document of n equal parts that is generated while it is read.
@@ -87,7 +88,7 @@ func TestLimits(t *testing.T) {
 			"<date_range>", strings.Repeat("<error>e</error>", 5)+"<date_range>",
 		).Replace(withHead(sampleRecord(0)))
 		report, records, err := readWithin(strings.NewReader(document), aggregate.Limits{AuthResults: 1, Reasons: 2})
-		must(t, err)
+		musttest.Do(t, err)
 		r := records[0]
 		if len(r.DKIMResults) != 1 || len(r.SPFResults) != 1 || len(r.Reasons) != 2 || len(report.Metadata.Errors) != 2 {
 			t.Errorf("got %d, %d, %d and %d, want 1, 1, 2 and 2",
@@ -112,7 +113,7 @@ func TestTextOfARecord(t *testing.T) {
 		"<date_range>", strings.Repeat("<error>"+text+"</error>", 5)+"<date_range>",
 	).Replace(withHead(sampleRecord(0) + sampleRecord(1)))
 	report, records, err := readWithin(strings.NewReader(document), aggregate.Limits{RecordBytes: limit})
-	must(t, err)
+	musttest.Do(t, err)
 	for i, r := range records {
 		if n := r.TextBytes(); n > limit || len(r.Reasons) < 2 || len(r.DKIMResults) == 0 {
 			t.Errorf("record %d: got %d bytes in %d reasons and %d results, want up to %d", i, n, len(r.Reasons), len(r.DKIMResults), limit)
@@ -198,7 +199,7 @@ func TestConstantMemory(t *testing.T) {
 	r := aggregate.NewReader(sample(records), aggregate.Limits{})
 	n := 0
 	for _, err := range r.All() {
-		must(t, err)
+		musttest.Do(t, err)
 		if n++; n%every == 0 {
 			runtime.GC()
 			runtime.ReadMemStats(&now)

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // quirkNames returns the names of a report's quirks, with the number of those that occur
@@ -359,7 +360,7 @@ func TestLength(t *testing.T) {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			must(t, err)
+			musttest.Do(t, err)
 			const record = "</record>"
 			offset += strings.Index(document[offset:], record) + len(record)
 			if got := r.Length(); got != int64(offset-report.begin) {
@@ -387,7 +388,7 @@ func TestWindowBoundary(t *testing.T) {
 	)
 	document := func(comment int) string { return head + "<!--" + strings.Repeat("c", comment) + "-->" + rest }
 	report, records, err := read(strings.NewReader(document(0)))
-	must(t, err)
+	musttest.Do(t, err)
 	want := goldenOf(report, records)
 	for before := range len(rest) {
 		report, records, err := read(strings.NewReader(document(window - before - len(document(0)) + len(rest))))
@@ -530,9 +531,7 @@ func TestEndTags(t *testing.T) {
 		}
 		document.WriteString(sampleTail)
 		report, _, err := read(strings.NewReader(document.String()))
-		if err != nil {
-			rt.Fatal(err)
-		}
+		musttest.Do(rt, err)
 		if got := find(report.Quirks, aggregate.MismatchedTags).Count; got != mismatched {
 			rt.Errorf("got %d, want %d\n%s", got, mismatched, document.String())
 		}

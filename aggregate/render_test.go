@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestRenderedReportHasNoQuirks checks that rendered reports follow RFC 9990.
@@ -15,9 +16,9 @@ func TestRenderedReportHasNoQuirks(t *testing.T) {
 	t.Parallel()
 	report, records := readOwnFile(t, filepath.Join("testdata", "plain-rfc9990.xml"))
 	var rendered bytes.Buffer
-	must(t, aggregate.Render(&rendered, report, slices.Values(records)))
+	musttest.Do(t, aggregate.Render(&rendered, report, slices.Values(records)))
 	again, _, err := read(&rendered)
-	must(t, err)
+	musttest.Do(t, err)
 	if len(again.Quirks) > 0 || again.Dialect != aggregate.DialectRFC9990 {
 		t.Errorf("got dialect %q and quirks %v, want RFC 9990 and none", again.Dialect, again.Quirks)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestReset reads all files with one reader, some of them only in part, and compares
@@ -62,7 +63,7 @@ func TestResetReusesBuffers(t *testing.T) {
 		}
 		reader.Reset(strings.NewReader(document), aggregate.Limits{})
 		for _, err := range reader.All() {
-			must(t, err)
+			musttest.Do(t, err)
 		}
 	}
 	runtime.ReadMemStats(&after)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/goldentest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // goldenReport is one report of several.
@@ -69,7 +70,7 @@ func TestLatest(t *testing.T) {
 	t.Parallel()
 	for latest, want := range map[int64]int{0: 0, 1767311999: 0, 1767311998: 1, 1767225599: 2} {
 		report, _, err := readWithin(sample(1), aggregate.Limits{Latest: latest})
-		must(t, err)
+		musttest.Do(t, err)
 		if got := find(report.Quirks, aggregate.TimeImplausible).Count; got != want {
 			t.Errorf("up to %d: got %d, want %d", latest, got, want)
 		}

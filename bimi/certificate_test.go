@@ -14,6 +14,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/internal/certtest"
 	"github.com/dmarcd/dmarcd/internal/gziptest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 var (
@@ -95,11 +96,7 @@ func logotypeURI(t testing.TB, uri string, hashed []byte) pkix.Extension {
 
 func marshal(t testing.TB, value any, params string) []byte {
 	t.Helper()
-	der, err := asn1.MarshalWithParams(value, params)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return der
+	return musttest.Get(asn1.MarshalWithParams(value, params))(t)
 }
 
 // document returns the certificates in PEM.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/bimi"
 	"github.com/dmarcd/dmarcd/internal/gziptest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // serve starts a server for https://example.com and returns a client that connects to it
@@ -85,10 +86,7 @@ func TestFetchImage(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := bimi.FetchImage(t.Context(), client, tt.uri)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := musttest.Get(bimi.FetchImage(t.Context(), client, tt.uri))(t)
 			tt.final = cmp.Or(tt.final, tt.uri)
 			if got.URI != tt.final || got.Status != tt.status || len(got.Content) != tt.length {
 				t.Errorf("got %s, status %d, %d bytes; want %s, %d, %d", got.URI, got.Status, len(got.Content), tt.final, tt.status, tt.length)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/bimi"
 	"github.com/dmarcd/dmarcd/internal/gziptest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // most is the limit per source.
@@ -90,15 +91,10 @@ func FuzzLogotype(f *testing.F) {
 	f.Add([]byte{0x30, 4, 0xa2, 2, 0xa0, 0})
 	f.Add([]byte{})
 	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		f.Fatal(err)
-	}
+	musttest.Do(f, err)
 	f.Fuzz(func(t *testing.T, der []byte) {
 		template := &x509.Certificate{SerialNumber: big.NewInt(1), ExtraExtensions: []pkix.Extension{{Id: logotypeID, Value: der}}}
-		raw, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := musttest.Get(x509.CreateCertificate(rand.Reader, template, template, public, private))(t)
 		got := bimi.CheckEvidence(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), bimi.Expectation{At: today})
 		missing := slices.ContainsFunc(got.Problems, func(p bimi.Problem) bool { return p.Kind == bimi.MissingLogotype })
 		judged := got.Image.SHA256 != "" || len(got.Image.Problems) > 0

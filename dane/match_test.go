@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/dane"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 func TestMatch(t *testing.T) {
@@ -108,10 +109,7 @@ func TestHostProbe(t *testing.T) {
 		t.Parallel()
 		other := host
 		other.Records = []dane.Record{recordOf(3, 1, 1, root.Leaf)}
-		got, err := other.Probe(t.Context(), dial, "example.com", today)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := musttest.Get(other.Probe(t.Context(), dial, "example.com", today))(t)
 		if len(got.Problems) != 1 || got.Problems[0].Host != "mx.example.com" || got.Problems[0].Text != other.Records[0].String() {
 			t.Errorf("got problems %v want one of mx.example.com with the record", got.Problems)
 		}

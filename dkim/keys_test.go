@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"math/big"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 const (
@@ -35,10 +37,7 @@ func bareKey(tb testing.TB, n, e *big.Int) string {
 // wrappedKey returns a SubjectPublicKeyInfo in base64.
 func wrappedKey(tb testing.TB, n, e *big.Int) string {
 	tb.Helper()
-	inner, err := base64.StdEncoding.DecodeString(bareKey(tb, n, e))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	inner := musttest.Get(base64.StdEncoding.DecodeString(bareKey(tb, n, e)))(tb)
 	return wrap(tb, pkix.AlgorithmIdentifier{
 		Algorithm: asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 1}, Parameters: asn1.NullRawValue,
 	}, inner)
@@ -61,9 +60,6 @@ func wrap(tb testing.TB, algorithm pkix.AlgorithmIdentifier, key []byte) string 
 
 func encode(tb testing.TB, value any) string {
 	tb.Helper()
-	der, err := asn1.Marshal(value)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	der := musttest.Get(asn1.Marshal(value))(tb)
 	return base64.StdEncoding.EncodeToString(der)
 }

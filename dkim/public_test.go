@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd/dkim"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 func TestParsePublicKey(t *testing.T) {
@@ -20,10 +21,7 @@ func TestParsePublicKey(t *testing.T) {
 	usual := big.NewInt(usualExponent)
 	n := modulus(2048)
 	huge := new(big.Int).SetBit(big.NewInt(1), 62, 1)
-	raw, err := base64.StdEncoding.DecodeString(exampleEd25519)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := musttest.Get(base64.StdEncoding.DecodeString(exampleEd25519))(t)
 	wrappedEd25519 := wrap(t, pkix.AlgorithmIdentifier{Algorithm: asn1.ObjectIdentifier{1, 3, 101, 112}}, raw)
 	for _, tt := range []struct {
 		name      string
@@ -109,10 +107,7 @@ func TestPublicKey(t *testing.T) {
 		}
 	}
 	// The key pair of RFC 8463 §A.2 is that of RFC 8032 §7.1, test 1.
-	seed, err := base64.StdEncoding.DecodeString("nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=")
-	if err != nil {
-		t.Fatal(err)
-	}
+	seed := musttest.Get(base64.StdEncoding.DecodeString("nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A="))(t)
 	public := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
 	key, _ := dkim.ParseKey("k=ed25519; p=" + exampleEd25519)
 	if got, ok := key.PublicKey.(ed25519.PublicKey); !ok || !bytes.Equal(got, public) {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd/failure"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestMail splits the mail of a message with the standard library.
@@ -30,10 +31,7 @@ func TestMail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			parsed, err := mail.ReadMessage(bytes.NewReader(message.Mail()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			parsed := musttest.Get(mail.ReadMessage(bytes.NewReader(message.Mail())))(t)
 			want := map[string]string{}
 			add := func(media string, content []byte) {
 				if len(content) > 0 {
@@ -59,16 +57,11 @@ func parts(t *testing.T, m *mail.Message) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	add := func(media string, r io.Reader) {
-		content, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := musttest.Get(io.ReadAll(r))(t)
 		found[media] = string(content)
 	}
 	media, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	if media == "text/plain" {
 		if add(media, m.Body); found[media] == "" {
 			clear(found)
@@ -83,13 +76,9 @@ func parts(t *testing.T, m *mail.Message) map[string]string {
 		if errors.Is(err, io.EOF) {
 			return found
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, err)
 		media, _, err := mime.ParseMediaType(part.Header.Get("Content-Type"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, err)
 		add(media, part)
 	}
 }

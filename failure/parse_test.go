@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/dmarcd/dmarcd/failure"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 var compare = cmp.Options{
@@ -117,18 +118,14 @@ func TestOptions(t *testing.T) {
 	t.Parallel()
 	message := failure.Message{Feedback: []byte(complete), Original: []byte(original)}
 	got, err := failure.Parse(message, failure.Options{KeepLocalParts: true, KeepBody: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	header, body, _ := strings.Cut(original, "\n\n")
 	if got.Header != header || got.Body != body || got.From != `"Alice Ample" <alice@sender.example>` ||
 		got.OriginalMailFrom != "alice@bounce.example" || got.DKIMIdentity != "alice@sender.example" {
 		t.Errorf("got %+v, want everything as it was sent", got)
 	}
 	got, err = failure.Parse(message, failure.Options{KeepBody: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	if want := "Dear Bob, write to redacted@sender.example.\n"; got.Body != want {
 		t.Errorf("got body %q, want %q", got.Body, want)
 	}
@@ -346,10 +343,7 @@ func TestLocalPartsAreHidden(t *testing.T) {
 		"alïce@sender.example":                     "redacted@sender.example",
 	} {
 		message := failure.Message{Feedback: []byte("Auth-Failure: spf\n"), Original: []byte("\nX: y\n\n" + text)}
-		got, err := failure.Parse(message, failure.Options{KeepBody: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := musttest.Get(failure.Parse(message, failure.Options{KeepBody: true}))(t)
 		if got.Body != want {
 			t.Errorf("%q: got %q, want %q", text, got.Body, want)
 		}
@@ -371,10 +365,7 @@ func TestDates(t *testing.T) {
 		"31 Dec 1969 23:59:59 +0000":         "0001-01-01T00:00:00Z",
 		"9999-12-31T23:59:59Z":               "9999-12-31T23:59:59Z",
 	} {
-		got, err := failure.Parse(failure.Message{Feedback: []byte("Auth-Failure: spf\nArrival-Date: " + text)}, failure.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := musttest.Get(failure.Parse(failure.Message{Feedback: []byte("Auth-Failure: spf\nArrival-Date: " + text)}, failure.Options{}))(t)
 		if when := got.ArrivalDate.Format(time.RFC3339); when != want {
 			t.Errorf("%q: got %s, want %s", text, when, want)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/corpustest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/spf"
 )
 
@@ -44,10 +45,7 @@ func TestEvaluateTable(t *testing.T) {
 	for name, lines := range in.Zone.MX {
 		for _, line := range lines {
 			preference, host, _ := strings.Cut(line, " ")
-			n, err := strconv.ParseUint(preference, 10, 16)
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := musttest.Get(strconv.ParseUint(preference, 10, 16))(t)
 			zone.Add(dns.Record{Name: name, Type: dns.MX, Preference: uint16(n), Host: host})
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/corpustest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/spf"
 )
 
@@ -77,9 +78,7 @@ func TestSuites(t *testing.T) {
 				if errors.Is(err, io.EOF) {
 					break
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				musttest.Do(t, err)
 				zone := s.zone(t)
 				for name, c := range s.Tests {
 					id := s.Description + "/" + name
@@ -158,9 +157,7 @@ func (s scenario) zone(t *testing.T) *dnstest.Zone {
 func textRecord(t *testing.T, name string, value *yaml.Node) dns.Record {
 	t.Helper()
 	r := dns.Record{Name: name, Type: dns.TXT}
-	if err := value.Decode((*oneOrMore)(&r.Text)); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, value.Decode((*oneOrMore)(&r.Text)))
 	return r
 }
 
@@ -172,9 +169,7 @@ func suiteRecord(t *testing.T, name, key string, value *yaml.Node) dns.Record {
 		return addressRecord(name, netip.MustParseAddr(value.Value))
 	case "MX":
 		r := dns.Record{Name: name, Type: dns.MX, Host: value.Content[1].Value}
-		if err := value.Content[0].Decode(&r.Preference); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, value.Content[0].Decode(&r.Preference))
 		return r
 	case "PTR":
 		return dns.Record{Name: name, Type: dns.PTR, Host: value.Value}
@@ -197,9 +192,5 @@ func addressRecord(name string, addr netip.Addr) dns.Record {
 // reverseName returns the name of the PTR records of an address.
 func reverseName(t *testing.T, addr string) string {
 	t.Helper()
-	name, err := miekg.ReverseAddr(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return name
+	return musttest.Get(miekg.ReverseAddr(addr))(t)
 }

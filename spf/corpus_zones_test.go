@@ -18,6 +18,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/corpustest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/spf"
 )
 
@@ -56,9 +57,7 @@ func TestSteppedSuites(t *testing.T) {
 				if errors.Is(err, io.EOF) {
 					break
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				musttest.Do(t, err)
 				s.records = nil
 				s.walk(t, &document)
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
@@ -15,15 +16,9 @@ import (
 // range, that valid JSON is not damaged, and that a report and its canonical form are
 // equal.
 func FuzzReadReport(f *testing.F) {
-	files, err := filepath.Glob("testdata/report/*.json")
-	if err != nil {
-		f.Fatal(err)
-	}
+	files := musttest.Get(filepath.Glob("testdata/report/*.json"))(f)
 	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		content := musttest.Get(os.ReadFile(file))(f)
 		f.Add(string(content))
 	}
 	f.Add(full)

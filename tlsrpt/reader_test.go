@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
@@ -112,10 +113,7 @@ func TestLatest(t *testing.T) {
 	t.Parallel()
 	const end = 1_775_087_999 // 2026-04-01T23:59:59Z
 	for latest, want := range map[int64]int{0: 0, end: 0, end - 1: 1, 1_400_000_000: 2} {
-		report, err := tlsrpt.ReadReport(strings.NewReader(oneReport("1")), tlsrpt.Limits{Latest: latest})
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := musttest.Get(tlsrpt.ReadReport(strings.NewReader(oneReport("1")), tlsrpt.Limits{Latest: latest}))(t)
 		if got := quirkNames(report)["time-implausible"]; got != want {
 			t.Errorf("up to %d: got %d, want %d", latest, got, want)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/dmarcd/dmarcd/internal/goldentest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
@@ -47,9 +48,7 @@ func quirkList(report tlsrpt.Report) string {
 func rendered(t *testing.T, report tlsrpt.Report) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := tlsrpt.Render(&b, report); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, tlsrpt.Render(&b, report))
 	return b.Bytes()
 }
 
@@ -87,10 +86,7 @@ type golden struct {
 // each quirk, named after it.
 func TestReports(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/report/*.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := musttest.Get(filepath.Glob("testdata/report/*.json"))(t)
 	unseen := make(map[string]bool)
 	for _, q := range tlsrpt.Quirks() {
 		unseen[q.String()] = true
@@ -107,10 +103,7 @@ func TestReports(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			content, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			content := musttest.Get(os.ReadFile(file))(t)
 			report := read(t, string(content))
 			names := quirkNames(report)
 			if isQuirk && names[name] == 0 || !isQuirk && len(names) > 0 {

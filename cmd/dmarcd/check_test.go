@@ -12,6 +12,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/goldentest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -43,14 +44,6 @@ parked.example.          TXT "v=spf1 -all"
 _dmarc.parked.example.   TXT "v=DMARC1; p=reject; rua=mailto:dmarc@good.example"
 parked.example._report._dmarc.good.example. TXT "v=DMARC1"
 `
-
-// must ends the test if a step failed that others build on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // installation returns a folder for an installation, and a function that runs commands with it. It
 // ends the test unless a command has that status and, if it is not "", that output.
@@ -186,7 +179,7 @@ func TestCheckLinesFit(t *testing.T) {
 		domain := strings.Repeat("label.", labels) + "example"
 		var out bytes.Buffer
 		lines := &checkLines{&checkPage{out: &out}}
-		must(t, lines.print(dmarcd.Check{Conclusive: true, Grade: "F", Facts: &dmarcd.Facts{Domain: domain}}))
+		musttest.Do(t, lines.print(dmarcd.Check{Conclusive: true, Grade: "F", Facts: &dmarcd.Facts{Domain: domain}}))
 		got := strings.TrimSuffix(out.String(), "\n")
 		if n := utf8.RuneCountInString(got); n > max(pageWidth, len(domain)+3) || !strings.Contains(got, domain) {
 			t.Errorf("got %d columns, want the name and no more than fits: %s", n, got)
@@ -206,7 +199,7 @@ func TestCheckPageCounts(t *testing.T) {
 	findings = append(findings, next, dmarcd.Finding{ID: "e.e", Level: dmarcd.LevelInfo})
 	var out bytes.Buffer
 	page := &checkPage{out: &out}
-	must(t, page.print(dmarcd.Check{Conclusive: true, Facts: &dmarcd.Facts{Domain: "example.com"}, Findings: findings, Next: &next}))
+	musttest.Do(t, page.print(dmarcd.Check{Conclusive: true, Facts: &dmarcd.Facts{Domain: "example.com"}, Findings: findings, Next: &next}))
 	if want := "1 more finding is informational"; !strings.Contains(out.String(), want) {
 		t.Errorf("got %s, want %q in it", out.String(), want)
 	}
@@ -243,7 +236,7 @@ func TestCheckColours(t *testing.T) {
 	}
 	var dull, coloured bytes.Buffer
 	for _, page := range []*checkPage{{out: &dull}, {out: &coloured, colours: true}} {
-		must(t, page.print(check))
+		musttest.Do(t, page.print(check))
 	}
 	if strings.Contains(dull.String(), "\x1b") {
 		t.Errorf("got %q, want no colours", dull.String())

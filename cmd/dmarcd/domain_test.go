@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
@@ -76,9 +77,8 @@ func TestCommandsAgreeWithTheDaemon(t *testing.T) {
 			t.Fatal(stderr)
 		}
 	}
-	s, err := store.Open(t.Context(), file, store.Options{})
-	must(t, err)
-	must(t, errors.Join(s.SetReportDomain(t.Context(), "reports.example"), s.Close()))
+	s := musttest.Get(store.Open(t.Context(), file, store.Options{}))(t)
+	musttest.Do(t, errors.Join(s.SetReportDomain(t.Context(), "reports.example"), s.Close()))
 	verify := []string{"domain", "verify", "--team", "acme", "sender.example", database}
 	for _, same := range [][]string{verify, append(verify, "--report-domain=reports.example")} {
 		status, stdout, stderr := runProgram(t, server, "", same...)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 )
 
@@ -32,7 +33,7 @@ func TestExportWritesWhatWasImported(t *testing.T) {
 		return stdout, stderr
 	}
 	report := filepath.Join(folder, "report.xml")
-	must(t, os.WriteFile(report, []byte(reportOf("receiver.example", recordFrom("192.0.2.1"), recordFrom("192.0.2.2"))), 0o600))
+	musttest.Do(t, os.WriteFile(report, []byte(reportOf("receiver.example", recordFrom("192.0.2.1"), recordFrom("192.0.2.2"))), 0o600))
 	run(exitDone, "team", "create", "acme")
 	run(exitDone, "domain", "add", "--team", "acme", "example.com")
 	run(exitDone, "import", "--team", "acme", report)
@@ -70,8 +71,7 @@ func TestExportWritesWhatWasImported(t *testing.T) {
 		t.Errorf("got %q, want the unknown domain named", stderr)
 	}
 	run(exitFailed, "export", "--team", "acme", "--format", "xlsx")
-	entries, err := os.ReadDir(folder)
-	must(t, err)
+	entries := musttest.Get(os.ReadDir(folder))(t)
 	for _, entry := range entries {
 		if strings.Contains(entry.Name(), "other.csv") {
 			t.Errorf("a failed export left %s", entry.Name())
@@ -82,8 +82,7 @@ func TestExportWritesWhatWasImported(t *testing.T) {
 // syslogServer receives messages in octet counting until the client closes.
 func syslogServer(t *testing.T) (address string, received <-chan []string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	listener := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	sessions := make(chan []string, 10)
 	go func() {
@@ -130,7 +129,7 @@ func TestExportToSyslogContinues(t *testing.T) {
 	write := func(organization string) {
 		t.Helper()
 		file := filepath.Join(folder, organization+".xml")
-		must(t, os.WriteFile(file, []byte(reportOf(organization, recordFrom("192.0.2.1"), recordFrom("192.0.2.2"))), 0o600))
+		musttest.Do(t, os.WriteFile(file, []byte(reportOf(organization, recordFrom("192.0.2.1"), recordFrom("192.0.2.2"))), 0o600))
 		run(exitDone, "import", "--team", "acme", file)
 	}
 	run(exitDone, "team", "create", "acme")
@@ -146,9 +145,9 @@ func TestExportToSyslogContinues(t *testing.T) {
 	}
 	// A cursor file continues after its record.
 	var first struct{ ID string }
-	must(t, json.Unmarshal([]byte(got[0][strings.IndexByte(got[0], '{'):]), &first))
+	musttest.Do(t, json.Unmarshal([]byte(got[0][strings.IndexByte(got[0], '{'):]), &first))
 	cursor := filepath.Join(folder, "cursor")
-	must(t, os.WriteFile(cursor, []byte(first.ID+"\n"), 0o600))
+	musttest.Do(t, os.WriteFile(cursor, []byte(first.ID+"\n"), 0o600))
 	// The report counts as settled some seconds after its receipt.
 	for deadline, sent := time.Now().Add(2*time.Minute), false; !sent; {
 		sent = strings.HasPrefix(run(exitDone, append(export, "--cursor-file", cursor)...), "1 message ")
@@ -164,7 +163,7 @@ func TestExportToSyslogContinues(t *testing.T) {
 		t.Errorf("got %v and %q, want the cursor of the second record", err, content)
 	}
 	for _, content := range []string{"x", "-1"} {
-		must(t, os.WriteFile(cursor, []byte(content), 0o600))
+		musttest.Do(t, os.WriteFile(cursor, []byte(content), 0o600))
 		if stderr := run(exitProblem, append(export, "--cursor-file", cursor)...); !strings.Contains(stderr, cursor) {
 			t.Errorf("got %q, want the file named", stderr)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 )
 
@@ -22,7 +23,7 @@ func TestImportTellsWhatBecameOfFiles(t *testing.T) {
 	}
 	good, bad, missing := filepath.Join(folder, "good.xml"), filepath.Join(folder, "bad.xml"), filepath.Join(folder, "missing")
 	for name, content := range map[string]string{good: reportOf("receiver.example", recordFrom("192.0.2.1")), bad: "hello"} {
-		must(t, os.WriteFile(name, []byte(content), 0o600))
+		musttest.Do(t, os.WriteFile(name, []byte(content), 0o600))
 	}
 	for _, tt := range []struct {
 		name   string
@@ -74,7 +75,7 @@ func TestImportFromOtherTools(t *testing.T) {
 		dump:   dumpOf(70, 30),
 		broken: dumpOf(1, 1) + "INSERT INTO `rptrecord` VALUES (0,'x',-1,'none','pass','fail','example.com');\n",
 	} {
-		must(t, os.WriteFile(name, []byte(content), 0o600))
+		musttest.Do(t, os.WriteFile(name, []byte(content), 0o600))
 	}
 	for _, tt := range []struct {
 		args           []string

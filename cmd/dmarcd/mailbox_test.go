@@ -13,6 +13,7 @@ import (
 	"github.com/emersion/go-imap/v2/imapserver"
 	"github.com/emersion/go-imap/v2/imapserver/imapmemserver"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 )
 
@@ -22,7 +23,7 @@ const mailboxPassword = "correct horse"
 func startIMAP(t *testing.T) string {
 	t.Helper()
 	account := imapmemserver.NewUser("reports", mailboxPassword)
-	must(t, account.Create("INBOX", nil))
+	musttest.Do(t, account.Create("INBOX", nil))
 	memory := imapmemserver.New()
 	memory.AddUser(account)
 	server := imapserver.New(&imapserver.Options{
@@ -31,8 +32,7 @@ func startIMAP(t *testing.T) string {
 		},
 		InsecureAuth: true,
 	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	listener := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	noted := &notedListener{Listener: listener, began: make(chan struct{})}
 	served := make(chan error)
 	go func() { served <- server.Serve(noted) }()
@@ -152,7 +152,7 @@ func TestMailboxWithOAuthIsReadFromAFile(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "oauth.json")
-			must(t, os.WriteFile(path, []byte(row.file), 0o600))
+			musttest.Do(t, os.WriteFile(path, []byte(row.file), 0o600))
 			status, _, stderr := runProgram(t, dns, "", "mailbox", "add", "--team", "acme", "--host", "imap.example",
 				"--user", "reports", "--oauth-file", path, "--no-try", "--data="+data)
 			if status != row.status || !strings.Contains(stderr, row.says) || strings.Contains(stderr, "hush") {

@@ -17,6 +17,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/goldentest"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
@@ -83,10 +84,10 @@ func TestParseExitStatus(t *testing.T) {
 	const good, bad = aggregateFiles + "plain-rfc9990.xml", mailFiles + "no-report.eml"
 	missing := filepath.Join(t.TempDir(), "missing.xml")
 	tooLong := filepath.Join(t.TempDir(), "long.xml")
-	must(t, os.WriteFile(tooLong, nil, 0o600))
-	must(t, os.Truncate(tooLong, 33<<20))
+	musttest.Do(t, os.WriteFile(tooLong, nil, 0o600))
+	musttest.Do(t, os.Truncate(tooLong, 33<<20))
 	oddName := filepath.Join(t.TempDir(), "a\nb.xml")
-	must(t, os.WriteFile(oddName, []byte("hello"), 0o600))
+	musttest.Do(t, os.WriteFile(oddName, []byte("hello"), 0o600))
 	for _, tt := range []struct {
 		name   string
 		args   []string
@@ -291,7 +292,7 @@ func TestParseColours(t *testing.T) {
 	}
 	var dull, coloured bytes.Buffer
 	for _, page := range []*checkPage{{out: &dull}, {out: &coloured, colours: true}} {
-		must(t, (&reportPages{page: page}).print(t.Context(), "report.json", item))
+		musttest.Do(t, (&reportPages{page: page}).print(t.Context(), "report.json", item))
 	}
 	stripped := strings.NewReplacer(yellow, "", bold, "", plain, "").Replace(coloured.String())
 	if stripped == coloured.String() || stripped != dull.String() {

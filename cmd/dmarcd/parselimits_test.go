@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/internal/gziptest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestParseKeepsTheConfiguredLimits parses the same input with the default limits and with
@@ -17,7 +18,7 @@ func TestParseKeepsTheConfiguredLimits(t *testing.T) {
 	two := reportOf("receiver.example", recordFrom("192.0.2.1"), recordFrom("192.0.2.2"))
 	long := reportOf("receiver.example", strings.Repeat(recordFrom("192.0.2.1"), 20))
 	several, err := os.ReadFile(mailFiles + "forwarded-as-attachment.eml")
-	must(t, err)
+	musttest.Do(t, err)
 	for _, tt := range []struct{ name, input, setting, want string }{
 		{"input", long, "DMARCD_LIMIT_UPLOAD=1024", "over the limit of 1024 for input bytes"},
 		{"expanded", string(gziptest.Pack(long)), "DMARCD_LIMIT_EXPANDED=1024", "over the limit of 1024 for expanded bytes"},

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // manyRecords is the number of records in the long report.
@@ -18,8 +20,7 @@ const manyRecords = 120_000
 func longReport(t *testing.T) []byte {
 	t.Helper()
 	var packed bytes.Buffer
-	w, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
-	must(t, err)
+	w := musttest.Get(gzip.NewWriterLevel(&packed, gzip.BestSpeed))(t)
 	before, after, _ := strings.Cut(reportOf("receiver.example", "\n"), "\n")
 	write := func(text string) {
 		if _, err := io.WriteString(w, text); err != nil {
@@ -31,7 +32,7 @@ func longReport(t *testing.T) []byte {
 		write(recordFrom(fmt.Sprintf("2001:db8::%x:%x", i>>16, i&0xffff)))
 	}
 	write(after)
-	must(t, w.Close())
+	musttest.Do(t, w.Close())
 	return packed.Bytes()
 }
 

@@ -7,23 +7,23 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // zipFile makes an archive of files, by name and content.
 func zipFile(t *testing.T, path string, files ...string) {
 	t.Helper()
-	file, err := os.Create(path)
-	must(t, err)
+	file := musttest.Get(os.Create(path))(t)
 	archive := zip.NewWriter(file)
 	for i := 0; i < len(files); i += 2 {
-		w, err := archive.Create(files[i])
-		must(t, err)
+		w := musttest.Get(archive.Create(files[i]))(t)
 		if _, err := w.Write([]byte(files[i+1])); err != nil {
 			t.Fatal(err)
 		}
 	}
-	must(t, archive.Close())
-	must(t, file.Close())
+	musttest.Do(t, archive.Close())
+	musttest.Do(t, file.Close())
 }
 
 // TestRetryIsForOneEntry retries one member of an archive. The others are counted once and
@@ -34,7 +34,7 @@ func TestRetryIsForOneEntry(t *testing.T) {
 	type entry struct{ ID, Member string }
 	rejected := func() (left []entry) {
 		t.Helper()
-		must(t, json.Unmarshal([]byte(run(exitDone, "", "report", "rejected", "--team", "acme", "--json")), &left))
+		musttest.Do(t, json.Unmarshal([]byte(run(exitDone, "", "report", "rejected", "--team", "acme", "--json")), &left))
 		return left
 	}
 	run(exitDone, "", "team", "create", "acme")

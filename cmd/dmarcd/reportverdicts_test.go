@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestReportVerdicts excludes, includes and deletes reports on the command line.
@@ -16,7 +18,7 @@ func TestReportVerdicts(t *testing.T) {
 		found := map[string]string{}
 		for _, state := range []string{"counted", "excluded", "held", "replaced"} {
 			var reports []struct{ ID string }
-			must(t, json.Unmarshal([]byte(run(exitDone, "", "report", "list", "--team", "acme", "--state", state, "--json")), &reports))
+			musttest.Do(t, json.Unmarshal([]byte(run(exitDone, "", "report", "list", "--team", "acme", "--state", state, "--json")), &reports))
 			for _, r := range reports {
 				found[r.ID] = state
 			}
@@ -27,7 +29,7 @@ func TestReportVerdicts(t *testing.T) {
 	run(exitDone, "", "domain", "add", "--team", "acme", "example.com")
 	files := []string{filepath.Join(folder, "a.xml"), filepath.Join(folder, "b.xml"), filepath.Join(folder, "c.xml")}
 	for i, content := range []string{reportOf("a.example", recordFrom("192.0.2.1")), reportOf("b.example", recordFrom("192.0.2.2")), "no report"} {
-		must(t, os.WriteFile(files[i], []byte(content), 0o600))
+		musttest.Do(t, os.WriteFile(files[i], []byte(content), 0o600))
 	}
 	run(exitProblem, "", append([]string{"import", "--team", "acme"}, files...)...)
 	var first string

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 )
 
@@ -71,8 +72,7 @@ func TestEveryCommandShowsHowItIsCalled(t *testing.T) {
 
 func TestREADMECallsCommandsRightly(t *testing.T) {
 	t.Parallel()
-	content, err := os.ReadFile("../../README.md")
-	must(t, err)
+	content := musttest.Get(os.ReadFile("../../README.md"))(t)
 	lines := regexp.MustCompile(`(?m)^bin/dmarcd .*`).FindAllString(string(content), -1)
 	if len(lines) < 10 {
 		t.Errorf("got %d lines with commands, want those of the operators", len(lines))

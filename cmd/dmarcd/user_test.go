@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
@@ -80,8 +81,7 @@ func TestUserCommands(t *testing.T) {
 // useInvitation does what the web interface does with a link.
 func useInvitation(t *testing.T, file, secret string) {
 	t.Helper()
-	s, err := store.Open(t.Context(), file, store.Options{})
-	must(t, err)
+	s := musttest.Get(store.Open(t.Context(), file, store.Options{}))(t)
 	defer func() { _ = s.Close() }() // the test's own
 	invitations := auth.Invitations{Store: s, Passwords: auth.NewPasswords(), Now: time.Now}
 	if _, err := invitations.Accept(t.Context(), secret, auth.Answer{Name: "Ann", Password: "correct horse battery"}); err != nil {

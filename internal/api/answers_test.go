@@ -12,6 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/api/apitest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -35,14 +36,8 @@ func (b byWord) Authenticate(_ context.Context, secret string) (dmarcd.Credentia
 // document.
 func TestAnswersAboutReports(t *testing.T) {
 	t.Parallel()
-	document, err := api.Document(base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	validator, err := apitest.New(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := musttest.Get(api.Document(base))(t)
+	validator := musttest.Get(apitest.New(document))(t)
 	s := newService(t, storetest.SQLite(t).Open(t, store.Options{}))
 	options := newOptions(t, s.store, byWord{s.id})
 	handler := mustNew(t, options)
@@ -166,9 +161,5 @@ var aboutReports = map[string]bool{
 
 func mustNew(t *testing.T, options api.Options) *api.API {
 	t.Helper()
-	handler, err := api.New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return handler
+	return musttest.Get(api.New(options))(t)
 }

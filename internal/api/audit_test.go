@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/internal/api"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	usecase "github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -25,9 +26,7 @@ func TestChangesAreWrittenDown(t *testing.T) {
 			Service: useCases(s, usecase.Options{}), Authenticator: onlyTeam{team},
 			BaseURL: "http://api.example/api", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, err)
 		for _, request := range []struct {
 			method, path, body string
 			want               int

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/internal/gziptest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -65,21 +66,14 @@ func form(t *testing.T, files ...[]byte) (body []byte, media string) {
 	t.Helper()
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
-	if err := w.WriteField("comment", "not a report"); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, w.WriteField("comment", "not a report"))
 	for i, file := range files {
-		part, err := w.CreateFormFile("file", "report "+strconv.Itoa(i)+".xml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		part := musttest.Get(w.CreateFormFile("file", "report "+strconv.Itoa(i)+".xml"))(t)
 		if _, err := part.Write(file); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, w.Close())
 	return b.Bytes(), w.FormDataContentType()
 }
 

@@ -14,20 +14,16 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/dmarcd/dmarcd/internal/goldentest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestGenerated renders openapi.yaml as JSON and as a page, and compares them with the
 // files that are embedded.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile("openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := musttest.Get(os.ReadFile("openapi.yaml"))(t)
 	var file yaml.Node
-	if err := yaml.Unmarshal(source, &file); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, yaml.Unmarshal(source, &file))
 	root := file.Content[0]
 	if got := nodeMember(nodeMember(root, "servers").Content[0], "url").Value; got != writtenURL {
 		t.Fatalf("the server of openapi.yaml: got %s want %s", got, writtenURL)

@@ -11,6 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/api"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	usecase "github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -47,16 +48,11 @@ func TestImpatientClient(t *testing.T) {
 			Service: useCases(s, usecase.Options{Checker: newChecker(resolver)}), Authenticator: onlyTeam{team},
 			BaseURL: "http://api.example/api", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, err)
 		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://api.example/api/domains/example.com/verify", nil)
 		r.Header.Set("Authorization", "Bearer x")
 		handler.ServeHTTP(httptest.NewRecorder(), r)
-		got, err := s.Team(team).Domain(t.Context(), "example.com")
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := musttest.Get(s.Team(team).Domain(t.Context(), "example.com"))(t)
 		if got.Policy != "reject" || got.KnownAt.IsZero() {
 			t.Errorf("got policy %q known at %v, want what the DNS says", got.Policy, got.KnownAt)
 		}

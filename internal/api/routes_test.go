@@ -7,20 +7,16 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestRoutesAreDocumented holds the list of routes and the OpenAPI document to
 // each other, both ways, with the scope that a token needs.
 func TestRoutesAreDocumented(t *testing.T) {
 	t.Parallel()
-	a, err := New(Options{BaseURL: "http://api.example/api"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := a.routes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := musttest.Get(New(Options{BaseURL: "http://api.example/api"}))(t)
+	all := musttest.Get(a.routes())(t)
 	var routes []string
 	for _, r := range all {
 		if r.path == "/docs/style.css" {
@@ -28,18 +24,13 @@ func TestRoutesAreDocumented(t *testing.T) {
 		}
 		routes = append(routes, strings.TrimSpace(r.name()+" "+string(r.scope)))
 	}
-	encoded, err := Document("http://api.example/api")
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoded := musttest.Get(Document("http://api.example/api"))(t)
 	type security []map[string][]string
 	var document struct {
 		Security security
 		Paths    map[string]map[string]json.RawMessage
 	}
-	if err := json.Unmarshal(encoded, &document); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, json.Unmarshal(encoded, &document))
 	var documented []string
 	for path, operations := range document.Paths {
 		for method, raw := range operations {
@@ -47,9 +38,7 @@ func TestRoutesAreDocumented(t *testing.T) {
 				continue
 			}
 			var operation struct{ Security *security }
-			if err := json.Unmarshal(raw, &operation); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, json.Unmarshal(raw, &operation))
 			needed := document.Security
 			if operation.Security != nil {
 				needed = *operation.Security

@@ -22,6 +22,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/api/apitest"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	usecase "github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
@@ -90,10 +91,7 @@ func newService(t *testing.T, s *store.Store, edits ...func(*api.Options)) *serv
 	for _, edit := range edits {
 		edit(&options)
 	}
-	handler, err := api.New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	handler := musttest.Get(api.New(options))(t)
 	return &service{t: t, api: handler, store: s, team: s.Team(id), id: id}
 }
 
@@ -120,10 +118,7 @@ func (s *service) send(r *http.Request) answer {
 	w := httptest.NewRecorder()
 	s.api.ServeHTTP(w, r)
 	got := answer{w.Code, w.Header(), w.Body.Bytes()}
-	validator, err := documented()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	validator := musttest.Get(documented())(s.t)
 	if err := validator.Check(r, got.status, got.header, got.body); err != nil {
 		s.t.Errorf("the answer is not as documented: %v\n%s", err, got.body)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/memory"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	usecase "github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -144,9 +145,7 @@ func TestSourcesWithoutMemory(t *testing.T) {
 	})
 	s.add("example.com")
 	_, release, err := budget.AcquireAll(t.Context(), s.id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	const mayWait = 64
 	ctx, cancel := context.WithCancel(t.Context())
 	var waiting sync.WaitGroup
@@ -193,9 +192,7 @@ func TestFirstAndLastSeen(t *testing.T) {
 		_, err := st.UpdateSenders(t.Context(), func(ctx context.Context, team *store.Team, days dmarcd.Days, save func([]dmarcd.Sender) error, saveDays func([]dmarcd.DomainDay) error) error {
 			return newSources().FindSenders(ctx, team, days, save, saveDays)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, err)
 		type seen struct {
 			FirstDay  string  `json:"first_day"`
 			FirstSeen *string `json:"first_seen"`

@@ -14,6 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/api"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	usecase "github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -121,10 +122,7 @@ func victimised(t *testing.T, s *store.Store, victim dmarcd.TeamID) (dmarcd.Repo
 	delivery := storetest.Delivery(storetest.Aggregate("1", "theirs.example", firstDay, storetest.Passed("theirs.example", 7)),
 		storetest.Aggregate("2", "unclaimed.example", firstDay, storetest.Passed("unclaimed.example", 1)))
 	delivery.Rejections = []dmarcd.Rejection{{Member: "note.txt", Reason: "The content is not a report."}}
-	receipts, err := s.Team(victim).Receive(t.Context(), []*dmarcd.Delivery{delivery})
-	if err != nil {
-		t.Fatal(err)
-	}
+	receipts := musttest.Get(s.Team(victim).Receive(t.Context(), []*dmarcd.Delivery{delivery}))(t)
 	rejected, err := s.Team(victim).Rejected(t.Context(), 0, 1)
 	if err != nil || len(rejected) != 1 {
 		t.Fatalf("got %v and error %v, want what was rejected", rejected, err)
@@ -145,9 +143,5 @@ func newAPI(t *testing.T, s *store.Store, authenticator api.Authenticator, zone 
 	t.Helper()
 	options := newOptions(t, s, authenticator)
 	options.Service = useCases(s, usecase.Options{Checker: newChecker(zone), Acceptor: options.Acceptor})
-	handler, err := api.New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return handler
+	return musttest.Get(api.New(options))(t)
 }

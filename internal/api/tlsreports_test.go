@@ -12,6 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/gziptest"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -32,10 +33,7 @@ func (s *service) deliver(method, mailbox string, body io.Reader) answer {
 // mailbox returns the local part of a domain's reporting address.
 func (s *service) mailbox(domain string) string {
 	s.t.Helper()
-	d, err := s.team.Domain(s.t.Context(), domain)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	d := musttest.Get(s.team.Domain(s.t.Context(), domain))(s.t)
 	mailbox, _, _ := strings.Cut(d.ReportAddress("reports.example"), "@")
 	return mailbox
 }
@@ -107,9 +105,7 @@ func TestQuotasAndTheDisk(t *testing.T) {
 		mailbox := s.mailbox("example.com")
 		set := func(name dmarcd.QuotaName, amount int64) {
 			t.Helper()
-			if err := s.team.SetQuotas(t.Context(), dmarcd.Quota{name: amount}); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, s.team.SetQuotas(t.Context(), dmarcd.Quota{name: amount}))
 		}
 		tls := func(id string, want int, says string) {
 			t.Helper()

@@ -18,6 +18,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/gziptest"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	usecase "github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -39,9 +40,7 @@ func TestUploadTellsWhatBecameOfEachReport(t *testing.T) {
 		z := zip.NewWriter(&archive)
 		err := errors.Join(addFile(z, "a.xml", aggregateXML("2", "example.com", firstDay)),
 			addFile(z, "note.txt", []byte("Nothing to see here.")), z.Close())
-		if err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, err)
 		for _, tt := range []struct {
 			name   string
 			body   []byte
@@ -181,14 +180,10 @@ func TestUploadOutlastsTheServersClocks(t *testing.T) {
 	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/api/reports",
 		bytes.NewReader(aggregateXML("1", "example.com", firstDay, rows...)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	r.Header.Set("Authorization", "Bearer x")
 	response, err := server.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusCreated {
 		t.Errorf("got status %d, want 201", response.StatusCode)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 func TestTokens(t *testing.T) {
@@ -205,9 +206,7 @@ func TestCachesAreBounded(t *testing.T) {
 		t.Helper()
 		ended, end := context.WithCancel(t.Context())
 		end()
-		if err := a.Run(ended); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, a.Run(ended))
 	}
 	first := auth.NewToken()
 	use(first, 1)
@@ -252,9 +251,7 @@ func TestUseThatCannotBeWritten(t *testing.T) {
 		if _, err := a.Authenticate(t.Context(), token); err != nil {
 			t.Fatal(err)
 		}
-		if err := a.Run(ended); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, a.Run(ended))
 		fake.touchErr = nil
 	}
 	if len(fake.touched) != 2 {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // fakeProvider is an OpenID provider that answers as a test has it. test/oidc runs a
@@ -37,10 +38,7 @@ type fakeProvider struct {
 
 func newFakeProvider(t *testing.T, now func() time.Time) *fakeProvider {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := musttest.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	p := &fakeProvider{key: key, now: now, tokens: true, asked: map[string]int{}}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.asked[r.URL.Path]++
@@ -137,17 +135,10 @@ func beginVisit(t *testing.T, next string) *visit {
 		Issuer: v.provider.URL, ClientID: "id", ClientSecret: "secret", BaseURL: "https://dmarc.example/api",
 		Domains: []string{"corp.example"}, Now: v.clock.now,
 	}, v.identities)
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	location, cookie, err := v.signIn.Begin(t.Context(), next)
-	if err != nil {
-		t.Fatal(err)
-	}
-	to, err := url.Parse(location)
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
+	to := musttest.Get(url.Parse(location))(t)
 	question := to.Query()
 	if got := question.Get("redirect_uri"); got != "https://dmarc.example"+auth.CallbackPath {
 		t.Errorf("redirect_uri: got %q", got)

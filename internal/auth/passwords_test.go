@@ -12,6 +12,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // weakHash returns a hash that is fast to verify.
@@ -25,11 +26,7 @@ func TestPasswords(t *testing.T) {
 	p := auth.NewPasswords()
 	hash := func(password string) string {
 		t.Helper()
-		h, err := p.Hash(t.Context(), "", password)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return h
+		return musttest.Get(p.Hash(t.Context(), "", password))(t)
 	}
 	good := hash("correct horse battery")
 	if form := regexp.MustCompile(`^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$`); !form.MatchString(good) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -58,19 +59,13 @@ func (h *fixture) invite(t *testing.T, email string) string {
 	err := h.store.CreateInvitation(t.Context(), hash, dmarcd.Invitation{
 		Email: email, Team: h.team.ID, Role: dmarcd.RoleOwner, ExpiresAt: h.clock.now().Add(dmarcd.InvitationLife),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	return secret
 }
 
 func (h *fixture) begin(t *testing.T, before string) string {
 	t.Helper()
-	secret, err := h.sessions.Begin(t.Context(), h.user.ID, auth.Client{Address: "192.0.2.1", UserAgent: "browser"}, before)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return secret
+	return musttest.Get(h.sessions.Begin(t.Context(), h.user.ID, auth.Client{Address: "192.0.2.1", UserAgent: "browser"}, before))(t)
 }
 
 func TestSignInByPassword(t *testing.T) {
@@ -114,10 +109,7 @@ func TestChangePassword(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	mine, other := h.begin(t, ""), h.begin(t, "")
-	session, err := h.sessions.Resolve(t.Context(), mine)
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := musttest.Get(h.sessions.Resolve(t.Context(), mine))(t)
 	for _, test := range []struct {
 		name, current, next string
 		want                error
@@ -258,9 +250,7 @@ func TestSignInRotatesTheSession(t *testing.T) {
 	if strings.Contains(h.db.Dump(t), again) {
 		t.Error("the secret itself is stored")
 	}
-	if err := h.sessions.End(t.Context(), again); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, h.sessions.End(t.Context(), again))
 	if _, err := h.sessions.Resolve(t.Context(), again); !errors.Is(err, dmarcd.ErrUnauthorized) {
 		t.Errorf("after signing out: got %v, want ErrUnauthorized", err)
 	}

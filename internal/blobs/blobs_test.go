@@ -12,6 +12,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/blobs"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // bucket is one with a server that answers with a handler.
@@ -19,11 +20,7 @@ func bucket(t *testing.T, handler http.HandlerFunc) *blobs.Bucket {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	b, err := blobs.Open("http://key:secret@"+strings.TrimPrefix(server.URL, "http://")+"/bucket/prefix", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return musttest.Get(blobs.Open("http://key:secret@"+strings.TrimPrefix(server.URL, "http://")+"/bucket/prefix", nil))(t)
 }
 
 func TestBadURLs(t *testing.T) {
@@ -48,13 +45,8 @@ func TestSignature(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header }))
 	defer server.Close()
 	now := time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC)
-	b, err := blobs.Open("http://key:secret@"+strings.TrimPrefix(server.URL, "http://")+"/bucket?region=eu-central-1", func() time.Time { return now })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Put(t.Context(), "a/b.parquet", []byte("data")); err != nil {
-		t.Fatal(err)
-	}
+	b := musttest.Get(blobs.Open("http://key:secret@"+strings.TrimPrefix(server.URL, "http://")+"/bucket?region=eu-central-1", func() time.Time { return now }))(t)
+	musttest.Do(t, b.Put(t.Context(), "a/b.parquet", []byte("data")))
 	authorization := got.Get("Authorization")
 	if !strings.HasPrefix(authorization, "AWS4-HMAC-SHA256 Credential=key/20261115/eu-central-1/s3/aws4_request, SignedHeaders=host;x-amz-content-sha256;x-amz-date, Signature=") {
 		t.Errorf("got %s", authorization)
@@ -84,9 +76,7 @@ func TestRequests(t *testing.T) {
 		}
 	})
 	ctx := t.Context()
-	if err := b.Put(ctx, "a/1", []byte("data")); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, b.Put(ctx, "a/1", []byte("data")))
 	if got := string(objects["/bucket/prefix/a/1"]); got != "data" {
 		t.Errorf("got %q stored", got)
 	}
@@ -143,10 +133,7 @@ func TestRefusals(t *testing.T) {
 	}
 	closed := httptest.NewServer(nil)
 	closed.Close()
-	b, err := blobs.Open("http://key:secret@"+strings.TrimPrefix(closed.URL, "http://")+"/bucket", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := musttest.Get(blobs.Open("http://key:secret@"+strings.TrimPrefix(closed.URL, "http://")+"/bucket", nil))(t)
 	if err := b.Delete(t.Context(), "a"); !errors.Is(err, dmarcd.ErrTemporary) || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v, want %v without the secret", err, dmarcd.ErrTemporary)
 	}

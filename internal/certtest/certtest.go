@@ -11,6 +11,8 @@ import (
 	"math/big"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // New makes a certificate from a template, with a key of its own. Without an issuer it is
@@ -18,22 +20,13 @@ import (
 // has other times.
 func New(t testing.TB, issuer *tls.Certificate, template x509.Certificate) *tls.Certificate {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := musttest.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template.SerialNumber, template.BasicConstraintsValid = big.NewInt(1), true
 	if template.NotAfter.IsZero() {
 		template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	}
 	issuer = cmp.Or(issuer, &tls.Certificate{Leaf: &template, PrivateKey: key})
-	der, err := x509.CreateCertificate(rand.Reader, &template, issuer.Leaf, key.Public(), issuer.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := musttest.Get(x509.CreateCertificate(rand.Reader, &template, issuer.Leaf, key.Public(), issuer.PrivateKey))(t)
+	leaf := musttest.Get(x509.ParseCertificate(der))(t)
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // prefixes reads a list with blanks between.
@@ -15,10 +16,7 @@ func prefixes(t *testing.T, text string) []netip.Prefix {
 	t.Helper()
 	var list []netip.Prefix
 	for word := range strings.FieldsSeq(text) {
-		prefix, err := netip.ParsePrefix(word)
-		if err != nil {
-			t.Fatal(err)
-		}
+		prefix := musttest.Get(netip.ParsePrefix(word))(t)
 		list = append(list, prefix)
 	}
 	return list

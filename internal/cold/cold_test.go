@@ -17,6 +17,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/cold"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
@@ -29,10 +30,7 @@ func write(t testing.TB, records []cold.Record) []byte {
 	if got := len(w.Records()); got != len(records) {
 		t.Fatalf("got %d records in the writer, want %d", got, len(records))
 	}
-	block, err := w.Take()
-	if err != nil {
-		t.Fatal(err)
-	}
+	block := musttest.Get(w.Take())(t)
 	if len(w.Records()) > 0 || w.Full() {
 		t.Fatal("the writer is not empty after Take")
 	}
@@ -52,14 +50,8 @@ func golden() []cold.Record {
 // TestGolden reads a block of every version that was ever written.
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	block, err := os.ReadFile("testdata/v1.parquet")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := cold.Read(block)
-	if err != nil {
-		t.Fatal(err)
-	}
+	block := musttest.Get(os.ReadFile("testdata/v1.parquet"))(t)
+	got := musttest.Get(cold.Read(block))(t)
 	if diff := cmp.Diff(golden(), got); diff != "" {
 		t.Error(diff)
 	}
@@ -78,9 +70,7 @@ func TestRoundTrip(t *testing.T) {
 		want := rapid.SliceOfN(record, 0, 50).Draw(rt, "records")
 		block := write(t, want)
 		got, err := cold.Read(block)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		musttest.Do(rt, err)
 		if !slices.Equal(got, want) {
 			rt.Fatal(cmp.Diff(want, got))
 		}
@@ -94,9 +84,7 @@ func TestRoundTrip(t *testing.T) {
 			asked++
 			return some(report, share)
 		})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		musttest.Do(rt, err)
 		want = slices.DeleteFunc(want, func(r cold.Record) bool { return !some(r.Report, r.Share) })
 		if !slices.Equal(got, want) {
 			rt.Fatal(cmp.Diff(want, got))
@@ -117,10 +105,7 @@ func TestFullBlock(t *testing.T) {
 	if !w.Full() {
 		t.Error("not full with the maximum of records")
 	}
-	block, err := w.Take()
-	if err != nil {
-		t.Fatal(err)
-	}
+	block := musttest.Get(w.Take())(t)
 	got, err := cold.Read(block)
 	if err != nil || !slices.Equal(got, want) {
 		t.Fatalf("got %d other records, %v", len(got), err)
@@ -154,12 +139,8 @@ func TestDamaged(t *testing.T) {
 		}
 	}
 	var other, many bytes.Buffer
-	if err := parquet.Write(&other, []struct{ Report int64 }{{1}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := parquet.Write(&many, make([]cold.Record, cold.MaxRecords+1)); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, parquet.Write(&other, []struct{ Report int64 }{{1}}))
+	musttest.Do(t, parquet.Write(&many, make([]cold.Record, cold.MaxRecords+1)))
 	for name, bad := range map[string][]byte{
 		"empty": nil, "text": []byte("PAR1 this is not a block PAR1"), "half": block[:len(block)/2], "other columns": other.Bytes(),
 		"too many records": many.Bytes(), "too long": make([]byte, cold.MaxBytes+1),

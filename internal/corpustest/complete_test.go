@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/internal/corpustest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // notOurs are the tables that no test reads, and why.
@@ -47,8 +48,6 @@ func testSources(t *testing.T, root string) string {
 		all.Write(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	return all.String()
 }

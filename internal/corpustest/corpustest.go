@@ -18,6 +18,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // variable names the folder of the corpus.
@@ -40,10 +41,7 @@ func Dir(t testing.TB) string {
 // package, and the root is where go.mod is.
 func repository(t testing.TB) string {
 	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := musttest.Get(os.Getwd())(t)
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			return dir
@@ -65,11 +63,7 @@ func File(t testing.TB, name string) []byte {
 	if err != nil || len(paths) != 1 {
 		t.Fatalf("%s: got %d files, want 1 (%v)", name, len(paths), err)
 	}
-	content, err := fs.ReadFile(files, paths[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
+	return musttest.Get(fs.ReadFile(files, paths[0]))(t)
 }
 
 // Table reads a JSON file, named as for File, into table. It skips the test where there

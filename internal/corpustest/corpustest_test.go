@@ -10,6 +10,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/corpustest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // The tests below that set the environment cannot run in parallel.
@@ -30,10 +31,7 @@ func TestWithoutCorpus(t *testing.T) {
 
 func TestRelativeFolder(t *testing.T) {
 	t.Setenv("DMARCD_CORPUS", "corpus")
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := musttest.Get(filepath.Abs(filepath.Join("..", "..")))(t)
 	want := filepath.Join(root, "corpus")
 	if got := corpustest.Dir(t); got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -43,13 +41,9 @@ func TestRelativeFolder(t *testing.T) {
 func TestTable(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "dns", "owner+project")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, os.MkdirAll(folder, 0o700))
 	content := `{"good.example": ["one", "two"], "slow.example": "SERVFAIL"}`
-	if err := os.WriteFile(filepath.Join(folder, "table.json"), []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, os.WriteFile(filepath.Join(folder, "table.json"), []byte(content), 0o600))
 	t.Setenv("DMARCD_CORPUS", dir)
 
 	var texts corpustest.Texts

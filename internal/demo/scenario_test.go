@@ -15,6 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd/failure"
 	"github.com/dmarcd/dmarcd/internal/demo"
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
@@ -146,10 +147,7 @@ var takeCensus = sync.OnceValues(func() (census, error) {
 
 func TestStoryIsAYear(t *testing.T) {
 	t.Parallel()
-	c, err := takeCensus()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := musttest.Get(takeCensus())(t)
 	for _, d := range scenario().Domains() {
 		days := slices.Sorted(maps.Keys(c.days[d.Name]))
 		long := 365
@@ -234,10 +232,7 @@ func TestWhatTheReportsTell(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			c, err := takeCensus()
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := musttest.Get(takeCensus())(t)
 			got, messages := c.share(test.domain, test.from, test.to)
 			if messages == 0 || got < test.least || got > test.most {
 				t.Errorf("got %.4f of %d messages compliant, want from %.2f to %.2f", got, messages, test.least, test.most)

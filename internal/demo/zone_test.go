@@ -17,6 +17,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/demo"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/spf"
@@ -145,10 +146,7 @@ func TestZone(t *testing.T) {
 func TestServer(t *testing.T) {
 	t.Parallel()
 	zone := scenario().Zone(end)
-	server, err := demo.Listen(zone)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := musttest.Get(demo.Listen(zone))(t)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- server.Run(ctx) }()

@@ -14,6 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/goldentest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // stableID is the form of the id of a finding.
@@ -73,16 +74,10 @@ func TestEveryProblemIsMapped(t *testing.T) {
 // declaredKinds returns the values of the constants of a string type in a folder.
 func declaredKinds(t *testing.T, folder, typeName string) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := musttest.Get(filepath.Glob(filepath.Join(folder, "*.go")))(t)
 	var kinds []string
 	for _, file := range files {
-		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tree := musttest.Get(parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution))(t)
 		ast.Inspect(tree, func(n ast.Node) bool {
 			spec, ok := n.(*ast.ValueSpec)
 			if !ok {
@@ -92,10 +87,7 @@ func declaredKinds(t *testing.T, folder, typeName string) []string {
 				return true
 			}
 			if literal, ok := spec.Values[0].(*ast.BasicLit); ok && literal.Kind == token.STRING {
-				kind, err := strconv.Unquote(literal.Value)
-				if err != nil {
-					t.Fatal(err)
-				}
+				kind := musttest.Get(strconv.Unquote(literal.Value))(t)
 				kinds = append(kinds, kind)
 			}
 			return true

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 const ed25519Key = "k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
@@ -16,10 +17,7 @@ const ed25519Key = "k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
 func rsaRecord(t *testing.T, bits, exponent int) string {
 	t.Helper()
 	n := new(big.Int).SetBit(big.NewInt(1), bits-1, 1)
-	der, err := x509.MarshalPKIXPublicKey(&rsa.PublicKey{N: n, E: exponent})
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := musttest.Get(x509.MarshalPKIXPublicKey(&rsa.PublicKey{N: n, E: exponent}))(t)
 	return "v=DKIM1; p=" + base64.StdEncoding.EncodeToString(der)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver"
 )
 
@@ -122,14 +123,8 @@ func TestSlowDripOverTCP(t *testing.T) {
 // dripServer runs the server on one port of UDP and TCP until the test ends.
 func dripServer(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	packets, err := net.ListenPacket("udp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	packets := musttest.Get(net.ListenPacket("udp", listener.Addr().String()))(t)
 	t.Cleanup(func() {
 		_ = listener.Close() // ends the goroutines below
 		_ = packets.Close()

@@ -19,6 +19,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/export"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -44,20 +45,11 @@ func sample() (*dmarcd.Report, aggregate.Record) {
 	}
 }
 
-// must ends the test if a step failed that others build on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // exported writes n rows in a format; every second record has no lists.
 func exported(t *testing.T, format export.Format, n int) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := export.NewWriter(format, &out)
-	must(t, err)
+	w := musttest.Get(export.NewWriter(format, &out))(t)
 	report, record := sample()
 	for i := range n {
 		r := record
@@ -65,9 +57,9 @@ func exported(t *testing.T, format export.Format, n int) []byte {
 			r.Reasons, r.DKIMResults, r.SPFResults = nil, nil, nil
 		}
 		columns := wire.NewExportedColumns(wire.FormatRecordID(report.ID, 0, i), "example.com", report, r)
-		must(t, w.Write(columns, report))
+		musttest.Do(t, w.Write(columns, report))
 	}
-	must(t, w.Close())
+	musttest.Do(t, w.Close())
 	return out.Bytes()
 }
 
@@ -91,7 +83,7 @@ func TestNDJSONHasEveryColumn(t *testing.T) {
 	t.Parallel()
 	first, rest, _ := bytes.Cut(exported(t, export.NDJSON, 2), []byte("\n"))
 	var got map[string]any
-	must(t, json.Unmarshal(first, &got))
+	musttest.Do(t, json.Unmarshal(first, &got))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -102,8 +94,7 @@ func TestNDJSONHasEveryColumn(t *testing.T) {
 
 func TestCSVHasEveryColumnAndNoFormulas(t *testing.T) {
 	t.Parallel()
-	rows, err := csv.NewReader(bytes.NewReader(exported(t, export.CSV, 1))).ReadAll()
-	must(t, err)
+	rows := musttest.Get(csv.NewReader(bytes.NewReader(exported(t, export.CSV, 1))).ReadAll())(t)
 	lists := map[string]string{"reasons": "forwarded a list; other", "dkim_results": "pass example.com s1 good", "spf_results": "fail bounce.example mfrom"}
 	for i, name := range rows[0] {
 		value := fmt.Sprint(want[name])
@@ -135,8 +126,7 @@ func TestParquetIsReadByItsSchema(t *testing.T) {
 	t.Parallel()
 	const n = 50_001
 	data := exported(t, export.Parquet, n)
-	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
-	must(t, err)
+	file := musttest.Get(parquet.OpenFile(bytes.NewReader(data), int64(len(data))))(t)
 	var names []string
 	for _, f := range file.Schema().Fields() {
 		names = append(names, f.Name())
@@ -172,7 +162,7 @@ func TestParquetIsReadByItsSchema(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		must(t, err)
+		musttest.Do(t, err)
 	}
 	if total != n || sum != n<<40 {
 		t.Errorf("got %d rows and the sum %d, want %d and %d", total, sum, n, n<<40)
@@ -190,8 +180,7 @@ func wantRow(t *testing.T, row map[string]any) {
 		case "day":
 			value = 20758
 		case "begin", "end", "received_at":
-			at, err := time.Parse(time.RFC3339, value.(string))
-			must(t, err)
+			at := musttest.Get(time.Parse(time.RFC3339, value.(string)))(t)
 			value = at.UnixMilli()
 			if at, ok := row[name].(time.Time); ok {
 				got = fmt.Sprint(at.UnixMilli())
@@ -215,8 +204,7 @@ func wantRow(t *testing.T, row map[string]any) {
 // TestColumnsAreDocumented compares the columns with the table in docs/export.md.
 func TestColumnsAreDocumented(t *testing.T) {
 	t.Parallel()
-	document, err := os.ReadFile("../../docs/export.md")
-	must(t, err)
+	document := musttest.Get(os.ReadFile("../../docs/export.md"))(t)
 	for _, name := range export.Columns() {
 		if !bytes.Contains(document, []byte("| `"+name+"` |")) {
 			t.Errorf("docs/export.md does not describe the column %s", name)

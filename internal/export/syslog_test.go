@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/internal/export"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // header matches the header of RFC 5424 that we send.
@@ -45,11 +46,9 @@ func message(i int, json string) export.Message {
 
 func TestSyslogOverTCPConnectsAgain(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	listener := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = listener.Close() }()
-	s, err := export.NewSyslog("tcp://" + listener.Addr().String())
-	must(t, err)
+	s := musttest.Get(export.NewSyslog("tcp://" + listener.Addr().String()))(t)
 	second, received := make(chan struct{}), make(chan []string, 1)
 	go func() {
 		defer close(received)
@@ -73,15 +72,15 @@ func TestSyslogOverTCPConnectsAgain(t *testing.T) {
 	batch := []export.Message{message(1, `{"id":1}`+"\n"), message(2, long)}
 	// The first connection is closed by the server: this goes on until that shows.
 	for connected := false; !connected; {
-		must(t, s.Send(t.Context(), nil))
+		musttest.Do(t, s.Send(t.Context(), nil))
 		select {
 		case <-second:
 			connected = true
 		case <-time.After(time.Millisecond):
 		}
 	}
-	must(t, s.Send(t.Context(), batch))
-	must(t, s.Close())
+	musttest.Do(t, s.Send(t.Context(), batch))
+	musttest.Do(t, s.Close())
 	got := <-received
 	if len(got) != 2 || !header.MatchString(got[0]) || !strings.HasSuffix(got[0], ` record - {"id":1}`) || !strings.HasSuffix(got[1], long) {
 		t.Errorf("got %.200q, want both messages", got)
@@ -90,12 +89,10 @@ func TestSyslogOverTCPConnectsAgain(t *testing.T) {
 
 func TestSyslogOverUDP(t *testing.T) {
 	t.Parallel()
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	must(t, err)
+	conn := musttest.Get(net.ListenPacket("udp", "127.0.0.1:0"))(t)
 	defer func() { _ = conn.Close() }()
-	s, err := export.NewSyslog("udp://" + conn.LocalAddr().String())
-	must(t, err)
-	must(t, s.Send(t.Context(), []export.Message{message(1, `{"id":1}`), message(2, strings.Repeat("x", 70_000))}))
+	s := musttest.Get(export.NewSyslog("udp://" + conn.LocalAddr().String()))(t)
+	musttest.Do(t, s.Send(t.Context(), []export.Message{message(1, `{"id":1}`), message(2, strings.Repeat("x", 70_000))}))
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -115,13 +112,11 @@ func TestSyslogServersThatCannotBeUsed(t *testing.T) {
 			t.Errorf("%q: got no error", target)
 		}
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	listener := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address := listener.Addr().String()
 	_ = listener.Close()
 	for _, scheme := range []string{"tcp", "tls"} {
-		s, err := export.NewSyslog(scheme + "://" + address)
-		must(t, err)
+		s := musttest.Get(export.NewSyslog(scheme + "://" + address))(t)
 		if err := s.Send(context.Background(), []export.Message{message(1, "{}")}); err == nil || !strings.Contains(err.Error(), address) {
 			t.Errorf("got %v, want an error about %s", err, address)
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -17,14 +19,9 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func Check(t testing.TB, file, got string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, os.WriteFile(file, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := musttest.Get(os.ReadFile(file))(t)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s is different; -update rewrites it (-want +got):\n%s", file, diff)
 	}
@@ -33,9 +30,6 @@ func Check(t testing.TB, file, got string) {
 // CheckJSON compares the indented JSON of a value with a file.
 func CheckJSON(t testing.TB, file string, value any) {
 	t.Helper()
-	got, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := musttest.Get(json.MarshalIndent(value, "", "  "))(t)
 	Check(t, file, string(got)+"\n")
 }

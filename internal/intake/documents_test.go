@@ -13,6 +13,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/costtest"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 func TestSeveralDocuments(t *testing.T) {
@@ -47,9 +48,7 @@ func TestSeveralDocuments(t *testing.T) {
 				got = append(got, describe(item))
 				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, err)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("got (+) against want (-):\n%s", diff)
 			}
@@ -136,10 +135,7 @@ func TestDocumentsCost(t *testing.T) {
 	}
 	reading := func(content string) func() {
 		return func() {
-			opened, err := acceptor(t).Read(t.Context(), message([]byte(content)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			opened := musttest.Get(acceptor(t).Read(t.Context(), message([]byte(content))))(t)
 			defer opened.Close()
 			for i := range opened.Delivery.Reports {
 				all(t, opened.Delivery.Reports[i].EachRecord)
@@ -204,10 +200,7 @@ func TestULabels(t *testing.T) {
 	t.Parallel()
 	input := strings.ReplaceAll(opening+record("192.0.2.1", 1, "pass")+closing, ">example.com<", ">Mail.BÜCHER.example<")
 	delivery := deliver(t, acceptor(t), message([]byte(input)))
-	name, err := dmarcd.ParseName("mail.bücher.example")
-	if err != nil {
-		t.Fatal(err)
-	}
+	name := musttest.Get(dmarcd.ParseName("mail.bücher.example"))(t)
 	if got := delivery.Reports[0]; got.Domain != name || got.Shares[0].From != name {
 		t.Errorf("got %q and %q, want %q", got.Domain, got.Shares[0].From, name)
 	}

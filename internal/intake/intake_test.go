@@ -15,6 +15,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 const (
@@ -38,17 +39,12 @@ func archive(t *testing.T, files ...string) []byte {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for i := 0; i < len(files); i += 2 {
-		w, err := z.Create(files[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := musttest.Get(z.Create(files[i]))(t)
 		if _, err := w.Write([]byte(files[i+1])); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, z.Close())
 	return b.Bytes()
 }
 
@@ -74,11 +70,7 @@ func describe(item *intake.Item) string {
 
 func file(t *testing.T, parts ...string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(parts...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
+	return musttest.Get(os.ReadFile(filepath.Join(parts...)))(t)
 }
 
 func TestRead(t *testing.T) {
@@ -165,9 +157,7 @@ func TestRecordsAreReadAgain(t *testing.T) {
 				}
 				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, err)
 			left, err := os.ReadDir(limits.Containers.Folder)
 			if err != nil || len(left) > 0 {
 				t.Errorf("got files %v and error %v, want nothing left behind", left, err)
@@ -240,9 +230,7 @@ func TestRatioRejectsOneMember(t *testing.T) {
 			got = append(got, describe(item))
 			return nil
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	want := []string{
 		"aggregate|bomb.xml|refused: over the limit of 200 for compression ratio",
 		"aggregate|good.xml|0 records, 0 of 0 compliant, 0 sources",

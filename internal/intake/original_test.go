@@ -15,6 +15,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // random returns bytes that do not compress.
@@ -68,18 +69,13 @@ func TestUnpackRejects(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the disk is gone")
 	// A larger window than ours would need more memory to read.
-	encoder, err := zstd.NewWriter(nil, zstd.WithWindowSize(64<<20), zstd.WithSingleSegment(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoder := musttest.Get(zstd.NewWriter(nil, zstd.WithWindowSize(64<<20), zstd.WithSingleSegment(false)))(t)
 	var greedy bytes.Buffer
 	encoder.Reset(&greedy)
 	if _, err := io.Copy(encoder, bytes.NewReader(random(9<<20))); err != nil {
 		t.Fatal(err)
 	}
-	if err := encoder.Close(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, encoder.Close())
 	for _, tt := range []struct {
 		name   string
 		packed io.Reader

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestReaderReusesBuffers reads many inputs twice with one reader, and wants what Read
@@ -44,18 +45,13 @@ func readerInputs(t *testing.T) map[string][]byte {
 			t.Fatalf("%s: got %d files and error %v, want some", pattern, len(names), err)
 		}
 		for _, name := range names {
-			content, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			content := musttest.Get(os.ReadFile(name))(t)
 			var packed bytes.Buffer
 			z := gzip.NewWriter(&packed)
 			if _, err := z.Write(content); err != nil {
 				t.Fatal(err)
 			}
-			if err := z.Close(); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, z.Close())
 			inputs[name] = content
 			inputs[name+".gz"] = packed.Bytes()
 			inputs[name+".gz cut off"] = packed.Bytes()[:packed.Len()*2/3]

@@ -18,6 +18,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // all returns the records of a report.
@@ -39,17 +40,12 @@ func stored(t *testing.T, files ...string) []byte {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for i, content := range files {
-		w, err := z.CreateHeader(&zip.FileHeader{Name: fmt.Sprintf("%d.xml", i), Method: zip.Store})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := musttest.Get(z.CreateHeader(&zip.FileHeader{Name: fmt.Sprintf("%d.xml", i), Method: zip.Store}))(t)
 		if _, err := io.WriteString(w, content); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, z.Close())
 	return b.Bytes()
 }
 
@@ -79,10 +75,7 @@ func TestSharesAreTheSumsOfRecords(t *testing.T) {
 			contents = append(contents, stored(t, filler, b.String()))
 		}
 		for _, content := range contents {
-			opened, err := a.Read(t.Context(), message(content))
-			if err != nil {
-				rt.Fatal(err)
-			}
+			opened := musttest.Get(a.Read(t.Context(), message(content)))(rt)
 			report := opened.Delivery.Reports[len(opened.Delivery.Reports)-1]
 			for range 2 {
 				diff := cmp.Diff(want, all(rt, report.EachRecord), cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.Addr{}))

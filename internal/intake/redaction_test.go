@@ -11,15 +11,13 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/failure"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // originalOf returns the stored original of a delivery.
 func originalOf(t *testing.T, d *dmarcd.Delivery) string {
 	t.Helper()
-	content, err := io.ReadAll(intake.Unpack(d.Original.Packed()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := musttest.Get(io.ReadAll(intake.Unpack(d.Original.Packed())))(t)
 	if int64(len(content)) != d.Original.Size {
 		t.Errorf("got %d bytes, want the %d of the original", len(content), d.Original.Size)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/memory"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 func TestFindLimit(t *testing.T) {
@@ -97,9 +98,7 @@ func TestAcquireAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := memory.NewBudget(100)
 		held, release, err := budget.AcquireAll(t.Context(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, err)
 		defer release()
 		again, err := budget.Acquire(held, 1, 50)
 		if err != nil {

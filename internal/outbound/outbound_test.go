@@ -14,6 +14,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 )
 
@@ -150,10 +151,7 @@ func TestRealConnection(t *testing.T) {
 	if _, err := (&outbound.Dialer{}).DialContext(t.Context(), "tcp", address); !errors.Is(err, outbound.ErrRefused) {
 		t.Errorf("got %v, want a refusal", err)
 	}
-	conn, err := (&outbound.Dialer{Allow: prefixes("127.0.0.0/8")}).DialContext(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := musttest.Get((&outbound.Dialer{Allow: prefixes("127.0.0.0/8")}).DialContext(t.Context(), "tcp", address))(t)
 	_ = conn.Close() // nothing was sent
 	server.Close()   // waits until the state of the connection is known
 	if got := accepted.Load(); got != 1 {

@@ -8,15 +8,14 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver"
 )
 
 func TestSystemServers(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "resolv.conf")
-	if err := os.WriteFile(path, []byte("search example.org\nnameserver 192.0.2.53\nnameserver 2001:db8::53\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, os.WriteFile(path, []byte("search example.org\nnameserver 192.0.2.53\nnameserver 2001:db8::53\n"), 0o600))
 	r := resolver.New(resolver.Config{ResolvConf: path})
 	defer r.Close()
 	if err := r.Err(); err != nil {
@@ -31,9 +30,7 @@ func TestNoServer(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	empty := filepath.Join(folder, "empty.conf")
-	if err := os.WriteFile(empty, []byte("search example.org\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, os.WriteFile(empty, []byte("search example.org\n"), 0o600))
 	tests := []struct {
 		name   string
 		config resolver.Config

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 )
@@ -114,9 +115,7 @@ func TestLostPacketIsRepeated(t *testing.T) {
 	r := newResolver(t, resolver.Config{Timeout: brief, Attempts: 100}, server)
 	answers := make(chan dns.Answer, 1)
 	go func() { answers <- r.Resolve(t.Context(), text("a.example.org")) }()
-	if err := server.Await(t.Context(), "a.example.org", dns.TXT, 1); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, server.Await(t.Context(), "a.example.org", dns.TXT, 1))
 	server.SetFault("a.example.org", resolvertest.None)
 	if got := <-answers; got.Outcome != dns.Data {
 		t.Errorf("got %s (%s) want %s", got.Outcome, got.Reason, dns.Data)
@@ -184,9 +183,7 @@ func TestServerByName(t *testing.T) {
 	t.Parallel()
 	server := resolvertest.Start(t, "")
 	_, port, err := net.SplitHostPort(server.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	r := newResolver(t, resolver.Config{Servers: []string{"localhost:" + port}})
 	if got := r.Resolve(t.Context(), text("a.example.org")); got.Outcome != dns.NoSuchName {
 		t.Errorf("got %s (%s) want %s", got.Outcome, got.Reason, dns.NoSuchName)
@@ -250,14 +247,10 @@ func TestTCPConnectionIsClosedByServer(t *testing.T) {
 	r := newResolver(t, resolver.Config{Timeout: time.Second, Attempts: 1}, server)
 	answers := make(chan dns.Answer, 1)
 	go func() { answers <- r.Resolve(t.Context(), text("a.example.org")) }()
-	if err := server.Await(t.Context(), "a.example.org", dns.TXT, 1); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, server.Await(t.Context(), "a.example.org", dns.TXT, 1))
 	release()
 	defer server.Hold("a.example.org")() // the question over TCP waits here
-	if err := server.Await(t.Context(), "a.example.org", dns.TXT, 2); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, server.Await(t.Context(), "a.example.org", dns.TXT, 2))
 	server.Close()
 	if got := <-answers; got.Outcome != dns.Inconclusive || !strings.Contains(got.Reason, "cannot be asked") {
 		t.Errorf("got %s, reason %q want inconclusive because the connection was closed", got.Outcome, got.Reason)

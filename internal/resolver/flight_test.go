@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/resolver"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
@@ -99,9 +100,7 @@ func TestLastWaiterEndsTheQuestion(t *testing.T) {
 	}, server)
 	release := server.Hold("a.example.org")
 	w := wait(t, t.Context(), r, text("a.example.org"))
-	if err := server.Await(t.Context(), "a.example.org", dns.TXT, 1); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, server.Await(t.Context(), "a.example.org", dns.TXT, 1))
 	w.cancel()
 	<-w.answer
 	// The server still holds its reply: only the end of the question can be
@@ -149,9 +148,7 @@ func TestLimitsOfQuestionsUnderWay(t *testing.T) {
 			r := newResolver(t, test.config, server)
 			release := server.Hold("a.example.org")
 			first := wait(t, t.Context(), r, text("a.example.org"))
-			if err := server.Await(t.Context(), "a.example.org", dns.TXT, 1); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, server.Await(t.Context(), "a.example.org", dns.TXT, 1))
 			short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			if got := r.Resolve(short, text("b.example.org")); got.Outcome != dns.Inconclusive {

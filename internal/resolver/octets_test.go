@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 )
@@ -30,9 +31,7 @@ func TestTextIsExact(t *testing.T) {
 			}
 			zone += `"`
 		}
-		if err := server.Set(zone); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, server.Set(zone))
 		got := r.Resolve(t.Context(), text("a.example.org"))
 		if len(got.Records) != 1 || len(got.Records[0].Text) != len(want) {
 			t.Fatalf("got %d records (%s) want one of %d strings", len(got.Records), got.Reason, len(want))
@@ -92,10 +91,7 @@ type echo struct {
 
 func newEcho(t testing.TB) echo {
 	t.Helper()
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := musttest.Get(net.ListenPacket("udp", "127.0.0.1:0"))(t)
 	e := echo{conn: conn, replies: make(chan []byte, 1)}
 	ended := make(chan struct{})
 	go func() {

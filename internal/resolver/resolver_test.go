@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 )
@@ -45,9 +46,7 @@ func text(name string) dns.Question { return dns.Question{Name: name, Type: dns.
 // set replaces the zone of a server.
 func set(t *testing.T, s *resolvertest.Server, zone string) {
 	t.Helper()
-	if err := s.Set(zone); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, s.Set(zone))
 }
 
 func TestResolve(t *testing.T) {
@@ -251,9 +250,7 @@ func TestClosedResolver(t *testing.T) {
 	defer release()
 	answers := make(chan dns.Answer, 1)
 	go func() { answers <- r.Resolve(context.Background(), text("a.example.org")) }()
-	if err := server.Await(t.Context(), "a.example.org", dns.TXT, 1); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, server.Await(t.Context(), "a.example.org", dns.TXT, 1))
 	r.Close()
 	if got := <-answers; got.Outcome != dns.Inconclusive || got.Reason == "" {
 		t.Errorf("under way: got %s, reason %q want inconclusive with a reason", got.Outcome, got.Reason)

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
@@ -50,16 +51,14 @@ func write(rows []row) (blocks [][]byte) {
 	return append(blocks, w.Take())
 }
 
-func read(t interface{ Fatal(args ...any) }, blocks [][]byte, domain dmarcd.DomainID) (rows []row) {
+func read(t musttest.TB, blocks [][]byte, domain dmarcd.DomainID) (rows []row) {
 	var b rollup.Block
 	var domains map[dmarcd.DomainID]bool
 	if domain != 0 {
 		domains = map[dmarcd.DomainID]bool{domain: true}
 	}
 	for _, block := range blocks {
-		if err := b.Read(rollup.Part{Block: block, Domains: domains}); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, b.Read(rollup.Part{Block: block, Domains: domains}))
 		rows = append(rows, rowsOf(&b)...)
 	}
 	return rows
@@ -194,8 +193,6 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportMetric(float64(len(blocks[0]))/float64(len(rows)), "B/record")
 	var block rollup.Block
 	for b.Loop() {
-		if err := block.Read(rollup.Part{Block: blocks[0]}); err != nil {
-			b.Fatal(err)
-		}
+		musttest.Do(b, block.Read(rollup.Part{Block: blocks[0]}))
 	}
 }

@@ -10,16 +10,13 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/secret"
 )
 
 func load(t *testing.T, path string) *secret.Key {
 	t.Helper()
-	key, err := secret.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
+	return musttest.Get(secret.Load(path))(t)
 }
 
 func TestSealedSecretsOpenOnlyAsTheyWereSealed(t *testing.T) {
@@ -76,20 +73,13 @@ func TestFileFollowsItsKey(t *testing.T) {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: got %v, want none made to open something", err)
 	}
-	sealed, err := file.Seal([]byte("plain"), "row")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path, path+".right"); err != nil {
-		t.Fatal(err)
-	}
+	sealed := musttest.Get(file.Seal([]byte("plain"), "row"))(t)
+	musttest.Do(t, os.Rename(path, path+".right"))
 	load(t, path) // another key
 	if _, err := file.Open(sealed, "row"); !errors.Is(err, secret.ErrOtherKey) {
 		t.Errorf("another key: got %v, want %v", err, secret.ErrOtherKey)
 	}
-	if err := os.Rename(path+".right", path); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, os.Rename(path+".right", path))
 	if plain, err := file.Open(sealed, "row"); err != nil || string(plain) != "plain" {
 		t.Errorf("restored: got %q and %v, want it opened", plain, err)
 	}
@@ -112,10 +102,7 @@ func TestKeyFileIsMadeForItsOwnerAlone(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "data", "key")
 	load(t, path)
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := musttest.Get(os.Stat(path))(t)
 	if got := info.Mode().Perm(); got != 0o600 {
 		t.Errorf("got a key file with mode %v, want -rw-------", got)
 	}
@@ -156,9 +143,7 @@ func TestKeyFilesThatAreRefused(t *testing.T) {
 		load(t, path)
 		return path
 	}())
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	for _, row := range []struct {
 		name string
 		text string
@@ -178,9 +163,7 @@ func TestKeyFilesThatAreRefused(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "key")
-			if err := os.WriteFile(path, []byte(row.text), row.mode); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, os.WriteFile(path, []byte(row.text), row.mode))
 			if err := os.Chmod(path, row.mode); err != nil { // regardless of the umask
 				t.Fatal(err)
 			}

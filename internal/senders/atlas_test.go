@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/senders/mmdb"
 )
@@ -39,16 +40,9 @@ func sequence(all []mmdb.Range) iter.Seq2[mmdb.Range, error] {
 func writeDatabase(t testing.TB, kind, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := mmdb.Write(file, mmdb.Options{Type: kind, Description: "A test.", Built: built}, sequence(ranges())); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	file := musttest.Get(os.Create(path))(t)
+	musttest.Do(t, mmdb.Write(file, mmdb.Options{Type: kind, Description: "A test.", Built: built}, sequence(ranges())))
+	musttest.Do(t, file.Close())
 	return path
 }
 
@@ -133,9 +127,7 @@ func TestAttributions(t *testing.T) {
 func TestOpenAtlasRefuses(t *testing.T) {
 	t.Parallel()
 	broken := filepath.Join(t.TempDir(), "broken.mmdb")
-	if err := os.WriteFile(broken, []byte("no database"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, os.WriteFile(broken, []byte("no database"), 0o600))
 	good := writeDatabase(t, "Test", "good.mmdb")
 	for _, test := range []struct {
 		name  string

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
 )
 
@@ -63,10 +64,7 @@ func TestFirstClaimCounts(t *testing.T) {
 // TestEverySenderIsRecognised holds a row for each sender of the file against it.
 func TestEverySenderIsRecognised(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("testdata", "samples.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := musttest.Get(os.ReadFile(filepath.Join("testdata", "samples.txt")))(t)
 	catalogue, tested := senders.NewCatalogue(senders.Known()), map[string]bool{}
 	for line := range strings.Lines(string(text)) {
 		fields := strings.Fields(line)
@@ -128,9 +126,7 @@ func TestReadSenders(t *testing.T) {
 		t.Error("got no error for a file that is not there")
 	}
 	text := "[[sender]]\nkey = \"lists\"\nname = \"Lists\"\nkind = \"list\"\ndomains = [\"lists.example\"]\nsetup = \"None.\"\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	got, err := senders.ReadSenders(path)
 	if err != nil || len(got) != 1 || got[0].Category != senders.MailingList || !got[0].Relays() {
 		t.Errorf("got %+v, %v, want the list of the file", got, err)

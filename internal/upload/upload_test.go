@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/upload"
 )
 
@@ -58,14 +59,9 @@ func post(t *testing.T, url string, body io.Reader) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := musttest.Get(http.NewRequestWithContext(ctx, http.MethodPost, url, body))(t)
 	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	_ = answer.Body.Close() // read-only
 	return answer.StatusCode
 }
@@ -88,10 +84,7 @@ func TestOneByteShort(t *testing.T) {
 			limits := quick()
 			tt.change(&limits)
 			address := strings.TrimPrefix(serve(t, limits, nil, nil), "http://")
-			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := musttest.Get((&net.Dialer{}).DialContext(t.Context(), "tcp", address))(t)
 			defer func() { _ = conn.Close() }() // the server closes it
 			if _, err := fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n%099d", 0); err != nil {
 				t.Fatal(err)

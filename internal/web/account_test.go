@@ -10,6 +10,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
@@ -82,8 +83,7 @@ func TestInvitation(t *testing.T) {
 func TestInvitationOfAMember(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	invitation, err := s.service.Team(s.team, s.actor(t, owner)).InviteMember(t.Context(), zoe, dmarcd.RoleViewer)
-	must(t, err)
+	invitation := musttest.Get(s.service.Team(s.team, s.actor(t, owner)).InviteMember(t.Context(), zoe, dmarcd.RoleViewer))(t)
 	path := "/app/invitation/" + strings.TrimPrefix(invitation.Link, "https://dmarc.example"+auth.InvitationPath)
 	if body := s.body(t, "", path); !strings.Contains(body, "/app/sign-in?next=%2Fapp%2Finvitation%2F") || strings.Contains(body, `type="password"`) {
 		t.Errorf("not signed in: got %s, want to be asked to sign in", body)
@@ -105,8 +105,7 @@ func TestInvitationOfAMember(t *testing.T) {
 // actor returns a user of the team as an actor of the service.
 func (s *site) actor(t *testing.T, email string) service.Actor {
 	t.Helper()
-	user, err := s.store.UserByEmail(t.Context(), email)
-	must(t, err)
+	user := musttest.Get(s.store.UserByEmail(t.Context(), email))(t)
 	return service.User(user.ID, email, dmarcd.RoleOwner, false, "192.0.2.7")
 }
 
@@ -169,8 +168,7 @@ func TestSessions(t *testing.T) {
 	r := postForm("/app/sign-in", url.Values{"email": {viewer}, "password": {samplePassword}})
 	r.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
 	s.sessions[viewer] = s.send("", r).Result().Cookies()[0].Value
-	account, err := s.service.Account(t.Context(), service.Client{Session: s.sessions[viewer]})
-	must(t, err)
+	account := musttest.Get(s.service.Account(t.Context(), service.Client{Session: s.sessions[viewer]}))(t)
 	sessions, err := account.Sessions(t.Context())
 	if err != nil || len(sessions) != 2 {
 		t.Fatalf("got %d sessions and %v, want two", len(sessions), err)

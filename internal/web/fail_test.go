@@ -12,6 +12,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/memory"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
@@ -19,9 +20,7 @@ import (
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	pages, err := New(Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	for _, row := range []struct {
 		name string
 		err  error
@@ -97,10 +96,7 @@ func TestDaysOfAPage(t *testing.T) {
 		{"until tomorrow", "from=2026-11-14&to=2026-11-16", "2026-11-14 to 2026-11-15"},
 		{"too long ago", "from=1999-01-01&to=2026-11-15", "2024-11-15 to 2026-11-15"},
 	} {
-		query, err := url.ParseQuery(row.query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		query := musttest.Get(url.ParseQuery(row.query))(t)
 		p := ui.PeriodOf(query, now)
 		if got := p.From.String() + " to " + p.To.String(); got != row.want {
 			t.Errorf("%s: got %s, want %s", row.name, got, row.want)

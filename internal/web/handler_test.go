@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 func TestSecurityHeaders(t *testing.T) {
@@ -182,9 +184,7 @@ func TestWeight(t *testing.T) {
 
 func unpack(t *testing.T, w *httptest.ResponseRecorder) string {
 	t.Helper()
-	reader, err := gzip.NewReader(w.Body)
-	must(t, err)
-	content, err := io.ReadAll(reader)
-	must(t, err)
+	reader := musttest.Get(gzip.NewReader(w.Body))(t)
+	content := musttest.Get(io.ReadAll(reader))(t)
 	return string(content)
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/html"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestPagesAreInert checks every page for the requirements of the Content-Security-Policy
@@ -16,8 +18,7 @@ func TestPagesAreInert(t *testing.T) {
 	for _, page := range s.allPages() {
 		t.Run(page.name, func(t *testing.T) {
 			body := s.get(page.user, page.path).Body.String()
-			root, err := html.Parse(strings.NewReader(body))
-			must(t, err)
+			root := musttest.Get(html.Parse(strings.NewReader(body)))(t)
 			d := document{ids: map[string]bool{}, labels: map[string]bool{}}
 			d.collect(root)
 			for node := range root.Descendants() {

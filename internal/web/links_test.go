@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
 )
 
@@ -32,8 +33,7 @@ func TestFiltersFollowEveryLink(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, page := range s.allPages() {
-		address, err := url.Parse(page.path)
-		must(t, err)
+		address := musttest.Get(url.Parse(page.path))(t)
 		if page.user != operator || !aboutMail.MatchString(address.Path) {
 			continue
 		}

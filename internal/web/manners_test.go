@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestUnknownIsNotMissing shows a domain before DNS has answered.
@@ -131,8 +132,7 @@ func TestHistory(t *testing.T) {
 			t.Errorf("got a history without %q, want it", want)
 		}
 	}
-	rows, err := csv.NewReader(strings.NewReader(s.body(t, viewer, "/app/domains/example.com/changes?csv=changes"))).ReadAll()
-	must(t, err)
+	rows := musttest.Get(csv.NewReader(strings.NewReader(s.body(t, viewer, "/app/domains/example.com/changes?csv=changes"))).ReadAll())(t)
 	paths := map[string]bool{}
 	for _, row := range rows[1:] {
 		paths[row[1]] = true

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
 )
 
@@ -27,8 +28,7 @@ func TestOwnSenders(t *testing.T) {
 			t.Errorf("%v: got %d want it done: %s", form, w.Code, w.Body)
 		}
 	}
-	all, err := team.TeamSenders(t.Context())
-	must(t, err)
+	all := musttest.Get(team.TeamSenders(t.Context()))(t)
 	var got []string
 	for _, sender := range all {
 		got = append(got, sender.Key)

@@ -11,6 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -41,8 +42,7 @@ func makeSample(t *testing.T, file string) sample {
 // makeHistory adds the domain, and checks it with two DNS states.
 func (s *site) makeHistory(t *testing.T, team *service.Team) {
 	t.Helper()
-	domain, err := team.AddDomain(t.Context(), sampleDomain)
-	must(t, err)
+	domain := musttest.Get(team.AddDomain(t.Context(), sampleDomain))(t)
 	s.reportAddress = domain.ReportAddress("reports.example")
 	records := func(policy, spf string) string {
 		return strings.Join([]string{
@@ -58,10 +58,10 @@ func (s *site) makeHistory(t *testing.T, team *service.Team) {
 		}, "\n")
 	}
 	s.zone.zone = dnstest.New(records("none", "v=spf1 mx -all"))
-	must(t, team.Examine(t.Context(), sampleDomain))
+	musttest.Do(t, team.Examine(t.Context(), sampleDomain))
 	s.clock = now.Add(-20 * time.Minute)
 	s.zone.zone = dnstest.New(records("quarantine", "v=spf1 include:_spf.mailbox.example include:gone.example exists:<script>alert(1)</script> mx -all"))
-	must(t, team.Examine(t.Context(), sampleDomain))
+	musttest.Do(t, team.Examine(t.Context(), sampleDomain))
 }
 
 // makeReports uploads a report of each kind, one with hostile text, and one that is
@@ -91,8 +91,7 @@ func (s *site) makeReports(t *testing.T, team *service.Team) {
 // upload uploads a file, and returns the id of its report.
 func (s *site) upload(t *testing.T, team *service.Team, name, content string) dmarcd.ReportID {
 	t.Helper()
-	body, err := s.service.ReceiveUpload(strings.NewReader(content), 1<<20)
-	must(t, err)
+	body := musttest.Get(s.service.ReceiveUpload(strings.NewReader(content), 1<<20))(t)
 	defer body.Close()
 	receipts, err := team.Upload(t.Context(), name, body)
 	if err != nil || len(receipts) != 1 {
@@ -170,8 +169,7 @@ func (s *site) makeSettings(t *testing.T, team *service.Team) {
 	if _, err := team.CreateToken(t.Context(), service.NewToken{Name: hostile, Scope: dmarcd.ScopeRead}); err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := team.Tokens(t.Context())
-	must(t, err)
+	tokens := musttest.Get(team.Tokens(t.Context()))(t)
 	s.token = tokens[0].ID.String()
 	crm := dmarcd.TeamSender{Key: "crm", Name: "CRM " + hostile[:min(len(hostile), 60)], Class: dmarcd.ClassYours, Hosts: []string{"out.crm.example"}}
 	if _, err := team.SetTeamSender(t.Context(), crm, []string{"203.0.113.64/26"}); err != nil {
@@ -181,15 +179,14 @@ func (s *site) makeSettings(t *testing.T, team *service.Team) {
 		Host: "imap.example.com", Port: 993, Security: dmarcd.SecurityTLS, Username: "reports", Method: dmarcd.LoginPassword,
 		Folder: "INBOX", After: dmarcd.AfterFlag,
 	}, Password: "open sesame"})
-	must(t, err)
+	musttest.Do(t, err)
 	s.mailbox = mailbox.ID.String()
 	webhook, _, err := team.AddWebhook(t.Context(), dmarcd.Webhook{URL: "https://hooks.example/dmarc?x=" + url.QueryEscape(hostile)})
-	must(t, err)
+	musttest.Do(t, err)
 	s.clock = s.clock.Add(time.Second) // listed by time
 	chat, _, err := team.AddWebhook(t.Context(), dmarcd.Webhook{URL: "https://chat.example/services/" + secretPath, Format: dmarcd.FormatSlack, Domains: []string{sampleDomain}})
-	must(t, err)
-	delivery, err := team.TestWebhook(t.Context(), webhook.ID)
-	must(t, err)
+	musttest.Do(t, err)
+	delivery := musttest.Get(team.TestWebhook(t.Context(), webhook.ID))(t)
 	s.webhook, s.chat, s.delivery = webhook.ID.String(), chat.ID.String(), delivery.ID.String()
 	alerts, err := team.Alerts(t.Context(), dmarcd.AlertFilter{}, 0, 1)
 	if err != nil || len(alerts) == 0 {
@@ -203,7 +200,7 @@ func (s *site) makeSettings(t *testing.T, team *service.Team) {
 func (s *site) makeUsers(t *testing.T) {
 	t.Helper()
 	hash, err := auth.NewPasswords().Hash(t.Context(), "", samplePassword)
-	must(t, err)
+	musttest.Do(t, err)
 	sessions := auth.NewSessions(s.store, func() time.Time { return s.clock }, nil)
 	for _, user := range []struct {
 		email    string
@@ -234,7 +231,7 @@ func (s *site) makeUsers(t *testing.T) {
 	err = s.store.CreateInvitation(t.Context(), secret, dmarcd.Invitation{
 		Email: "joining@example.com", Team: s.team, Role: dmarcd.RoleEditor, ExpiresAt: s.clock.Add(time.Hour),
 	})
-	must(t, err)
+	musttest.Do(t, err)
 }
 
 // letIn creates a user by an invitation.
@@ -242,8 +239,6 @@ func (s *site) letIn(t *testing.T, invitation dmarcd.Invitation, passwordHash st
 	t.Helper()
 	_, secret := auth.NewInvitation()
 	invitation.ExpiresAt = s.clock.Add(time.Hour)
-	must(t, s.store.CreateInvitation(t.Context(), secret, invitation))
-	user, err := s.store.UseInvitation(t.Context(), secret, dmarcd.Claim{Name: "Ada <Example>", PasswordHash: passwordHash})
-	must(t, err)
-	return user
+	musttest.Do(t, s.store.CreateInvitation(t.Context(), secret, invitation))
+	return musttest.Get(s.store.UseInvitation(t.Context(), secret, dmarcd.Claim{Name: "Ada <Example>", PasswordHash: passwordHash}))(t)
 }

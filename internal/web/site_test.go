@@ -23,6 +23,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/memory"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -130,14 +131,6 @@ type noNames struct{}
 
 func (noNames) Known(context.Context, []netip.Addr) (map[netip.Addr]string, error) { return nil, nil }
 
-// must ends the test if a step failed that others build on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // openSite opens the web interface with a database file until the test ends.
 func openSite(t *testing.T, file string) *site {
 	t.Helper()
@@ -187,7 +180,7 @@ func openSite(t *testing.T, file string) *site {
 		Attributions: []ui.Link{{Text: "IP geolocation by an example", Href: "https://data.example/"}},
 		MaxUpload:    1 << 20, Now: clock, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
-	must(t, err)
+	musttest.Do(t, err)
 	return s
 }
 
@@ -235,7 +228,7 @@ func newSite(t *testing.T) *site {
 		t.Fatal("there is no sample: ", err)
 	}
 	file := filepath.Join(t.TempDir(), "dmarcd.db")
-	must(t, os.WriteFile(file, content, 0o600))
+	musttest.Do(t, os.WriteFile(file, content, 0o600))
 	s := openSite(t, file)
 	s.sample = theSample
 	s.sessions = maps.Clone(theSample.sessions)
@@ -285,7 +278,6 @@ func (s *site) send(user string, r *http.Request) *httptest.ResponseRecorder {
 // audit returns the number of audit entries.
 func (s *site) audit(t testing.TB) int {
 	t.Helper()
-	entries, err := s.store.Audit(t.Context(), store.AuditFilter{}, store.Cursor{}, 1000)
-	must(t, err)
+	entries := musttest.Get(s.store.Audit(t.Context(), store.AuditFilter{}, store.Cursor{}, 1000))(t)
 	return len(entries)
 }

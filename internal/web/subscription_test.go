@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/notify/mail"
 )
 
@@ -17,8 +18,7 @@ func TestAddressIsConfirmed(t *testing.T) {
 	s := newSite(t)
 	state := func(want string) dmarcd.Webhook {
 		t.Helper()
-		webhooks, err := s.store.Team(s.team).Webhooks(t.Context())
-		must(t, err)
+		webhooks := musttest.Get(s.store.Team(s.team).Webhooks(t.Context()))(t)
 		last := webhooks[len(webhooks)-1]
 		if last.URL != "mailto:ops@example.net" || !strings.HasPrefix(last.DisabledReason, want) || last.Enabled() != (want == "") {
 			t.Fatalf("got %+v, want it disabled because %q", last, want)
@@ -54,8 +54,7 @@ func TestAddressIsConfirmed(t *testing.T) {
 	}
 	state("")
 
-	unsubscribe, err := mail.PageLink("https://dmarc.example/api", "unsubscribe", added.ID, added.Secrets[0])
-	must(t, err)
+	unsubscribe := musttest.Get(mail.PageLink("https://dmarc.example/api", "unsubscribe", added.ID, added.Secrets[0]))(t)
 	unsubscribe = strings.TrimPrefix(unsubscribe, "https://dmarc.example")
 	if body := s.body(t, "", unsubscribe); !strings.Contains(body, "Unsubscribe</button>") {
 		t.Errorf("got %s", body)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 func uploadOf(t *testing.T, files map[string]string) *http.Request {
@@ -15,13 +17,12 @@ func uploadOf(t *testing.T, files map[string]string) *http.Request {
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	for name, content := range files {
-		part, err := form.CreateFormFile("file", name)
-		must(t, err)
+		part := musttest.Get(form.CreateFormFile("file", name))(t)
 		if _, err := part.Write([]byte(content)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	must(t, form.Close())
+	musttest.Do(t, form.Close())
 	r := httptest.NewRequest(http.MethodPost, "/app/reports/upload", &body)
 	r.Header.Set("Content-Type", form.FormDataContentType())
 	return r
@@ -30,8 +31,7 @@ func uploadOf(t *testing.T, files map[string]string) *http.Request {
 // sampleReport is an aggregate report that is not in the sample.
 func sampleReport(t *testing.T) string {
 	t.Helper()
-	content, err := os.ReadFile("testdata/report.xml")
-	must(t, err)
+	content := musttest.Get(os.ReadFile("testdata/report.xml"))(t)
 	return string(content)
 }
 

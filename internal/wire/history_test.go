@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -44,9 +45,7 @@ func TestPathsOfChanges(t *testing.T) {
 	changes := dmarcd.Changes(dmarcd.Check{Facts: &dmarcd.Facts{}}, full)
 	entry := wire.NewKeptCheck(dmarcd.StoredCheck{Check: full, Changes: changes})
 	var document any
-	if err := json.Unmarshal([]byte(marshal(t, entry.Check)), &document); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, json.Unmarshal([]byte(marshal(t, entry.Check)), &document))
 	values := map[string]string{}
 	flatten(values, "", document)
 	for _, change := range entry.Changes {

@@ -11,6 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/failure"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -53,9 +54,7 @@ func TestReport(t *testing.T) {
 				}
 				return err
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, err)
 			var got map[string]any
 			if err := json.Unmarshal([]byte(document), &got); err != nil {
 				t.Fatalf("got %s and error %v, want JSON", document, err)
@@ -90,9 +89,7 @@ func TestRecordListsAreNeverNull(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 }
 
 // TestBodyOfAFailedMail is shown only where the reader was told to keep it.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 	"github.com/dmarcd/dmarcd/test/oidc"
@@ -26,13 +27,8 @@ func serve(t *testing.T, db storetest.DB, p *oidc.Provider) string {
 		"DMARCD_OIDC_ISSUER=" + p.Issuer, "DMARCD_OIDC_CLIENT_ID=" + p.ClientID, "DMARCD_OIDC_CLIENT_SECRET=" + p.ClientSecret,
 		"DMARCD_OIDC_NAME=Example Login", "DMARCD_OIDC_DOMAINS=corp.example",
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	daemon, err := app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.DiscardHandler), Out: &bytes.Buffer{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
+	daemon := musttest.Get(app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.DiscardHandler), Out: &bytes.Buffer{}}))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- daemon.Run(ctx) }()
@@ -64,10 +60,7 @@ func TestPage(t *testing.T) {
 	} {
 		t.Run(row.account, func(t *testing.T) {
 			t.Parallel()
-			jar, err := cookiejar.New(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			jar := musttest.Get(cookiejar.New(nil))(t)
 			transport := &http.Transport{DisableKeepAlives: true}
 			walking := &http.Client{Jar: jar, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 			begun, _ := ask(t, walking, origin+"/app/oidc/start")
@@ -94,18 +87,10 @@ type answered struct {
 
 func ask(t *testing.T, client *http.Client, address string) (answered, string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := musttest.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil))(t)
 	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	defer func() { _ = response.Body.Close() }() // read-only
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := musttest.Get(io.ReadAll(response.Body))(t)
 	return answered{response.StatusCode, response.Header}, string(body)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 	"github.com/dmarcd/dmarcd/test/oidc"
@@ -37,11 +38,7 @@ func newSignIn(t *testing.T, p *oidc.Provider, s *store.Store, change func(*auth
 	if change != nil {
 		change(&options)
 	}
-	signIn, err := auth.NewOIDC(options, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signIn
+	return musttest.Get(auth.NewOIDC(options, s))(t)
 }
 
 // invite makes a link for an address into a team of its own.
@@ -52,9 +49,7 @@ func invite(t *testing.T, s *store.Store, email string) (hash [32]byte) {
 	err := s.CreateInvitation(t.Context(), hash, dmarcd.Invitation{
 		Email: email, Team: team.ID, Role: dmarcd.RoleEditor, ExpiresAt: time.Now().Add(time.Hour),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	return hash
 }
 
@@ -65,10 +60,7 @@ func TestSignIn(t *testing.T) {
 			t.Parallel()
 			provider := oidc.Start(t, oidc.Options{Accounts: people, ClaimsInIDToken: inIDToken})
 			s := storetest.SQLite(t).Open(t, store.Options{})
-			known, err := s.UseInvitation(t.Context(), invite(t, s, "known@example.com"), dmarcd.Claim{PasswordHash: "x"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			known := musttest.Get(s.UseInvitation(t.Context(), invite(t, s, "known@example.com"), dmarcd.Claim{PasswordHash: "x"}))(t)
 			invite(t, s, "invited@example.com")
 			signIn := newSignIn(t, provider, s, nil)
 			for _, test := range []struct {
@@ -87,9 +79,7 @@ func TestSignIn(t *testing.T) {
 				{account: "colleague", email: "colleague@corp.example"},
 			} {
 				location, cookie, err := signIn.Begin(t.Context(), "/app/domains?q=x")
-				if err != nil {
-					t.Fatal(err)
-				}
+				musttest.Do(t, err)
 				back := provider.SignIn(t, location, test.account)
 				user, next, err := signIn.Finish(t.Context(), cookie, back.Query())
 				if !errors.Is(err, test.want) || user.Email != test.email {
@@ -123,9 +113,7 @@ func TestForgedAnswers(t *testing.T) {
 		o.Now = func() time.Time { return time.Now().Add(10 * time.Minute) }
 	})
 	_, foreign, err := signIn.Begin(t.Context(), "/app/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	for _, test := range []struct {
 		name   string
 		finish *auth.OIDC // signIn if nil
@@ -135,13 +123,8 @@ func TestForgedAnswers(t *testing.T) {
 		{name: "the cookie of another sign-in", forge: func(_ string, q url.Values) (string, url.Values) { return foreign, q }},
 		{name: "the cookie of another sign-in with its state", forge: func(_ string, q url.Values) (string, url.Values) {
 			location, cookie, err := signIn.Begin(t.Context(), "/app/")
-			if err != nil {
-				t.Fatal(err)
-			}
-			asked, err := url.Parse(location)
-			if err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, err)
+			asked := musttest.Get(url.Parse(location))(t)
 			q.Set("state", asked.Query().Get("state")) // the verifier does not fit the code
 			return cookie, q
 		}},
@@ -153,9 +136,7 @@ func TestForgedAnswers(t *testing.T) {
 		{name: "another code", forge: func(c string, q url.Values) (string, url.Values) { q.Set("code", "x"); return c, q }},
 	} {
 		location, cookie, err := signIn.Begin(t.Context(), "/app/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, err)
 		query := provider.SignIn(t, location, "colleague").Query()
 		forged, answer := test.forge(cookie, query)
 		finish := signIn
@@ -177,22 +158,15 @@ func TestACodeIsGoodOnce(t *testing.T) {
 	s := storetest.SQLite(t).Open(t, store.Options{})
 	signIn := newSignIn(t, provider, s, nil)
 	location, cookie, err := signIn.Begin(t.Context(), "/app/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	query := provider.SignIn(t, location, "colleague").Query()
 	user, _, err := signIn.Finish(t.Context(), cookie, query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	if _, _, err := signIn.Finish(t.Context(), cookie, query); !errors.Is(err, dmarcd.ErrUnauthorized) {
 		t.Errorf("the second use: got %v, want ErrUnauthorized", err)
 	}
 	sessions := auth.NewSessions(s, time.Now, slog.New(slog.DiscardHandler))
-	secret, err := sessions.Begin(t.Context(), user.ID, auth.Client{Address: "127.0.0.1"}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret := musttest.Get(sessions.Begin(t.Context(), user.ID, auth.Client{Address: "127.0.0.1"}, ""))(t)
 	session, err := sessions.Resolve(t.Context(), secret)
 	if err != nil || session.User.Email != "colleague@corp.example" || session.Team.ID != 0 {
 		t.Errorf("got %+v, %v; want a session of the colleague, who has no team yet", session, err)
@@ -215,9 +189,7 @@ func TestNextIsAPageOfOurs(t *testing.T) {
 		"/app/" + strings.Repeat("x", 2000): "/app/",
 	} {
 		location, cookie, err := signIn.Begin(t.Context(), next)
-		if err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, err)
 		_, got, err := signIn.Finish(t.Context(), cookie, provider.SignIn(t, location, "colleague").Query())
 		if err != nil || got != want {
 			t.Errorf("%.40q leads to %q, %v; want %q", next, got, err, want)

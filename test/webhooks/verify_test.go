@@ -14,6 +14,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/notify/webhook"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 )
@@ -54,10 +55,7 @@ func TestSignature(t *testing.T) {
 		add(false, current, func(d *delivered) { d.Headers["webhook-id"] += "x" })
 		add(false, current, func(d *delivered) { d.Headers["webhook-timestamp"] = "1794909761" })
 	}
-	input, err := json.Marshal(rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	input := musttest.Get(json.Marshal(rows))(t)
 	node := exec.CommandContext(t.Context(), "node", "verify.mjs")
 	node.Stdin = bytes.NewReader(input)
 	var said bytes.Buffer

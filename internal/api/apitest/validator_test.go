@@ -17,6 +17,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/api/apitest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 const baseURL = "https://dmarc.example/api"
@@ -51,11 +52,7 @@ var shared = sync.OnceValues(func() (*apitest.Validator, error) {
 
 func sharedValidator(t *testing.T) *apitest.Validator {
 	t.Helper()
-	v, err := shared()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return musttest.Get(shared())(t)
 }
 
 // request returns a request with a token to a path below the base URL.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake/files"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 const interval = 5 * time.Second
@@ -54,9 +55,7 @@ func tree(t *testing.T, folder string) []string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	slices.Sort(paths)
 	return paths
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd/internal/intake/files"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // write creates files in a folder, from pairs of path and content. A path that ends in a slash
@@ -21,15 +22,11 @@ func write(t *testing.T, folder string, content ...string) {
 		if !strings.HasSuffix(content[i], "/") {
 			parent = filepath.Dir(path)
 		}
-		if err := os.MkdirAll(parent, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, os.MkdirAll(parent, 0o700))
 		if parent == path {
 			continue
 		}
-		if err := os.WriteFile(path, []byte(content[i+1]), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, os.WriteFile(path, []byte(content[i+1]), 0o600))
 	}
 }
 
@@ -41,12 +38,8 @@ func TestList(t *testing.T) {
 		"mail/cur/2:2,S", "22", "mail/new/1", "1", "mail/tmp/3", "333", "mail/dovecot-uidlist", "x",
 		"mail/.Sent/cur/5", "5", "mail/.Sent/new/", "", "mail/.Sent/tmp/", "", "mail/.notes/cur/6", "6",
 		"cur/tmp/7", "7")
-	if err := os.Symlink(folder, filepath.Join(folder, "sub", "again")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(folder, "a.xml"), filepath.Join(folder, "sub", "link.xml")); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, os.Symlink(folder, filepath.Join(folder, "sub", "again")))
+	musttest.Do(t, os.Symlink(filepath.Join(folder, "a.xml"), filepath.Join(folder, "sub", "link.xml")))
 	everything := []string{"a.xml", "b.xml", "cur/tmp/7", "mail/.Sent/cur/5", "mail/cur/2:2,S", "mail/new/1", "sub/y.eml", "sub/z.gz"}
 	for _, tt := range []struct {
 		name  string
@@ -93,10 +86,7 @@ func relative(t *testing.T, folder string, list []files.File) []string {
 	t.Helper()
 	var paths []string
 	for _, f := range list {
-		path, err := filepath.Rel(folder, f.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := musttest.Get(filepath.Rel(folder, f.Path))(t)
 		paths = append(paths, filepath.ToSlash(path))
 	}
 	return paths

@@ -18,6 +18,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/files"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
@@ -117,9 +118,7 @@ func TestImport(t *testing.T) {
 	a.Limits.Containers.Input = 2000
 	k := &fakeStore{}
 	got, _, err := run(t, &files.Importer{Acceptor: a, Store: k}, folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	want := []string{
 		"a.xml: stored 1",
 		"b.txt: rejected the content is not a report: it is text",
@@ -144,14 +143,10 @@ func TestImportTellsOfFilesThatAreGone(t *testing.T) {
 	folder := t.TempDir()
 	write(t, folder, "a.xml", report("1"), "b.xml", report("2"))
 	list := files.List(folder)
-	if err := os.Remove(list.Files[0].Path); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, os.Remove(list.Files[0].Path))
 	var results []files.Result
 	i := &files.Importer{Acceptor: acceptor(t), Store: &fakeStore{}, OnResult: func(r files.Result) { results = append(results, r) }}
-	if err := i.Run(t.Context(), list.Files); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, i.Run(t.Context(), list.Files))
 	if len(results) != 2 || !errors.Is(results[0].Err, os.ErrNotExist) || results[1].Err != nil {
 		t.Errorf("got %v, want an error of the first alone", results)
 	}
@@ -179,33 +174,24 @@ func TestImportGoesOn(t *testing.T) {
 	if _, _, err := run(t, i, folder); !errors.Is(err, stop) {
 		t.Fatalf("got error %v, want %v", err, stop)
 	}
-	if err := journal.Close(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, journal.Close())
 	kept := len(k.ids)
 	if kept < 100 {
 		t.Fatalf("got %d reports kept before it stopped, want most of them", kept)
 	}
 
 	// The process crashed during a write.
-	file, err := os.OpenFile(filepath.Join(data, "journal"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := musttest.Get(os.OpenFile(filepath.Join(data, "journal"), os.O_APPEND|os.O_WRONLY, 0))(t)
 	if _, err := io.WriteString(file, `{"path":"`); err != nil {
 		t.Fatal(err)
 	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, file.Close())
 
 	k.broken = nil
 	journal = openJournal(t, data)
 	i.Journal = journal
 	lines, _, err := run(t, i, folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	if len(k.ids) != 202 || lines[0] != "a.xml: before" {
 		t.Errorf("got %d reports and first %q, want all 202 once and the first file passed over", len(k.ids), lines[0])
 	}
@@ -217,9 +203,7 @@ func TestImportGoesOn(t *testing.T) {
 		t.Errorf("got %d different reports, want 202", len(want))
 	}
 
-	if err := journal.Remove(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, journal.Remove())
 	i.Journal = openJournal(t, data)
 	if _, _, err := run(t, i, folder); err != nil || len(k.ids) != 404 {
 		t.Errorf("got %d reports and error %v, want all read again", len(k.ids), err)
@@ -342,10 +326,7 @@ func TestInvalidPartsDoNotPileUp(t *testing.T) {
 
 func openJournal(t *testing.T, folder string) *files.Journal {
 	t.Helper()
-	j, err := files.OpenJournal(filepath.Join(folder, "journal"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := musttest.Get(files.OpenJournal(filepath.Join(folder, "journal")))(t)
 	t.Cleanup(func() { _ = j.Close() }) // the test may have closed it
 	return j
 }

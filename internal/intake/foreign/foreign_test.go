@@ -16,6 +16,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/gziptest"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/foreign"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // read is what was read of a file.
@@ -49,9 +50,7 @@ func split(t testing.TB, tool foreign.Tool, in io.Reader) read {
 			t.Error("a report comes after an error that ends the file")
 		}
 		var document bytes.Buffer
-		if err := write(&document); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, write(&document))
 		err = intake.NewReader(limits).Read(t.Context(), bytes.NewReader(document.Bytes()), func(item *intake.Item) error {
 			if item.Err != nil {
 				t.Errorf("intake rejects it: %v\n%s", item.Err, document.Bytes())
@@ -76,9 +75,7 @@ func describe(t testing.TB, item *intake.Item) []string {
 		lines := []string{fmt.Sprint("report ", m.OrgName, "|", m.Email, "|", m.ExtraContact, "|", m.ReportID, "|", m.Begin, "-", m.End, "|", strings.Join(m.Errors, ","),
 			"|", p.Domain, " p=", p.P, " sp=", p.SP, " np=", p.NP, " adkim=", p.ADKIM, " aspf=", p.ASPF, " pct=", p.Percent, " fo=", p.FailureOptions)}
 		for record, err := range item.Aggregate.Records(t.Context()) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, err)
 			lines = append(lines, describeRecord(record))
 		}
 		return lines

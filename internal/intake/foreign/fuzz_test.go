@@ -8,6 +8,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/intake/foreign"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // fuzz checks that a reader ends, that nothing follows an error that ends the file, and
@@ -27,9 +28,7 @@ func fuzz(f *testing.F, tool foreign.Tool, seeds ...string) {
 				continue
 			}
 			var document bytes.Buffer
-			if err := write(&document); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, write(&document))
 			if !bytes.Contains(document.Bytes(), []byte("<feedback")) {
 				continue // not an aggregate report
 			}

@@ -16,6 +16,7 @@ import (
 	goimap "github.com/emersion/go-imap/v2"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 func TestReaderAsksAgainForWhatIsLeftOut(t *testing.T) {
@@ -135,9 +136,7 @@ func TestReaderReadsARenumberedFolderFromItsBeginning(t *testing.T) {
 		renumber func(t *testing.T, s *server)
 	}{
 		{"another UIDVALIDITY", func(t *testing.T, s *server) {
-			if err := s.user.Delete("INBOX"); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, s.user.Delete("INBOX"))
 			s.create("INBOX")
 			s.deliver("INBOX", mail(1))
 			s.deliver("INBOX", mail(2))
@@ -306,9 +305,7 @@ func TestReaderOutlivesAFullDisk(t *testing.T) {
 				t.Errorf("got the status %q, want the reason", got)
 			}
 			d.want()
-			if err := os.Mkdir(d.reader.Folder, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, os.Mkdir(d.reader.Folder, 0o700))
 			after(6 * time.Minute)
 		})
 		d.want(1, 2)

@@ -17,6 +17,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/certtest"
 	"github.com/dmarcd/dmarcd/internal/intake/imap"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // certificate returns TLS configurations of the server imap.example.org and of a client that
@@ -45,9 +46,7 @@ func (r recorded) Write(b []byte) (int, error) {
 func sockets(t *testing.T) (client, remote net.Conn) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	defer func() { _ = listener.Close() }() // it has done its work
 	if client, err = net.Dial("tcp", listener.Addr().String()); err != nil {
 		t.Fatal(err)
@@ -210,9 +209,7 @@ func TestLoginWithoutTheCommandLOGIN(t *testing.T) {
 			conn, err := s.dial(ctx, network, address)
 			return recorded{conn, &sent}, err
 		}
-		if err := d.reader.Try(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, d.reader.Try(t.Context()))
 		if !strings.Contains(sent.String(), "AUTHENTICATE PLAIN") {
 			t.Errorf("got the commands %q, want AUTHENTICATE PLAIN", sent.String())
 		}

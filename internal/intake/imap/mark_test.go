@@ -8,6 +8,7 @@ import (
 	goimap "github.com/emersion/go-imap/v2"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 func TestReaderMarksWhatWasRead(t *testing.T) {
@@ -81,9 +82,6 @@ func TestReaderMarksWhatWasRead(t *testing.T) {
 
 func uidValidity(t *testing.T, s *server) uint32 {
 	t.Helper()
-	data, err := s.user.Status("INBOX", &goimap.StatusOptions{UIDValidity: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := musttest.Get(s.user.Status("INBOX", &goimap.StatusOptions{UIDValidity: true}))(t)
 	return data.UIDValidity
 }

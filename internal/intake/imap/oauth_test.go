@@ -15,6 +15,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake/imap"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // provider issues access tokens.
@@ -107,9 +108,7 @@ func TestOAuthToken(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, err)
 			if access != row.access || renewed.RefreshToken != row.refresh || renewed.TokenURL != p.URL {
 				t.Errorf("got %q and %+v, want %q and the refresh token %q", access, renewed, row.access, row.refresh)
 			}

@@ -5,6 +5,8 @@ import (
 
 	goimap "github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapclient"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // other is another client of the mailbox.
@@ -15,15 +17,10 @@ type other struct {
 
 func connectOther(t *testing.T, s *server) *other {
 	t.Helper()
-	conn, err := s.dial(t.Context(), "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := musttest.Get(s.dial(t.Context(), "", ""))(t)
 	client := imapclient.New(conn, nil)
 	t.Cleanup(func() { _ = client.Close() }) // the server may have stopped
-	if err := client.Login(user, password).Wait(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, client.Login(user, password).Wait())
 	if _, err := client.Select("INBOX", nil).Wait(); err != nil {
 		t.Fatal(err)
 	}

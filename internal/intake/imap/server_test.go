@@ -15,6 +15,8 @@ import (
 	goimap "github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapserver"
 	"github.com/emersion/go-imap/v2/imapserver/imapmemserver"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 const (
@@ -134,9 +136,7 @@ func (s *server) dialled() []time.Time {
 
 func (s *server) create(folder string) {
 	s.t.Helper()
-	if err := s.user.Create(folder, nil); err != nil {
-		s.t.Fatal(err)
-	}
+	musttest.Do(s.t, s.user.Create(folder, nil))
 }
 
 // mail returns a message with a number as subject.
@@ -158,10 +158,7 @@ func (l literal) Size() int64 { return int64(l.Len()) }
 // count returns how many messages of a folder exist, are unseen, and are flagged as deleted.
 func (s *server) count(folder string) (all, unseen, deleted uint32) {
 	s.t.Helper()
-	data, err := s.user.Status(folder, &goimap.StatusOptions{NumMessages: true, NumUnseen: true, NumDeleted: true})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	data := musttest.Get(s.user.Status(folder, &goimap.StatusOptions{NumMessages: true, NumUnseen: true, NumDeleted: true}))(s.t)
 	return *data.NumMessages, *data.NumUnseen, *data.NumDeleted
 }
 

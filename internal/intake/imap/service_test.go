@@ -14,6 +14,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake/imap"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
@@ -366,9 +367,7 @@ func TestServiceSaysThatASecretDoesNotOpen(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newFakeStore(1, 2)
 		other := store.mailbox(2).Secret
-		if err := store.SaveMailboxSecret(t.Context(), 1, other); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, store.SaveMailboxSecret(t.Context(), 1, other))
 		store.remove(2)
 		service := &imap.Service{
 			Leases: store, Sealer: openSeal{}, Log: slog.New(slog.DiscardHandler),

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/internal/certtest"
 	"github.com/dmarcd/dmarcd/internal/intake/smtpd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 func withTLS(t *testing.T) func(*smtpd.Config) {
@@ -295,9 +296,7 @@ func TestTLSEndsInAChunk(t *testing.T) {
 	c.begin("abc")
 	c.send("BDAT 1000 LAST\r\nbody")
 	s.awaitDrafts(t, 1)
-	if err := c.Conn.(*tls.Conn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, c.Conn.(*tls.Conn).CloseWrite())
 	eventually(t, "the server notices", func() bool { return s.count(smtpd.Deferred) == 1 })
 	s.wantNothing(t)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake/smtpd"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -98,10 +99,7 @@ func start(t *testing.T, changes ...func(*smtpd.Config)) *server {
 	for _, change := range changes {
 		change(&s.config)
 	}
-	accepting, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	accepting := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s.address = accepting.Addr().String()
 	ctx, cancel := context.WithCancel(t.Context())
 	s.stop = cancel
@@ -117,10 +115,7 @@ func start(t *testing.T, changes ...func(*smtpd.Config)) *server {
 
 func openSpool(t *testing.T, folder string, limits spool.Limits) *spool.Spool {
 	t.Helper()
-	opened, err := spool.Open(spool.Config{Folder: folder, Limits: limits, Log: slog.New(slog.DiscardHandler), Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := musttest.Get(spool.Open(spool.Config{Folder: folder, Limits: limits, Log: slog.New(slog.DiscardHandler), Now: time.Now}))(t)
 	t.Cleanup(func() { _ = opened.Close() })
 	return opened
 }
@@ -162,15 +157,10 @@ func (s *server) mails(t *testing.T) []string {
 	t.Helper()
 	texts := []string{}
 	for _, entry := range s.config.Spool.List() {
-		mail, err := entry.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		mail := musttest.Get(entry.Open())(t)
 		text, err := io.ReadAll(mail)
 		_ = mail.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, err)
 		texts = append(texts, string(text))
 	}
 	return texts
@@ -198,19 +188,14 @@ type client struct {
 // dial connects without waiting for a greeting.
 func (s *server) dial(t *testing.T) *client {
 	t.Helper()
-	conn, err := net.Dial("tcp", s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := musttest.Get(net.Dial("tcp", s.address))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	return newClient(t, conn)
 }
 
 func newClient(t *testing.T, conn net.Conn) *client {
 	t.Helper()
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, conn.SetDeadline(time.Now().Add(patience)))
 	return &client{t: t, Conn: conn, text: textproto.NewReader(bufio.NewReader(conn))}
 }
 

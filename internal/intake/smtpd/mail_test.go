@@ -14,6 +14,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/internal/intake/smtpd"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 const report = "From: noreply@reporter.example\r\nSubject: Report\r\n\r\nbody\r\n"
@@ -158,9 +159,7 @@ func TestClientOfTheStandardLibrary(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	to := []string{"abc@report.example"}
-	if err := smtp.SendMail(s.address, nil, "noreply@reporter.example", to, []byte(report)); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, smtp.SendMail(s.address, nil, "noreply@reporter.example", to, []byte(report)))
 	if diff := cmp.Diff([]string{report}, s.mails(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

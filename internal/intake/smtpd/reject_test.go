@@ -11,6 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake/smtpd"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
@@ -94,9 +95,7 @@ func TestCapabilities(t *testing.T) {
 	c.expect("220 ")
 	c.send("EHLO mail.reporter.example\r\n")
 	_, message, err := c.text.ReadResponse(250)
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	for _, want := range []string{"SIZE 100000", "PIPELINING", "8BITMIME", "SMTPUTF8", "CHUNKING", "ENHANCEDSTATUSCODES", "LIMITS RCPTMAX=100"} {
 		if !strings.Contains(message, want) {
 			t.Errorf("got %q want %q in it", message, want)
@@ -350,9 +349,7 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 			s := start(t)
 			c := s.greet(t)
 			test.send(c)
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, c.Close())
 			eventually(t, "the server notices", func() bool { return s.count(smtpd.Deferred) == 1 })
 			s.wantNothing(t)
 		})
@@ -377,9 +374,7 @@ func TestSpoolFails(t *testing.T) {
 		}, "452 4.3.1"},
 		{"folder is gone", func(t *testing.T, c *smtpd.Config, folder string) {
 			c.Spool = openSpool(t, folder+"/small", spool.Limits{Bytes: 1 << 20, Entries: 10})
-			if err := os.RemoveAll(folder + "/small"); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, os.RemoveAll(folder+"/small"))
 		}, "451 4.3.0"},
 	}
 	for _, test := range tests {

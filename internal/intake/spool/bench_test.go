@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -18,12 +19,11 @@ func BenchmarkSpool(b *testing.B) {
 			if name == "postgres" {
 				config.Database = storetest.Postgres(b).Open(b, store.Options{})
 			}
-			s, err := spool.Open(config)
-			must(b, err)
+			s := musttest.Get(spool.Open(config))(b)
 			defer func() { _ = s.Close() }() // empty
 			for b.Loop() {
-				must(b, put(s, text, envelope("a")))
-				must(b, s.Remove(s.List()[0]))
+				musttest.Do(b, put(s, text, envelope("a")))
+				musttest.Do(b, s.Remove(s.List()[0]))
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestCrashingMailIsRejected makes Handle panic for one message of a batch, within one
@@ -46,7 +47,7 @@ func TestCrashingMailIsRejected(t *testing.T) {
 						synctest.Wait()
 						if test.restarts {
 							stop()
-							must(t, s.Close())
+							musttest.Do(t, s.Close())
 							s = open(t, on.configuration(t, folder))
 							stop = work(t, s, r)
 						}
@@ -63,7 +64,7 @@ func TestCrashingMailIsRejected(t *testing.T) {
 					if got := r.count["bad for team_7"]; got != 3 {
 						t.Errorf("got %d attempts want 3", got)
 					}
-					must(t, s.Close())
+					musttest.Do(t, s.Close())
 					if got := files(t, folder, ""); len(got) != 1 {
 						t.Errorf("got the files %q want the lock alone", got)
 					}
@@ -124,11 +125,11 @@ func TestProcessEndsWhileAMailIsHandled(t *testing.T) {
 					time.Sleep(10 * time.Second)
 					synctest.Wait()
 					left := filepath.Join(t.TempDir(), "left")
-					must(t, os.CopyFS(left, os.DirFS(folder)))
+					musttest.Do(t, os.CopyFS(left, os.DirFS(folder)))
 					close(kill)
 					synctest.Wait()
 					stop()
-					must(t, s.Close())
+					musttest.Do(t, s.Close())
 					if len(r.rejects) > 0 {
 						break
 					}

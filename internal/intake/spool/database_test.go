@@ -14,6 +14,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
@@ -23,7 +24,7 @@ func (on storage) aside(t *testing.T, folder string) (n int) {
 	if on.create == nil {
 		return len(files(t, folder, ".damaged"))
 	}
-	must(t, on.db.SQL(t).QueryRowContext(t.Context(), `SELECT COUNT(*) FROM spool WHERE crashes > 3`).Scan(&n))
+	musttest.Do(t, on.db.SQL(t).QueryRowContext(t.Context(), `SELECT COUNT(*) FROM spool WHERE crashes > 3`).Scan(&n))
 	return n
 }
 
@@ -31,7 +32,7 @@ func (on storage) aside(t *testing.T, folder string) (n int) {
 func (on storage) rows(t *testing.T) (n int) {
 	t.Helper()
 	query := `SELECT (SELECT COUNT(*) FROM spool) + (SELECT COUNT(*) FROM spool_chunks)`
-	must(t, on.db.SQL(t).QueryRowContext(t.Context(), query).Scan(&n))
+	musttest.Do(t, on.db.SQL(t).QueryRowContext(t.Context(), query).Scan(&n))
 	return n
 }
 
@@ -280,7 +281,7 @@ func TestGoneMailIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := on.replica(t)
 		mustPut(t, s, "mail")
-		must(t, s.Close())
+		musttest.Do(t, s.Close())
 		s, _ = on.replica(t) // claims it
 		if _, err := on.db.SQL(t).ExecContext(t.Context(), `DELETE FROM spool`); err != nil {
 			t.Fatal(err)
@@ -330,7 +331,7 @@ func TestFilesMoveToTheDatabase(t *testing.T) {
 	mustPut(t, s, "one")
 	mustPut(t, s, "two")
 	want := s.List()[0].Envelope
-	must(t, s.Close())
+	musttest.Do(t, s.Close())
 	s = open(t, on.configuration(t, folder))
 	if got := files(t, folder, ".mail"); len(got) != 0 {
 		t.Errorf("got the files %q want none", got)
@@ -341,7 +342,7 @@ func TestFilesMoveToTheDatabase(t *testing.T) {
 	if diff := cmp.Diff(want, s.List()[0].Envelope, compareAddresses); diff != "" {
 		t.Errorf("envelope (-want +got):\n%s", diff)
 	}
-	must(t, s.Close())
+	musttest.Do(t, s.Close())
 	if diff := cmp.Diff([]string{"one", "two"}, texts(t, open(t, on.configuration(t, t.TempDir())))); diff != "" {
 		t.Errorf("in the folder of another replica (-want +got):\n%s", diff)
 	}

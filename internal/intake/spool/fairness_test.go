@@ -10,6 +10,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestSlowMailsDelayNoOther floods the spool with messages that take long to verify or to
@@ -59,12 +60,12 @@ func TestSlowMailsDelayNoOther(t *testing.T) {
 						}
 					}
 					for i := range flood {
-						must(t, put(s, fmt.Sprint("flood ", i), test.flood(i)))
+						musttest.Do(t, put(s, fmt.Sprint("flood ", i), test.flood(i)))
 					}
 					stop := work(t, s, r)
 					defer stop()
 					synctest.Wait()
-					must(t, put(s, "victim", test.victim))
+					musttest.Do(t, put(s, "victim", test.victim))
 					time.Sleep(test.within[stage])
 					synctest.Wait()
 					if got := r.all(); !slices.Contains(got, fmt.Sprint("victim for ", test.victim.Recipients[0].Team)) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // fillVariable contains the folder that a child process of TestKill fills.
@@ -41,15 +42,13 @@ func killedMail(n int) string {
 func TestKill(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	program, err := os.Executable()
-	must(t, err)
+	program := musttest.Get(os.Executable())(t)
 	committed := 0
 	for round := range 10 {
 		command := exec.Command(program)
 		command.Env = append(os.Environ(), fillVariable+"="+folder)
-		output, err := command.StdoutPipe()
-		must(t, err)
-		must(t, command.Start())
+		output := musttest.Get(command.StdoutPipe())(t)
+		musttest.Do(t, command.Start())
 		// The child is killed at a different point in each round.
 		lines := bufio.NewScanner(output)
 		for range 3 + 7*round%11 {
@@ -58,14 +57,13 @@ func TestKill(t *testing.T) {
 			}
 			committed++
 		}
-		must(t, command.Process.Kill())
+		musttest.Do(t, command.Process.Kill())
 		for lines.Scan() {
 			committed++
 		}
 		_ = command.Wait() // killed
 
-		s, err := spool.Open(configuration(folder))
-		must(t, err)
+		s := musttest.Get(spool.Open(configuration(folder)))(t)
 		entries := s.List()
 		// In each round, the kill may come between a commit and its report.
 		if got := len(entries); got < committed || got > committed+round+1 {
@@ -79,6 +77,6 @@ func TestKill(t *testing.T) {
 		if got := files(t, folder, ".damaged"); len(got) != 0 {
 			t.Errorf("got %q want no damaged files", got)
 		}
-		must(t, s.Close())
+		musttest.Do(t, s.Close())
 	}
 }

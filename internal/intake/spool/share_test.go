@@ -7,6 +7,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // mailTo returns the envelope of a message from a client to teams.
@@ -88,7 +89,7 @@ func TestFloodLeavesSpace(t *testing.T) {
 					t.Errorf("a message of another team and network: %v", err)
 				}
 				for _, e := range s.List() {
-					must(t, s.Remove(e))
+					musttest.Do(t, s.Remove(e))
 				}
 				if err := put(s, "0123456789", test.flood(0)); err != nil {
 					t.Errorf("after the flood: %v", err)

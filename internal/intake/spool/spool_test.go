@@ -19,6 +19,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -45,14 +46,6 @@ func (on storage) fresh(t *testing.T) storage {
 		on.db = on.create(t)
 	}
 	return on
-}
-
-// must ends the test if a step failed that others build on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // onFilesAndSQLite runs a test with files and with an SQLite database, which works in a
@@ -109,8 +102,7 @@ func open(t *testing.T, config spool.Config) *spool.Spool {
 
 func openFaulty(t *testing.T, config spool.Config, faults *spool.Faults) *spool.Spool {
 	t.Helper()
-	s, err := spool.OpenFaulty(config, faults)
-	must(t, err)
+	s := musttest.Get(spool.OpenFaulty(config, faults))(t)
 	t.Cleanup(func() { _ = s.Close() }) // fails if the test has closed it
 	return s
 }
@@ -140,16 +132,14 @@ func put(s *spool.Spool, text string, e spool.Envelope) error {
 
 func mustPut(t *testing.T, s *spool.Spool, text string) {
 	t.Helper()
-	must(t, put(s, text, envelope("mail.reporter.example")))
+	musttest.Do(t, put(s, text, envelope("mail.reporter.example")))
 }
 
 func contents(t *testing.T, e *spool.Entry) string {
 	t.Helper()
-	mail, err := e.Open()
-	must(t, err)
+	mail := musttest.Get(e.Open())(t)
 	defer mail.Close() //nolint:errcheck // read-only
-	text, err := io.ReadAll(mail)
-	must(t, err)
+	text := musttest.Get(io.ReadAll(mail))(t)
 	return string(text)
 }
 
@@ -166,9 +156,7 @@ func texts(t *testing.T, s *spool.Spool) []string {
 // files returns the paths in a folder with a suffix.
 func files(t *testing.T, folder, ending string) []string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(folder, "*"+ending))
-	must(t, err)
-	return names
+	return musttest.Get(filepath.Glob(filepath.Join(folder, "*"+ending)))(t)
 }
 
 func TestCommittedMailSurvives(t *testing.T) {
@@ -188,7 +176,7 @@ func TestCommittedMailSurvives(t *testing.T) {
 				folder := filepath.Join(t.TempDir(), "spool")
 				s := open(t, on.configuration(t, folder))
 				mustPut(t, s, test.text)
-				must(t, s.Close())
+				musttest.Do(t, s.Close())
 
 				entries := open(t, on.configuration(t, folder)).List()
 				if len(entries) != 1 {
@@ -219,7 +207,7 @@ func TestOldestComesFirst(t *testing.T) {
 		s := open(t, config)
 		mustPut(t, s, "first")
 		mustPut(t, s, "second")
-		must(t, s.Close())
+		musttest.Do(t, s.Close())
 		now = now.Add(-time.Hour)
 		s = open(t, config)
 		mustPut(t, s, "third")
@@ -249,12 +237,11 @@ func TestUnfinishedDraftLeavesNothing(t *testing.T) {
 				on := on.fresh(t)
 				folder := t.TempDir()
 				s := open(t, on.configuration(t, folder))
-				draft, err := s.Create(envelope("a"))
-				must(t, err)
+				draft := musttest.Get(s.Create(envelope("a")))(t)
 				if _, err := draft.Write([]byte("half a mail")); err != nil {
 					t.Fatal(err)
 				}
-				must(t, test.finish(s, draft))
+				musttest.Do(t, test.finish(s, draft))
 				if got := texts(t, open(t, on.configuration(t, folder))); len(got) != 0 {
 					t.Errorf("got %q want nothing", got)
 				}
@@ -281,7 +268,7 @@ func TestDamagedFileIsPutAside(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
-			must(t, os.WriteFile(filepath.Join(folder, "0000000000000000001.mail"), []byte(test.text), 0o600))
+			musttest.Do(t, os.WriteFile(filepath.Join(folder, "0000000000000000001.mail"), []byte(test.text), 0o600))
 			s := open(t, configuration(folder))
 			mustPut(t, s, "good")
 			if diff := cmp.Diff([]string{"good"}, texts(t, s)); diff != "" {
@@ -300,7 +287,7 @@ func TestSecondProcessIsKeptAway(t *testing.T) {
 	folder := t.TempDir()
 	s := open(t, configuration(folder))
 	draft, err := s.Create(envelope("a"))
-	must(t, err)
+	musttest.Do(t, err)
 	defer draft.Discard()
 	if second, err := spool.Open(configuration(folder)); err == nil {
 		_ = second.Close()
@@ -363,7 +350,7 @@ func TestRejections(t *testing.T) {
 
 				// After the fault, messages are accepted again.
 				faults = spool.Faults{}
-				must(t, s.Remove(s.List()[0]))
+				musttest.Do(t, s.Remove(s.List()[0]))
 				mustPutWithFree(t, s, &faults)
 			})
 		}
@@ -383,8 +370,7 @@ func TestFailedDraftStaysFailed(t *testing.T) {
 		config := on.configuration(t, t.TempDir())
 		config.Limits.Bytes = 5
 		s := open(t, config)
-		draft, err := s.Create(envelope("a"))
-		must(t, err)
+		draft := musttest.Get(s.Create(envelope("a")))(t)
 		defer draft.Discard()
 		if _, err := draft.Write([]byte("too much")); !errors.Is(err, spool.ErrFull) {
 			t.Fatalf("got %v want %v", err, spool.ErrFull)
@@ -405,8 +391,7 @@ func TestDiskFillsWhileWriting(t *testing.T) {
 		config.Limits = spool.Limits{Bytes: 8 << 20, Entries: 10, FreeBytes: 1000}
 		free := int64(1000)
 		s := openFaulty(t, config, &spool.Faults{FreeBytes: &free})
-		draft, err := s.Create(envelope("a"))
-		must(t, err)
+		draft := musttest.Get(s.Create(envelope("a")))(t)
 		defer draft.Discard()
 		free = 999
 		if _, err := draft.Write(make([]byte, 2<<20)); !errors.Is(err, spool.ErrFull) {

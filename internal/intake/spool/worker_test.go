@@ -14,6 +14,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // recorder implements the functions of a Worker and records their calls.
@@ -125,7 +126,7 @@ func TestWorkerTakesWhatACrashLeft(t *testing.T) {
 			folder := t.TempDir()
 			s := open(t, on.configuration(t, folder))
 			mustPut(t, s, "left")
-			must(t, s.Close())
+			musttest.Do(t, s.Close())
 			s = open(t, on.configuration(t, folder))
 			r := newRecorder(t)
 			stop := work(t, s, r)
@@ -272,11 +273,11 @@ func TestWorkerKeepsWhatWasInterrupted(t *testing.T) {
 				return []error{ctx.Err()}
 			},
 		}
-		must(t, worker.Run(ctx))
+		musttest.Do(t, worker.Run(ctx))
 		if diff := cmp.Diff([]string{"mail"}, texts(t, s)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		must(t, s.Close())
+		musttest.Do(t, s.Close())
 		if got := append(files(t, folder, ".busy"), files(t, folder, ".crashes")...); len(got) != 0 {
 			t.Errorf("got %q want no crash noted", got)
 		}
@@ -298,7 +299,7 @@ func TestEachTeamHasItsOwnAttempts(t *testing.T) {
 			}
 			stop := work(t, s, r)
 			defer stop()
-			must(t, put(s, "mail", mailTo("192.0.2.1", 7, 8)))
+			musttest.Do(t, put(s, "mail", mailTo("192.0.2.1", 7, 8)))
 			synctest.Wait()
 			if diff := cmp.Diff([]string{"mail for team_8"}, r.all()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

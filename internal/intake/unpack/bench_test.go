@@ -8,13 +8,11 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 func BenchmarkWalk(b *testing.B) {
-	mail, err := os.ReadFile(filepath.Join("testdata", "plain-as-rfc9990.eml"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	mail := musttest.Get(os.ReadFile(filepath.Join("testdata", "plain-as-rfc9990.eml")))(b)
 	for _, input := range []struct {
 		name string
 		data []byte
@@ -31,9 +29,7 @@ func BenchmarkWalk(b *testing.B) {
 					_, err := io.Copy(io.Discard, p)
 					return err
 				})
-				if err != nil {
-					b.Fatal(err)
-				}
+				musttest.Do(b, err)
 			}
 		})
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/klauspost/compress/zip"
 
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 func TestContainers(t *testing.T) {
@@ -25,10 +26,7 @@ func TestContainers(t *testing.T) {
 	const mail = "From: reports@receiver.example\nSubject: Report\nContent-Type: text/xml; name=a.xml\n\n" + report
 	const cutOff = ", the container is damaged: the archive has no directory, it is truncated"
 	small := gzipped(t, report)
-	bzipped, err := os.ReadFile(filepath.Join("testdata", "report.xml.bz2"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	bzipped := musttest.Get(os.ReadFile(filepath.Join("testdata", "report.xml.bz2")))(t)
 	archive := zipped(t, "a.xml", report, "b.xml", second)
 	// The length of a deflated member is before its data.
 	packed := string(deflated(t, report))

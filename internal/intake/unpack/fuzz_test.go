@@ -12,16 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // FuzzWalk checks that limits hold, that every input has at least one part or an error,
 // that names are clean, and that a stream gives the same result as a file.
 func FuzzWalk(f *testing.F) {
 	for _, file := range mailFiles(f) {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := musttest.Get(os.ReadFile(file))(f)
 		f.Add(data)
 	}
 	archive := zipped(f, "a.xml", report, "b.json", tlsReport, "c.xml.gz", string(gzipped(f, report)))

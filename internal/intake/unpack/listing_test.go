@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // report is the beginning of an aggregate report, long enough to be recognized.
@@ -87,17 +88,12 @@ func zippedBy(t testing.TB, method uint16, namesAndContents []string) []byte {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for i := 0; i < len(namesAndContents); i += 2 {
-		w, err := z.CreateHeader(&zip.FileHeader{Name: namesAndContents[i], Method: method})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := musttest.Get(z.CreateHeader(&zip.FileHeader{Name: namesAndContents[i], Method: method}))(t)
 		if _, err := io.WriteString(w, namesAndContents[i+1]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, z.Close())
 	return b.Bytes()
 }
 
@@ -110,16 +106,11 @@ func zippedWith(t testing.TB, name, content string, change func(*zip.FileHeader)
 	h.CompressedSize64 = uint64(len(content))
 	h.UncompressedSize64 = uint64(len(content))
 	change(h)
-	w, err := z.CreateRaw(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := musttest.Get(z.CreateRaw(h))(t)
 	if _, err := io.WriteString(w, content); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, z.Close())
 	return b.Bytes()
 }
 
@@ -133,10 +124,7 @@ func gzipped(t testing.TB, content string) []byte {
 func deflated(t testing.TB, content string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w, err := flate.NewWriter(&b, flate.BestCompression)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := musttest.Get(flate.NewWriter(&b, flate.BestCompression))(t)
 	write(t, w, content)
 	return b.Bytes()
 }
@@ -153,7 +141,5 @@ func write(t testing.TB, w io.WriteCloser, content string) {
 	if _, err := io.WriteString(w, content); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, w.Close())
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/internal/goldentest"
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestMails compares the parts of the mails in testdata with their golden files.
@@ -21,10 +22,7 @@ func TestMails(t *testing.T) {
 	for _, file := range mailFiles(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := musttest.Get(os.ReadFile(file))(t)
 			got, err := list(t.Context(), bytes.NewReader(data), unpack.DefaultLimits())
 			if err != nil {
 				t.Fatalf("got error %v, want none", err)
@@ -40,14 +38,8 @@ func TestMailsOnTheWire(t *testing.T) {
 	t.Parallel()
 	lengths := regexp.MustCompile(`\d+( bytes|,| and )`)
 	for _, file := range mailFiles(t) {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := os.ReadFile(file + ".golden")
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := musttest.Get(os.ReadFile(file))(t)
+		want := musttest.Get(os.ReadFile(file + ".golden"))(t)
 		wire := bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n"))
 		lines, err := list(t.Context(), iotest.HalfReader(bytes.NewReader(wire)), unpack.DefaultLimits())
 		if err != nil {
@@ -64,10 +56,7 @@ func mailFiles(t testing.TB) []string {
 	t.Helper()
 	var files []string
 	for _, pattern := range []string{"*.eml", "*.mbox"} {
-		found, err := filepath.Glob(filepath.Join("testdata", pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := musttest.Get(filepath.Glob(filepath.Join("testdata", pattern)))(t)
 		files = append(files, found...)
 	}
 	if len(files) == 0 {

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestMultipartsOfTheStandardLibrary writes mails of random structure with mime/multipart
@@ -56,11 +57,11 @@ func fill(t *rapid.T, w *multipart.Writer, depth int, reports *[]string) {
 			var inner bytes.Buffer
 			nested := multipart.NewWriter(&inner)
 			fill(t, nested, depth+1, reports)
-			must(t, writePart(w, "multipart/related; boundary="+nested.Boundary(), "", inner.String()))
+			musttest.Do(t, writePart(w, "multipart/related; boundary="+nested.Boundary(), "", inner.String()))
 			continue
 		}
 		if kind == "text" || kind == "multipart" {
-			must(t, writePart(w, "text/plain", "", "Some words.\r\n-- \r\nand -- dashes\r\n"))
+			musttest.Do(t, writePart(w, "text/plain", "", "Some words.\r\n-- \r\nand -- dashes\r\n"))
 			continue
 		}
 		// Lines start and end in awkward ways.
@@ -69,9 +70,9 @@ func fill(t *rapid.T, w *multipart.Writer, depth int, reports *[]string) {
 			content += "." // the encoding drops trailing spaces
 		}
 		*reports = append(*reports, content)
-		must(t, writePart(w, "text/xml", kind, content))
+		musttest.Do(t, writePart(w, "text/xml", kind, content))
 	}
-	must(t, w.Close())
+	musttest.Do(t, w.Close())
 }
 
 func writePart(w *multipart.Writer, media, encoding, content string) error {
@@ -96,9 +97,3 @@ func writePart(w *multipart.Writer, media, encoding, content string) error {
 type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
-
-func must(t *rapid.T, err error) {
-	if err != nil {
-		t.Fatal(err)
-	}
-}

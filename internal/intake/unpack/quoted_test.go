@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestQuotedLongLines puts each awkward sequence at every position around the end of the
@@ -40,9 +41,7 @@ func TestQuotedLongLines(t *testing.T) {
 				got, err = io.ReadAll(p)
 				return err
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, err)
 			if want := body(test.want); string(got) != want {
 				t.Errorf("%q, %d bytes before the end of the buffer: got %q, want %q", test.sequence, shift, brief(string(got)), brief(want))
 			}

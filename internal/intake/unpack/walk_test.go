@@ -18,6 +18,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 func readAll(p *unpack.Part) error {
@@ -189,10 +190,7 @@ func TestLargeArchiveFromStream(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("got (+) against want (-):\n%s", diff)
 	}
-	left, err := os.ReadDir(limits.Folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	left := musttest.Get(os.ReadDir(limits.Folder))(t)
 	if len(left) > 0 {
 		t.Errorf("got %v left behind, want nothing", left)
 	}
@@ -230,10 +228,7 @@ func TestStoredMembersOfCutArchive(t *testing.T) {
 // TestPartsNeedNotBeRead checks that an unread part does not hide the next one.
 func TestPartsNeedNotBeRead(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile(filepath.Join("testdata", "several-reports.eml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := musttest.Get(os.ReadFile(filepath.Join("testdata", "several-reports.eml")))(t)
 	joined := append(gzipped(t, report), gzipped(t, report)...)
 	for _, test := range []struct {
 		name string
@@ -260,9 +255,7 @@ func TestContentIsUnchanged(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"plain-as-rfc9990.eml", "quoted-printable.eml", "base64-broken.eml", "forwarded-in-base64.eml", "no-empty-line.eml"} {
 		data, err := os.ReadFile(filepath.Join("testdata", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, err)
 		err = unpack.Walk(t.Context(), bytes.NewReader(data), unpack.DefaultLimits(), func(p *unpack.Part) error {
 			got, err := io.ReadAll(p)
 			if diff := cmp.Diff(report, string(got)); diff != "" {
@@ -287,7 +280,5 @@ func TestMailFields(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 }

@@ -9,16 +9,14 @@ import (
 	mdns "github.com/miekg/dns"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 )
 
 // dial returns a UDP connection to a server.
 func dial(t *testing.T, s *resolvertest.Server) *mdns.Conn {
 	t.Helper()
-	conn, err := net.Dial("udp", s.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := musttest.Get(net.Dial("udp", s.Addr()))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	return &mdns.Conn{Conn: conn, UDPSize: mdns.MaxMsgSize}
 }
@@ -27,9 +25,7 @@ func dial(t *testing.T, s *resolvertest.Server) *mdns.Conn {
 func ask(t *testing.T, conn *mdns.Conn, name string) *mdns.Msg {
 	t.Helper()
 	query := new(mdns.Msg).SetQuestion(name, mdns.TypeTXT)
-	if err := conn.WriteMsg(query); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, conn.WriteMsg(query))
 	return query
 }
 
@@ -38,10 +34,7 @@ func repliesTo(t *testing.T, conn *mdns.Conn, replies int) map[uint16]int {
 	t.Helper()
 	ids := map[uint16]int{}
 	for range replies {
-		reply, err := conn.ReadMsg()
-		if err != nil {
-			t.Fatal(err)
-		}
+		reply := musttest.Get(conn.ReadMsg())(t)
 		ids[reply.Id]++
 	}
 	return ids
@@ -65,9 +58,7 @@ func TestFaultsOfOneQuestion(t *testing.T) {
 			conn := dial(t, server)
 
 			first := ask(t, conn, "a.example.org.")
-			if err := server.Await(t.Context(), "a.example.org", dns.TXT, 1); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, server.Await(t.Context(), "a.example.org", dns.TXT, 1))
 			second := ask(t, conn, "a.example.org.")
 			got := repliesTo(t, conn, 1+test.first)
 			if got[first.Id] != test.first || got[second.Id] != 1 {
@@ -86,9 +77,7 @@ func TestCloseWithLateReply(t *testing.T) {
 	server := resolvertest.Start(t, "")
 	server.SetFault("a.example.org", resolvertest.Late)
 	ask(t, dial(t, server), "a.example.org.")
-	if err := server.Await(t.Context(), "a.example.org", dns.TXT, 1); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, server.Await(t.Context(), "a.example.org", dns.TXT, 1))
 	server.Close() // hangs, or leaks what goleak finds, if the reply is still waited for
 }
 
@@ -113,10 +102,7 @@ func TestOversize(t *testing.T) {
 			server.SetFault("big.example.org", resolvertest.Oversize)
 			conn := dial(t, server)
 			ask(t, conn, "big.example.org.")
-			reply, err := conn.ReadMsg()
-			if err != nil {
-				t.Fatal(err)
-			}
+			reply := musttest.Get(conn.ReadMsg())(t)
 			if whole := len(reply.Answer) == test.texts; reply.Truncated != test.truncated || whole == test.truncated {
 				t.Errorf("got truncated %t with %d records want %t", reply.Truncated, len(reply.Answer), test.truncated)
 			}

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 )
 
@@ -183,12 +184,8 @@ func TestHold(t *testing.T) {
 		reply, _, _ := new(mdns.Client).Exchange(query, server.Addr())
 		replies <- reply
 	}()
-	if err := server.Await(t.Context(), "a.example.org", dns.TXT, 1); err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Set(`a.example.org. TXT "set while the question was held"`); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, server.Await(t.Context(), "a.example.org", dns.TXT, 1))
+	musttest.Do(t, server.Set(`a.example.org. TXT "set while the question was held"`))
 	release()
 	release() // again does nothing
 	reply := <-replies
@@ -211,19 +208,10 @@ func TestListenRefusesBadAddress(t *testing.T) {
 
 func TestCloseWithHeldQuestion(t *testing.T) {
 	t.Parallel()
-	server, err := resolvertest.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := musttest.Get(resolvertest.Listen("127.0.0.1:0"))(t)
 	server.Hold("a.example.org")
-	query, err := new(mdns.Msg).SetQuestion("a.example.org.", mdns.TypeTXT).Pack()
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := net.Dial("udp", server.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	query := musttest.Get(new(mdns.Msg).SetQuestion("a.example.org.", mdns.TypeTXT).Pack())(t)
+	conn := musttest.Get(net.Dial("udp", server.Addr()))(t)
 	defer func() { _ = conn.Close() }() // nothing is read from it
 	if _, err := conn.Write(query); err != nil {
 		t.Fatal(err)
