@@ -2,10 +2,8 @@ package failure_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/failure"
 	"github.com/dmarcd/dmarcd/internal/corpustest"
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // corpusFacts are the known facts about a failure report in the corpus.
@@ -39,31 +38,13 @@ type corpusFacts struct {
 // tests cover the same with our own texts.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
-	root := corpustest.Dir(t)
-	data, err := os.ReadFile(filepath.Join(root, "INDEX.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var index struct {
-		Files []struct {
-			File, Kind string
-			Expect     struct{ Status string }
-			Facts      corpusFacts
-		}
-	}
-	if err := json.Unmarshal(data, &index); err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range index.Files {
-		if file.Kind != "failure" || file.Expect.Status == "reject" {
+	for _, file := range corpustest.Reports[corpusFacts](t, "failure") {
+		if file.Expect.Status == "reject" {
 			continue
 		}
 		t.Run(file.File, func(t *testing.T) {
 			t.Parallel()
-			data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file.File)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := musttest.Get(os.ReadFile(file.Path()))(t)
 			report, err := failure.Parse(failureMessage(t, data), failure.Options{KeepLocalParts: true})
 			if file.Expect.Status == "not-a-dmarc-failure-report" {
 				var rejected *failure.RejectedError
@@ -91,9 +72,7 @@ func failureMessage(t *testing.T, mail []byte) failure.Message {
 		message = p.Failure
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	return message
 }
 

@@ -2,8 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,16 +17,6 @@ import (
 // corpusFacts maps names to facts, from the index or the command.
 type corpusFacts map[string]any
 
-// corpusEntry is a row of the index of the corpus.
-type corpusEntry struct {
-	File   string `json:"file"`
-	Kind   string `json:"kind"`
-	Expect struct {
-		Status string `json:"status"`
-	} `json:"expect"`
-	Facts corpusFacts `json:"facts"`
-}
-
 // notReported lists facts of the index that the command does not print: they describe the
 // file, or are the same for all reports.
 var notReported = []string{
@@ -40,37 +28,23 @@ var notReported = []string{
 // set.
 func TestParseCorpus(t *testing.T) {
 	t.Parallel()
-	root := corpustest.Dir(t)
-	content, err := os.ReadFile(filepath.Join(root, "INDEX.json"))
-	must(t, err)
-	var index struct {
-		Files []corpusEntry `json:"files"`
-	}
-	must(t, json.Unmarshal(content, &index))
-	checked := 0
-	for _, entry := range index.Files {
-		if !slices.Contains([]string{"aggregate", "failure", "tlsrpt"}, entry.Kind) {
-			continue
-		}
-		checked++
-		t.Run(entry.File, func(t *testing.T) {
+	for _, r := range corpustest.Reports[corpusFacts](t, "aggregate", "failure", "tlsrpt") {
+		t.Run(r.File, func(t *testing.T) {
 			t.Parallel()
-			checkCorpusEntry(t, filepath.Join(root, filepath.FromSlash(entry.File)), entry)
+			checkCorpusReport(t, r)
 		})
-	}
-	if checked == 0 {
-		t.Error("got no report in the index, want some")
 	}
 }
 
-func checkCorpusEntry(t *testing.T, file string, entry corpusEntry) {
+func checkCorpusReport(t *testing.T, r corpustest.Report[corpusFacts]) {
 	t.Helper()
+	file := r.Path()
 	status, out, stderr := runParse(t, "", "--json", file)
 	var got []corpusFacts
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatalf("got error %v, want an array", err)
 	}
-	if !strings.HasPrefix(entry.Expect.Status, "accept") {
+	if !r.Accepted() {
 		if status != exitProblem || len(got) > 0 || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, file+": ") {
 			t.Errorf("got status %d, %d reports and %q, want %d, none and one reason", status, len(got), stderr, exitProblem)
 		}
@@ -79,8 +53,8 @@ func checkCorpusEntry(t *testing.T, file string, entry corpusEntry) {
 	if status != exitDone || stderr != "" {
 		t.Errorf("got status %d and %q, want %d", status, stderr, exitDone)
 	}
-	want := []corpusFacts{entry.Facts}
-	if several, ok := entry.Facts["reports"].([]any); ok {
+	want := []corpusFacts{r.Facts}
+	if several, ok := r.Facts["reports"].([]any); ok {
 		want = nil
 		for _, facts := range several {
 			want = append(want, facts.(map[string]any))

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/dmarcd/dmarcd/internal/corpustest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // corpusReport is an aggregate report in the index of the corpus.
@@ -45,29 +45,12 @@ type corpusIndex struct {
 	refused int                        // number of files without a report
 }
 
-func readCorpus(t *testing.T, root string) corpusIndex {
+func readCorpus(t *testing.T) corpusIndex {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(root, "INDEX.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var files struct {
-		Files []struct {
-			Kind   string `json:"kind"`
-			Expect struct {
-				Status string `json:"status"`
-			} `json:"expect"`
-			Facts json.RawMessage `json:"facts"`
-		} `json:"files"`
-	}
-	if err := json.Unmarshal(content, &files); err != nil {
-		t.Fatal(err)
-	}
 	index := corpusIndex{reports: map[corpusKey]corpusReport{}, kept: map[string]int{}}
-	for _, file := range files.Files {
+	for _, file := range corpustest.Reports[json.RawMessage](t, "aggregate", "failure", "tlsrpt") {
 		switch {
-		case file.Expect.Status == "": // no report
-		case !strings.HasPrefix(file.Expect.Status, "accept"):
+		case !file.Accepted():
 			index.refused++
 		case file.Kind != "aggregate":
 			index.kept[file.Kind]++
@@ -76,9 +59,7 @@ func readCorpus(t *testing.T, root string) corpusIndex {
 				corpusReport
 				Several []corpusReport `json:"reports"`
 			}
-			if err := json.Unmarshal(file.Facts, &facts); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, json.Unmarshal(file.Facts, &facts))
 			if len(facts.Several) == 0 {
 				facts.Several = []corpusReport{facts.corpusReport}
 			}
@@ -95,7 +76,7 @@ func readCorpus(t *testing.T, root string) corpusIndex {
 // counts with its index.
 func TestCorpusIsCounted(t *testing.T) {
 	root := corpustest.Dir(t)
-	index := readCorpus(t, root)
+	index := readCorpus(t)
 	folders := []string{filepath.Join(root, "aggregate"), filepath.Join(root, "failure"), filepath.Join(root, "tlsrpt")}
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve(unscheduled)

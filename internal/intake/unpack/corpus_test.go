@@ -2,50 +2,26 @@ package unpack_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/dmarcd/dmarcd/internal/corpustest"
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
-// corpusFile is an entry in the index of the corpus.
-type corpusFile struct {
-	File   string
-	Kind   string
-	Expect struct{ Status string }
-	Facts  struct {
-		Container []string
-		Root      string
-		Member    string
-		XMLBytes  *int `json:"xml_bytes"`
-		JSONBytes *int `json:"json_bytes"`
-		TextOnly  bool `json:"text_only"`
-		Reports   []struct {
-			Member   string
-			XMLBytes *int `json:"xml_bytes"`
-		}
+// corpusFacts are the known facts about a file in the corpus.
+type corpusFacts struct {
+	Container []string
+	Root      string
+	Member    string
+	XMLBytes  *int `json:"xml_bytes"`
+	JSONBytes *int `json:"json_bytes"`
+	Reports   []struct {
+		Member   string
+		XMLBytes *int `json:"xml_bytes"`
 	}
-}
-
-// corpusFiles reads the index of the corpus, a collection of reports from other projects
-// outside this repository. The test is skipped without it; our own files cover the same
-// cases.
-func corpusFiles(t *testing.T) (root string, files []corpusFile) {
-	t.Helper()
-	root = corpustest.Dir(t)
-	index, err := os.ReadFile(filepath.Join(root, "INDEX.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all struct{ Files []corpusFile }
-	if err := json.Unmarshal(index, &all); err != nil {
-		t.Fatal(err)
-	}
-	return root, all.Files
 }
 
 // found is a part after it is read.
@@ -57,17 +33,11 @@ type found struct {
 
 func TestCorpus(t *testing.T) {
 	t.Parallel()
-	root, files := corpusFiles(t)
-	for _, file := range files {
-		if file.Kind == "dns" || file.Kind == "schema" {
-			continue
-		}
+	for _, file := range corpustest.Reports[corpusFacts](t, "aggregate", "failure", "tlsrpt") {
 		t.Run(file.File, func(t *testing.T) {
 			t.Parallel()
-			data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file.File)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			data, err := os.ReadFile(file.Path())
+			musttest.Do(t, err)
 			var got []found
 			err = unpack.Walk(t.Context(), bytes.NewReader(data), unpack.DefaultLimits(), func(p *unpack.Part) error {
 				n, err := io.Copy(io.Discard, p)
@@ -77,13 +47,13 @@ func TestCorpus(t *testing.T) {
 			if err != nil {
 				t.Fatalf("got error %v, want none", err)
 			}
-			compareParts(t, got, file.wanted())
+			compareParts(t, got, wanted(file))
 		})
 	}
 }
 
 // wanted returns the parts in the index; -1 is an unknown length.
-func (f *corpusFile) wanted() []found {
+func wanted(f corpustest.Report[corpusFacts]) []found {
 	if f.Kind == "failure" && f.Facts.Container == nil {
 		return []found{{unpack.Failure, "", 0}}
 	}
