@@ -1,6 +1,9 @@
 package config_test
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -8,6 +11,9 @@ import (
 
 	"github.com/dmarcd/dmarcd/internal/config"
 )
+
+// client are the flags of a client of an identity provider.
+var client = map[string]string{"oidc-client-id": "dmarcd", "oidc-client-secret": "open sesame"}
 
 // TestBadValues sets one invalid value by a flag and expects an error of one line.
 func TestBadValues(t *testing.T) {
@@ -25,198 +31,153 @@ func TestBadValues(t *testing.T) {
 		wantRate    = "must be a number from 0 (off) to 1000000"
 		wantOrigins = "must be a comma-separated list of origins, such as https://app.example.com, or *"
 		wantTimeout = "must be a duration from 1ms to 24h"
+		wantBucket  = "must be https://KEY:SECRET@HOST/BUCKET, with /PREFIX and ?region=REGION where needed"
+		wantQuota   = "must be a whole number from 0 (no limit) to 1125899906842624"
+		wantAge     = "must be a duration from 1h to 876000h, or 0s (forever)"
+		wantIssuer  = "must be an https URL without query and fragment, such as https://login.example.com; http is for a provider on the same machine"
+		wantClient  = "must be set together with oidc.client_id and oidc.client_secret (DMARCD_OIDC_CLIENT_ID, DMARCD_OIDC_CLIENT_SECRET), as issued by the provider"
+		wantLonger  = "must be a duration of at least retention.records, since counters summarize records"
 	)
 	tests := []struct {
 		name, flag, value string
-		want              string // the whole line
+		shown             string            // the value in the error, if it is another
+		others            map[string]string // flags
+		want              string
 	}{
-		{
-			"database of another kind", "database", "mysql://root@db/x",
-			`database = "mysql://root@db/x" (flag --database): ` + wantDatabase,
-		},
-		{
-			"database by keywords shows no password", "database", "host=db password=secret",
-			`database = "***" (flag --database): ` + wantDatabase,
-		},
-		{
-			"database by keywords without password", "database", "host=db user=x",
-			`database = "host=db user=x" (flag --database): ` + wantDatabase,
-		},
-		{
-			"database without host", "database", "postgres:///dmarcd",
-			`database = "postgres:///dmarcd" (flag --database): ` + wantDatabase,
-		},
-		{
-			"database with a bad port shows no password", "database", "postgres://u:secret@db:port/x",
-			`database = "postgres://***" (flag --database): ` + wantDatabase,
-		},
-		{"database in memory", "database", ":memory:", `database = ":memory:" (flag --database): ` + wantDatabase},
-		{"database by file URI", "database", "file:x.db", `database = "file:x.db" (flag --database): ` + wantDatabase},
-		{"database with options", "database", "x.db?mode=ro", `database = "x.db?mode=ro" (flag --database): ` + wantDatabase},
+		{name: "database of another kind", flag: "database", value: "mysql://root@db/x", want: wantDatabase},
+		{name: "database by keywords shows no password", flag: "database", value: "host=db password=secret", shown: "***", want: wantDatabase},
+		{name: "database by keywords without password", flag: "database", value: "host=db user=x", want: wantDatabase},
+		{name: "database without host", flag: "database", value: "postgres:///dmarcd", want: wantDatabase},
+		{name: "database with a bad port shows no password", flag: "database", value: "postgres://u:secret@db:port/x", shown: "postgres://***", want: wantDatabase},
+		{name: "database in memory", flag: "database", value: ":memory:", want: wantDatabase},
+		{name: "database by file URI", flag: "database", value: "file:x.db", want: wantDatabase},
+		{name: "database with options", flag: "database", value: "x.db?mode=ro", want: wantDatabase},
 
-		{
-			"standby that is a file", "database-read", "x.db",
-			`database_read = "x.db" (flag --database-read): must be postgres://user:password@host:port/database`,
-		},
-		{
-			"standby of a file shows no password", "database-read", "postgres://u:secret@db2/x",
-			`database_read = "postgres://u:***@db2/x" (flag --database-read): must be set together with a postgres:// URL in database (DMARCD_DATABASE)`,
-		},
+		{name: "standby that is a file", flag: "database-read", value: "x.db", want: "must be postgres://user:password@host:port/database"},
+		{name: "standby of a file shows no password", flag: "database-read", value: "postgres://u:secret@db2/x", shown: "postgres://u:***@db2/x", want: "must be set together with a postgres:// URL in database (DMARCD_DATABASE)"},
 
-		{
-			"bucket without a secret", "blobs", "https://key@s3.example.com/bucket",
-			`blobs = "https://key@s3.example.com/bucket" (flag --blobs): must be https://KEY:SECRET@HOST/BUCKET, with /PREFIX and ?region=REGION where needed`,
-		},
-		{
-			"bucket by its name shows no secret", "blobs", "s3://key:secret@bucket",
-			`blobs = "s3://key:***@bucket" (flag --blobs): must be https://KEY:SECRET@HOST/BUCKET, with /PREFIX and ?region=REGION where needed`,
-		},
-		{"data with a zero byte", "data", "a\x00b", `data = "a\x00b" (flag --data): must be the path of a folder`},
+		{name: "bucket without a secret", flag: "blobs", value: "https://key@s3.example.com/bucket", want: wantBucket},
+		{name: "bucket by its name shows no secret", flag: "blobs", value: "s3://key:secret@bucket", shown: "s3://key:***@bucket", want: wantBucket},
+		{name: "data with a zero byte", flag: "data", value: "a\x00b", want: "must be the path of a folder"},
 
-		{"listen without port", "listen", "localhost", `listen = "localhost" (flag --listen): ` + wantListen},
-		{"listen with a port too high", "listen", ":65536", `listen = ":65536" (flag --listen): ` + wantListen},
-		{"listen with a negative port", "listen", ":-1", `listen = ":-1" (flag --listen): ` + wantListen},
-		{"listen with a named port", "listen", ":http", `listen = ":http" (flag --listen): ` + wantListen},
-		{"listen with a URL", "listen", "http://localhost:80", `listen = "http://localhost:80" (flag --listen): ` + wantListen},
-		{"listen with bare IPv6", "listen", "::1:80", `listen = "::1:80" (flag --listen): ` + wantListen},
-		{"listen with a zone", "listen", "[fe80::1%eth0]:80", `listen = "[fe80::1%eth0]:80" (flag --listen): ` + wantListen},
-		{"listen with a blank inside", "listen", "a b:80", `listen = "a b:80" (flag --listen): ` + wantListen},
+		{name: "listen without port", flag: "listen", value: "localhost", want: wantListen},
+		{name: "listen with a port too high", flag: "listen", value: ":65536", want: wantListen},
+		{name: "listen with a negative port", flag: "listen", value: ":-1", want: wantListen},
+		{name: "listen with a named port", flag: "listen", value: ":http", want: wantListen},
+		{name: "listen with a URL", flag: "listen", value: "http://localhost:80", want: wantListen},
+		{name: "listen with bare IPv6", flag: "listen", value: "::1:80", want: wantListen},
+		{name: "listen with a zone", flag: "listen", value: "[fe80::1%eth0]:80", want: wantListen},
+		{name: "listen with a blank inside", flag: "listen", value: "a b:80", want: wantListen},
 
-		{"base_url without scheme", "base-url", "example.com/api", `base_url = "example.com/api" (flag --base-url): ` + wantBaseURL},
-		{"base_url of another scheme", "base-url", "ftp://example.com", `base_url = "ftp://example.com" (flag --base-url): ` + wantBaseURL},
-		{"base_url without host", "base-url", "http:///api", `base_url = "http:///api" (flag --base-url): ` + wantBaseURL},
-		{
-			"base_url with a user shows no password", "base-url", "https://u:secret@example.com/api",
-			`base_url = "https://u:***@example.com/api" (flag --base-url): ` + wantBaseURL,
-		},
-		{"base_url with a query", "base-url", "https://example.com/api?x=1", `base_url = "https://example.com/api?x=1" (flag --base-url): ` + wantBaseURL},
-		{"base_url with an empty query", "base-url", "https://example.com/api?", `base_url = "https://example.com/api?" (flag --base-url): ` + wantBaseURL},
-		{"base_url with a fragment", "base-url", "https://example.com/api#", `base_url = "https://example.com/api#" (flag --base-url): ` + wantBaseURL},
-		{"base_url with an empty segment", "base-url", "https://example.com/a//b", `base_url = "https://example.com/a//b" (flag --base-url): ` + wantBaseURL},
-		{"base_url with dots", "base-url", "https://example.com/a/../b", `base_url = "https://example.com/a/../b" (flag --base-url): ` + wantBaseURL},
-		{"base_url with an escape", "base-url", "https://example.com/a%20b", `base_url = "https://example.com/a%20b" (flag --base-url): ` + wantBaseURL},
-		{"base_url over the web page", "base-url", "https://example.com/app", `base_url = "https://example.com/app" (flag --base-url): ` + wantBaseURL},
-		{"base_url below the web page", "base-url", "https://example.com/app/api", `base_url = "https://example.com/app/api" (flag --base-url): ` + wantBaseURL},
-		{"base_url over the metrics", "base-url", "https://example.com/metrics", `base_url = "https://example.com/metrics" (flag --base-url): ` + wantBaseURL},
-		{"base_url with a bad port", "base-url", "https://example.com:99999/api", `base_url = "https://example.com:99999/api" (flag --base-url): ` + wantBaseURL},
+		{name: "base_url without scheme", flag: "base-url", value: "example.com/api", want: wantBaseURL},
+		{name: "base_url of another scheme", flag: "base-url", value: "ftp://example.com", want: wantBaseURL},
+		{name: "base_url without host", flag: "base-url", value: "http:///api", want: wantBaseURL},
+		{name: "base_url with a user shows no password", flag: "base-url", value: "https://u:secret@example.com/api", shown: "https://u:***@example.com/api", want: wantBaseURL},
+		{name: "base_url with a query", flag: "base-url", value: "https://example.com/api?x=1", want: wantBaseURL},
+		{name: "base_url with an empty query", flag: "base-url", value: "https://example.com/api?", want: wantBaseURL},
+		{name: "base_url with a fragment", flag: "base-url", value: "https://example.com/api#", want: wantBaseURL},
+		{name: "base_url with an empty segment", flag: "base-url", value: "https://example.com/a//b", want: wantBaseURL},
+		{name: "base_url with dots", flag: "base-url", value: "https://example.com/a/../b", want: wantBaseURL},
+		{name: "base_url with an escape", flag: "base-url", value: "https://example.com/a%20b", want: wantBaseURL},
+		{name: "base_url over the web page", flag: "base-url", value: "https://example.com/app", want: wantBaseURL},
+		{name: "base_url below the web page", flag: "base-url", value: "https://example.com/app/api", want: wantBaseURL},
+		{name: "base_url over the metrics", flag: "base-url", value: "https://example.com/metrics", want: wantBaseURL},
+		{name: "base_url with a bad port", flag: "base-url", value: "https://example.com:99999/api", want: wantBaseURL},
 
-		{"proxy by its name", "trusted-proxies", "proxy.example", `trusted_proxies = "proxy.example" (flag --trusted-proxies): ` + wantProxies},
-		{"proxy with a port", "trusted-proxies", "10.0.0.1:80", `trusted_proxies = "10.0.0.1:80" (flag --trusted-proxies): ` + wantProxies},
-		{"one proxy of two bad", "trusted-proxies", "10.0.0.1,*", `trusted_proxies = "10.0.0.1,*" (flag --trusted-proxies): ` + wantProxies},
-		{"proxies with too many bits", "trusted-proxies", "10.0.0.0/33", `trusted_proxies = "10.0.0.0/33" (flag --trusted-proxies): ` + wantProxies},
-		{"proxy with a zone", "trusted-proxies", "fe80::1%eth0", `trusted_proxies = "fe80::1%eth0" (flag --trusted-proxies): ` + wantProxies},
-		{
-			"proxies that would match no client", "trusted-proxies", "::ffff:10.0.0.0/104",
-			`trusted_proxies = "::ffff:10.0.0.0/104" (flag --trusted-proxies): ` + wantProxies,
-		},
+		{name: "proxy by its name", flag: "trusted-proxies", value: "proxy.example", want: wantProxies},
+		{name: "proxy with a port", flag: "trusted-proxies", value: "10.0.0.1:80", want: wantProxies},
+		{name: "one proxy of two bad", flag: "trusted-proxies", value: "10.0.0.1,*", want: wantProxies},
+		{name: "proxies with too many bits", flag: "trusted-proxies", value: "10.0.0.0/33", want: wantProxies},
+		{name: "proxy with a zone", flag: "trusted-proxies", value: "fe80::1%eth0", want: wantProxies},
+		{name: "proxies that would match no client", flag: "trusted-proxies", value: "::ffff:10.0.0.0/104", want: wantProxies},
 
-		{"dns without port", "dns", "192.0.2.53", `dns = "192.0.2.53" (flag --dns): ` + wantDNS},
-		{"dns with one of two bad", "dns", "192.0.2.53:53,x", `dns = "192.0.2.53:53,x" (flag --dns): ` + wantDNS},
-		{"dns with port 0", "dns", "192.0.2.53:0", `dns = "192.0.2.53:0" (flag --dns): ` + wantDNS},
-		{"dns without host", "dns", ":53", `dns = ":53" (flag --dns): ` + wantDNS},
+		{name: "dns without port", flag: "dns", value: "192.0.2.53", want: wantDNS},
+		{name: "dns with one of two bad", flag: "dns", value: "192.0.2.53:53,x", want: wantDNS},
+		{name: "dns with port 0", flag: "dns", value: "192.0.2.53:0", want: wantDNS},
+		{name: "dns without host", flag: "dns", value: ":53", want: wantDNS},
 
-		{"mx.probe unknown", "mx-probe", "sometimes", `mx.probe = "sometimes" (flag --mx-probe): must be one of on, off`},
+		{name: "mx.probe unknown", flag: "mx-probe", value: "sometimes", want: "must be one of on, off"},
 
-		{"spool unknown", "spool", "memory", `spool = "memory" (flag --spool): must be one of files, database`},
-		{
-			"spool in SQLite", "spool", "database",
-			`spool = "database" (flag --spool): must be files unless database (DMARCD_DATABASE) is a postgres:// URL: with SQLite, the database is on the same disk`,
-		},
+		{name: "spool unknown", flag: "spool", value: "memory", want: "must be one of files, database"},
+		{name: "spool in SQLite", flag: "spool", value: "database", want: "must be files unless database (DMARCD_DATABASE) is a postgres:// URL: with SQLite, the database is on the same disk"},
 
-		{"report_domain of one label", "report-domain", "example", `report_domain = "example" (flag --report-domain): ` + wantDomain},
-		{"report_domain with an underscore", "report-domain", "a_b.example", `report_domain = "a_b.example" (flag --report-domain): ` + wantDomain},
-		{"report_domain with an outer hyphen", "report-domain", "-a.example", `report_domain = "-a.example" (flag --report-domain): ` + wantDomain},
-		{"report_domain with an empty label", "report-domain", "a..example", `report_domain = "a..example" (flag --report-domain): ` + wantDomain},
-		{"report_domain is an address", "report-domain", "192.0.2.1", `report_domain = "192.0.2.1" (flag --report-domain): ` + wantDomain},
-		{"report_domain is a mail address", "report-domain", "a@example.com", `report_domain = "a@example.com" (flag --report-domain): ` + wantDomain},
-		{
-			"report_domain with a long label", "report-domain", strings.Repeat("a", 64) + ".example",
-			`report_domain = "` + strings.Repeat("a", 64) + `.example" (flag --report-domain): ` + wantDomain,
-		},
-		{
-			"report_domain too long is cut off", "report-domain", strings.Repeat("a.", 124) + "example",
-			`report_domain = "` + strings.Repeat("a.", 100) + `..." (flag --report-domain): ` + wantDomain,
-		},
+		{name: "report_domain of one label", flag: "report-domain", value: "example", want: wantDomain},
+		{name: "report_domain with an underscore", flag: "report-domain", value: "a_b.example", want: wantDomain},
+		{name: "report_domain with an outer hyphen", flag: "report-domain", value: "-a.example", want: wantDomain},
+		{name: "report_domain with an empty label", flag: "report-domain", value: "a..example", want: wantDomain},
+		{name: "report_domain is an address", flag: "report-domain", value: "192.0.2.1", want: wantDomain},
+		{name: "report_domain is a mail address", flag: "report-domain", value: "a@example.com", want: wantDomain},
+		{name: "report_domain with a long label", flag: "report-domain", value: strings.Repeat("a", 64) + ".example", want: wantDomain},
+		{name: "report_domain too long is cut off", flag: "report-domain", value: strings.Repeat("a.", 124) + "example", shown: strings.Repeat("a.", 100) + "...", want: wantDomain},
 
-		{"token too short", "token", goodToken[:43], `token = "***" (flag --token): ` + wantToken},
-		{"token too long", "token", goodToken + "a", `token = "***" (flag --token): ` + wantToken},
-		{"token with another beginning", "token", "dmx" + goodToken[3:], `token = "***" (flag --token): ` + wantToken},
-		{"token with a sign", "token", goodToken[:43] + "-", `token = "***" (flag --token): ` + wantToken},
+		{name: "token too short", flag: "token", value: goodToken[:43], shown: "***", want: wantToken},
+		{name: "token too long", flag: "token", value: goodToken + "a", shown: "***", want: wantToken},
+		{name: "token with another beginning", flag: "token", value: "dmx" + goodToken[3:], shown: "***", want: wantToken},
+		{name: "token with a sign", flag: "token", value: goodToken[:43] + "-", shown: "***", want: wantToken},
 
-		{"rate_limit in words", "rate-limit", "many", `rate_limit = "many" (flag --rate-limit): ` + wantRate},
-		{"rate_limit below zero", "rate-limit", "-1", `rate_limit = "-1" (flag --rate-limit): ` + wantRate},
-		{"rate_limit not a number", "rate-limit", "NaN", `rate_limit = "NaN" (flag --rate-limit): ` + wantRate},
-		{"rate_limit infinite", "rate-limit", "Inf", `rate_limit = "+Inf" (flag --rate-limit): ` + wantRate},
-		{"rate_limit too high", "rate-limit", "1000001", `rate_limit = "1000001" (flag --rate-limit): ` + wantRate},
+		{name: "rate_limit in words", flag: "rate-limit", value: "many", want: wantRate},
+		{name: "rate_limit below zero", flag: "rate-limit", value: "-1", want: wantRate},
+		{name: "rate_limit not a number", flag: "rate-limit", value: "NaN", want: wantRate},
+		{name: "rate_limit infinite", flag: "rate-limit", value: "Inf", shown: "+Inf", want: wantRate},
+		{name: "rate_limit too high", flag: "rate-limit", value: "1000001", want: wantRate},
 
-		{"log.level unknown", "log-level", "loud", `log.level = "loud" (flag --log-level): must be one of debug, info, warn, error`},
-		{"log.level with an offset", "log-level", "info+1", `log.level = "info+1" (flag --log-level): must be one of debug, info, warn, error`},
-		{"log.format unknown", "log-format", "xml", `log.format = "xml" (flag --log-format): must be one of auto, text, json`},
+		{name: "log.level unknown", flag: "log-level", value: "loud", want: "must be one of debug, info, warn, error"},
+		{name: "log.level with an offset", flag: "log-level", value: "info+1", want: "must be one of debug, info, warn, error"},
+		{name: "log.format unknown", flag: "log-format", value: "xml", want: "must be one of auto, text, json"},
 
-		{"origin with a path", "http-cors-origins", "https://a.example/x", `http.cors_origins = "https://a.example/x" (flag --http-cors-origins): ` + wantOrigins},
-		{"origin with a slash", "http-cors-origins", "https://a.example/", `http.cors_origins = "https://a.example/" (flag --http-cors-origins): ` + wantOrigins},
-		{"origin without scheme", "http-cors-origins", "a.example", `http.cors_origins = "a.example" (flag --http-cors-origins): ` + wantOrigins},
-		{
-			"second origin with a password", "http-cors-origins", "https://a.example,https://u:secret@b.example",
-			`http.cors_origins = "https://a.example,https://u:***@b.example" (flag --http-cors-origins): ` + wantOrigins,
-		},
+		{name: "origin with a path", flag: "http-cors-origins", value: "https://a.example/x", want: wantOrigins},
+		{name: "origin with a slash", flag: "http-cors-origins", value: "https://a.example/", want: wantOrigins},
+		{name: "origin without scheme", flag: "http-cors-origins", value: "a.example", want: wantOrigins},
+		{name: "second origin with a password", flag: "http-cors-origins", value: "https://a.example,https://u:secret@b.example", shown: "https://a.example,https://u:***@b.example", want: wantOrigins},
 
-		{"timeout without unit", "http-read-timeout", "30", `http.read_timeout = "30" (flag --http-read-timeout): ` + wantTimeout},
-		{"timeout of zero", "http-write-timeout", "0s", `http.write_timeout = "0s" (flag --http-write-timeout): ` + wantTimeout},
-		{"timeout below zero", "http-idle-timeout", "-1s", `http.idle_timeout = "-1s" (flag --http-idle-timeout): ` + wantTimeout},
-		{"timeout too long", "http-idle-timeout", "25h", `http.idle_timeout = "25h" (flag --http-idle-timeout): ` + wantTimeout},
-		{
-			"resolver.timeout too long", "resolver-timeout", "61s",
-			`resolver.timeout = "1m1s" (flag --resolver-timeout): must be a duration from 1ms to 1m`,
-		},
-		{
-			"schedule.interval too short", "schedule-interval", "1ms",
-			`schedule.interval = "1ms" (flag --schedule-interval): must be a duration from 1s to 720h`,
-		},
-		{
-			"header bytes too few", "http-max-header-bytes", "100",
-			`http.max_header_bytes = "100" (flag --http-max-header-bytes): must be a size from 4KiB to 16MiB, in bytes or with KiB, MiB or GiB`,
-		},
-		{
-			"quota.domains below zero", "quota-domains", "-1",
-			`quota.domains = "-1" (flag --quota-domains): must be a whole number from 0 (no limit) to 1125899906842624`,
-		},
-		{
-			"quota.domains not whole", "quota-domains", "1.5",
-			`quota.domains = "1.5" (flag --quota-domains): must be a whole number from 0 (no limit) to 1125899906842624`,
-		},
-		{
-			"smtp_listen without report_domain", "smtp-listen", ":2525",
-			`smtp_listen = ":2525" (flag --smtp-listen): must be set together with report_domain (DMARCD_REPORT_DOMAIN), ` +
-				`the domain of the reporting addresses`,
-		},
-		{
-			"a line break stays inside the quotes", "listen", "a\nb",
-			`listen = "a\nb" (flag --listen): ` + wantListen,
-		},
+		{name: "timeout without unit", flag: "http-read-timeout", value: "30", want: wantTimeout},
+		{name: "timeout of zero", flag: "http-write-timeout", value: "0s", want: wantTimeout},
+		{name: "timeout below zero", flag: "http-idle-timeout", value: "-1s", want: wantTimeout},
+		{name: "timeout too long", flag: "http-idle-timeout", value: "25h", want: wantTimeout},
+		{name: "resolver.timeout too long", flag: "resolver-timeout", value: "61s", shown: "1m1s", want: "must be a duration from 1ms to 1m"},
+		{name: "schedule.interval too short", flag: "schedule-interval", value: "1ms", want: "must be a duration from 1s to 720h"},
+		{name: "header bytes too few", flag: "http-max-header-bytes", value: "100", want: "must be a size from 4KiB to 16MiB, in bytes or with KiB, MiB or GiB"},
+		{name: "quota.domains below zero", flag: "quota-domains", value: "-1", want: wantQuota},
+		{name: "quota.domains not whole", flag: "quota-domains", value: "1.5", want: wantQuota},
+		{name: "smtp_listen without report_domain", flag: "smtp-listen", value: ":2525", want: "must be set together with report_domain (DMARCD_REPORT_DOMAIN), the domain of the reporting addresses"},
+		{name: "a line break stays inside the quotes", flag: "listen", value: "a\nb", want: wantListen},
+
+		{name: "an upload of nothing", flag: "limit-upload", value: "0", want: "must be a size from 1KiB to 2GiB, in bytes or with KiB, MiB or GiB"},
+		{name: "no nesting", flag: "limit-nesting", value: "0", want: "must be a whole number from 1 to 100"},
+		{name: "no time", flag: "limit-time", value: "0s", want: "must be a duration from 1s to 1h"},
+		{name: "an unknown word for forged reports", flag: "intake-forged", value: "drop", want: "must be one of mark, refuse"},
+		{name: "an invalid team name", flag: "intake-folder-team", value: "a\tb", want: "must be the name of a team, 1 to 100 printable characters"},
+		{name: "a certificate without its key", flag: "smtp-certificate", value: "a.pem", want: "must be set together with smtp.key (DMARCD_SMTP_KEY), the private key file of the certificate"},
+		{name: "a key without its certificate", flag: "smtp-key", value: "a.key", want: "must be set together with smtp.certificate (DMARCD_SMTP_CERTIFICATE), the certificate file of the key"},
+		{name: "an invalid host name", flag: "smtp-hostname", value: "mx", want: "must be a domain name, such as reports.example.com"},
+		{name: "kept for a minute", flag: "retention-originals", value: "1m", want: wantAge},
+		{name: "cold after an hour", flag: "cold-after", value: "1h", want: "must be a duration from 168h to 876000h, or 0s (never)"},
+		{name: "counters that go before the records", flag: "retention-counters", value: "24h", want: wantLonger},
+		{name: "counters that go before records that stay", flag: "retention-counters", value: "876000h", others: map[string]string{"retention-records": "0s"}, want: wantLonger},
+
+		{name: "an issuer that is not a URL", flag: "oidc-issuer", value: "login.example.com", others: client, want: wantIssuer},
+		{name: "an issuer without TLS", flag: "oidc-issuer", value: "http://login.example.com", others: client, want: wantIssuer},
+		{name: "an issuer with a query", flag: "oidc-issuer", value: "https://login.example.com/?tenant=1", others: client, want: wantIssuer},
+		{name: "an issuer without a client", flag: "oidc-issuer", value: "https://login.example.com", others: map[string]string{"oidc-client-id": "dmarcd"}, want: wantClient},
+		{name: "a domain that is an address", flag: "oidc-domains", value: "me@example.com", want: "must be a comma-separated list of domain names, such as example.com,example.org"},
+		{name: "smtp_listen is bad itself", flag: "smtp-listen", value: "2525", others: map[string]string{"report-domain": "example.com"}, want: wantSMTP},
+	}
+	keys := map[string]string{} // by flag
+	for _, s := range config.Settings() {
+		keys[s.Flag()] = s.Key
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := config.Load(config.Input{Flags: map[string]string{tt.flag: tt.value}})
-			if err == nil {
-				t.Fatalf("got no error, want %s", tt.want)
-			}
-			if err.Error() != tt.want {
-				t.Errorf("got  %s\nwant %s", err, tt.want)
+			flags := map[string]string{tt.flag: tt.value}
+			maps.Copy(flags, tt.others)
+			_, err := config.Load(config.Input{Flags: flags})
+			want := fmt.Sprintf("%s = %q (flag --%s): %s", keys[tt.flag], cmp.Or(tt.shown, tt.value), tt.flag, tt.want)
+			if err == nil || err.Error() != want {
+				t.Errorf("got  %v\nwant %s", err, want)
 			}
 		})
 	}
-
-	t.Run("smtp_listen is bad itself", func(t *testing.T) {
-		t.Parallel()
-		flags := map[string]string{"smtp-listen": "2525", "report-domain": "example.com"}
-		_, err := config.Load(config.Input{Flags: flags})
-		want := `smtp_listen = "2525" (flag --smtp-listen): ` + wantSMTP
-		if err == nil || err.Error() != want {
-			t.Errorf("got  %v\nwant %s", err, want)
-		}
-	})
 }
 
 func TestBadValueNamesItsOrigin(t *testing.T) {
@@ -296,5 +257,16 @@ func TestValidateByHand(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestIssuerOnTheSameMachine(t *testing.T) {
+	t.Parallel()
+	for _, issuer := range []string{"http://127.0.0.1:3000", "http://localhost:3000/oidc", "http://[::1]:3000"} {
+		flags := map[string]string{"oidc-issuer": issuer}
+		maps.Copy(flags, client)
+		if _, err := config.Load(config.Input{Flags: flags}); err != nil {
+			t.Errorf("%s: got %v, want no error", issuer, err)
+		}
 	}
 }

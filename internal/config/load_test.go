@@ -2,7 +2,6 @@ package config_test
 
 import (
 	"log/slog"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,9 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // goodToken has the form of a token. This package does not verify the checksum.
@@ -22,9 +21,7 @@ const goodToken = "dmd_0123456789abcdefghijABCDEFGHIJ0123456789"
 func writeFile(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
@@ -94,203 +91,6 @@ func TestDefaults(t *testing.T) {
 	}
 	if err := got.Validate(); err != nil {
 		t.Errorf("got %v, want valid defaults", err)
-	}
-}
-
-func TestEverySettingFromEveryLayer(t *testing.T) {
-	t.Parallel()
-	want := withIntake(config.Config{
-		Database:     "postgres://dmarcd:secret@db.example.com:5432/dmarcd",
-		DatabaseRead: "postgres://dmarcd:secret@db2.example.com:5432/dmarcd",
-		Blobs:        "https://key:secret@s3.example.com/bucket/dmarcd?region=eu-1",
-		Data:         "/var/lib/dmarcd",
-		Listen:       "[::1]:9090",
-		BaseURL:      "https://dmarc.example.com/v1",
-		TrustedProxies: []netip.Prefix{
-			netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("10.1.2.0/24"), netip.MustParsePrefix("2001:db8::/64"),
-		},
-		DNS:          []string{"192.0.2.53:53", "[2001:db8::53]:5353", "unbound:53"},
-		SMTPListen:   ":2525",
-		Spool:        config.SpoolDatabase,
-		ReportDomain: "reports.example.com",
-		Token:        goodToken,
-		RateLimit:    12.5,
-		Log:          config.Log{Level: slog.LevelWarn, Format: config.FormatJSON, SlowQuery: 250 * time.Millisecond},
-		HTTP: config.HTTP{
-			CORSOrigins:    []string{"https://app.example.com", "http://localhost:3000"},
-			ReadTimeout:    1500 * time.Millisecond,
-			WriteTimeout:   time.Hour + 30*time.Minute,
-			IdleTimeout:    90 * time.Second,
-			MaxHeaderBytes: 8192, MaxConnections: 300, MaxPerAddress: 30,
-		},
-		Resolver: config.Resolver{Timeout: 750 * time.Millisecond},
-		Outbound: config.Outbound{Allow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
-		Schedule: config.Schedule{Interval: 15 * time.Minute, FullInterval: 12 * time.Hour, Rate: 2.5},
-	})
-	const toml = `
-database = "postgres://dmarcd:secret@db.example.com:5432/dmarcd"
-database_read = "postgres://dmarcd:secret@db2.example.com:5432/dmarcd"
-blobs = "https://key:secret@s3.example.com/bucket/dmarcd?region=eu-1"
-data = "/var/lib/dmarcd"
-listen = "[::1]:9090"
-base_url = "https://dmarc.example.com/v1/"
-trusted_proxies = ["127.0.0.1", "10.1.2.3/24", "2001:db8::/64"]
-dns = ["192.0.2.53:53", "[2001:db8::53]:5353", "unbound:53"]
-smtp_listen = ":2525"
-spool = "database"
-report_domain = "Reports.Example.COM."
-token = "` + goodToken + `"
-rate_limit = 12.5
-
-[log]
-level = "warn"
-format = "json"
-slow_query = "250ms"
-
-[http]
-cors_origins = ["https://app.example.com", "http://localhost:3000"]
-read_timeout = "1.5s"
-write_timeout = "1h30m"
-idle_timeout = "90s"
-max_header_bytes = 8192
-max_connections = 300
-max_per_address = 30
-
-[resolver]
-timeout = "750ms"
-
-[outbound]
-allow = ["10.0.0.0/8"]
-
-[schedule]
-interval = "15m"
-full_interval = "12h"
-rate = 2.5
-`
-	const yaml = `
-database: postgres://dmarcd:secret@db.example.com:5432/dmarcd
-database_read: postgres://dmarcd:secret@db2.example.com:5432/dmarcd
-blobs: https://key:secret@s3.example.com/bucket/dmarcd?region=eu-1
-data: /var/lib/dmarcd
-listen: "[::1]:9090"
-base_url: https://dmarc.example.com/v1/
-trusted_proxies: "::ffff:127.0.0.1, 10.1.2.0/24, 2001:db8::/64"
-dns:
-  - 192.0.2.53:53
-  - "[2001:db8::53]:5353"
-  - unbound:53
-smtp_listen: ":2525"
-spool: database
-report_domain: Reports.Example.COM.
-token: ` + goodToken + `
-rate_limit: 12.5
-log: {level: warn, format: json, slow_query: 250ms}
-http:
-  cors_origins: https://app.example.com, http://localhost:3000
-  read_timeout: 1.5s
-  write_timeout: 1h30m
-  idle_timeout: 90s
-  max_header_bytes: 8192
-  max_connections: 300
-  max_per_address: 30
-resolver.timeout: 750ms
-outbound.allow: 10.0.0.0/8
-schedule:
-  interval: 15m
-  full_interval: 12h
-  rate: 2.5
-`
-	environ := []string{
-		"DMARCD_DATABASE=postgres://dmarcd:secret@db.example.com:5432/dmarcd",
-		"DMARCD_DATABASE_READ=postgres://dmarcd:secret@db2.example.com:5432/dmarcd",
-		"DMARCD_BLOBS=https://key:secret@s3.example.com/bucket/dmarcd?region=eu-1",
-		"DMARCD_DATA=/var/lib/dmarcd",
-		"DMARCD_LISTEN=[::1]:9090",
-		"DMARCD_BASE_URL=https://dmarc.example.com/v1/",
-		"DMARCD_TRUSTED_PROXIES=127.0.0.1/32, 10.1.2.0/24,,2001:db8::/64",
-		"DMARCD_DNS=192.0.2.53:53, [2001:db8::53]:5353,,unbound:53",
-		"DMARCD_SMTP_LISTEN=:2525",
-		"DMARCD_SPOOL=database",
-		"DMARCD_REPORT_DOMAIN=Reports.Example.COM.",
-		"DMARCD_TOKEN= " + goodToken + "\n",
-		"DMARCD_RATE_LIMIT=12.5",
-		"DMARCD_LOG_LEVEL=warn",
-		"DMARCD_LOG_FORMAT=json",
-		"DMARCD_LOG_SLOW_QUERY=250ms",
-		"DMARCD_HTTP_CORS_ORIGINS=https://app.example.com,http://localhost:3000",
-		"DMARCD_HTTP_READ_TIMEOUT=1.5s",
-		"DMARCD_HTTP_WRITE_TIMEOUT=1h30m",
-		"DMARCD_HTTP_IDLE_TIMEOUT=90s",
-		"DMARCD_HTTP_MAX_HEADER_BYTES=8192",
-		"DMARCD_HTTP_MAX_CONNECTIONS=300",
-		"DMARCD_HTTP_MAX_PER_ADDRESS=30",
-		"DMARCD_RESOLVER_TIMEOUT=750ms",
-		"DMARCD_OUTBOUND_ALLOW=10.0.0.0/8",
-		"DMARCD_SCHEDULE_INTERVAL=15m",
-		"DMARCD_SCHEDULE_FULL_INTERVAL=12h",
-		"DMARCD_SCHEDULE_RATE=2.5",
-	}
-	flags := map[string]string{
-		"database":               "postgres://dmarcd:secret@db.example.com:5432/dmarcd",
-		"database-read":          "postgres://dmarcd:secret@db2.example.com:5432/dmarcd",
-		"blobs":                  "https://key:secret@s3.example.com/bucket/dmarcd?region=eu-1",
-		"data":                   "/var/lib/dmarcd",
-		"listen":                 "[::1]:9090",
-		"base-url":               "https://dmarc.example.com/v1",
-		"trusted-proxies":        "127.0.0.1,10.1.2.0/24,2001:DB8::/64",
-		"dns":                    "192.0.2.53:53,[2001:db8::53]:5353,unbound:53",
-		"smtp-listen":            ":2525",
-		"spool":                  "database",
-		"report-domain":          "reports.example.com",
-		"token":                  goodToken,
-		"rate-limit":             "12.5",
-		"log-level":              "warn",
-		"log-format":             "json",
-		"log-slow-query":         "250ms",
-		"http-cors-origins":      "https://app.example.com,http://localhost:3000",
-		"http-read-timeout":      "1.5s",
-		"http-write-timeout":     "1h30m",
-		"http-idle-timeout":      "90s",
-		"http-max-header-bytes":  "8192",
-		"http-max-connections":   "300",
-		"http-max-per-address":   "30",
-		"resolver-timeout":       "750ms",
-		"outbound-allow":         "10.0.0.0/8",
-		"schedule-interval":      "15m",
-		"schedule-full-interval": "12h",
-		"schedule-rate":          "2.5",
-		"json":                   "true", // a flag of a command, not a setting
-	}
-	tomlFile := writeFile(t, "dmarcd.toml", intakeLines("%s = %q")+toml)
-	yamlFile := writeFile(t, "dmarcd.yaml", yaml+intakeLines("%s: %s"))
-	ymlFile := writeFile(t, "dmarcd.yml", yaml+intakeLines("%s: %s"))
-	tests := []struct {
-		name   string
-		in     config.Input
-		origin func(config.Setting) string
-	}{
-		{"TOML", config.Input{File: tomlFile}, func(config.Setting) string { return "file " + tomlFile }},
-		{"YAML", config.Input{File: yamlFile}, func(config.Setting) string { return "file " + yamlFile }},
-		{"YAML by its other extension", config.Input{File: ymlFile}, func(config.Setting) string { return "file " + ymlFile }},
-		{"environment", config.Input{Environ: append(environ, intakeEnviron()...)}, func(s config.Setting) string { return "environment " + s.Env() }},
-		{"flags", config.Input{Flags: intakeFlags(flags)}, func(s config.Setting) string { return "flag --" + s.Flag() }},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			got := load(t, tt.in)
-			if diff := cmp.Diff(want, got.Config, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
-				t.Errorf("configuration (-want +got):\n%s", diff)
-			}
-			for _, v := range got.Values {
-				if want := tt.origin(v.Setting); v.Origin != want {
-					t.Errorf("%s: got origin %q, want %q", v.Setting.Key, v.Origin, want)
-				}
-			}
-			if err := got.Config.Validate(); err != nil {
-				t.Errorf("got %v, want a valid configuration", err)
-			}
-		})
 	}
 }
 

@@ -8,16 +8,14 @@ import (
 
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/goldentest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestREADMEHasEverySetting compares the table in the README with the settings.
 func TestREADMEHasEverySetting(t *testing.T) {
 	t.Parallel()
 	const file, begin, end = "../../README.md", "<!-- settings", "<!-- /settings -->"
-	readme, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := musttest.Get(os.ReadFile(file))(t)
 	before, rest, found := strings.Cut(string(readme), begin)
 	marker, rest, hasMarker := strings.Cut(rest, "\n")
 	_, after, hasEnd := strings.Cut(rest, end)
