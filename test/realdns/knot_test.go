@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	mdns "github.com/miekg/dns"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // signing is how the authority signs a zone, as lines of its configuration.
@@ -47,7 +49,7 @@ type knot struct {
 	folder        string
 	address       address
 	configuration string
-	process       *process
+	process       *daemon.Server
 }
 
 // knotConfiguration is everything but the zones. With journal-content and
@@ -86,8 +88,8 @@ zone:
 // startKnot starts an authority of some zones, and returns when it serves them.
 func startKnot(t *testing.T, zones ...zone) *knot {
 	t.Helper()
-	program := findProgram(t, "knotd")
-	folder := newFolder(t)
+	program := daemon.FindServer(t, "knot", "knotd")
+	folder := daemon.ServerFolder(t)
 	k := &knot{folder: folder, address: freeAddress(t), configuration: filepath.Join(folder, "knot.conf")}
 	var configuration strings.Builder
 	fmt.Fprintf(&configuration, knotConfiguration, folder, k.address.configured())
@@ -96,9 +98,9 @@ func startKnot(t *testing.T, zones ...zone) *knot {
 		k.write(t, z)
 	}
 	writeFile(t, k.configuration, configuration.String())
-	k.process = startProcess(t, folder, program, "--config", k.configuration)
+	k.process = daemon.StartServer(t, folder, program, "--config", k.configuration)
 	for _, z := range zones {
-		k.process.await(t, "serves "+z.name, func() bool {
+		k.process.Await(t, startLimit, "serves "+z.name, func() bool {
 			reply, err := exchange(k.address, z.name, mdns.TypeSOA)
 			return err == nil && reply.Rcode == mdns.RcodeSuccess && reply.Authoritative
 		})
@@ -117,7 +119,7 @@ func (k *knot) write(t *testing.T, z zone) {
 func (k *knot) change(t *testing.T, z zone) {
 	t.Helper()
 	k.write(t, z)
-	control(t, "knotc", "--config", k.configuration, "--blocking", "zone-reload", z.name)
+	control(t, "knot", "knotc", "--config", k.configuration, "--blocking", "zone-reload", z.name)
 }
 
 // delegationSigner returns the DS record for the key that signs the keys of a

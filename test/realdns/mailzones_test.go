@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // mailZones returns a domain that has all that a mail domain can have, with
@@ -53,14 +55,8 @@ func hexadecimal(digest [sha256.Size]byte) string { return fmt.Sprintf("%x", dig
 // string of a TXT record.
 func newRSAKey(t *testing.T) string {
 	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := musttest.Get(rsa.GenerateKey(rand.Reader, 2048))(t)
+	encoded := musttest.Get(x509.MarshalPKIXPublicKey(&key.PublicKey))(t)
 	return base64.StdEncoding.EncodeToString(encoded)
 }
 
@@ -68,9 +64,7 @@ func newRSAKey(t *testing.T) string {
 func newEd25519Key(t *testing.T) string {
 	t.Helper()
 	key, _, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	return base64.StdEncoding.EncodeToString(key)
 }
 

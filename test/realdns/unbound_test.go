@@ -8,13 +8,15 @@ import (
 	"testing"
 
 	mdns "github.com/miekg/dns"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // unbound is the recursive server that validates.
 type unbound struct {
 	address       address
 	configuration string
-	process       *process
+	process       *daemon.Server
 }
 
 // unboundConfiguration is everything but the zones. Queries go out from loopback,
@@ -54,7 +56,7 @@ forward-zone:
 // trusts one key, and returns when it has validated an answer with it.
 func startUnbound(t *testing.T, authority address, anchor *mdns.DS, zones ...zone) *unbound {
 	t.Helper()
-	folder := newFolder(t)
+	folder := daemon.ServerFolder(t)
 	u := &unbound{address: freeAddress(t), configuration: filepath.Join(folder, "unbound.conf")}
 	var configuration strings.Builder
 	key := strings.ReplaceAll(anchor.String(), "\t", " ")
@@ -63,8 +65,8 @@ func startUnbound(t *testing.T, authority address, anchor *mdns.DS, zones ...zon
 		fmt.Fprintf(&configuration, "stub-zone:\n    name: %q\n    stub-addr: %s\n", z.name, authority.configured())
 	}
 	writeFile(t, u.configuration, configuration.String())
-	u.process = startProcess(t, folder, copyProgram(t, folder, "unbound"), "-d", "-c", u.configuration)
-	u.process.await(t, "validates", func() bool {
+	u.process = daemon.StartServer(t, folder, copyProgram(t, folder, "unbound"), "-d", "-c", u.configuration)
+	u.process.Await(t, startLimit, "validates", func() bool {
 		reply, err := exchange(u.address, anchor.Hdr.Name, mdns.TypeSOA)
 		return err == nil && reply.AuthenticatedData
 	})
@@ -80,7 +82,7 @@ func startUnbound(t *testing.T, authority address, anchor *mdns.DS, zones ...zon
 func copyProgram(t *testing.T, folder, name string) string {
 	t.Helper()
 	path := filepath.Join(folder, name)
-	if said, err := exec.Command("cp", findProgram(t, name), path).CombinedOutput(); err != nil {
+	if said, err := exec.Command("cp", daemon.FindServer(t, "unbound", name), path).CombinedOutput(); err != nil {
 		t.Fatalf("copy %s: %v\n%s", name, err, said)
 	}
 	return path
@@ -89,5 +91,5 @@ func copyProgram(t *testing.T, folder, name string) string {
 // forget has the server drop what it remembers of a zone and those below it.
 func (u *unbound) forget(t *testing.T, zone string) {
 	t.Helper()
-	control(t, "unbound-control", "-c", u.configuration, "flush_zone", zone)
+	control(t, "unbound", "unbound-control", "-c", u.configuration, "flush_zone", zone)
 }

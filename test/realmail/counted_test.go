@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // reportMail returns a mail that has an aggregate report of that id with 10 messages,
@@ -27,7 +29,7 @@ func reportMail(t *testing.T, id string) string {
 	if _, err := w.Write([]byte(report)); err != nil {
 		t.Fatal(err)
 	}
-	must(t, w.Close())
+	musttest.Do(t, w.Close())
 	const name = "reporter.example!example.com!1794614400!1794700799.xml.gz"
 	return strings.Replace(head, "X-Odd:", "MIME-Version: 1.0\nContent-Type: application/gzip; name=\""+name+"\"\n"+
 		"Content-Disposition: attachment; filename=\""+name+"\"\nContent-Transfer-Encoding: base64\nX-Odd:", 1) +

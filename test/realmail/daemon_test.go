@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
@@ -35,8 +36,7 @@ func startDaemon(t *testing.T, settings ...string) *receiver {
 // install builds the binary for a daemon with its data in a folder.
 func install(t *testing.T, folder string, settings ...string) daemon.Installation {
 	t.Helper()
-	program, err := daemon.Build(folder)
-	must(t, err)
+	program := musttest.Get(daemon.Build(folder))(t)
 	return daemon.Installation{Program: program, Settings: []string{
 		"DMARCD_DATA=" + filepath.Join(folder, "data"), "DMARCD_LISTEN=127.0.0.1:0", "DMARCD_SMTP_LISTEN=127.0.0.1:0",
 		"DMARCD_REPORT_DOMAIN=report.example", "DMARCD_DNS=" + resolvertest.Start(t, "").Addr(), "DMARCD_LOG_FORMAT=json",
@@ -47,15 +47,13 @@ func install(t *testing.T, folder string, settings ...string) daemon.Installatio
 // ask sends a request to the API, wants the status, and reads what is answered.
 func ask[T any](t *testing.T, d *receiver, method, path, body string, status int) T {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+d.HTTP+"/api"+path, strings.NewReader(body))
-	must(t, err)
+	request := musttest.Get(http.NewRequestWithContext(t.Context(), method, "http://"+d.HTTP+"/api"+path, strings.NewReader(body)))(t)
 	request.Header.Set("Authorization", "Bearer "+d.token)
 	request.Header.Set("Content-Type", "application/json")
 	answer, err := http.DefaultClient.Do(request)
-	must(t, err)
+	musttest.Do(t, err)
 	defer func() { _ = answer.Body.Close() }() // it was read to the end
-	content, err := io.ReadAll(answer.Body)
-	must(t, err)
+	content := musttest.Get(io.ReadAll(answer.Body))(t)
 	var value T
 	if answer.StatusCode != status {
 		t.Fatalf("%s %s: got status %d want %d: %s", method, path, answer.StatusCode, status, content)
@@ -80,8 +78,7 @@ func (d *receiver) addDomain(t *testing.T, name string) string {
 func certificateFiles(t *testing.T) []string {
 	t.Helper()
 	pair := selfSigned(t).Certificates[0]
-	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	must(t, err)
+	key := musttest.Get(x509.MarshalPKCS8PrivateKey(pair.PrivateKey))(t)
 	folder := t.TempDir()
 	settings := []string{}
 	for _, file := range []struct {
@@ -92,7 +89,7 @@ func certificateFiles(t *testing.T) []string {
 		{"DMARCD_SMTP_KEY", "PRIVATE KEY", key},
 	} {
 		path := filepath.Join(folder, file.setting)
-		must(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: file.kind, Bytes: file.content}), 0o600))
+		musttest.Do(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: file.kind, Bytes: file.content}), 0o600))
 		settings = append(settings, file.setting+"="+path)
 	}
 	return settings

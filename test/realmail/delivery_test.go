@@ -15,24 +15,16 @@ import (
 	"github.com/dmarcd/dmarcd/internal/certtest"
 	"github.com/dmarcd/dmarcd/internal/intake/smtpd"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // needsServers is why a test does nothing with -short.
 const needsServers = "-short: mail servers are not started"
 
-// must ends the test if a step failed that others build on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // startSMTP starts our server with a mailbox abc, and returns its address.
 func startSMTP(t *testing.T, s *spool.Spool, secured *tls.Config) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	listener := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	server := smtpd.New(smtpd.Config{
 		Hostname: "mx.report.example", ReportDomain: "report.example", TLS: secured,
 		Limits: smtpd.DefaultLimits(),
@@ -63,7 +55,7 @@ func openSpool(t *testing.T, entries int) *spool.Spool {
 		Folder: t.TempDir(), Limits: spool.Limits{Bytes: 64 << 20, Entries: entries},
 		Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	})
-	must(t, err)
+	musttest.Do(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -86,11 +78,9 @@ func spooled(t *testing.T, s *spool.Spool) (string, spool.Envelope) {
 	if len(entries) != 1 {
 		t.Fatalf("got %d mails want 1", len(entries))
 	}
-	mail, err := entries[0].Open()
-	must(t, err)
+	mail := musttest.Get(entries[0].Open())(t)
 	defer mail.Close() //nolint:errcheck // read-only
-	text, err := io.ReadAll(mail)
-	must(t, err)
+	text := musttest.Get(io.ReadAll(mail))(t)
 	trace, rest, found := strings.Cut(string(text), "From: ")
 	if !found || !strings.HasPrefix(trace, "Received: ") || strings.Contains(trace, "\r\nX-") {
 		t.Fatalf("got %.200q want a Received field and the mail", text)
@@ -166,7 +156,7 @@ func TestDeliveryIsTriedAgain(t *testing.T) {
 	if got := e.queued(t); got != 1 {
 		t.Fatalf("got %d mails queued want 1", got)
 	}
-	must(t, s.Remove(s.List()[0]))
+	musttest.Do(t, s.Remove(s.List()[0]))
 	e.retry(t)
 	if got, _ := spooled(t, s); !strings.HasSuffix(got, "second\r\n") {
 		t.Errorf("got %q want the second mail", got)

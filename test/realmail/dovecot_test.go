@@ -1,12 +1,10 @@
 package realmail_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strconv"
@@ -15,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
@@ -76,56 +75,29 @@ service imap-login {
 // startDovecot starts a server, which goes with the test.
 func startDovecot(t *testing.T) *dovecot {
 	t.Helper()
-	program := findDovecot(t)
+	program := daemon.FindServer(t, "dovecot-imapd", "dovecot")
 	account := &syscall.Credential{Uid: uint32(os.Getuid()), Gid: uint32(os.Getgid())}
-	as := unprivileged(t)
+	as := daemon.Unprivileged(t)
 	if as != nil {
 		account = as
 	}
-	d := &dovecot{folder: serverFolder(t, as), port: freePort(t)}
+	d := &dovecot{folder: daemon.ServerFolder(t), port: freePort(t)}
 	for _, part := range []string{"new", "cur", "tmp"} {
 		d.makeFolder(t, filepath.Join("mail", part), as)
 	}
 	d.makeFolder(t, "run", as)
 	d.makeFolder(t, "state", as)
-	owner, err := user.LookupId(strconv.Itoa(int(account.Uid)))
-	must(t, err)
-	group, err := user.LookupGroupId(strconv.Itoa(int(account.Gid)))
-	must(t, err)
+	owner := musttest.Get(user.LookupId(strconv.Itoa(int(account.Uid))))(t)
+	group := musttest.Get(user.LookupGroupId(strconv.Itoa(int(account.Gid))))(t)
 	d.write(t, "users", mailboxUser+":{PLAIN}"+mailboxPassword+"\n")
 	d.write(t, "dovecot.conf", fmt.Sprintf(dovecotConfiguration, d.folder, owner.Username, group.Name, account.Uid, account.Gid, d.port))
 
-	command := exec.Command(program, "-F", "-c", filepath.Join(d.folder, "dovecot.conf"))
-	command.SysProcAttr = &syscall.SysProcAttr{Credential: as}
-	daemon.DieWithParent(command.SysProcAttr)
-	var said bytes.Buffer
-	command.Stdout, command.Stderr = &said, &said
-	must(t, command.Start())
-	d.process = command.Process
-	ended := make(chan struct{})
-	go func() {
-		_ = command.Wait() // it is always killed
-		close(ended)
-	}()
-	t.Cleanup(func() {
-		_ = command.Process.Signal(syscall.SIGTERM) // it ends its own processes
-		<-ended
-		if t.Failed() {
-			log, err := os.ReadFile(filepath.Join(d.folder, "log"))
-			t.Logf("dovecot said (%v):\n%s%s", err, &said, log)
-		}
-	})
-	daemon.Eventually(t, mailLimit, "dovecot listens", func() bool {
-		select {
-		case <-ended:
-			t.Fatal("dovecot ended")
-		default:
-		}
+	daemon.ShowIfFailed(t, filepath.Join(d.folder, "log"))
+	server := daemon.StartServer(t, d.folder, program, "-F", "-c", filepath.Join(d.folder, "dovecot.conf"))
+	d.process = server.Process
+	server.Await(t, mailLimit, "listens", func() bool {
 		conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(d.port)))
-		if err != nil {
-			return false
-		}
-		return conn.Close() == nil
+		return err == nil && conn.Close() == nil
 	})
 	return d
 }
@@ -135,7 +107,7 @@ func (d *dovecot) deliver(t *testing.T, mail string) {
 	t.Helper()
 	name := fmt.Sprintf("%d.%d.example", time.Now().UnixNano(), d.mails.Add(1))
 	d.write(t, filepath.Join("mail", "tmp", name), mail)
-	must(t, os.Rename(filepath.Join(d.folder, "mail", "tmp", name), filepath.Join(d.folder, "mail", "new", name)))
+	musttest.Do(t, os.Rename(filepath.Join(d.folder, "mail", "tmp", name), filepath.Join(d.folder, "mail", "new", name)))
 }
 
 // files returns the names of the mails in a folder of the Maildir: "" is INBOX.
@@ -143,8 +115,7 @@ func (d *dovecot) files(t *testing.T, folder string) []string {
 	t.Helper()
 	var names []string
 	for _, part := range []string{"new", "cur"} {
-		found, err := filepath.Glob(filepath.Join(d.folder, "mail", folder, part, "*"))
-		must(t, err)
+		found := musttest.Get(filepath.Glob(filepath.Join(d.folder, "mail", folder, part, "*")))(t)
 		names = append(names, found...)
 	}
 	return names
@@ -153,8 +124,7 @@ func (d *dovecot) files(t *testing.T, folder string) []string {
 // sessions returns the processes that serve clients who have logged in.
 func (d *dovecot) sessions(t *testing.T) []int {
 	t.Helper()
-	processes, err := filepath.Glob("/proc/[0-9]*/stat")
-	must(t, err)
+	processes := musttest.Get(filepath.Glob("/proc/[0-9]*/stat"))(t)
 	var sessions []int
 	for _, path := range processes {
 		stat, err := os.ReadFile(path)
@@ -192,10 +162,9 @@ func (d *dovecot) killSessions(t *testing.T) int {
 func (d *dovecot) renumber(t *testing.T) {
 	t.Helper()
 	for _, pattern := range []string{"dovecot-uidlist", "dovecot.index*"} {
-		names, err := filepath.Glob(filepath.Join(d.folder, "mail", pattern))
-		must(t, err)
+		names := musttest.Get(filepath.Glob(filepath.Join(d.folder, "mail", pattern)))(t)
 		for _, name := range names {
-			must(t, os.Remove(name))
+			musttest.Do(t, os.Remove(name))
 		}
 	}
 	d.killSessions(t) // those that have not noticed by themselves
@@ -204,39 +173,25 @@ func (d *dovecot) renumber(t *testing.T) {
 func (d *dovecot) makeFolder(t *testing.T, name string, as *syscall.Credential) {
 	t.Helper()
 	path := filepath.Join(d.folder, name)
-	must(t, os.MkdirAll(path, 0o755))
+	musttest.Do(t, os.MkdirAll(path, 0o755))
 	if as == nil {
 		return
 	}
 	for ; path != d.folder; path = filepath.Dir(path) {
-		must(t, os.Chown(path, int(as.Uid), int(as.Gid)))
+		musttest.Do(t, os.Chown(path, int(as.Uid), int(as.Gid)))
 	}
 }
 
 // write writes a file that the server can read.
 func (d *dovecot) write(t *testing.T, name, text string) {
 	t.Helper()
-	must(t, os.WriteFile(filepath.Join(d.folder, name), []byte(text), 0o644))
-}
-
-// findDovecot returns the path of the program. Debian puts it where the PATH of a
-// user need not lead.
-func findDovecot(t *testing.T) string {
-	t.Helper()
-	for _, candidate := range []string{"dovecot", "/usr/sbin/dovecot"} {
-		if path, err := exec.LookPath(candidate); err == nil {
-			return path
-		}
-	}
-	t.Fatal("there is no dovecot: run scripts/need-servers.sh as root, or install Debian's package dovecot-imapd")
-	return ""
+	musttest.Do(t, os.WriteFile(filepath.Join(d.folder, name), []byte(text), 0o644))
 }
 
 // freePort returns a free port.
 func freePort(t *testing.T) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	listener := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = listener.Close() }() // the port is for the server
 	return listener.Addr().(*net.TCPAddr).Port
 }

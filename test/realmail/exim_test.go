@@ -5,12 +5,14 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // exim is a mail server that sends everything to one other.
@@ -63,9 +65,9 @@ begin retry
 func newExim(t *testing.T, address string, settings eximSettings) *exim {
 	t.Helper()
 	host, port, err := net.SplitHostPort(address)
-	must(t, err)
-	e := &exim{program: findExim(t), as: unprivileged(t)}
-	folder := serverFolder(t, e.as)
+	musttest.Do(t, err)
+	e := &exim{program: findExim(t), as: daemon.Unprivileged(t)}
+	folder := daemon.ServerFolder(t)
 	e.configuration = filepath.Join(folder, "exim.conf")
 	uid, gid := os.Getuid(), os.Getgid()
 	if e.as != nil {
@@ -74,13 +76,8 @@ func newExim(t *testing.T, address string, settings eximSettings) *exim {
 	text := fmt.Sprintf(eximConfiguration, folder, host, port,
 		hostsIf(settings.chunking), hostsIf(!settings.tls), hostsIf(settings.tls), uid, gid)
 	// It refuses a configuration that others than its owner can write to.
-	must(t, os.WriteFile(e.configuration, []byte(text), 0o644))
-	t.Cleanup(func() {
-		if t.Failed() {
-			log, err := os.ReadFile(filepath.Join(folder, "mainlog"))
-			t.Logf("exim said (%v):\n%s", err, log)
-		}
-	})
+	musttest.Do(t, os.WriteFile(e.configuration, []byte(text), 0o644))
+	daemon.ShowIfFailed(t, filepath.Join(folder, "mainlog"))
 	return e
 }
 
@@ -108,16 +105,13 @@ func (e *exim) retry(t *testing.T) {
 // queued returns the number of mails in its queue.
 func (e *exim) queued(t *testing.T) int {
 	t.Helper()
-	count, err := strconv.Atoi(strings.TrimSpace(e.run(t, "", "-bpc")))
-	must(t, err)
-	return count
+	return musttest.Get(strconv.Atoi(strings.TrimSpace(e.run(t, "", "-bpc"))))(t)
 }
 
 // used returns how the mails were sent by its own word.
 func (e *exim) used(t *testing.T) eximSettings {
 	t.Helper()
-	log, err := os.ReadFile(filepath.Join(filepath.Dir(e.configuration), "mainlog"))
-	must(t, err)
+	log := musttest.Get(os.ReadFile(filepath.Join(filepath.Dir(e.configuration), "mainlog")))(t)
 	return eximSettings{chunking: strings.Contains(string(log), " K "), tls: strings.Contains(string(log), " X=TLS")}
 }
 
@@ -135,48 +129,7 @@ func (e *exim) run(t *testing.T, input string, arguments ...string) string {
 	return string(said)
 }
 
-// findExim returns the path of the program. Debian puts it where the PATH of a user
-// need not lead.
 func findExim(t *testing.T) string {
 	t.Helper()
-	for _, candidate := range []string{"exim4", "exim", "/usr/sbin/exim4", "/usr/sbin/exim"} {
-		if path, err := exec.LookPath(candidate); err == nil {
-			return path
-		}
-	}
-	t.Fatal("there is no exim4: run scripts/need-servers.sh as root, or install Debian's package exim4-daemon-light")
-	return ""
-}
-
-// serverFolder returns a folder that a server can enter and write to, with a path short
-// enough for a socket. That of t.TempDir is closed to other users.
-func serverFolder(t *testing.T, as *syscall.Credential) string {
-	t.Helper()
-	folder, err := os.MkdirTemp("", "dmarcd-mail-")
-	must(t, err)
-	t.Cleanup(func() {
-		if err := os.RemoveAll(folder); err != nil {
-			t.Error(err)
-		}
-	})
-	if as != nil {
-		must(t, os.Chown(folder, int(as.Uid), int(as.Gid)))
-	}
-	return folder
-}
-
-// unprivileged returns the user that the server runs as: an unprivileged account where the test runs as root, and nil,
-// which is the user of the test, otherwise.
-func unprivileged(t *testing.T) *syscall.Credential {
-	t.Helper()
-	if os.Getuid() != 0 {
-		return nil
-	}
-	account, err := user.Lookup("nobody")
-	must(t, err)
-	uid, err := strconv.ParseUint(account.Uid, 10, 32)
-	must(t, err)
-	gid, err := strconv.ParseUint(account.Gid, 10, 32)
-	must(t, err)
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	return daemon.FindServer(t, "exim4-daemon-light", "exim4", "exim")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/certtest"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/starttls"
 )
@@ -29,11 +30,10 @@ func TestCertificateOfExim(t *testing.T) {
 	}
 	until := time.Now().Add(5 * 24 * time.Hour)
 	certificate := certtest.New(t, nil, x509.Certificate{DNSNames: []string{"mail.recipient.example"}, NotBefore: until.Add(-90 * 24 * time.Hour), NotAfter: until})
-	private, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
-	must(t, err)
+	private := musttest.Get(x509.MarshalPKCS8PrivateKey(certificate.PrivateKey))(t)
 	var both bytes.Buffer
 	for _, block := range []*pem.Block{{Type: "CERTIFICATE", Bytes: certificate.Leaf.Raw}, {Type: "PRIVATE KEY", Bytes: private}} {
-		must(t, pem.Encode(&both, block))
+		musttest.Do(t, pem.Encode(&both, block))
 	}
 	for _, row := range []struct {
 		name        string

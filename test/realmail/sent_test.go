@@ -18,12 +18,10 @@ import (
 	"net/http"
 	netmail "net/mail"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -31,6 +29,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dkim"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
@@ -74,8 +73,7 @@ type inbox struct{ address, folder string }
 // PEM with its key.
 func startInbox(t *testing.T, certificate []byte) *inbox {
 	t.Helper()
-	as := unprivileged(t)
-	folder, port := serverFolder(t, as), freePort(t)
+	as, folder, port := daemon.Unprivileged(t), daemon.ServerFolder(t), freePort(t)
 	uid, gid := os.Getuid(), os.Getgid()
 	if as != nil {
 		uid, gid = int(as.Uid), int(as.Gid)
@@ -83,28 +81,15 @@ func startInbox(t *testing.T, certificate []byte) *inbox {
 	encryption := "tls_advertise_hosts ="
 	if certificate != nil {
 		file := filepath.Join(folder, "tls.pem")
-		must(t, os.WriteFile(file, certificate, 0o644))
+		musttest.Do(t, os.WriteFile(file, certificate, 0o644))
 		encryption = "tls_advertise_hosts = *\ntls_certificate = " + file + "\ntls_privatekey = " + file
 	}
 	configuration := filepath.Join(folder, "exim.conf")
-	must(t, os.WriteFile(configuration, fmt.Appendf(nil, inboxConfiguration, folder, uid, gid, encryption), 0o644))
-	command := exec.Command(findExim(t), "-C", configuration, "-bdf", "-oX", "127.0.0.1."+strconv.Itoa(port))
-	command.Dir = folder
-	command.SysProcAttr = &syscall.SysProcAttr{Credential: as}
-	daemon.DieWithParent(command.SysProcAttr)
-	var said bytes.Buffer
-	command.Stdout, command.Stderr = &said, &said
-	must(t, command.Start())
-	t.Cleanup(func() {
-		_ = command.Process.Signal(syscall.SIGTERM) // it may be gone
-		_ = command.Wait()
-		if t.Failed() {
-			log, err := os.ReadFile(filepath.Join(folder, "mainlog"))
-			t.Logf("exim said (%v):\n%s%s", err, &said, log)
-		}
-	})
+	musttest.Do(t, os.WriteFile(configuration, fmt.Appendf(nil, inboxConfiguration, folder, uid, gid, encryption), 0o644))
+	daemon.ShowIfFailed(t, filepath.Join(folder, "mainlog"))
+	server := daemon.StartServer(t, folder, findExim(t), "-C", configuration, "-bdf", "-oX", "127.0.0.1."+strconv.Itoa(port))
 	in := &inbox{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), folder: folder}
-	daemon.Eventually(t, mailLimit, "exim listens", func() bool {
+	server.Await(t, mailLimit, "listens", func() bool {
 		conn, err := net.Dial("tcp", in.address)
 		return err == nil && conn.Close() == nil
 	})
@@ -116,11 +101,9 @@ func (in *inbox) await(t *testing.T, to string) []byte {
 	t.Helper()
 	var found []byte
 	daemon.Eventually(t, 2*mailLimit, "mail to "+to, func() bool {
-		files, err := filepath.Glob(filepath.Join(in.folder, "mail", "new", "*"))
-		must(t, err)
+		files := musttest.Get(filepath.Glob(filepath.Join(in.folder, "mail", "new", "*")))(t)
 		for _, file := range files {
-			content, err := os.ReadFile(file)
-			must(t, err)
+			content := musttest.Get(os.ReadFile(file))(t)
 			if bytes.Contains(content, []byte("Envelope-to: "+to+"\n")) {
 				found = content
 			}
@@ -133,14 +116,11 @@ func (in *inbox) await(t *testing.T, to string) []byte {
 // dkimKey writes a private key, and returns its file and the record of the public one.
 func dkimKey(t *testing.T) (file, record string) {
 	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	must(t, err)
-	encoded, err := x509.MarshalPKCS8PrivateKey(key)
-	must(t, err)
-	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
-	must(t, err)
+	key := musttest.Get(rsa.GenerateKey(rand.Reader, 2048))(t)
+	encoded := musttest.Get(x509.MarshalPKCS8PrivateKey(key))(t)
+	public := musttest.Get(x509.MarshalPKIXPublicKey(&key.PublicKey))(t)
 	file = filepath.Join(t.TempDir(), "dkim.pem")
-	must(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}), 0o600))
+	musttest.Do(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}), 0o600))
 	return file, "v=DKIM1; k=rsa; p=" + base64.StdEncoding.EncodeToString(public)
 }
 
@@ -150,7 +130,7 @@ type letterParts map[string]string
 func (parts letterParts) read(t *testing.T, header interface{ Get(string) string }, body io.Reader) {
 	t.Helper()
 	kind, parameters, err := mime.ParseMediaType(header.Get("Content-Type"))
-	must(t, err)
+	musttest.Do(t, err)
 	if strings.HasPrefix(kind, "multipart/") {
 		reader := multipart.NewReader(body, parameters["boundary"])
 		for {
@@ -158,7 +138,7 @@ func (parts letterParts) read(t *testing.T, header interface{ Get(string) string
 			if errors.Is(err, io.EOF) {
 				return
 			}
-			must(t, err)
+			musttest.Do(t, err)
 			parts.read(t, part.Header, part)
 		}
 	}
@@ -168,8 +148,7 @@ func (parts letterParts) read(t *testing.T, header interface{ Get(string) string
 	case "base64":
 		body = base64.NewDecoder(base64.StdEncoding, body)
 	}
-	content, err := io.ReadAll(body)
-	must(t, err)
+	content := musttest.Get(io.ReadAll(body))(t)
 	parts[kind] = strings.ReplaceAll(string(content), "\r\n", "\n")
 	if kind == "image/png" {
 		parts[kind] = string(content)
@@ -228,8 +207,7 @@ func TestSentMail(t *testing.T) {
 		if err != nil || len(verified) != 1 || verified[0].Err != nil || verified[0].Domain != "sender.example" {
 			t.Errorf("%s: DKIM: got %+v, %v", to, verified, err)
 		}
-		message, err := netmail.ReadMessage(bytes.NewReader(content))
-		must(t, err)
+		message := musttest.Get(netmail.ReadMessage(bytes.NewReader(content)))(t)
 		unsubscribe, post := message.Header.Get("List-Unsubscribe"), message.Header.Get("List-Unsubscribe-Post")
 		if listed != (strings.HasPrefix(unsubscribe, "<http") && post == "List-Unsubscribe=One-Click") || !listed && unsubscribe+post != "" {
 			t.Errorf("%s: List-Unsubscribe %q, List-Unsubscribe-Post %q", to, unsubscribe, post)
@@ -294,5 +272,5 @@ func writeReport(t *testing.T, file, id string, day time.Time, pass, fail int64)
 		"<report_id>%s</report_id><date_range><begin>%d</begin><end>%d</end></date_range></report_metadata>"+
 		"<policy_published><domain>example.com</domain><p>none</p></policy_published>", id, begin, begin+86399) +
 		fmt.Sprintf(record, pass, "pass") + fmt.Sprintf(record, fail, "fail") + "</feedback>"
-	must(t, os.WriteFile(file, []byte(report), 0o600))
+	musttest.Do(t, os.WriteFile(file, []byte(report), 0o600))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake/imap"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/secret"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -64,7 +65,7 @@ func TestMailboxOfATeam(t *testing.T) {
 	}, func(m dmarcd.Mailbox) ([]byte, error) {
 		return key.Seal(imap.Credentials{Password: mailboxPassword}.Encode(), m.SecretContext())
 	})
-	must(t, err)
+	musttest.Do(t, err)
 	select {
 	case got := <-bodies:
 		if got != wired(letter(1)) {
@@ -88,6 +89,6 @@ func TestMailboxOfATeam(t *testing.T) {
 	if n := len(d.sessions(t)); n != 1 {
 		t.Errorf("got %d sessions, want 1 that waits", n)
 	}
-	must(t, team.RemoveMailbox(t.Context(), added.ID))
+	musttest.Do(t, team.RemoveMailbox(t.Context(), added.ID))
 	daemon.Eventually(t, mailLimit, "no reader of a mailbox that was removed", func() bool { return len(d.sessions(t)) == 0 })
 }
