@@ -176,7 +176,7 @@ func TestEventsAreFilteredAndPaged(t *testing.T) {
 	})
 }
 
-func TestBadQueriesOfTheAdditions(t *testing.T) {
+func badQueriesOfTheAdditions(t *testing.T, s *server) {
 	encoded := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 	cursors := []string{
 		"limit=0", "limit=1001", "limit=-1", "limit=1.5", "limit=ten", "limit=", "limit=99999999999999999999",
@@ -188,23 +188,20 @@ func TestBadQueriesOfTheAdditions(t *testing.T) {
 		"since=", "since=-1", "since=x", "since=1&after=" + encoded("1.1"), "wait=1", "since=0&wait=61", "since=0&wait=-1", "since=0&wait=x", "since=0&wait=",
 		"domain=", "domain=example", "domain=a_b.example", "domain=*.example.com", "domain=192.0.2.1", "domain=example.com&kind=x",
 	}
-	each(t, exampleZone, func(t *testing.T, in *installation) {
-		s := in.serve()
-		s.add("example.com")
-		for path, queries := range map[string][]string{
-			"/events":                         slices.Concat(cursors, filters),
-			"/domains/example.com/checks":     cursors,
-			"/domains/unknown.example/checks": cursors, // 422 comes before 404
-		} {
-			for _, query := range queries {
-				if a := s.get(path + "?" + query); a.status != http.StatusUnprocessableEntity {
-					t.Errorf("%s?%s: got status %d want 422: %s", path, query, a.status, a.body)
-				}
+	s.add("example.com")
+	for path, queries := range map[string][]string{
+		"/events":                         slices.Concat(cursors, filters),
+		"/domains/example.com/checks":     cursors,
+		"/domains/unknown.example/checks": cursors, // 422 comes before 404
+	} {
+		for _, query := range queries {
+			if a := s.get(path + "?" + query); a.status != http.StatusUnprocessableEntity {
+				t.Errorf("%s?%s: got status %d want 422: %s", path, query, a.status, a.body)
 			}
 		}
-		// A cursor whose row no longer exists is valid.
-		for _, path := range []string{"/events", "/domains/example.com/checks"} {
-			s.get(path+"?after="+encoded("1.1")).wantBody(t, `{"items":[],"next":null}`)
-		}
-	})
+	}
+	// A cursor whose row no longer exists is valid.
+	for _, path := range []string{"/events", "/domains/example.com/checks"} {
+		s.get(path+"?after="+encoded("1.1")).wantBody(t, `{"items":[],"next":null}`)
+	}
 }

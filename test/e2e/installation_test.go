@@ -24,6 +24,7 @@ type installation struct {
 	token string
 	// mayLogErrors is set by tests that cause errors in the log.
 	mayLogErrors bool
+	rejected     *errorFixture // nil until newErrorFixture
 
 	mu      sync.Mutex
 	servers []*server

@@ -33,43 +33,39 @@ func unordered() []string {
 	}
 }
 
-func TestListIsOrderedByName(t *testing.T) {
-	each(t, "", func(t *testing.T, in *installation) {
-		s := in.serve()
-		in.addMany(unordered())
-		want := slices.Sorted(slices.Values(unordered()))
-		if diff := cmp.Diff(want, s.list()); diff != "" {
-			t.Errorf("order (-want +got):\n%s", diff)
-		}
-	})
+func listIsOrderedByName(t *testing.T, s *server) {
+	in := s.in
+	in.addMany(unordered())
+	want := slices.Sorted(slices.Values(unordered()))
+	if diff := cmp.Diff(want, s.list()); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
 }
 
-func TestListIsPaged(t *testing.T) {
-	each(t, "", func(t *testing.T, in *installation) {
-		s := in.serve()
-		in.addMany(unordered())
-		want := slices.Sorted(slices.Values(unordered()))
-		for _, limit := range []int{1, 5, len(want) - 1, len(want), len(want) + 1, 1000} {
-			var got []string
-			pages := 0
-			for path := fmt.Sprintf("/domains?limit=%d", limit); path != ""; pages++ {
-				a := s.get(path)
-				a.wantStatus(t, http.StatusOK)
-				page := names(readDomains(t, a.body))
-				if len(page) > limit {
-					t.Fatalf("limit %d: got a page of %d", limit, len(page))
-				}
-				got = append(got, page...)
-				path = s.nextPage(a)
+func listIsPaged(t *testing.T, s *server) {
+	in := s.in
+	in.addMany(unordered())
+	want := slices.Sorted(slices.Values(unordered()))
+	for _, limit := range []int{1, 5, len(want) - 1, len(want), len(want) + 1, 1000} {
+		var got []string
+		pages := 0
+		for path := fmt.Sprintf("/domains?limit=%d", limit); path != ""; pages++ {
+			a := s.get(path)
+			a.wantStatus(t, http.StatusOK)
+			page := names(readDomains(t, a.body))
+			if len(page) > limit {
+				t.Fatalf("limit %d: got a page of %d", limit, len(page))
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("limit %d: all pages (-want +got):\n%s", limit, diff)
-			}
-			if wantPages := (len(want) + limit - 1) / limit; pages != wantPages {
-				t.Errorf("limit %d: got %d pages want %d", limit, pages, wantPages)
-			}
+			got = append(got, page...)
+			path = s.nextPage(a)
 		}
-	})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("limit %d: all pages (-want +got):\n%s", limit, diff)
+		}
+		if wantPages := (len(want) + limit - 1) / limit; pages != wantPages {
+			t.Errorf("limit %d: got %d pages want %d", limit, pages, wantPages)
+		}
+	}
 }
 
 // nextPage returns the path of the next page below the prefix, or "".
@@ -90,101 +86,97 @@ func (s *server) nextPage(a answer) string {
 	return path
 }
 
-func TestQueriesOfTheList(t *testing.T) {
-	each(t, "", func(t *testing.T, in *installation) {
-		s := in.serve()
-		in.addMany([]string{"a.example", "b.example", "c.example"})
-		rows := []struct {
-			query string
-			want  []string // nil: 422
-		}{
-			{"", []string{"a.example", "b.example", "c.example"}},
-			{"limit=2", []string{"a.example", "b.example"}},
-			{"limit=1000", []string{"a.example", "b.example", "c.example"}},
-			{"after=a.example", []string{"b.example", "c.example"}},
-			{"after=aa.example", []string{"b.example", "c.example"}},
-			{"after=A.EXAMPLE.", []string{"b.example", "c.example"}},
-			{"after=%20a.example%20", []string{"b.example", "c.example"}},
-			{"after=c.example", []string{}},
-			{"after=a.example&limit=1", []string{"b.example"}},
-			{"unknown=1&from=x", []string{"a.example", "b.example", "c.example"}},
-			{"limit=0", nil},
-			{"limit=1001", nil},
-			{"limit=-1", nil},
-			{"limit=1.5", nil},
-			{"limit=1e2", nil},
-			{"limit=ten", nil},
-			{"limit=99999999999999999999", nil},
-			{"after=a_b.example", nil},
-			{"after=..", nil},
+func queriesOfTheList(t *testing.T, s *server) {
+	in := s.in
+	in.addMany([]string{"a.example", "b.example", "c.example"})
+	rows := []struct {
+		query string
+		want  []string // nil: 422
+	}{
+		{"", []string{"a.example", "b.example", "c.example"}},
+		{"limit=2", []string{"a.example", "b.example"}},
+		{"limit=1000", []string{"a.example", "b.example", "c.example"}},
+		{"after=a.example", []string{"b.example", "c.example"}},
+		{"after=aa.example", []string{"b.example", "c.example"}},
+		{"after=A.EXAMPLE.", []string{"b.example", "c.example"}},
+		{"after=%20a.example%20", []string{"b.example", "c.example"}},
+		{"after=c.example", []string{}},
+		{"after=a.example&limit=1", []string{"b.example"}},
+		{"unknown=1&from=x", []string{"a.example", "b.example", "c.example"}},
+		{"limit=0", nil},
+		{"limit=1001", nil},
+		{"limit=-1", nil},
+		{"limit=1.5", nil},
+		{"limit=1e2", nil},
+		{"limit=ten", nil},
+		{"limit=99999999999999999999", nil},
+		{"after=a_b.example", nil},
+		{"after=..", nil},
+	}
+	for _, row := range rows {
+		a := s.get("/domains?" + row.query)
+		if row.want == nil {
+			if a.status != http.StatusUnprocessableEntity {
+				t.Errorf("%s: got status %d want 422: %s", row.query, a.status, a.body)
+			}
+			continue
 		}
-		for _, row := range rows {
-			a := s.get("/domains?" + row.query)
-			if row.want == nil {
-				if a.status != http.StatusUnprocessableEntity {
-					t.Errorf("%s: got status %d want 422: %s", row.query, a.status, a.body)
-				}
-				continue
-			}
-			if a.status != http.StatusOK {
-				t.Errorf("%s: got status %d want 200: %s", row.query, a.status, a.body)
-				continue
-			}
-			if diff := cmp.Diff(row.want, names(readDomains(t, a.body))); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", row.query, diff)
-			}
-			if !strings.Contains(row.query, "limit") && a.header.Get("Link") != "" {
-				t.Errorf("%s: got a Link want none without a limit", row.query)
-			}
+		if a.status != http.StatusOK {
+			t.Errorf("%s: got status %d want 200: %s", row.query, a.status, a.body)
+			continue
 		}
-		s.get("/domains?after=c.example").wantBody(t, `[]`)
-	})
+		if diff := cmp.Diff(row.want, names(readDomains(t, a.body))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.query, diff)
+		}
+		if !strings.Contains(row.query, "limit") && a.header.Get("Link") != "" {
+			t.Errorf("%s: got a Link want none without a limit", row.query)
+		}
+	}
+	s.get("/domains?after=c.example").wantBody(t, `[]`)
 }
 
-func TestLongListIsCompressedOnRequest(t *testing.T) {
-	each(t, "", func(t *testing.T, in *installation) {
-		s := in.serve()
-		var list []string
-		for i := range 300 {
-			list = append(list, fmt.Sprintf("d%d.example", i))
+func longListIsCompressedOnRequest(t *testing.T, s *server) {
+	in := s.in
+	var list []string
+	for i := range 300 {
+		list = append(list, fmt.Sprintf("d%d.example", i))
+	}
+	in.addMany(list)
+	asking := func(encoding string) answer {
+		return s.send(request{
+			method: http.MethodGet, path: "/domains", token: in.token,
+			header: map[string]string{"Accept-Encoding": encoding},
+			// The validator does not decompress.
+			undocumented: encoding == "gzip",
+		})
+	}
+	// The schedule may check a domain between two lists, without a visible change.
+	packed, plain, refused := asking("gzip"), s.get("/domains"), asking("gzip;q=0")
+	if got := packed.header.Get("Content-Encoding"); got != "gzip" {
+		t.Fatalf("Content-Encoding: got %q want gzip", got)
+	}
+	for _, a := range []answer{plain, refused} {
+		if got := a.header.Get("Content-Encoding"); got != "" {
+			t.Errorf("Content-Encoding: got %q want none", got)
 		}
-		in.addMany(list)
-		asking := func(encoding string) answer {
-			return s.send(request{
-				method: http.MethodGet, path: "/domains", token: in.token,
-				header: map[string]string{"Accept-Encoding": encoding},
-				// The validator does not decompress.
-				undocumented: encoding == "gzip",
-			})
+	}
+	for _, a := range []answer{packed, plain} {
+		if got := a.header.Get("Vary"); !strings.Contains(got, "Accept-Encoding") {
+			t.Errorf("Vary: got %q want Accept-Encoding", got)
 		}
-		// The schedule may check a domain between two lists, without a visible change.
-		packed, plain, refused := asking("gzip"), s.get("/domains"), asking("gzip;q=0")
-		if got := packed.header.Get("Content-Encoding"); got != "gzip" {
-			t.Fatalf("Content-Encoding: got %q want gzip", got)
-		}
-		for _, a := range []answer{plain, refused} {
-			if got := a.header.Get("Content-Encoding"); got != "" {
-				t.Errorf("Content-Encoding: got %q want none", got)
-			}
-		}
-		for _, a := range []answer{packed, plain} {
-			if got := a.header.Get("Vary"); !strings.Contains(got, "Accept-Encoding") {
-				t.Errorf("Vary: got %q want Accept-Encoding", got)
-			}
-		}
-		reader, err := gzip.NewReader(bytes.NewReader(packed.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		unpacked, err := io.ReadAll(reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(unpacked, plain.body) || !bytes.Equal(refused.body, plain.body) {
-			t.Errorf("the unpacked list differs from the plain one")
-		}
-		if len(packed.body) > len(plain.body)/2 {
-			t.Errorf("got %d bytes packed, %d plain", len(packed.body), len(plain.body))
-		}
-	})
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(packed.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unpacked, err := io.ReadAll(reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(unpacked, plain.body) || !bytes.Equal(refused.body, plain.body) {
+		t.Errorf("the unpacked list differs from the plain one")
+	}
+	if len(packed.body) > len(plain.body)/2 {
+		t.Errorf("got %d bytes packed, %d plain", len(packed.body), len(plain.body))
+	}
 }

@@ -13,7 +13,7 @@ var (
 	name253 = strings.Join([]string{label63, label63, label63, strings.Repeat("b", 61)}, ".")
 )
 
-func TestNamesAreNormalised(t *testing.T) {
+func namesAreNormalised(t *testing.T, s *server) {
 	rows := []struct{ name, input, want string }{
 		{"plain", "example.com", "example.com"},
 		{"upper case", "UPPER.Example", "upper.example"},
@@ -37,41 +37,39 @@ func TestNamesAreNormalised(t *testing.T) {
 		{"longest name", name253, name253},
 		{"many labels", strings.Repeat("l.", 100) + "example", strings.Repeat("l.", 100) + "example"},
 	}
-	each(t, "", func(t *testing.T, in *installation) {
-		s := in.serve()
-		for _, row := range rows {
-			a := s.send(adding(in.token, row.input))
-			if a.status != http.StatusCreated {
-				t.Errorf("%s: got status %d want 201: %s", row.name, a.status, a.body)
-				continue
-			}
-			if got := readDomain(t, a.body).Domain; got != row.want {
-				t.Errorf("%s: got %s want %s", row.name, got, row.want)
-			}
-			if got, want := a.header.Get("Location"), s.baseURL+"/domains/"+row.want; got != want {
-				t.Errorf("%s: Location: got %s want %s", row.name, got, want)
-			}
-			if again := s.send(adding(in.token, row.want)); again.status != http.StatusConflict {
-				t.Errorf("%s: as %s: got status %d want 409", row.name, row.want, again.status)
-			}
-			for _, path := range []string{"/domains/", "/reports/"} {
-				for _, spelling := range []string{row.input, row.want} {
-					if got := s.get(path + url.PathEscape(spelling)); got.status != http.StatusOK {
-						t.Errorf("%s: GET %s%q: got status %d want 200", row.name, path, spelling, got.status)
-					}
+	in := s.in
+	for _, row := range rows {
+		a := s.send(adding(in.token, row.input))
+		if a.status != http.StatusCreated {
+			t.Errorf("%s: got status %d want 201: %s", row.name, a.status, a.body)
+			continue
+		}
+		if got := readDomain(t, a.body).Domain; got != row.want {
+			t.Errorf("%s: got %s want %s", row.name, got, row.want)
+		}
+		if got, want := a.header.Get("Location"), s.baseURL+"/domains/"+row.want; got != want {
+			t.Errorf("%s: Location: got %s want %s", row.name, got, want)
+		}
+		if again := s.send(adding(in.token, row.want)); again.status != http.StatusConflict {
+			t.Errorf("%s: as %s: got status %d want 409", row.name, row.want, again.status)
+		}
+		for _, path := range []string{"/domains/", "/reports/"} {
+			for _, spelling := range []string{row.input, row.want} {
+				if got := s.get(path + url.PathEscape(spelling)); got.status != http.StatusOK {
+					t.Errorf("%s: GET %s%q: got status %d want 200", row.name, path, spelling, got.status)
 				}
 			}
-			if got := s.send(verifying(in.token, row.input)); got.status != http.StatusOK {
-				t.Errorf("%s: verify: got status %d want 200", row.name, got.status)
-			}
-			if got := s.send(request{method: http.MethodDelete, path: "/domains/" + url.PathEscape(row.input), token: in.token}); got.status != http.StatusNoContent {
-				t.Errorf("%s: delete: got status %d want 204", row.name, got.status)
-			}
 		}
-	})
+		if got := s.send(verifying(in.token, row.input)); got.status != http.StatusOK {
+			t.Errorf("%s: verify: got status %d want 200", row.name, got.status)
+		}
+		if got := s.send(request{method: http.MethodDelete, path: "/domains/" + url.PathEscape(row.input), token: in.token}); got.status != http.StatusNoContent {
+			t.Errorf("%s: delete: got status %d want 204", row.name, got.status)
+		}
+	}
 }
 
-func TestNamesThatAreRefused(t *testing.T) {
+func namesThatAreRefused(t *testing.T, s *server) {
 	rows := []struct{ name, input string }{
 		{"nothing", ""},
 		{"blanks", "  "},
@@ -111,63 +109,59 @@ func TestNamesThatAreRefused(t *testing.T) {
 		{"joiner out of place", "a\u200db.example"},
 		{"too long after the conversion", strings.Repeat("ü", 63) + ".example"},
 	}
-	each(t, "", func(t *testing.T, in *installation) {
-		s := in.serve()
-		for _, row := range rows {
-			a := s.send(adding(in.token, row.input))
-			if a.status != http.StatusUnprocessableEntity {
-				t.Errorf("%s: add: got status %d want 422: %s", row.name, a.status, a.body)
-			}
-			escaped := url.PathEscape(row.input)
-			for _, e := range []endpoint{
-				{http.MethodGet, "/domains/" + escaped, false},
-				{http.MethodDelete, "/domains/" + escaped, true},
-				{http.MethodPost, "/domains/" + escaped + "/verify", true},
-				{http.MethodGet, "/reports/" + escaped, false},
-			} {
-				if got := s.send(e.request(in.token)); got.status != http.StatusNotFound {
-					t.Errorf("%s: %s: got status %d want 404: %s", row.name, e, got.status, got.body)
-				}
+	in := s.in
+	for _, row := range rows {
+		a := s.send(adding(in.token, row.input))
+		if a.status != http.StatusUnprocessableEntity {
+			t.Errorf("%s: add: got status %d want 422: %s", row.name, a.status, a.body)
+		}
+		escaped := url.PathEscape(row.input)
+		for _, e := range []endpoint{
+			{http.MethodGet, "/domains/" + escaped, false},
+			{http.MethodDelete, "/domains/" + escaped, true},
+			{http.MethodPost, "/domains/" + escaped + "/verify", true},
+			{http.MethodGet, "/reports/" + escaped, false},
+		} {
+			if got := s.send(e.request(in.token)); got.status != http.StatusNotFound {
+				t.Errorf("%s: %s: got status %d want 404: %s", row.name, e, got.status, got.body)
 			}
 		}
-		if got := s.list(); len(got) != 0 {
-			t.Errorf("got the domains %q want none", got)
-		}
-	})
+	}
+	if got := s.list(); len(got) != 0 {
+		t.Errorf("got the domains %q want none", got)
+	}
 }
 
-func TestNamesInPathsAreDecodedOnce(t *testing.T) {
-	each(t, "", func(t *testing.T, in *installation) {
-		s := in.serve()
-		s.add("example.com")
-		s.add("bücher.example")
-		rows := []struct {
-			name, path string
-			want       int
-		}{
-			{"upper case and a dot", "EXAMPLE.com.", 200},
-			{"an encoded dot", "example%2Ecom", 200},
-			{"all encoded", "%65%78%61%6d%70%6c%65%2e%63%6f%6d%2E", 200},
-			{"encoded blanks around", "%20example.com%20%09", 200},
-			{"encoded Unicode", "b%C3%BCcher.example", 200},
-			{"encoded Unicode in upper case", "B%C3%9CCHER.EXAMPLE", 200},
-			{"the A-label", "xn--bcher-kva.example", 200},
-			{"encoded twice", "example%252Ecom", 404},
-			{"blanks encoded twice", "%2520example.com", 404},
-			{"a plus is no blank", "+example.com", 404},
-			{"not UTF-8", "%FFexample.com", 404},
-			{"an encoded slash", "example.com%2F", 404},
-			{"an encoded NUL", "example.com%00", 404},
-		}
-		for _, row := range rows {
-			for _, collection := range []string{"/domains/", "/reports/"} {
-				if got := s.get(collection + row.path); got.status != row.want {
-					t.Errorf("%s: GET %s%s: got status %d want %d", row.name, collection, row.path, got.status, row.want)
-				}
-			}
-			if got := s.send(request{method: http.MethodPost, path: "/domains/" + row.path + "/verify", token: in.token}); got.status != row.want {
-				t.Errorf("%s: verify %s: got status %d want %d", row.name, row.path, got.status, row.want)
+func namesInPathsAreDecodedOnce(t *testing.T, s *server) {
+	in := s.in
+	s.add("example.com")
+	s.add("bücher.example")
+	rows := []struct {
+		name, path string
+		want       int
+	}{
+		{"upper case and a dot", "EXAMPLE.com.", 200},
+		{"an encoded dot", "example%2Ecom", 200},
+		{"all encoded", "%65%78%61%6d%70%6c%65%2e%63%6f%6d%2E", 200},
+		{"encoded blanks around", "%20example.com%20%09", 200},
+		{"encoded Unicode", "b%C3%BCcher.example", 200},
+		{"encoded Unicode in upper case", "B%C3%9CCHER.EXAMPLE", 200},
+		{"the A-label", "xn--bcher-kva.example", 200},
+		{"encoded twice", "example%252Ecom", 404},
+		{"blanks encoded twice", "%2520example.com", 404},
+		{"a plus is no blank", "+example.com", 404},
+		{"not UTF-8", "%FFexample.com", 404},
+		{"an encoded slash", "example.com%2F", 404},
+		{"an encoded NUL", "example.com%00", 404},
+	}
+	for _, row := range rows {
+		for _, collection := range []string{"/domains/", "/reports/"} {
+			if got := s.get(collection + row.path); got.status != row.want {
+				t.Errorf("%s: GET %s%s: got status %d want %d", row.name, collection, row.path, got.status, row.want)
 			}
 		}
-	})
+		if got := s.send(request{method: http.MethodPost, path: "/domains/" + row.path + "/verify", token: in.token}); got.status != row.want {
+			t.Errorf("%s: verify %s: got status %d want %d", row.name, row.path, got.status, row.want)
+		}
+	}
 }

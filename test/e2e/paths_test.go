@@ -6,39 +6,37 @@ import (
 	"testing"
 )
 
-func TestPathsAreTakenAsTheyStand(t *testing.T) {
-	each(t, exampleZone, func(t *testing.T, in *installation) {
-		s := in.serve()
-		s.add("example.com")
-		paths := []string{
-			"/", "//", "//domains", "/domains/", "/domains//", "/domains//example.com", "/domains/example.com/",
-			"/domains/example.com//verify", "/domains/example.com/other", "/./domains", "/x/../domains",
-			"/domains/../reports", "/domains/example.com/..", "/domains/example.com/../example.com",
-			"/domains%2Fexample.com", "/domains/example.com%2Fverify", "/%2e%2e/api/domains", "/Domains", "/DOMAINS",
-			"/reports/", "/reports//", "/docs/", "/openapi.json/", "/openapi", "/index.html", "/healthz", "/metrics",
+func pathsAreTakenAsTheyStand(t *testing.T, s *server) {
+	in := s.in
+	s.add("example.com")
+	paths := []string{
+		"/", "//", "//domains", "/domains/", "/domains//", "/domains//example.com", "/domains/example.com/",
+		"/domains/example.com//verify", "/domains/example.com/other", "/./domains", "/x/../domains",
+		"/domains/../reports", "/domains/example.com/..", "/domains/example.com/../example.com",
+		"/domains%2Fexample.com", "/domains/example.com%2Fverify", "/%2e%2e/api/domains", "/Domains", "/DOMAINS",
+		"/reports/", "/reports//", "/docs/", "/openapi.json/", "/openapi", "/index.html", "/healthz", "/metrics",
+	}
+	for _, path := range paths {
+		a := s.send(request{method: http.MethodGet, path: path, token: in.token})
+		if a.status != http.StatusNotFound {
+			t.Errorf("GET %s: got status %d want 404: %s", path, a.status, a.body)
 		}
-		for _, path := range paths {
-			a := s.send(request{method: http.MethodGet, path: path, token: in.token})
-			if a.status != http.StatusNotFound {
-				t.Errorf("GET %s: got status %d want 404: %s", path, a.status, a.body)
-			}
-			a = s.send(request{method: http.MethodGet, path: path})
-			if a.status != http.StatusUnauthorized {
-				t.Errorf("GET %s without a token: got status %d want 401: %s", path, a.status, a.body)
-			}
+		a = s.send(request{method: http.MethodGet, path: path})
+		if a.status != http.StatusUnauthorized {
+			t.Errorf("GET %s without a token: got status %d want 401: %s", path, a.status, a.body)
 		}
-		for _, path := range []string{"/domains/example.com/verify/", "//domains/example.com/verify", "/domains/a/b/verify"} {
-			a := s.send(request{method: http.MethodPost, path: path, token: in.token})
-			if a.status != http.StatusNotFound {
-				t.Errorf("POST %s: got status %d want 404: %s", path, a.status, a.body)
-			}
+	}
+	for _, path := range []string{"/domains/example.com/verify/", "//domains/example.com/verify", "/domains/a/b/verify"} {
+		a := s.send(request{method: http.MethodPost, path: path, token: in.token})
+		if a.status != http.StatusNotFound {
+			t.Errorf("POST %s: got status %d want 404: %s", path, a.status, a.body)
 		}
-		a := s.send(request{method: http.MethodGet, path: "", token: in.token, undocumented: true})
-		a.wantStatus(t, http.StatusNotFound)
-		if a := s.outside("/apis/domains"); a.status != http.StatusNotFound {
-			t.Errorf("outside the prefix: got status %d want 404", a.status)
-		}
-	})
+	}
+	a := s.send(request{method: http.MethodGet, path: "", token: in.token, undocumented: true})
+	a.wantStatus(t, http.StatusNotFound)
+	if a := s.outside("/apis/domains"); a.status != http.StatusNotFound {
+		t.Errorf("outside the prefix: got status %d want 404", a.status)
+	}
 }
 
 func TestPrefixIsConfigured(t *testing.T) {

@@ -17,11 +17,15 @@ type errorFixture struct {
 	write, read, denied, deniedRead, revoked string
 }
 
-// newErrorFixture creates a team that is not on the whitelist, and tokens of every kind.
+// newErrorFixture creates a team that is not on the whitelist, and tokens of every kind, once per
+// installation.
 func newErrorFixture(in *installation) errorFixture {
 	in.t.Helper()
+	if in.rejected != nil {
+		return *in.rejected
+	}
 	in.do("team", "create", "denied")
-	cast := errorFixture{
+	in.rejected = &errorFixture{
 		write:      in.token,
 		read:       in.newToken("default", "--scope", "read"),
 		denied:     in.newToken("denied"),
@@ -29,7 +33,7 @@ func newErrorFixture(in *installation) errorFixture {
 		revoked:    in.newToken("default", "--name", "to be revoked"),
 	}
 	in.do("token", "revoke", in.tokenID("default", "to be revoked"))
-	return cast
+	return *in.rejected
 }
 
 // everywhere returns the seven endpoints, and requests that match none.
@@ -42,173 +46,161 @@ func everywhere() []endpoint {
 	)
 }
 
-func TestStrangersAreUnauthorizedEverywhere(t *testing.T) {
-	each(t, exampleZone, func(t *testing.T, in *installation) {
-		s := in.serve()
-		s.add("example.com")
-		cast := newErrorFixture(in)
-		typo := strings.ToUpper(in.token[:20]) + strings.ToLower(in.token[20:])
-		rows := []struct {
-			name, token, authorization string
-		}{
-			{name: "no header"},
-			{name: "another scheme", authorization: "Basic dXNlcjpwYXNzd29yZA=="},
-			{name: "the token without a scheme", authorization: in.token},
-			{name: "unknown token", token: unknownToken},
-			{name: "token with a typo", token: typo},
-			{name: "token with more behind it", token: in.token + "0"},
-			{name: "revoked token", token: cast.revoked},
-		}
-		for _, row := range rows {
-			for _, e := range everywhere() {
-				r := e.request(row.token)
-				if row.authorization != "" {
-					r.header = map[string]string{"Authorization": row.authorization}
-				}
-				a := s.send(r)
-				if a.status != http.StatusUnauthorized {
-					t.Errorf("%s: %s: got status %d want 401: %s", row.name, e, a.status, a.body)
-				}
-				a.wantBody(t, `{"message":"Unauthorized"}`)
+func strangersAreUnauthorizedEverywhere(t *testing.T, s *server) {
+	in := s.in
+	s.add("example.com")
+	cast := newErrorFixture(in)
+	typo := strings.ToUpper(in.token[:20]) + strings.ToLower(in.token[20:])
+	rows := []struct {
+		name, token, authorization string
+	}{
+		{name: "no header"},
+		{name: "another scheme", authorization: "Basic dXNlcjpwYXNzd29yZA=="},
+		{name: "the token without a scheme", authorization: in.token},
+		{name: "unknown token", token: unknownToken},
+		{name: "token with a typo", token: typo},
+		{name: "token with more behind it", token: in.token + "0"},
+		{name: "revoked token", token: cast.revoked},
+	}
+	for _, row := range rows {
+		for _, e := range everywhere() {
+			r := e.request(row.token)
+			if row.authorization != "" {
+				r.header = map[string]string{"Authorization": row.authorization}
 			}
+			a := s.send(r)
+			if a.status != http.StatusUnauthorized {
+				t.Errorf("%s: %s: got status %d want 401: %s", row.name, e, a.status, a.body)
+			}
+			a.wantBody(t, `{"message":"Unauthorized"}`)
 		}
-	})
+	}
 }
 
-func TestSchemeWordInAnyCase(t *testing.T) {
-	each(t, "", func(t *testing.T, in *installation) {
-		s := in.serve()
-		for _, scheme := range []string{"Bearer", "bearer", "BEARER"} {
-			// The validator only knows the first one.
-			a := s.send(request{
-				method: http.MethodGet, path: "/domains", undocumented: scheme != "Bearer",
-				header: map[string]string{"Authorization": scheme + " " + in.token},
-			})
-			if a.status != http.StatusOK {
-				t.Errorf("%s: got status %d want 200", scheme, a.status)
-			}
+func schemeWordInAnyCase(t *testing.T, s *server) {
+	in := s.in
+	for _, scheme := range []string{"Bearer", "bearer", "BEARER"} {
+		// The validator only knows the first one.
+		a := s.send(request{
+			method: http.MethodGet, path: "/domains", undocumented: scheme != "Bearer",
+			header: map[string]string{"Authorization": scheme + " " + in.token},
+		})
+		if a.status != http.StatusOK {
+			t.Errorf("%s: got status %d want 200", scheme, a.status)
 		}
-	})
+	}
 }
 
-func TestTeamOffTheWhitelistIsForbiddenEverywhere(t *testing.T) {
-	each(t, exampleZone, func(t *testing.T, in *installation) {
-		s := in.serve()
-		s.add("example.com")
-		cast := newErrorFixture(in)
-		for name, token := range map[string]string{"write": cast.denied, "read": cast.deniedRead} {
-			for _, e := range everywhere() {
-				if a := s.send(e.request(token)); a.status != http.StatusForbidden {
-					t.Errorf("%s token: %s: got status %d want 403: %s", name, e, a.status, a.body)
-				}
+func teamOffTheWhitelistIsForbiddenEverywhere(t *testing.T, s *server) {
+	in := s.in
+	s.add("example.com")
+	cast := newErrorFixture(in)
+	for name, token := range map[string]string{"write": cast.denied, "read": cast.deniedRead} {
+		for _, e := range everywhere() {
+			if a := s.send(e.request(token)); a.status != http.StatusForbidden {
+				t.Errorf("%s token: %s: got status %d want 403: %s", name, e, a.status, a.body)
 			}
 		}
-	})
+	}
 }
 
-func TestReadTokenMayOnlyRead(t *testing.T) {
-	each(t, exampleZone, func(t *testing.T, in *installation) {
-		s := in.serve()
-		s.add("example.com")
-		cast := newErrorFixture(in)
-		for _, e := range endpoints("example.com") {
-			want := http.StatusOK
-			if e.writes {
-				want = http.StatusForbidden
-			}
-			if a := s.send(e.request(cast.read)); a.status != want {
-				t.Errorf("%s: got status %d want %d: %s", e, a.status, want, a.body)
-			}
+func readTokenMayOnlyRead(t *testing.T, s *server) {
+	in := s.in
+	s.add("example.com")
+	cast := newErrorFixture(in)
+	for _, e := range endpoints("example.com") {
+		want := http.StatusOK
+		if e.writes {
+			want = http.StatusForbidden
 		}
-		if got := s.list(); len(got) != 1 {
-			t.Errorf("got the domains %v want example.com alone", got)
+		if a := s.send(e.request(cast.read)); a.status != want {
+			t.Errorf("%s: got status %d want %d: %s", e, a.status, want, a.body)
 		}
-	})
+	}
+	if got := s.list(); len(got) != 1 {
+		t.Errorf("got the domains %v want example.com alone", got)
+	}
 }
 
-// TestOrderOfRefusals sends requests with several errors; the first in the defined order
+// orderOfRefusals sends requests with several errors; the first in the defined order
 // must be reported.
-func TestOrderOfRefusals(t *testing.T) {
-	each(t, exampleZone, func(t *testing.T, in *installation) {
-		s := in.serve()
-		s.add("example.com")
-		cast := newErrorFixture(in)
-		text := map[string]string{"Content-Type": "text/plain"}
-		packed := map[string]string{"Content-Type": "application/json", "Content-Encoding": "gzip"}
-		json := jsonType()
-		rows := []struct {
-			name         string
-			token        string
-			method, path string
-			header       map[string]string
-			body         string
-			want         int
-		}{
-			{"401 before 404 of the path", unknownToken, "GET", "/no/such", nil, "", 401},
-			{"401 before 405", unknownToken, "PUT", "/domains", nil, "", 401},
-			{"401 before 415 and 413", unknownToken, "POST", "/domains", text, tooLarge, 401},
-			{"401 before 422", unknownToken, "GET", "/domains?limit=0", nil, "", 401},
-			{"403 of the whitelist before 404 of the path", cast.denied, "GET", "/no/such", nil, "", 403},
-			{"403 of the whitelist before 405", cast.denied, "PUT", "/domains", nil, "", 403},
-			{"403 of the whitelist before 415 and 413", cast.denied, "POST", "/domains", text, tooLarge, 403},
-			{"403 of the whitelist before 422", cast.denied, "GET", "/reports?from=x", nil, "", 403},
-			{"403 of the whitelist before 404 of the domain", cast.denied, "GET", "/domains/unknown.example", nil, "", 403},
-			{"404 of the path before 403 of the token", cast.read, "POST", "/no/such", text, tooLarge, 404},
-			{"405 before 403 of the token", cast.read, "PUT", "/domains", text, tooLarge, 405},
-			{"405 before 415", cast.write, "PUT", "/domains", text, tooLarge, 405},
-			{"405 before 404 of the domain", cast.write, "PUT", "/domains/unknown.example", nil, "", 405},
-			{"405 of a verification", cast.write, "GET", "/domains/unknown.example/verify", nil, "", 405},
-			{"403 of the token before 415", cast.read, "POST", "/domains", text, tooLarge, 403},
-			{"403 of the token before 413", cast.read, "POST", "/domains", json, tooLarge, 403},
-			{"403 of the token before 400", cast.read, "POST", "/domains", json, "{", 403},
-			{"403 of the token before 422", cast.read, "POST", "/domains", json, "{}", 403},
-			{"403 of the token before 404 of the domain", cast.read, "DELETE", "/domains/unknown.example", nil, "", 403},
-			{"403 of the token before 404 of a verification", cast.read, "POST", "/domains/unknown.example/verify", nil, "", 403},
-			{"403 of the token before 409", cast.read, "POST", "/domains", json, `{"domain":"example.com"}`, 403},
-			{"415 of the type before 413", cast.write, "POST", "/domains", text, tooLarge, 415},
-			{"415 of the encoding before 413", cast.write, "POST", "/domains", packed, tooLarge, 415},
-			{"415 before 400", cast.write, "POST", "/domains", text, "{", 415},
-			{"415 without a body", cast.write, "POST", "/domains", nil, "", 415},
-			{"415 before 422", cast.write, "POST", "/domains", text, "{}", 415},
-			{"415 before 409", cast.write, "POST", "/domains", text, `{"domain":"example.com"}`, 415},
-			{"413 before 400", cast.write, "POST", "/domains", json, tooLarge, 413},
-			{"413 before 422", cast.write, "POST", "/domains", json, "{}" + strings.Repeat(" ", 64<<10), 413},
-			{"413 before 409", cast.write, "POST", "/domains", json, `{"domain":"example.com"}` + strings.Repeat(" ", 64<<10), 413},
-			{"400 before 422", cast.write, "POST", "/domains", json, `{"domain":5} more`, 400},
-			{"400 before 422, no object", cast.write, "POST", "/domains", json, `[1] more`, 400},
-			{"400 before 409", cast.write, "POST", "/domains", json, `{"domain":"example.com"} more`, 400},
-			{"422 of the query before 404 of the domain", cast.write, "GET", "/reports/unknown.example?from=x", nil, "", 422},
-			{"422 of the query before 404 of a bad name", cast.write, "GET", "/reports/bad_name?to=x", nil, "", 422},
-			{"404 of the domain", cast.write, "GET", "/reports/unknown.example?from=2026-01-01", nil, "", 404},
-			{"409 comes last", cast.write, "POST", "/domains", json, `{"domain":"EXAMPLE.com.","active":0}`, 409},
+func orderOfRefusals(t *testing.T, s *server) {
+	in := s.in
+	s.add("example.com")
+	cast := newErrorFixture(in)
+	text := map[string]string{"Content-Type": "text/plain"}
+	packed := map[string]string{"Content-Type": "application/json", "Content-Encoding": "gzip"}
+	json := jsonType()
+	rows := []struct {
+		name         string
+		token        string
+		method, path string
+		header       map[string]string
+		body         string
+		want         int
+	}{
+		{"401 before 404 of the path", unknownToken, "GET", "/no/such", nil, "", 401},
+		{"401 before 405", unknownToken, "PUT", "/domains", nil, "", 401},
+		{"401 before 415 and 413", unknownToken, "POST", "/domains", text, tooLarge, 401},
+		{"401 before 422", unknownToken, "GET", "/domains?limit=0", nil, "", 401},
+		{"403 of the whitelist before 404 of the path", cast.denied, "GET", "/no/such", nil, "", 403},
+		{"403 of the whitelist before 405", cast.denied, "PUT", "/domains", nil, "", 403},
+		{"403 of the whitelist before 415 and 413", cast.denied, "POST", "/domains", text, tooLarge, 403},
+		{"403 of the whitelist before 422", cast.denied, "GET", "/reports?from=x", nil, "", 403},
+		{"403 of the whitelist before 404 of the domain", cast.denied, "GET", "/domains/unknown.example", nil, "", 403},
+		{"404 of the path before 403 of the token", cast.read, "POST", "/no/such", text, tooLarge, 404},
+		{"405 before 403 of the token", cast.read, "PUT", "/domains", text, tooLarge, 405},
+		{"405 before 415", cast.write, "PUT", "/domains", text, tooLarge, 405},
+		{"405 before 404 of the domain", cast.write, "PUT", "/domains/unknown.example", nil, "", 405},
+		{"405 of a verification", cast.write, "GET", "/domains/unknown.example/verify", nil, "", 405},
+		{"403 of the token before 415", cast.read, "POST", "/domains", text, tooLarge, 403},
+		{"403 of the token before 413", cast.read, "POST", "/domains", json, tooLarge, 403},
+		{"403 of the token before 400", cast.read, "POST", "/domains", json, "{", 403},
+		{"403 of the token before 422", cast.read, "POST", "/domains", json, "{}", 403},
+		{"403 of the token before 404 of the domain", cast.read, "DELETE", "/domains/unknown.example", nil, "", 403},
+		{"403 of the token before 404 of a verification", cast.read, "POST", "/domains/unknown.example/verify", nil, "", 403},
+		{"403 of the token before 409", cast.read, "POST", "/domains", json, `{"domain":"example.com"}`, 403},
+		{"415 of the type before 413", cast.write, "POST", "/domains", text, tooLarge, 415},
+		{"415 of the encoding before 413", cast.write, "POST", "/domains", packed, tooLarge, 415},
+		{"415 before 400", cast.write, "POST", "/domains", text, "{", 415},
+		{"415 without a body", cast.write, "POST", "/domains", nil, "", 415},
+		{"415 before 422", cast.write, "POST", "/domains", text, "{}", 415},
+		{"415 before 409", cast.write, "POST", "/domains", text, `{"domain":"example.com"}`, 415},
+		{"413 before 400", cast.write, "POST", "/domains", json, tooLarge, 413},
+		{"413 before 422", cast.write, "POST", "/domains", json, "{}" + strings.Repeat(" ", 64<<10), 413},
+		{"413 before 409", cast.write, "POST", "/domains", json, `{"domain":"example.com"}` + strings.Repeat(" ", 64<<10), 413},
+		{"400 before 422", cast.write, "POST", "/domains", json, `{"domain":5} more`, 400},
+		{"400 before 422, no object", cast.write, "POST", "/domains", json, `[1] more`, 400},
+		{"400 before 409", cast.write, "POST", "/domains", json, `{"domain":"example.com"} more`, 400},
+		{"422 of the query before 404 of the domain", cast.write, "GET", "/reports/unknown.example?from=x", nil, "", 422},
+		{"422 of the query before 404 of a bad name", cast.write, "GET", "/reports/bad_name?to=x", nil, "", 422},
+		{"404 of the domain", cast.write, "GET", "/reports/unknown.example?from=2026-01-01", nil, "", 404},
+		{"409 comes last", cast.write, "POST", "/domains", json, `{"domain":"EXAMPLE.com.","active":0}`, 409},
+	}
+	for _, row := range rows {
+		a := s.send(request{method: row.method, path: row.path, token: row.token, header: row.header, body: row.body})
+		if a.status != row.want {
+			t.Errorf("%s: got status %d want %d: %s", row.name, a.status, row.want, a.body)
 		}
-		for _, row := range rows {
-			a := s.send(request{method: row.method, path: row.path, token: row.token, header: row.header, body: row.body})
-			if a.status != row.want {
-				t.Errorf("%s: got status %d want %d: %s", row.name, a.status, row.want, a.body)
-			}
-		}
-	})
+	}
 }
 
-func TestWrongMethodTellsTheRightOnes(t *testing.T) {
-	each(t, exampleZone, func(t *testing.T, in *installation) {
-		s := in.serve()
-		s.add("example.com")
-		rows := map[string][]string{
-			"/domains":                    {"PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "FROBNICATE"},
-			"/domains/example.com":        {"PUT", "PATCH", "POST", "OPTIONS"},
-			"/domains/example.com/verify": {"GET", "HEAD", "PUT", "DELETE", "OPTIONS"},
-			"/reports":                    {"PUT", "DELETE", "OPTIONS"},
-			"/reports/example.com":        {"POST", "PUT", "DELETE", "OPTIONS"},
-		}
-		for path, methods := range rows {
-			for _, method := range methods {
-				// The client compares Allow with the document.
-				if a := s.send(request{method: method, path: path, token: in.token}); a.status != http.StatusMethodNotAllowed {
-					t.Errorf("%s %s: got status %d want 405: %s", method, path, a.status, a.body)
-				}
+func wrongMethodTellsTheRightOnes(t *testing.T, s *server) {
+	in := s.in
+	s.add("example.com")
+	rows := map[string][]string{
+		"/domains":                    {"PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "FROBNICATE"},
+		"/domains/example.com":        {"PUT", "PATCH", "POST", "OPTIONS"},
+		"/domains/example.com/verify": {"GET", "HEAD", "PUT", "DELETE", "OPTIONS"},
+		"/reports":                    {"PUT", "DELETE", "OPTIONS"},
+		"/reports/example.com":        {"POST", "PUT", "DELETE", "OPTIONS"},
+	}
+	for path, methods := range rows {
+		for _, method := range methods {
+			// The client compares Allow with the document.
+			if a := s.send(request{method: method, path: path, token: in.token}); a.status != http.StatusMethodNotAllowed {
+				t.Errorf("%s %s: got status %d want 405: %s", method, path, a.status, a.body)
 			}
 		}
-	})
+	}
 }
