@@ -139,10 +139,27 @@ type company struct {
 	operator, viewer, another *visitor          // another is the owner of another team
 }
 
-// foundCompany starts the installation, with that zone in its DNS.
-func foundCompany(t *testing.T, zone string) *company {
+// TestAccess has one company for tests that change nothing in it.
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	c := foundCompany(t)
+	for name, test := range map[string]func(*testing.T, *company){
+		"who is refused what": whoIsRefusedWhat, "foreign forms": foreignForms, "headers": headers, "downloads": downloads,
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := c.state()
+			test(t, c)
+			if after := c.state(); after != before {
+				t.Errorf("the team after it all: got\n%s\nwant as before\n%s", after, before)
+			}
+		})
+	}
+}
+
+// foundCompany starts the installation.
+func foundCompany(t *testing.T) *company {
 	t.Helper()
-	s := serve(t, zone)
+	s := serve(t, `_dmarc.example.com. TXT "v=DMARC1; p=none"`)
 	c := &company{site: s}
 	s.run("domain", "add", "--team", "default", "example.com")
 	s.run("team", "create", "second", "--api")
@@ -181,10 +198,7 @@ func (c *company) try(v *visitor, p place) answer {
 	return v.send(v.request(p.method(), c.names.Replace(p.path), p.form))
 }
 
-func TestWhoIsRefusedWhat(t *testing.T) {
-	t.Parallel()
-	c := foundCompany(t, `_dmarc.example.com. TXT "v=DMARC1; p=none"`)
-	before := c.state()
+func whoIsRefusedWhat(t *testing.T, c *company) {
 	signedOut := c.visitor(t)
 	for _, p := range places {
 		name := p.method() + " " + p.path
@@ -198,7 +212,7 @@ func TestWhoIsRefusedWhat(t *testing.T) {
 		if want := http.StatusForbidden; p.need > viewer && got.status != want {
 			t.Errorf("%s as a viewer: got status %d want %d", name, got.status, want)
 		}
-		c.tryAsAnother(p)
+		c.tryAsAnother(t, p)
 	}
 	for _, p := range accountForms {
 		if got := c.try(signedOut, p); got.status != http.StatusSeeOther || got.header.Get("Location") != "/app/sign-in?why=form" {
@@ -210,31 +224,28 @@ func TestWhoIsRefusedWhat(t *testing.T) {
 			t.Errorf("the session of another user: got status %d want 404", got.status)
 		}
 	}
-	if after := c.state(); after != before {
-		t.Errorf("the team after it all: got\n%s\nwant as before\n%s", after, before)
-	}
 }
 
 // tryAsAnother wants the owner of another team to find nothing where a place is about
 // something of the team default, and nothing of it anywhere else. Forms that are about
 // nothing in particular change their own team, which they may.
-func (c *company) tryAsAnother(p place) {
-	c.t.Helper()
+func (c *company) tryAsAnother(t *testing.T, p place) {
+	t.Helper()
 	name := p.method() + " " + p.path + " as another team"
 	switch {
 	case p.need == operator:
 		if got := c.try(c.another, p); got.status != http.StatusForbidden {
-			c.t.Errorf("%s: got status %d want 403", name, got.status)
+			t.Errorf("%s: got status %d want 403", name, got.status)
 		}
 	case strings.Contains(p.path, "{"):
 		if got := c.try(c.another, p); got.status != http.StatusNotFound {
-			c.t.Errorf("%s: got status %d want 404", name, got.status)
+			t.Errorf("%s: got status %d want 404", name, got.status)
 		}
 	case p.form == nil:
 		got := c.try(c.another, p)
 		for _, secret := range []string{"Receiver Inc.", "ada@example.com", "vera@example.com", "ines@example.com", "first start", "/app/domains/example.com"} {
 			if strings.Contains(got.body, secret) {
-				c.t.Errorf("%s: got %q in the page want nothing of the team default", name, secret)
+				t.Errorf("%s: got %q in the page want nothing of the team default", name, secret)
 			}
 		}
 	}
@@ -254,10 +265,7 @@ func (c *company) state() string {
 	return b.String()
 }
 
-func TestForeignForms(t *testing.T) {
-	t.Parallel()
-	c := foundCompany(t, "")
-	before := c.state()
+func foreignForms(t *testing.T, c *company) {
 	for _, foreign := range []struct {
 		name, site, origin string
 	}{
@@ -282,8 +290,5 @@ func TestForeignForms(t *testing.T) {
 				t.Errorf("%s %s: got status %d and cookie %q want 403 and none", p.path, foreign.name, got.status, got.header.Get("Set-Cookie"))
 			}
 		}
-	}
-	if after := c.state(); after != before {
-		t.Errorf("the team after it all: got\n%s\nwant as before\n%s", after, before)
 	}
 }

@@ -14,9 +14,7 @@ var securityHeaders = map[string]string{
 	"Cross-Origin-Resource-Policy": "same-origin",
 }
 
-func TestHeaders(t *testing.T) {
-	t.Parallel()
-	c := foundCompany(t, "")
+func headers(t *testing.T, c *company) {
 	signedOut := c.visitor(t)
 	anybody := []place{
 		{path: "/app/sign-in"}, {path: "/app/invitation/unknown"}, {path: "/app/oidc/start"}, {path: "/app/nothing"}, {path: "/app/static/none.css"},
@@ -52,10 +50,8 @@ func checkPolicy(t *testing.T, where, policy string) {
 	}
 }
 
-// TestDownloads checks that received content is never shown as a page of ours.
-func TestDownloads(t *testing.T) {
-	t.Parallel()
-	c := foundCompany(t, "")
+// downloads checks that received content is never shown as a page of ours.
+func downloads(t *testing.T, c *company) {
 	for _, path := range []string{"/app/reports/{report}/original", "/app/reports/rejected/{rejected}/original"} {
 		got := c.try(c.viewer, place{path: path})
 		if got.status != http.StatusOK || !strings.HasPrefix(got.header.Get("Content-Disposition"), "attachment") {
