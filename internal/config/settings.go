@@ -112,7 +112,7 @@ func sectionSettings() []Setting {
 			"maximum size of a request header"),
 		define("http.max_connections", wholeKind(), "2048", wholeBetween(1, 1_000_000, ""),
 			func(c *Config) *int { return &c.HTTP.MaxConnections },
-			"maximum number of open HTTP connections; new ones replace idle ones"),
+			"maximum number of open HTTP connections; new ones replace idle ones, then those of the address that has most"),
 		define("http.max_per_address", wholeKind(), "256", wholeBetween(1, 1_000_000, ""),
 			func(c *Config) *int { return &c.HTTP.MaxPerAddress },
 			"maximum number of HTTP connections per address (IPv6: per /64), except trusted proxies"),

@@ -1,0 +1,31 @@
+package adversary_test
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"testing"
+)
+
+// TestManyStreams has a tenant hold all connections with streams of events, from several networks.
+// The victim has rounds to finish meanwhile.
+func TestManyStreams(t *testing.T) {
+	const networks, each, rounds = 5, 12, 3
+	onSQLite(t, func(t *testing.T, a *arena) {
+		for i := range networks * each {
+			dialer := net.Dialer{LocalAddr: localAddress(fmt.Sprintf("127.1.%d.1", i%networks))}
+			conn, err := dialer.DialContext(t.Context(), "tcp", a.d.HTTP)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = conn.Close() }) // it is only a peer
+			_, _ = fmt.Fprintf(conn, "GET /api/events HTTP/1.1\r\nHost: dmarcd\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\n\r\n", a.mallory.token)
+			_, _ = bufio.NewReader(conn).Peek(1) // it streams, or is closed
+		}
+		a.watch("many streams", func() {
+			began := a.rounds.Load()
+			eventually(t, patience, "the victim works", func() bool { return a.rounds.Load() >= began+rounds })
+		})
+		a.d.Stop()
+	}, fmt.Sprintf("DMARCD_HTTP_MAX_CONNECTIONS=%d", (networks-1)*each), fmt.Sprintf("DMARCD_HTTP_MAX_PER_ADDRESS=%d", each))
+}
