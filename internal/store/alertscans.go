@@ -27,7 +27,7 @@ const (
 // AlertTeams returns the teams whose alerts are to be detected, in no particular order.
 func (s *Store) AlertTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
 	return collectRead(ctx, s.own(), `SELECT teams.id FROM teams LEFT JOIN alert_scans ON alert_scans.team_id = teams.id
-		WHERE alert_scans.team_id IS NULL OR alert_scans.due_at <= $1 AND alert_scans.lease_until <= $1`, []any{unix(s.now())}, scanTeamID)
+		WHERE alert_scans.team_id IS NULL OR alert_scans.due_at <= $1 AND alert_scans.lease_until <= $1`, []any{unix(s.now())}, scanValue[dmarcd.TeamID])
 }
 
 // ClaimAlertScan claims the detection of the team's alerts for as long as lease; ok is false
@@ -85,9 +85,7 @@ func (t *Team) ScannedMail(ctx context.Context, scan dmarcd.AlertScan, limit int
 			args = append(args, unix(scan.Since))
 		}
 		ids, err := collect(ctx, read, `SELECT domains.id FROM domains WHERE domains.team_id = $1 AND domains.id > $2 AND domains.deleted_at = 0
-			AND `+judged+` ORDER BY domains.id LIMIT $3`, args, func(scan scanner) (id dmarcd.DomainID, err error) {
-			return id, scan(&id)
-		})
+			AND `+judged+` ORDER BY domains.id LIMIT $3`, args, scanValue[dmarcd.DomainID])
 		if err != nil {
 			return err
 		}

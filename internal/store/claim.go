@@ -73,7 +73,7 @@ func (t *Team) claimRest(ctx context.Context) {
 // ClaimShares assigns some of the waiting shares that an interrupted addition of domains left, and
 // reports whether there may be more. Errors of one team do not affect others, see eachTeam.
 func (s *Store) ClaimShares(ctx context.Context) (more bool, err error) {
-	teams, err := collectRead(ctx, s.own(), `SELECT DISTINCT team_id FROM domains WHERE claiming`, nil, scanTeamID)
+	teams, err := collectRead(ctx, s.own(), `SELECT DISTINCT team_id FROM domains WHERE claiming`, nil, scanValue[dmarcd.TeamID])
 	if err != nil {
 		return false, err
 	}

@@ -87,7 +87,7 @@ const blobsPerStep = 100
 // removeBlobs removes objects that no block refers to, and reports whether there may be more.
 func (t *Team) removeBlobs(ctx context.Context, now int64) (more bool, err error) {
 	names, err := collectRead(ctx, t.store, `SELECT blob FROM unused_blobs WHERE team_id = $1 AND lease_until <= $2 ORDER BY blob LIMIT $3`,
-		[]any{t.id, now, blobsPerStep}, scanText)
+		[]any{t.id, now, blobsPerStep}, scanValue[string])
 	if err != nil || len(names) == 0 {
 		return false, err
 	}

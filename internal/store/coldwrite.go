@@ -41,7 +41,7 @@ const (
 func (s *Store) Freeze(ctx context.Context, after time.Duration) (more bool, err error) {
 	now := unix(s.now())
 	due, err := collectRead(ctx, s.own(), `SELECT team_id FROM cold_blocks WHERE rewrite_at > 0 AND rewrite_at <= $1
-		UNION SELECT team_id FROM unused_blobs WHERE lease_until <= $1`, []any{now}, scanTeamID)
+		UNION SELECT team_id FROM unused_blobs WHERE lease_until <= $1`, []any{now}, scanValue[dmarcd.TeamID])
 	if err != nil {
 		return false, err
 	}
@@ -51,7 +51,7 @@ func (s *Store) Freeze(ctx context.Context, after time.Duration) (more bool, err
 	if after == 0 || err != nil {
 		return more, err
 	}
-	teams, err := collectRead(ctx, s.own(), `SELECT id FROM teams ORDER BY id`, nil, scanTeamID)
+	teams, err := collectRead(ctx, s.own(), `SELECT id FROM teams ORDER BY id`, nil, scanValue[dmarcd.TeamID])
 	if err != nil {
 		return false, err
 	}
@@ -164,7 +164,7 @@ func (t *Team) removeFrozen(ctx context.Context) (more bool, err error) {
 	}
 	return true, t.retryTx(ctx, func(tx tx) error {
 		reports, err := collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND cold = $2 AND cold > 0 ORDER BY id`,
-			[]any{t.id, id}, scanReportID)
+			[]any{t.id, id}, scanValue[dmarcd.ReportID])
 		if err != nil {
 			return err
 		}
@@ -197,7 +197,7 @@ func (t *Team) rewriteCold(ctx context.Context, tx tx, after time.Duration, repo
 		}
 		of := ` FROM reports WHERE team_id = $1 AND id IN (` + strings.Join(places, ", ") + `)`
 		// Only a statement after the lock sees what it waited for.
-		if _, err := collect(ctx, tx, `SELECT id`+of+` ORDER BY id`+t.store.dialect.lockRow, args, scanReportID); err != nil {
+		if _, err := collect(ctx, tx, `SELECT id`+of+` ORDER BY id`+t.store.dialect.lockRow, args, scanValue[dmarcd.ReportID]); err != nil {
 			return err
 		}
 		at := fmt.Sprintf("$%d", len(args)+1)

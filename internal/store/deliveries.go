@@ -123,7 +123,7 @@ func (t *Team) RetryDelivery(ctx context.Context, webhook dmarcd.WebhookID, id d
 // DeliveryTeams returns the teams with due deliveries, in any order.
 func (s *Store) DeliveryTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
 	return collectRead(ctx, s.own(), `SELECT DISTINCT team_id + 0 FROM deliveries WHERE state = 'pending' AND next_at <= $1`,
-		[]any{unix(s.now())}, scanTeamID)
+		[]any{unix(s.now())}, scanValue[dmarcd.TeamID])
 }
 
 // QueuedDeliveries returns the number of pending deliveries.
@@ -143,7 +143,7 @@ func (t *Team) ClaimDeliveries(ctx context.Context, lease time.Duration, perWebh
 	err := t.retryTx(ctx, func(tx tx) error {
 		claimed = nil
 		due, err := collect(ctx, tx, `SELECT DISTINCT webhook_id FROM deliveries WHERE team_id = $1 AND state = 'pending' AND next_at <= $2
-			ORDER BY webhook_id`, []any{t.id, unix(now)}, scanWebhookID)
+			ORDER BY webhook_id`, []any{t.id, unix(now)}, scanValue[dmarcd.WebhookID])
 		if err != nil {
 			return err
 		}
@@ -225,7 +225,7 @@ func (t *Team) claimFrom(ctx context.Context, tx tx, webhook dmarcd.Webhook, now
 			WHERE deliveries.team_id = $1 AND deliveries.webhook_id = $2 AND deliveries.state = 'pending' AND deliveries.next_at <= $4
 				AND (events.domain_id IS NULL OR domains.deleted_at = 0)
 			ORDER BY deliveries.next_at, deliveries.seq LIMIT $5)
-		RETURNING id`, []any{t.id, webhook.ID, unix(until), unix(now), limit}, scanDeliveryID)
+		RETURNING id`, []any{t.id, webhook.ID, unix(until), unix(now), limit}, scanValue[dmarcd.DeliveryID])
 }
 
 // SaveDelivery saves the result of an attempt: delivered, retry at next, or failed if next is
@@ -288,16 +288,4 @@ func (t *Team) expireDeliveries(ctx context.Context, tx tx, before time.Time) (b
 	removed, err := tx.exec(ctx, `DELETE FROM deliveries WHERE team_id = $1 AND id IN
 		(SELECT id FROM deliveries WHERE team_id = $1 AND created_at < $2 AND state <> 'pending' ORDER BY created_at LIMIT $3)`, t.id, unix(before), purgeRows)
 	return removed >= purgeRows, err
-}
-
-func scanWebhookID(scan scanner) (dmarcd.WebhookID, error) {
-	var id dmarcd.WebhookID
-	err := scan(&id)
-	return id, err
-}
-
-func scanDeliveryID(scan scanner) (dmarcd.DeliveryID, error) {
-	var id dmarcd.DeliveryID
-	err := scan(&id)
-	return id, err
 }

@@ -114,7 +114,7 @@ func (s *Store) distribute(ctx context.Context, progress func(done, all int, tab
 		}
 		local, err := collect(ctx, tx, `SELECT CAST(relname AS TEXT) FROM pg_class WHERE relnamespace = CAST(current_schema() AS regnamespace)
 			AND relkind IN ('r', 'p') AND NOT relispartition
-			AND NOT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = pg_class.oid AND (partmethod = 'h' OR repmodel = 't'))`, nil, scanText)
+			AND NOT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = pg_class.oid AND (partmethod = 'h' OR repmodel = 't'))`, nil, scanValue[string])
 		if err != nil {
 			return err
 		}

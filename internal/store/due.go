@@ -34,7 +34,7 @@ type DueDomain struct {
 func (s *Store) DueTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
 	// The sum prevents SQLite from scanning all domains by team.
 	teams, err := collectRead(ctx, s.own(), `SELECT DISTINCT team_id + 0 FROM domains WHERE next_check_at <= $1 AND deleted_at = 0`,
-		[]any{unix(s.now())}, scanTeamID)
+		[]any{unix(s.now())}, scanValue[dmarcd.TeamID])
 	if err != nil {
 		return nil, fmt.Errorf("find teams with due checks: %w", err)
 	}

@@ -100,9 +100,3 @@ func (s *Store) eachTeam(ctx context.Context, job string, teams []dmarcd.TeamID,
 	}
 	return more, errors.Join(errs...)
 }
-
-func scanTeamID(scan scanner) (dmarcd.TeamID, error) {
-	var id dmarcd.TeamID
-	err := scan(&id)
-	return id, err
-}

@@ -13,7 +13,7 @@ import (
 // Expire removes some data past its retention and reports whether there may be more. Each call
 // is a few short transactions per team; errors of one team do not affect others, see eachTeam.
 func (s *Store) Expire(ctx context.Context, configured Retention) (more bool, err error) {
-	teams, err := collectRead(ctx, s.own(), `SELECT id FROM teams ORDER BY id`, nil, scanTeamID)
+	teams, err := collectRead(ctx, s.own(), `SELECT id FROM teams ORDER BY id`, nil, scanValue[dmarcd.TeamID])
 	if err != nil {
 		return false, err
 	}
@@ -81,7 +81,7 @@ const expireStep = 50
 // expireFailureReports removes failure reports with their originals.
 func (t *Team) expireFailureReports(ctx context.Context, tx tx, before time.Time) (bool, error) {
 	reports, err := collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND kind = 'failure' AND received_at < $2
-		ORDER BY received_at LIMIT $3`, []any{t.id, unix(before), expireStep}, scanReportID)
+		ORDER BY received_at LIMIT $3`, []any{t.id, unix(before), expireStep}, scanValue[dmarcd.ReportID])
 	if err != nil {
 		return false, err
 	}
@@ -113,7 +113,7 @@ func (t *Team) expireRejectedIf(ctx context.Context, tx tx, before time.Time, co
 func (t *Team) expireOriginals(ctx context.Context, tx tx, before time.Time) (bool, error) {
 	hashes, err := collect(ctx, tx, `SELECT hash FROM originals WHERE team_id = $1 AND stored_at < $2
 			AND NOT EXISTS (SELECT 1 FROM rejected WHERE rejected.team_id = $1 AND rejected.original = originals.hash)
-		ORDER BY stored_at LIMIT $3`+t.store.dialect.skipLocked, []any{t.id, unix(before), expireStep}, scanBytes)
+		ORDER BY stored_at LIMIT $3`+t.store.dialect.skipLocked, []any{t.id, unix(before), expireStep}, scanValue[[]byte])
 	if err != nil {
 		return false, err
 	}
@@ -132,19 +132,13 @@ func (t *Team) expireOriginals(ctx context.Context, tx tx, before time.Time) (bo
 	return len(hashes) == expireStep, nil
 }
 
-func scanBytes(scan scanner) ([]byte, error) {
-	var b []byte
-	err := scan(&b)
-	return b, err
-}
-
 // emptying in emptied_at means that some of the records are removed.
 const emptying = -1
 
 // expireRecords removes the records of reports.
 func (t *Team) expireRecords(ctx context.Context, tx tx, before time.Time) (bool, error) {
 	reports, err := collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND emptied_at <= 0 AND end_at < $2
-		ORDER BY end_at LIMIT $3`, []any{t.id, unix(before), expireStep}, scanReportID)
+		ORDER BY end_at LIMIT $3`, []any{t.id, unix(before), expireStep}, scanValue[dmarcd.ReportID])
 	if err != nil {
 		return false, err
 	}
@@ -187,7 +181,7 @@ func (t *Team) expireRecords(ctx context.Context, tx tx, before time.Time) (bool
 func (t *Team) noteExpiry(ctx context.Context, tx tx, reports []dmarcd.ReportID) error {
 	days := make(map[dmarcd.Day]struct{})
 	for _, id := range reports {
-		of, err := collect(ctx, tx, `SELECT day FROM shares WHERE team_id = $1 AND report_id = $2 AND domain_id <> 0`, []any{t.id, id}, scanDay)
+		of, err := collect(ctx, tx, `SELECT day FROM shares WHERE team_id = $1 AND report_id = $2 AND domain_id <> 0`, []any{t.id, id}, scanValue[dmarcd.Day])
 		if err != nil {
 			return err
 		}
@@ -207,12 +201,6 @@ func (t *Team) markExpired(ctx context.Context, tx tx, days []dmarcd.Day) error 
 	return nil
 }
 
-func scanReportID(scan scanner) (dmarcd.ReportID, error) {
-	var id dmarcd.ReportID
-	err := scan(&id)
-	return id, err
-}
-
 // expireShares is the number of shares per step that are subtracted from the counters.
 const expireShares = 5_000
 
@@ -225,7 +213,7 @@ func (t *Team) expireReports(ctx context.Context, tx tx, before time.Time) (bool
 	day := dmarcd.DayOf(before)
 	first, _ := dmarcd.Days{From: &day}.Times()
 	reports, err := collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND emptied_at > 0 AND begin_at < $2 AND state <> 'deleted'
-		ORDER BY begin_at LIMIT $3`, []any{t.id, first, expireStep}, scanReportID)
+		ORDER BY begin_at LIMIT $3`, []any{t.id, first, expireStep}, scanValue[dmarcd.ReportID])
 	if err != nil || len(reports) == 0 {
 		return false, err
 	}

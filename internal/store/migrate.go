@@ -118,7 +118,7 @@ func newest(provider *goose.Provider) int64 {
 // refuseTooOld returns ErrTooOld if the table of teams exists without one that every released
 // schema has.
 func (s *Store) refuseTooOld(ctx context.Context) error {
-	tables, err := collectRead(ctx, s.own(), s.dialect.tables, nil, scanText)
+	tables, err := collectRead(ctx, s.own(), s.dialect.tables, nil, scanValue[string])
 	if err != nil {
 		return fmt.Errorf("read the schema's tables: %w", err)
 	}

@@ -9,7 +9,7 @@ import (
 
 // NoticeTeams returns the teams whose owners are to be notified that a webhook was disabled.
 func (s *Store) NoticeTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
-	return collectRead(ctx, s.own(), `SELECT DISTINCT team_id + 0 FROM webhooks WHERE notify_at > 0 AND notify_at <= $1`, []any{unix(s.now())}, scanTeamID)
+	return collectRead(ctx, s.own(), `SELECT DISTINCT team_id + 0 FROM webhooks WHERE notify_at > 0 AND notify_at <= $1`, []any{unix(s.now())}, scanValue[dmarcd.TeamID])
 }
 
 // ClaimNotices returns the webhooks of whose end the owners are to be notified, and leases
@@ -36,5 +36,5 @@ func (s *Store) DigestTeams(ctx context.Context, kind dmarcd.EventKind, last dma
 	return collectRead(ctx, s.own(), `SELECT DISTINCT webhooks.team_id + 0 FROM webhooks
 		WHERE webhooks.disabled_at = 0 AND webhooks.created_at < $3 AND REPLACE(webhooks.kinds, $1, '') <> webhooks.kinds
 			AND NOT EXISTS (SELECT 1 FROM alerts WHERE alerts.team_id = webhooks.team_id AND alerts.domain_id = 0 AND alerts.kind = $1
-				AND alerts.subject = '' AND alerts.first_day = $2)`, []any{kind, last, unix(due)}, scanTeamID)
+				AND alerts.subject = '' AND alerts.first_day = $2)`, []any{kind, last, unix(due)}, scanValue[dmarcd.TeamID])
 }

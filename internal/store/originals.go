@@ -50,7 +50,7 @@ func (r *reception) flushOriginals(ctx context.Context) error {
 		rows[i] = []any{r.team.id, o.Hash[:], o.Size, o.first, unix(r.now), append([]byte{}, o.key...), o.PackedSize}
 	}
 	hashes, err := insertReturning(ctx, r.tx, `INSERT INTO originals (team_id, hash, size, packed, stored_at, chunks, bytes) VALUES `, rows,
-		` ON CONFLICT (team_id, hash) DO NOTHING RETURNING hash`, scanBytes)
+		` ON CONFLICT (team_id, hash) DO NOTHING RETURNING hash`, scanValue[[]byte])
 	if err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ const emptiedStep = 90
 // expireWithPartition hides the records of reports until their partition is dropped.
 func (t *Team) expireWithPartition(ctx context.Context, tx tx, before time.Time) (more bool, err error) {
 	reports, err := collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND emptied_at <= 0 AND end_at < $2
-		ORDER BY end_at LIMIT $3`, []any{t.id, unix(before), emptiedStep}, scanReportID)
+		ORDER BY end_at LIMIT $3`, []any{t.id, unix(before), emptiedStep}, scanValue[dmarcd.ReportID])
 	if err != nil || len(reports) == 0 {
 		return false, err
 	}
@@ -132,7 +132,7 @@ func (t *Team) expireWithPartition(ctx context.Context, tx tx, before time.Time)
 		places = append(places, fmt.Sprintf("$%d", len(args)))
 	}
 	list := ` IN (` + strings.Join(places, ", ") + `)`
-	days, err := collect(ctx, tx, `SELECT DISTINCT day FROM shares WHERE team_id = $1 AND domain_id <> 0 AND report_id`+list+` ORDER BY day`, args, scanDay)
+	days, err := collect(ctx, tx, `SELECT DISTINCT day FROM shares WHERE team_id = $1 AND domain_id <> 0 AND report_id`+list+` ORDER BY day`, args, scanValue[dmarcd.Day])
 	if err != nil {
 		return false, err
 	}

@@ -21,7 +21,7 @@ const purgeChunks = 4
 func (s *Store) Purge(ctx context.Context) (more bool, err error) {
 	teams, err := collectRead(ctx, s.own(), `SELECT team_id FROM domains WHERE deleted_at > 0
 		UNION SELECT team_id FROM reports WHERE state = 'deleted' AND pending_until < $1
-		UNION SELECT team_id FROM unused_chunks WHERE lease_until < $1`, []any{unix(s.now())}, scanTeamID)
+		UNION SELECT team_id FROM unused_chunks WHERE lease_until < $1`, []any{unix(s.now())}, scanValue[dmarcd.TeamID])
 	if err != nil {
 		return false, err
 	}
@@ -37,15 +37,15 @@ func (t *Team) purge(ctx context.Context) (more bool, err error) {
 	for _, step := range []func() (bool, error){
 		func() (bool, error) {
 			return purgeFirst(ctx, t, "purge of a report", `SELECT id FROM reports
-				WHERE team_id = $1 AND state = 'deleted' AND pending_until < $2 ORDER BY id`, scanReportID, t.purgeReport)
+				WHERE team_id = $1 AND state = 'deleted' AND pending_until < $2 ORDER BY id`, scanValue[dmarcd.ReportID], t.purgeReport)
 		},
 		func() (bool, error) {
 			return purgeFirst(ctx, t, "purge of an original", `SELECT chunks FROM unused_chunks
-				WHERE team_id = $1 AND lease_until < $2 ORDER BY lease_until`, scanBytes, t.purgeUnused)
+				WHERE team_id = $1 AND lease_until < $2 ORDER BY lease_until`, scanValue[[]byte], t.purgeUnused)
 		},
 		func() (bool, error) {
 			return purgeFirst(ctx, t, "purge of a domain", `SELECT id FROM domains
-				WHERE team_id = $1 AND deleted_at > 0 AND deleted_at <= $2 ORDER BY deleted_at`, scanDomainID, t.purgeDomain)
+				WHERE team_id = $1 AND deleted_at > 0 AND deleted_at <= $2 ORDER BY deleted_at`, scanValue[dmarcd.DomainID], t.purgeDomain)
 		},
 	} {
 		for {
@@ -91,12 +91,6 @@ func purgeFirst[Key any](ctx context.Context, t *Team, job, query string, scan f
 		err = fmt.Errorf("%s: %w", job, err)
 	}
 	return found, err
-}
-
-func scanDomainID(scan scanner) (dmarcd.DomainID, error) {
-	var id dmarcd.DomainID
-	err := scan(&id)
-	return id, err
 }
 
 // purgeUnused removes some unreferenced chunks.

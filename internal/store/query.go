@@ -274,8 +274,8 @@ func fromUnix(seconds int64) time.Time {
 	return time.Unix(seconds, 0).UTC()
 }
 
-func scanText(scan scanner) (string, error) {
-	var text string
-	err := scan(&text)
-	return text, err
+// scanValue reads the only column of a row.
+func scanValue[T any](scan scanner) (value T, err error) {
+	err = scan(&value)
+	return value, err
 }

@@ -170,7 +170,7 @@ func (r *reception) insertReports(ctx context.Context, deliveries []*dmarcd.Deli
 			rows = append(rows, r.reportRow(id, delivery, report, wantedPlace(report)))
 		}
 	}
-	inserted, err := insertReturning(ctx, r.tx, insertReports, rows, ` ON CONFLICT DO NOTHING RETURNING id`, scanReportID)
+	inserted, err := insertReturning(ctx, r.tx, insertReports, rows, ` ON CONFLICT DO NOTHING RETURNING id`, scanValue[dmarcd.ReportID])
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ const staleRollup = `(compliant + non_compliant >= 2000 OR in_rollup >= 0) AND i
 // affect others, see eachTeam.
 func (s *Store) BuildRollups(ctx context.Context) (more bool, err error) {
 	built := unix(s.now().Add(-rollupAge))
-	teams, err := collectRead(ctx, s.own(), `SELECT DISTINCT team_id FROM team_days WHERE `+staleRollup, []any{built}, scanTeamID)
+	teams, err := collectRead(ctx, s.own(), `SELECT DISTINCT team_id FROM team_days WHERE `+staleRollup, []any{built}, scanValue[dmarcd.TeamID])
 	if err != nil {
 		return false, err
 	}

@@ -64,5 +64,5 @@ func (t *Team) Selectors(ctx context.Context, name string, limit int) ([]string,
 	return collectRead(ctx, t.store, `SELECT selectors.selector
 		FROM selectors JOIN domains ON domains.id = selectors.domain_id AND domains.team_id = selectors.team_id
 		WHERE domains.team_id = $1 AND domains.name = $2 AND domains.deleted_at = 0 AND selectors.signer = domains.name
-		ORDER BY selectors.day DESC, selectors.selector LIMIT $3`, []any{t.id, name, limit}, scanText)
+		ORDER BY selectors.day DESC, selectors.selector LIMIT $3`, []any{t.id, name, limit}, scanValue[string])
 }

@@ -202,7 +202,7 @@ func (t *Team) deleteDomain(ctx context.Context, tx tx, name string) error {
 	// The team's days are locked in the order in which count does.
 	days, err := collect(ctx, tx, `SELECT team_days.day FROM team_days
 		WHERE team_id = $1 AND day IN (SELECT day FROM domain_days WHERE team_id = $1 AND domain_id = $2)
-		ORDER BY day`+t.store.dialect.lockRow, []any{t.id, id}, scanDay)
+		ORDER BY day`+t.store.dialect.lockRow, []any{t.id, id}, scanValue[dmarcd.Day])
 	if err != nil {
 		return err
 	}
@@ -223,10 +223,4 @@ func (t *Team) deleteDomain(ctx context.Context, tx tx, name string) error {
 		gone[day] = change{taken: true}
 	}
 	return t.recountDays(ctx, tx, gone)
-}
-
-func scanDay(scan scanner) (dmarcd.Day, error) {
-	var day dmarcd.Day
-	err := scan(&day)
-	return day, err
 }

@@ -120,7 +120,7 @@ func (t *Team) ofPresentDomains(ctx context.Context, tx tx, events []newEvent) (
 			continue
 		}
 		found, err := collect(ctx, tx, `SELECT name FROM domains WHERE team_id = $1 AND id = $2 AND deleted_at = 0`+t.store.dialect.shareRow,
-			[]any{t.id, id}, scanText)
+			[]any{t.id, id}, scanValue[string])
 		switch {
 		case err != nil:
 			return nil, err

@@ -72,7 +72,7 @@ func (t *Team) changeMember(ctx context.Context, user dmarcd.UserID, disowns boo
 		// Lock all owners in a fixed order, so that two owners who remove each other
 		// concurrently are serialized.
 		owners, err := collect(ctx, tx, `SELECT user_id FROM members WHERE team_id = $1 AND role = $2 ORDER BY user_id`+
-			t.store.dialect.lockRow, []any{t.id, dmarcd.RoleOwner}, scanUserID)
+			t.store.dialect.lockRow, []any{t.id, dmarcd.RoleOwner}, scanValue[dmarcd.UserID])
 		if err != nil {
 			return err
 		}
@@ -103,12 +103,6 @@ func (t *Team) changeMember(ctx context.Context, user dmarcd.UserID, disowns boo
 		return fmt.Errorf("change a member: %w", err)
 	}
 	return nil
-}
-
-func scanUserID(scan scanner) (dmarcd.UserID, error) {
-	var id dmarcd.UserID
-	err := scan(&id)
-	return id, err
 }
 
 // Invite stores an invitation to the team from the member invitation.CreatedBy. The hash

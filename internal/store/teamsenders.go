@@ -18,7 +18,7 @@ type FindSenders func(ctx context.Context, t *Team, days dmarcd.Days, save func(
 // UpdateSenders stores the senders of some changed days of each team, and the figures for alerts,
 // and reports whether there may be more. Errors of one team do not affect others, see eachTeam.
 func (s *Store) UpdateSenders(ctx context.Context, find FindSenders) (more bool, err error) {
-	teams, err := collectRead(ctx, s.own(), `SELECT DISTINCT team_id FROM team_days WHERE in_senders <> changes`, nil, scanTeamID)
+	teams, err := collectRead(ctx, s.own(), `SELECT DISTINCT team_id FROM team_days WHERE in_senders <> changes`, nil, scanValue[dmarcd.TeamID])
 	if err != nil {
 		return false, err
 	}

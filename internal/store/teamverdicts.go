@@ -129,10 +129,7 @@ func (t *Team) lockDomainsOf(ctx context.Context, tx tx, locks *domainLocks, rep
 	ids := make(map[dmarcd.DomainID]struct{})
 	for _, report := range reports {
 		domains, err := collect(ctx, tx, `SELECT DISTINCT domain_id FROM shares WHERE team_id = $1 AND report_id = $2`,
-			[]any{t.id, report.id}, func(scan scanner) (id dmarcd.DomainID, err error) {
-				err = scan(&id)
-				return id, err
-			})
+			[]any{t.id, report.id}, scanValue[dmarcd.DomainID])
 		if err != nil {
 			return err
 		}

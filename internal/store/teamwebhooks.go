@@ -99,7 +99,7 @@ func (t *Team) AddWebhook(ctx context.Context, w dmarcd.Webhook, seal func(dmarc
 // first digest for each member does not count.
 func (t *Team) checkLimit(ctx context.Context, tx tx, added dmarcd.Webhook) error {
 	addresses, err := collect(ctx, tx, `SELECT users.email FROM members JOIN users ON users.id = members.user_id WHERE members.team_id = $1`,
-		[]any{t.id}, scanText)
+		[]any{t.id}, scanValue[string])
 	if err != nil {
 		return err
 	}

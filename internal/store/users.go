@@ -149,14 +149,14 @@ func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarc
 				SELECT team_id FROM members GROUP BY team_id
 				HAVING SUM(CASE WHEN role = $1 AND user_id = $2 THEN 1 ELSE 0 END) = 1
 					AND SUM(CASE WHEN role = $1 THEN 1 ELSE 0 END) = 1)
-			ORDER BY name`, []any{dmarcd.RoleOwner, id}, scanText)
+			ORDER BY name`, []any{dmarcd.RoleOwner, id}, scanValue[string])
 		if err != nil {
 			return err
 		}
 		if _, err := t.exec(ctx, `DELETE FROM invites WHERE used_at = 0 AND (created_by = $1 OR email = $2)`, id, user.Email); err != nil {
 			return err
 		}
-		teams, err := collect(ctx, t, `SELECT team_id FROM members WHERE user_id = $1 ORDER BY team_id`, []any{id}, scanTeamID)
+		teams, err := collect(ctx, t, `SELECT team_id FROM members WHERE user_id = $1 ORDER BY team_id`, []any{id}, scanValue[dmarcd.TeamID])
 		if err != nil {
 			return err
 		}
