@@ -154,7 +154,7 @@ func (t *Team) claimShares(ctx context.Context, tx tx, domain owner, shares []sh
 // claim counts a claimed share if its report counts.
 func (t tally) claim(scan scanner) (none struct{}, err error) {
 	var state dmarcd.ReportState
-	c, err := scanCounted(func(dest ...any) error { return scan(append([]any{&state}, dest...)...) })
+	c, err := scanCounted(scan.after(&state))
 	if err == nil && state == dmarcd.ReportCounted {
 		t.add(c.tallyKey, c.counts, 0)
 	}

@@ -9,14 +9,10 @@ import (
 
 // Credential returns the token with that SHA-256, in any state, or ErrNotFound. It is one
 // indexed read.
-func (s *Store) Credential(ctx context.Context, hash [32]byte) (dmarcd.Credential, error) {
-	var c dmarcd.Credential
-	token, err := scanToken(func(dest ...any) error {
-		return s.own().queryRow(ctx, `SELECT `+tokenColumns+`, teams.api
-			FROM tokens JOIN teams ON teams.id = tokens.team_id
-			WHERE tokens.hash = $1`, []any{hash[:]}, append(dest, &c.API)...)
-	})
-	c.Token = token
+func (s *Store) Credential(ctx context.Context, hash [32]byte) (c dmarcd.Credential, err error) {
+	c.Token, err = scanToken(rowOf(ctx, s.own(), `SELECT `+tokenColumns+`, teams.api
+		FROM tokens JOIN teams ON teams.id = tokens.team_id
+		WHERE tokens.hash = $1`, hash[:]).before(&c.API))
 	return c, err
 }
 

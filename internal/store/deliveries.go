@@ -84,11 +84,8 @@ const deliverySelect = `SELECT deliveries.id, deliveries.webhook_id, deliveries.
 func scanDelivery(scan scanner) (dmarcd.WebhookDelivery, error) {
 	var d dmarcd.WebhookDelivery
 	var createdAt, nextAt, giveUpAt, attemptedAt, took int64
-	event, err := scanEvent(func(dest ...any) error {
-		return scan(append([]any{
-			&d.ID, &d.Webhook, &d.State, &createdAt, &nextAt, &giveUpAt, &d.Attempts, &d.Test, &attemptedAt, &d.Status, &took, &d.Problem,
-		}, dest...)...)
-	})
+	event, err := scanEvent(scan.after(
+		&d.ID, &d.Webhook, &d.State, &createdAt, &nextAt, &giveUpAt, &d.Attempts, &d.Test, &attemptedAt, &d.Status, &took, &d.Problem))
 	d.Event, d.CreatedAt, d.NextAt, d.GiveUpAt = event, fromUnix(createdAt), fromUnix(nextAt), fromUnix(giveUpAt)
 	d.At, d.Took = fromUnix(attemptedAt), time.Duration(took)*time.Millisecond
 	return d, err
@@ -103,14 +100,8 @@ func (t *Team) Deliveries(ctx context.Context, webhook dmarcd.WebhookID, before 
 }
 
 // Delivery returns a delivery to a webhook, or ErrNotFound.
-func (t *Team) Delivery(ctx context.Context, webhook dmarcd.WebhookID, id dmarcd.DeliveryID) (delivery dmarcd.WebhookDelivery, err error) {
-	err = t.store.pointRead(ctx, func(ctx context.Context, read tx) error {
-		delivery, err = scanDelivery(func(dest ...any) error {
-			return read.queryRow(ctx, deliverySelect+`AND deliveries.webhook_id = $2 AND deliveries.id = $3`, []any{t.id, webhook, id}, dest...)
-		})
-		return err
-	})
-	return delivery, err
+func (t *Team) Delivery(ctx context.Context, webhook dmarcd.WebhookID, id dmarcd.DeliveryID) (dmarcd.WebhookDelivery, error) {
+	return scanDelivery(rowOf(ctx, t.store, deliverySelect+`AND deliveries.webhook_id = $2 AND deliveries.id = $3`, t.id, webhook, id))
 }
 
 // RetryDelivery makes a delivery due now, in any state, with the full retry period.
@@ -197,10 +188,8 @@ type claimable struct {
 // meanwhile.
 func (t *Team) claimWebhook(ctx context.Context, tx tx, id dmarcd.WebhookID) (w claimable, err error) {
 	now := t.store.now()
-	w.Webhook, err = scanWebhook(now)(func(dest ...any) error {
-		return tx.queryRow(ctx, `UPDATE webhooks SET claimed_at = $3 WHERE team_id = $1 AND id = $2 RETURNING `+webhookColumns,
-			[]any{t.id, id, unix(now)}, dest...)
-	})
+	w.Webhook, err = scanWebhook(now)(rowOf(ctx, tx, `UPDATE webhooks SET claimed_at = $3 WHERE team_id = $1 AND id = $2 RETURNING `+webhookColumns,
+		t.id, id, unix(now)))
 	if err != nil {
 		return w, err
 	}

@@ -42,9 +42,7 @@ func (s *Store) EnsureToken(ctx context.Context, hash [32]byte) error {
 
 func (s *Store) ensureToken(ctx context.Context, hash [32]byte) error {
 	return s.tx(ctx, func(t tx) error {
-		team, err := scanTeam(func(dest ...any) error {
-			return t.queryRow(ctx, `SELECT `+teamColumns+` FROM teams WHERE name = $1`, []any{dmarcd.DefaultTeam}, dest...)
-		})
+		team, err := teamBy(ctx, t, "name", dmarcd.DefaultTeam)
 		if errors.Is(err, dmarcd.ErrNotFound) {
 			team, err = t.createTeam(ctx, dmarcd.DefaultTeam, true)
 		}

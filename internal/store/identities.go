@@ -28,17 +28,15 @@ func (s *Store) SignInIdentity(ctx context.Context, identity dmarcd.Identity) (d
 func (s *Store) signInIdentity(ctx context.Context, identity dmarcd.Identity) (dmarcd.User, error) {
 	var user dmarcd.User
 	err := s.tx(ctx, func(t tx) (err error) {
-		user, err = scanUser(func(dest ...any) error {
-			return t.queryRow(ctx, `SELECT `+userColumns+` FROM identities JOIN users ON users.id = identities.user_id
-				WHERE identities.issuer = $1 AND identities.subject = $2`, []any{identity.Issuer, identity.Subject}, dest...)
-		})
+		user, err = scanUser(rowOf(ctx, t, `SELECT `+userColumns+` FROM identities JOIN users ON users.id = identities.user_id
+			WHERE identities.issuer = $1 AND identities.subject = $2`, identity.Issuer, identity.Subject))
 		if !errors.Is(err, dmarcd.ErrNotFound) {
 			return err
 		}
 		if identity.Email == "" {
 			return dmarcd.ErrForbidden
 		}
-		user, err = t.userByEmail(ctx, identity.Email)
+		user, err = userBy(ctx, t, "email", identity.Email)
 		switch {
 		case err == nil:
 			err = t.setPassword(ctx, user.ID, "", [32]byte{})
@@ -52,7 +50,7 @@ func (s *Store) signInIdentity(ctx context.Context, identity dmarcd.Identity) (d
 			identity.Issuer, identity.Subject, user.ID); err != nil {
 			return err
 		}
-		user, err = t.user(ctx, user.ID)
+		user, err = userBy(ctx, t, "id", user.ID)
 		return err
 	})
 	return user, err

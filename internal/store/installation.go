@@ -22,7 +22,7 @@ func (s *Store) TeamSizes(ctx context.Context, days dmarcd.Days) ([]TeamSize, er
 	sizes, err := collectRead(ctx, s.own(), `SELECT `+teamColumns+`, quota_stored FROM teams ORDER BY name`, nil, func(scan scanner) (TeamSize, error) {
 		var size TeamSize
 		var err error
-		size.Team, err = scanTeam(func(dest ...any) error { return scan(append(dest, &size.StoredQuota)...) })
+		size.Team, err = scanTeam(scan.before(&size.StoredQuota))
 		if size.StoredQuota == dmarcd.QuotaDefault {
 			size.StoredQuota = s.options.Quota[dmarcd.QuotaStored]
 		}
@@ -65,9 +65,7 @@ func (s *Store) TeamSizes(ctx context.Context, days dmarcd.Days) ([]TeamSize, er
 
 // TeamByID returns the team with that id, or ErrNotFound.
 func (s *Store) TeamByID(ctx context.Context, id dmarcd.TeamID) (dmarcd.Team, error) {
-	return scanTeam(func(dest ...any) error {
-		return s.own().queryRow(ctx, `SELECT `+teamColumns+` FROM teams WHERE id = $1`, []any{id}, dest...)
-	})
+	return teamBy(ctx, s.own(), "id", id)
 }
 
 // AllMemberships returns the teams of all users, ordered by name.
@@ -80,7 +78,7 @@ func (s *Store) AllMemberships(ctx context.Context) (map[dmarcd.UserID][]dmarcd.
 		FROM members JOIN teams ON teams.id = members.team_id ORDER BY teams.name`, nil, func(scan scanner) (owned, error) {
 		var o owned
 		var err error
-		o.Team, err = scanTeam(func(dest ...any) error { return scan(append(dest, &o.user, &o.Role)...) })
+		o.Team, err = scanTeam(scan.before(&o.user, &o.Role))
 		return o, err
 	})
 	all := make(map[dmarcd.UserID][]dmarcd.Membership)

@@ -58,9 +58,7 @@ func nullable[ID ~int64](id ID) any {
 // Invitation returns the invitation with that SHA-256, in any state, or ErrNotFound. It does
 // not use it up.
 func (s *Store) Invitation(ctx context.Context, hash [32]byte) (dmarcd.Invitation, error) {
-	return scanInvitation(func(dest ...any) error {
-		return s.own().queryRow(ctx, `SELECT `+invitationColumns+` FROM invites WHERE hash = $1`, []any{hash[:]}, dest...)
-	})
+	return scanInvitation(rowOf(ctx, s.own(), `SELECT `+invitationColumns+` FROM invites WHERE hash = $1`, hash[:]))
 }
 
 // UseInvitation uses up an invitation and returns its user, who is created, joins the team and
@@ -74,10 +72,8 @@ func (s *Store) UseInvitation(ctx context.Context, hash [32]byte, claim dmarcd.C
 	var user dmarcd.User
 	err := s.tx(ctx, func(t tx) error {
 		now := s.now()
-		invitation, err := scanInvitation(func(dest ...any) error {
-			return t.queryRow(ctx, `UPDATE invites SET used_at = $1 WHERE hash = $2 AND used_at = 0 AND expires_at > $1
-				RETURNING `+invitationColumns, []any{unix(now), hash[:]}, dest...)
-		})
+		invitation, err := scanInvitation(rowOf(ctx, t, `UPDATE invites SET used_at = $1 WHERE hash = $2 AND used_at = 0 AND expires_at > $1
+			RETURNING `+invitationColumns, unix(now), hash[:]))
 		if err != nil {
 			return err
 		}
@@ -87,7 +83,7 @@ func (s *Store) UseInvitation(ctx context.Context, hash [32]byte, claim dmarcd.C
 		if err := t.grant(ctx, user.ID, invitation, now); err != nil {
 			return err
 		}
-		if user, err = t.user(ctx, user.ID); err != nil {
+		if user, err = userBy(ctx, t, "id", user.ID); err != nil {
 			return err
 		}
 		for i := range audit {
@@ -101,7 +97,7 @@ func (s *Store) UseInvitation(ctx context.Context, hash [32]byte, claim dmarcd.C
 // claimant returns the user who may use the invitation; it creates a new one.
 func (t tx) claimant(ctx context.Context, invitation dmarcd.Invitation, claim dmarcd.Claim) (dmarcd.User, error) {
 	if claim.User != 0 {
-		user, err := t.user(ctx, claim.User)
+		user, err := userBy(ctx, t, "id", claim.User)
 		if err == nil && invitation.Email != "" && invitation.Email != user.Email {
 			err = dmarcd.ErrForbidden
 		}
@@ -114,7 +110,7 @@ func (t tx) claimant(ctx context.Context, invitation dmarcd.Invitation, claim dm
 			return dmarcd.User{}, err
 		}
 	}
-	user, err := t.userByEmail(ctx, email)
+	user, err := userBy(ctx, t, "email", email)
 	switch {
 	case errors.Is(err, dmarcd.ErrNotFound):
 		if claim.PasswordHash == "" {

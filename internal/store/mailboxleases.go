@@ -30,7 +30,7 @@ func (s *Store) ClaimMailboxes(ctx context.Context, lease time.Duration, limit i
 
 func scanClaimedMailbox(scan scanner) (dmarcd.Mailbox, error) {
 	var sealed []byte
-	m, err := scanMailboxWith(scan, &sealed)
+	m, err := scanMailbox(scan.before(&sealed))
 	m.Secret = sealed
 	return m, err
 }

@@ -192,6 +192,26 @@ func (t tx) exec(ctx context.Context, query string, args ...any) (int64, error) 
 // scanner reads the columns of one row; a method of *sql.Rows or *sql.Row.
 type scanner func(dest ...any) error
 
+// after returns a scanner of the columns that follow those of dest, which it reads too.
+func (s scanner) after(dest ...any) scanner {
+	return func(rest ...any) error { return s(append(dest, rest...)...) }
+}
+
+// before returns a scanner of the columns that precede those of dest, which it reads too.
+func (s scanner) before(dest ...any) scanner {
+	return func(first ...any) error { return s(append(first, dest...)...) }
+}
+
+// rowReader reads single rows: in a transaction, or as reads outside of one.
+type rowReader interface {
+	queryRow(ctx context.Context, query string, args []any, dest ...any) error
+}
+
+// rowOf returns the scanner of a query for one row; no row is ErrNotFound.
+func rowOf(ctx context.Context, from rowReader, query string, args ...any) scanner {
+	return func(dest ...any) error { return from.queryRow(ctx, query, args, dest...) }
+}
+
 // collect runs a query and scans every row.
 func collect[T any](ctx context.Context, t tx, query string, args []any, scan func(scanner) (T, error)) ([]T, error) {
 	ctx, cancel := t.limit(ctx)

@@ -62,21 +62,15 @@ func (t tx) writeCharges(ctx context.Context) error {
 const quotaColumns = `quota_domains, quota_stored, quota_unreadable, quota_reports, quota_mailboxes`
 
 // Quota returns the team's quotas, with the defaults of the installation.
-func (t *Team) Quota(ctx context.Context) (quota dmarcd.Quota, err error) {
-	err = t.store.pointRead(ctx, func(ctx context.Context, read tx) error {
-		quota, err = t.quota(ctx, read)
-		return err
-	})
-	return quota, err
-}
+func (t *Team) Quota(ctx context.Context) (dmarcd.Quota, error) { return t.quota(ctx, t.store) }
 
-func (t *Team) quota(ctx context.Context, tx tx) (dmarcd.Quota, error) {
+func (t *Team) quota(ctx context.Context, from rowReader) (dmarcd.Quota, error) {
 	amounts := make([]int64, len(dmarcd.QuotaNames()))
 	dest := make([]any, len(amounts))
 	for i := range amounts {
 		dest[i] = &amounts[i]
 	}
-	if err := tx.queryRow(ctx, `SELECT `+quotaColumns+` FROM teams WHERE id = $1`, []any{t.id}, dest...); err != nil {
+	if err := from.queryRow(ctx, `SELECT `+quotaColumns+` FROM teams WHERE id = $1`, []any{t.id}, dest...); err != nil {
 		return nil, err
 	}
 	quota := make(dmarcd.Quota)

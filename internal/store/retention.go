@@ -40,18 +40,7 @@ func (t *Team) SetRetention(ctx context.Context, keep Retention, audit ...dmarcd
 
 // Retention returns the team's retention, AsConfigured for unset fields.
 func (t *Team) Retention(ctx context.Context) (Retention, error) {
-	var keep Retention
-	err := t.store.pointRead(ctx, func(ctx context.Context, read tx) error {
-		found, err := collect(ctx, read, `SELECT keep_originals, keep_records, keep_counters FROM teams WHERE id = $1`, []any{t.id}, scanRetention)
-		if err == nil && len(found) == 0 {
-			err = dmarcd.ErrNotFound
-		}
-		if err == nil {
-			keep = found[0]
-		}
-		return err
-	})
-	return keep, err
+	return scanRetention(rowOf(ctx, t.store, `SELECT keep_originals, keep_records, keep_counters FROM teams WHERE id = $1`, t.id))
 }
 
 func scanRetention(scan scanner) (Retention, error) {

@@ -60,10 +60,9 @@ func scanSession(scan scanner) (dmarcd.Session, error) {
 	var session dmarcd.Session
 	var hash []byte
 	var createdAt, seenAt, expiresAt int64
-	dest, finish := userFields(&session.User)
-	err := scan(append(dest, &hash, &createdAt, &seenAt, &expiresAt,
-		&session.UserAgent, &session.Address, &session.Team.ID, &session.Role)...)
-	finish()
+	user, err := scanUser(scan.before(&hash, &createdAt, &seenAt, &expiresAt,
+		&session.UserAgent, &session.Address, &session.Team.ID, &session.Role))
+	session.User = user
 	copy(session.Hash[:], hash)
 	session.CreatedAt, session.SeenAt, session.ExpiresAt = fromUnix(createdAt), fromUnix(seenAt), fromUnix(expiresAt)
 	if session.User.Operator {
@@ -78,15 +77,11 @@ func scanSession(scan scanner) (dmarcd.Session, error) {
 // Session returns the session with that SHA-256, in any state, or ErrNotFound. It is two
 // indexed reads.
 func (s *Store) Session(ctx context.Context, hash [32]byte) (dmarcd.Session, error) {
-	session, err := scanSession(func(dest ...any) error {
-		return s.own().queryRow(ctx, sessionQuery+`WHERE sessions.hash = $1`, []any{hash[:]}, dest...)
-	})
+	session, err := scanSession(rowOf(ctx, s.own(), sessionQuery+`WHERE sessions.hash = $1`, hash[:]))
 	if err != nil || session.Team.ID == 0 {
 		return session, err
 	}
-	session.Team, err = scanTeam(func(dest ...any) error {
-		return s.own().queryRow(ctx, `SELECT `+teamColumns+` FROM teams WHERE id = $1`, []any{session.Team.ID}, dest...)
-	})
+	session.Team, err = s.TeamByID(ctx, session.Team.ID)
 	return session, err
 }
 

@@ -15,17 +15,13 @@ import (
 )
 
 // AlertRules returns the alert rules of the team.
-func (t *Team) AlertRules(ctx context.Context) (rules dmarcd.AlertRules, err error) {
-	err = t.store.pointRead(ctx, func(ctx context.Context, read tx) error {
-		rules, err = t.alertRules(ctx, read)
-		return err
-	})
-	return rules, err
+func (t *Team) AlertRules(ctx context.Context) (dmarcd.AlertRules, error) {
+	return t.alertRules(ctx, t.store)
 }
 
-func (t *Team) alertRules(ctx context.Context, tx tx) (dmarcd.AlertRules, error) {
+func (t *Team) alertRules(ctx context.Context, from rowReader) (dmarcd.AlertRules, error) {
 	var document string
-	err := tx.queryRow(ctx, `SELECT document FROM alert_rules WHERE team_id = $1`, []any{t.id}, &document)
+	err := from.queryRow(ctx, `SELECT document FROM alert_rules WHERE team_id = $1`, []any{t.id}, &document)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return dmarcd.AlertRules{}, nil
 	}
@@ -154,9 +150,7 @@ const alertSelect = `SELECT alerts.level, alerts.state, alerts.reason, alerts.se
 func scanAlert(scan scanner) (dmarcd.Alert, error) {
 	var a dmarcd.Alert
 	var sendAt, acknowledgedAt int64
-	event, err := scanEvent(func(dest ...any) error {
-		return scan(append([]any{&a.Level, &a.State, &a.Reason, &sendAt, &a.First, &a.Last, &acknowledgedAt, &a.AcknowledgedBy}, dest...)...)
-	})
+	event, err := scanEvent(scan.after(&a.Level, &a.State, &a.Reason, &sendAt, &a.First, &a.Last, &acknowledgedAt, &a.AcknowledgedBy))
 	a.Event, a.SendAt, a.AcknowledgedAt = event, fromUnix(sendAt), fromUnix(acknowledgedAt)
 	return a, err
 }
@@ -181,14 +175,8 @@ func number(b bool) int {
 }
 
 // Alert returns the alert of the event with a number, or ErrNotFound.
-func (t *Team) Alert(ctx context.Context, seq int64) (alert dmarcd.Alert, err error) {
-	err = t.store.pointRead(ctx, func(ctx context.Context, read tx) error {
-		alert, err = scanAlert(func(dest ...any) error {
-			return read.queryRow(ctx, alertSelect+`AND alerts.seq = $2`, []any{t.id, seq}, dest...)
-		})
-		return err
-	})
-	return alert, err
+func (t *Team) Alert(ctx context.Context, seq int64) (dmarcd.Alert, error) {
+	return scanAlert(rowOf(ctx, t.store, alertSelect+`AND alerts.seq = $2`, t.id, seq))
 }
 
 // AcknowledgeAlert records who acknowledged an alert. The first acknowledgement stays.

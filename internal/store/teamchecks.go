@@ -78,11 +78,9 @@ type checkedDomain struct {
 func (t *Team) checkedDomain(ctx context.Context, tx tx, name string) (checkedDomain, error) {
 	var row checkedDomain
 	var knownUntil, fullAt, nextFullAt, nextCheckAt int64
-	domain, err := scanDomain(func(dest ...any) error {
-		return tx.queryRow(ctx, `SELECT `+domainColumns+`, known_until, failures, reason, doubted, full_at, next_full_at, next_check_at
-			FROM domains WHERE team_id = $1 AND name = $2 AND deleted_at = 0`+t.store.dialect.lockRow,
-			[]any{t.id, name}, append(dest, &knownUntil, &row.failures, &row.reason, &row.doubted, &fullAt, &nextFullAt, &nextCheckAt)...)
-	})
+	domain, err := scanDomain(rowOf(ctx, tx, `SELECT `+domainColumns+`, known_until, failures, reason, doubted, full_at, next_full_at, next_check_at
+		FROM domains WHERE team_id = $1 AND name = $2 AND deleted_at = 0`+t.store.dialect.lockRow, t.id, name).
+		before(&knownUntil, &row.failures, &row.reason, &row.doubted, &fullAt, &nextFullAt, &nextCheckAt))
 	row.Domain, row.knownUntil, row.fullAt = domain, fromUnix(knownUntil), fromUnix(fullAt)
 	row.nextFullAt, row.nextCheckAt = fromUnix(nextFullAt), fromUnix(nextCheckAt)
 	return row, err

@@ -41,7 +41,7 @@ func (t *Team) AddDomain(ctx context.Context, name string, nextCheck time.Time, 
 		if added == 0 {
 			return dmarcd.ErrConflict
 		}
-		if domain, err = t.domain(ctx, tx, name, ""); err != nil {
+		if domain, err = t.domain(ctx, tx, name); err != nil {
 			return err
 		}
 		return tx.noteAll(ctx, t.id, audit, name)
@@ -137,19 +137,13 @@ func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextChe
 }
 
 // Domain returns the domain with that name, or ErrNotFound.
-func (t *Team) Domain(ctx context.Context, name string) (found dmarcd.Domain, err error) {
-	err = t.store.pointRead(ctx, func(ctx context.Context, read tx) error {
-		found, err = t.domain(ctx, read, name, "")
-		return err
-	})
-	return found, err
+func (t *Team) Domain(ctx context.Context, name string) (dmarcd.Domain, error) {
+	return t.domain(ctx, t.store, name)
 }
 
-func (t *Team) domain(ctx context.Context, tx tx, name, lock string) (dmarcd.Domain, error) {
-	return scanDomain(func(dest ...any) error {
-		return tx.queryRow(ctx, `SELECT `+domainColumns+` FROM domains
-			WHERE team_id = $1 AND name = $2 AND deleted_at = 0`+lock, []any{t.id, name}, dest...)
-	})
+func (t *Team) domain(ctx context.Context, from rowReader, name string) (dmarcd.Domain, error) {
+	return scanDomain(rowOf(ctx, from, `SELECT `+domainColumns+` FROM domains
+		WHERE team_id = $1 AND name = $2 AND deleted_at = 0`, t.id, name))
 }
 
 // Domains returns up to limit domains after a name, in byte order.

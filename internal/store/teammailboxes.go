@@ -11,17 +11,10 @@ const mailboxColumns = `id, team_id, host, port, security, username, method, fol
 	uid_validity, last_uid, created_at, seen_at, error, error_at, paused_at, lease_until`
 
 func scanMailbox(scan scanner) (dmarcd.Mailbox, error) {
-	return scanMailboxWith(scan)
-}
-
-// scanMailboxWith scans mailboxColumns, and following columns into more.
-func scanMailboxWith(scan scanner, more ...any) (dmarcd.Mailbox, error) {
 	var m dmarcd.Mailbox
 	var createdAt, seenAt, errorAt, pausedAt, leaseUntil int64
-	err := scan(append([]any{
-		&m.ID, &m.Team, &m.Host, &m.Port, &m.Security, &m.Username, &m.Method, &m.Folder, &m.After, &m.MoveTo,
-		&m.UIDValidity, &m.LastUID, &createdAt, &seenAt, &m.Error, &errorAt, &pausedAt, &leaseUntil,
-	}, more...)...)
+	err := scan(&m.ID, &m.Team, &m.Host, &m.Port, &m.Security, &m.Username, &m.Method, &m.Folder, &m.After, &m.MoveTo,
+		&m.UIDValidity, &m.LastUID, &createdAt, &seenAt, &m.Error, &errorAt, &pausedAt, &leaseUntil)
 	m.CreatedAt, m.SeenAt = fromUnix(createdAt), fromUnix(seenAt)
 	m.ErrorAt, m.PausedAt, m.LeaseUntil = fromUnix(errorAt), fromUnix(pausedAt), fromUnix(leaseUntil)
 	return m, err

@@ -17,10 +17,8 @@ func (t *Team) Members(ctx context.Context) ([]dmarcd.Member, error) {
 func scanMember(scan scanner) (dmarcd.Member, error) {
 	var member dmarcd.Member
 	var joinedAt int64
-	dest, finish := userFields(&member.User)
-	err := scan(append(dest, &member.Role, &joinedAt)...)
-	finish()
-	member.JoinedAt = fromUnix(joinedAt)
+	user, err := scanUser(scan.before(&member.Role, &joinedAt))
+	member.User, member.JoinedAt = user, fromUnix(joinedAt)
 	return member, err
 }
 

@@ -18,9 +18,7 @@ func (t *Team) Rejected(ctx context.Context, before dmarcd.RejectedID, limit int
 
 // RejectedByID returns a rejected item, or ErrNotFound.
 func (t *Team) RejectedByID(ctx context.Context, id dmarcd.RejectedID) (dmarcd.Rejected, error) {
-	return scanRejected(func(dest ...any) error {
-		return t.store.queryRow(ctx, `SELECT `+rejectedColumns+` WHERE rejected.team_id = $1 AND rejected.id = $2`, []any{t.id, id}, dest...)
-	})
+	return scanRejected(rowOf(ctx, t.store, `SELECT `+rejectedColumns+` WHERE rejected.team_id = $1 AND rejected.id = $2`, t.id, id))
 }
 
 const rejectedColumns = `rejected.id, rejected.kind, rejected.member, rejected.reason, rejected.intake, rejected.name,

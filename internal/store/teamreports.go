@@ -160,7 +160,7 @@ func (t *Team) ReportsFrom(ctx context.Context, filter ReportFilter, from dmarcd
 
 // scanFullReport is scanReport with the document of the report in the last column.
 func scanFullReport(scan scanner, document *string) (dmarcd.Report, error) {
-	report, err := scanReport(func(dest ...any) error { return scan(append(dest, document)...) })
+	report, err := scanReport(scan.before(document))
 	if err != nil {
 		return report, err
 	}
@@ -173,10 +173,8 @@ func scanFullReport(scan scanner, document *string) (dmarcd.Report, error) {
 // Report returns a report with its detail, or ErrNotFound.
 func (t *Team) Report(ctx context.Context, id dmarcd.ReportID) (dmarcd.Report, error) {
 	var document string
-	return scanFullReport(func(dest ...any) error {
-		return t.store.queryRow(ctx, `SELECT `+reportColumns+`, reports.document FROM reports
-			WHERE reports.team_id = $1 AND reports.id = $2 AND `+visibleReport, []any{t.id, id}, dest...)
-	}, &document)
+	return scanFullReport(rowOf(ctx, t.store, `SELECT `+reportColumns+`, reports.document FROM reports
+		WHERE reports.team_id = $1 AND reports.id = $2 AND `+visibleReport, t.id, id), &document)
 }
 
 // ReportBytes returns the size of the detail of a report, or ErrNotFound.

@@ -64,9 +64,12 @@ func (s *Store) Teams(ctx context.Context) ([]dmarcd.Team, error) {
 
 // TeamByName returns the team with that name, or ErrNotFound.
 func (s *Store) TeamByName(ctx context.Context, name string) (dmarcd.Team, error) {
-	return scanTeam(func(dest ...any) error {
-		return s.own().queryRow(ctx, `SELECT `+teamColumns+` FROM teams WHERE name = $1`, []any{name}, dest...)
-	})
+	return teamBy(ctx, s.own(), "name", name)
+}
+
+// teamBy returns the team with that value in a column.
+func teamBy(ctx context.Context, from rowReader, column string, value any) (dmarcd.Team, error) {
+	return scanTeam(rowOf(ctx, from, `SELECT `+teamColumns+` FROM teams WHERE `+column+` = $1`, value))
 }
 
 // SetAPI adds a team to the API whitelist or removes it. An unknown team is ErrNotFound.

@@ -254,9 +254,7 @@ func (t *Team) SentRecords(ctx context.Context, places []dmarcd.SentPlace) ([]dm
 
 func scanSentRecord(scan scanner) (dmarcd.SentRecord, error) {
 	var sent dmarcd.SentRecord
-	record, err := scanRecord(func(dest ...any) error {
-		return scan(append([]any{&sent.Place.Report, &sent.Organization, &sent.Day}, dest...)...)
-	})
+	record, err := scanRecord(scan.after(&sent.Place.Report, &sent.Organization, &sent.Day))
 	sent.Place.Share, sent.Place.N, sent.Record = record.Cursor.Share, record.Cursor.N, record.Record
 	return sent, err
 }

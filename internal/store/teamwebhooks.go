@@ -140,18 +140,12 @@ func (t *Team) webhooks(ctx context.Context, tx tx) ([]dmarcd.Webhook, error) {
 }
 
 // Webhook returns a webhook of the team, or ErrNotFound.
-func (t *Team) Webhook(ctx context.Context, id dmarcd.WebhookID) (webhook dmarcd.Webhook, err error) {
-	err = t.store.pointRead(ctx, func(ctx context.Context, read tx) error {
-		webhook, err = t.webhook(ctx, read, id)
-		return err
-	})
-	return webhook, err
+func (t *Team) Webhook(ctx context.Context, id dmarcd.WebhookID) (dmarcd.Webhook, error) {
+	return t.webhook(ctx, t.store, id)
 }
 
-func (t *Team) webhook(ctx context.Context, tx tx, id dmarcd.WebhookID) (dmarcd.Webhook, error) {
-	return scanWebhook(t.store.now())(func(dest ...any) error {
-		return tx.queryRow(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE team_id = $1 AND id = $2`, []any{t.id, id}, dest...)
-	})
+func (t *Team) webhook(ctx context.Context, from rowReader, id dmarcd.WebhookID) (dmarcd.Webhook, error) {
+	return scanWebhook(t.store.now())(rowOf(ctx, from, `SELECT `+webhookColumns+` FROM webhooks WHERE team_id = $1 AND id = $2`, t.id, id))
 }
 
 // UpdateWebhook changes the target and the subscriptions of a webhook, and enables or

@@ -12,19 +12,11 @@ import (
 const userColumns = `users.id, users.email, users.name, users.password_hash <> '', users.operator,
 	users.created_at, users.signed_in_at`
 
-// userFields returns the scan destinations of a user, and a function that completes the
-// user afterwards.
-func userFields(user *dmarcd.User) (dest []any, finish func()) {
-	var createdAt, signedInAt int64
-	dest = []any{&user.ID, &user.Email, &user.Name, &user.Password, &user.Operator, &createdAt, &signedInAt}
-	return dest, func() { user.CreatedAt, user.SignedInAt = fromUnix(createdAt), fromUnix(signedInAt) }
-}
-
 func scanUser(scan scanner) (dmarcd.User, error) {
 	var user dmarcd.User
-	dest, finish := userFields(&user)
-	err := scan(dest...)
-	finish()
+	var createdAt, signedInAt int64
+	err := scan(&user.ID, &user.Email, &user.Name, &user.Password, &user.Operator, &createdAt, &signedInAt)
+	user.CreatedAt, user.SignedInAt = fromUnix(createdAt), fromUnix(signedInAt)
 	return user, err
 }
 
@@ -35,24 +27,13 @@ func (s *Store) Users(ctx context.Context) ([]dmarcd.User, error) {
 
 // UserByEmail returns the user with an address, as dmarcd.ParseEmail returns it, or
 // ErrNotFound.
-func (s *Store) UserByEmail(ctx context.Context, email string) (found dmarcd.User, err error) {
-	err = s.own().pointRead(ctx, func(ctx context.Context, read tx) error {
-		found, err = read.userByEmail(ctx, email)
-		return err
-	})
-	return found, err
+func (s *Store) UserByEmail(ctx context.Context, email string) (dmarcd.User, error) {
+	return userBy(ctx, s.own(), "email", email)
 }
 
-func (t tx) userByEmail(ctx context.Context, email string) (dmarcd.User, error) {
-	return scanUser(func(dest ...any) error {
-		return t.queryRow(ctx, `SELECT `+userColumns+` FROM users WHERE email = $1`, []any{email}, dest...)
-	})
-}
-
-func (t tx) user(ctx context.Context, id dmarcd.UserID) (dmarcd.User, error) {
-	return scanUser(func(dest ...any) error {
-		return t.queryRow(ctx, `SELECT `+userColumns+` FROM users WHERE id = $1`, []any{id}, dest...)
-	})
+// userBy returns the user with that value in a column.
+func userBy(ctx context.Context, from rowReader, column string, value any) (dmarcd.User, error) {
+	return scanUser(rowOf(ctx, from, `SELECT `+userColumns+` FROM users WHERE `+column+` = $1`, value))
 }
 
 // Password returns the id and password hash of the user with an address, or ErrNotFound.
@@ -132,7 +113,7 @@ func (s *Store) Memberships(ctx context.Context, user dmarcd.UserID) ([]dmarcd.M
 func scanMembership(scan scanner) (dmarcd.Membership, error) {
 	var m dmarcd.Membership
 	var err error
-	m.Team, err = scanTeam(func(dest ...any) error { return scan(append(dest, &m.Role)...) })
+	m.Team, err = scanTeam(scan.before(&m.Role))
 	return m, err
 }
 
@@ -141,7 +122,7 @@ func scanMembership(scan scanner) (dmarcd.Membership, error) {
 // ErrNotFound.
 func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarcd.AuditEntry) (ownerless []string, err error) {
 	err = s.tx(ctx, func(t tx) error {
-		user, err := t.user(ctx, id)
+		user, err := userBy(ctx, t, "id", id)
 		if err != nil {
 			return err
 		}
