@@ -83,11 +83,7 @@ func (s *Store) ClaimShares(ctx context.Context) (more bool, err error) {
 }
 
 func (t *Team) claimStep(ctx context.Context) (more bool, err error) {
-	err = t.retryTx(ctx, func(tx tx) (err error) {
-		more, err = t.claimMore(ctx, tx)
-		return err
-	})
-	return more, err
+	return inTx(ctx, t.retryTx, func(tx tx) (bool, error) { return t.claimMore(ctx, tx) })
 }
 
 func (t *Team) claimMore(ctx context.Context, tx tx) (more bool, err error) {

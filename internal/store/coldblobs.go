@@ -67,12 +67,10 @@ func (t *Team) useBlob(ctx context.Context, tx tx, name string) error {
 	if name == "" {
 		return nil
 	}
-	taken, err := tx.exec(ctx, `DELETE FROM unused_blobs WHERE team_id = $1 AND blob = $2`, t.id, name)
-	if err == nil && taken == 0 {
-		err = fmt.Errorf("%w: an object of the bucket was removed while its block was written", dmarcd.ErrTemporary)
-	}
-	return err
+	return tx.execOr(ctx, errBlobRemoved, `DELETE FROM unused_blobs WHERE team_id = $1 AND blob = $2`, t.id, name)
 }
+
+var errBlobRemoved = fmt.Errorf("%w: an object of the bucket was removed while its block was written", dmarcd.ErrTemporary)
 
 // leaveBlobs leaves the objects of a group to removeBlobs, after the time of its last readers.
 func (t *Team) leaveBlobs(ctx context.Context, tx tx, id int64) error {

@@ -57,7 +57,7 @@ type testDelivery struct {
 func (t *Team) TestWebhook(ctx context.Context, id dmarcd.WebhookID, lease time.Duration, audit ...dmarcd.AuditEntry) (dmarcd.ClaimedDelivery, error) {
 	test := testDelivery{id: dmarcd.DeliveryID(newID()), webhook: id, leaseUntil: t.store.now().Add(lease)}
 	var webhook dmarcd.Webhook
-	err := t.changeWebhooks(ctx, func(tx tx) (err error) {
+	err := t.changeWebhooks(ctx, audit, id, func(tx tx) (err error) {
 		if webhook, err = t.webhook(ctx, tx, id); err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (t *Team) TestWebhook(ctx context.Context, id dmarcd.WebhookID, lease time.
 			Event: dmarcd.Event{ID: dmarcd.EventID(newID()), At: t.store.now(), Kind: dmarcd.WebhookTest, EventData: dmarcd.EventData{Webhook: id}},
 			test:  &test,
 		})
-		return tx.noteAll(ctx, t.id, audit, id.String())
+		return nil
 	})
 	if err != nil {
 		return dmarcd.ClaimedDelivery{}, err
@@ -236,15 +236,13 @@ func (t *Team) SaveDelivery(ctx context.Context, c dmarcd.ClaimedDelivery, resul
 				return err
 			}
 		}
-		saved, err := tx.exec(ctx, `UPDATE deliveries SET state = $4, next_at = $5, lease_until = 0, attempted_at = $6, status = $7, took_ms = $8, problem = $9
+		return tx.execOr(ctx, errDeliveryTaken, `UPDATE deliveries SET state = $4, next_at = $5, lease_until = 0, attempted_at = $6, status = $7, took_ms = $8, problem = $9
 			WHERE team_id = $1 AND id = $2 AND state = 'pending' AND lease_until = $3`,
 			t.id, c.Delivery.ID, unix(c.LeaseUntil), state, unix(next), unix(result.At), result.Status, result.Took.Milliseconds(), result.Problem)
-		if err == nil && saved == 0 {
-			err = fmt.Errorf("%w: another process has the delivery", dmarcd.ErrConflict)
-		}
-		return err
 	})
 }
+
+var errDeliveryTaken = fmt.Errorf("%w: another process has the delivery", dmarcd.ErrConflict)
 
 // saveHealth records success or failure of a webhook, and disables it after long failure.
 func (t *Team) saveHealth(ctx context.Context, tx tx, id dmarcd.WebhookID, result dmarcd.DeliveryResult, disable string, disableAfter time.Duration) error {

@@ -61,11 +61,7 @@ func (t *Team) expire(ctx context.Context, configured Retention, dropped time.Du
 		if step.age == 0 {
 			continue
 		}
-		var again bool
-		err := t.retryTx(ctx, func(tx tx) (err error) {
-			again, err = step.remove(ctx, tx, now.Add(-step.age))
-			return err
-		})
+		again, err := inTx(ctx, t.retryTx, func(tx tx) (bool, error) { return step.remove(ctx, tx, now.Add(-step.age)) })
 		if err != nil {
 			return false, err
 		}

@@ -19,11 +19,7 @@ const maxLogText = 4 << 10
 // beyond the number that is kept. No quota limits what a team's own changes add to them.
 func (t *Team) expireLogs(ctx context.Context, keep Retention) (more bool, err error) {
 	for _, step := range []func(context.Context, tx, Retention) (bool, error){t.expireAudit, t.expireEvents, t.expireMostDeliveries, t.expireMostAddresses} {
-		var again bool
-		err := t.retryTx(ctx, func(tx tx) (err error) {
-			again, err = step(ctx, tx, keep)
-			return err
-		})
+		again, err := inTx(ctx, t.retryTx, func(tx tx) (bool, error) { return step(ctx, tx, keep) })
 		if err != nil {
 			return false, err
 		}
@@ -34,11 +30,9 @@ func (t *Team) expireLogs(ctx context.Context, keep Retention) (more bool, err e
 
 // expireSystemAudit is expireLogs for the audit log of the installation.
 func (s *Store) expireSystemAudit(ctx context.Context, keep Retention) (more bool, err error) {
-	err = s.tx(ctx, func(tx tx) (err error) {
-		more, err = tx.expireLog(ctx, "audit", "at", "team_id IS NULL", keep.Audit, keep.Entries)
-		return err
+	return inTx(ctx, s.tx, func(tx tx) (bool, error) {
+		return tx.expireLog(ctx, "audit", "at", "team_id IS NULL", keep.Audit, keep.Entries)
 	})
-	return more, err
 }
 
 func (t *Team) expireAudit(ctx context.Context, tx tx, keep Retention) (bool, error) {

@@ -26,15 +26,14 @@ func (s *Store) SignInIdentity(ctx context.Context, identity dmarcd.Identity) (d
 }
 
 func (s *Store) signInIdentity(ctx context.Context, identity dmarcd.Identity) (dmarcd.User, error) {
-	var user dmarcd.User
-	err := s.tx(ctx, func(t tx) (err error) {
+	return inTx(ctx, s.tx, func(t tx) (user dmarcd.User, err error) {
 		user, err = scanUser(rowOf(ctx, t, `SELECT `+userColumns+` FROM identities JOIN users ON users.id = identities.user_id
 			WHERE identities.issuer = $1 AND identities.subject = $2`, identity.Issuer, identity.Subject))
 		if !errors.Is(err, dmarcd.ErrNotFound) {
-			return err
+			return user, err
 		}
 		if identity.Email == "" {
-			return dmarcd.ErrForbidden
+			return user, dmarcd.ErrForbidden
 		}
 		user, err = userBy(ctx, t, "email", identity.Email)
 		switch {
@@ -44,16 +43,14 @@ func (s *Store) signInIdentity(ctx context.Context, identity dmarcd.Identity) (d
 			user, err = t.admit(ctx, identity, s.now())
 		}
 		if err != nil {
-			return err
+			return user, err
 		}
 		if _, err := t.exec(ctx, `INSERT INTO identities (issuer, subject, user_id) VALUES ($1, $2, $3)`,
 			identity.Issuer, identity.Subject, user.ID); err != nil {
-			return err
+			return user, err
 		}
-		user, err = userBy(ctx, t, "id", user.ID)
-		return err
+		return userBy(ctx, t, "id", user.ID)
 	})
-	return user, err
 }
 
 // admit creates or links the user on the first sign-in.

@@ -22,12 +22,7 @@ func scanInvitation(scan scanner) (dmarcd.Invitation, error) {
 // CreateInvitation stores an invitation from an operator. The hash is the SHA-256 of the
 // secret in the link.
 func (s *Store) CreateInvitation(ctx context.Context, hash [32]byte, invitation dmarcd.Invitation, audit ...dmarcd.AuditEntry) error {
-	return s.tx(ctx, func(t tx) error {
-		if err := t.createInvitation(ctx, hash, invitation); err != nil {
-			return err
-		}
-		return t.noteAll(ctx, invitation.Team, audit, invitation.Email)
-	})
+	return s.Team(invitation.Team).audited(ctx, audit, invitation.Email, func(t tx) error { return t.createInvitation(ctx, hash, invitation) })
 }
 
 func (t tx) createInvitation(ctx context.Context, hash [32]byte, invitation dmarcd.Invitation) error {

@@ -13,14 +13,12 @@ import (
 // ReleaseMailboxes.
 func (s *Store) ClaimMailboxes(ctx context.Context, lease time.Duration, limit int) ([]dmarcd.Mailbox, error) {
 	now := s.now()
-	var claimed []dmarcd.Mailbox
-	err := s.tx(ctx, func(t tx) (err error) {
-		claimed, err = collect(ctx, t, `UPDATE mailboxes SET lease_until = $1
+	claimed, err := inTx(ctx, s.tx, func(t tx) ([]dmarcd.Mailbox, error) {
+		return collect(ctx, t, `UPDATE mailboxes SET lease_until = $1
 			WHERE (team_id, id) IN (SELECT team_id, id FROM mailboxes WHERE lease_until <= $2 AND paused_at = 0
 				ORDER BY lease_until LIMIT $3`+s.dialect.skipLocked+`)
 			RETURNING `+mailboxColumns+`, secret`,
 			[]any{unix(now.Add(lease)), unix(now), limit}, scanClaimedMailbox)
-		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("claim mailboxes: %w", err)

@@ -16,13 +16,10 @@ func (s *Store) NoticeTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
 // them: they are claimed again after lease unless FinishNotice is called.
 func (t *Team) ClaimNotices(ctx context.Context, lease time.Duration) ([]dmarcd.Webhook, error) {
 	now := t.store.now()
-	var claimed []dmarcd.Webhook
-	err := t.tx(ctx, func(tx tx) (err error) {
-		claimed, err = collect(ctx, tx, `UPDATE webhooks SET notify_at = $3 WHERE team_id = $1 AND notify_at > 0 AND notify_at <= $2 RETURNING `+webhookColumns,
+	return inTx(ctx, t.tx, func(tx tx) ([]dmarcd.Webhook, error) {
+		return collect(ctx, tx, `UPDATE webhooks SET notify_at = $3 WHERE team_id = $1 AND notify_at > 0 AND notify_at <= $2 RETURNING `+webhookColumns,
 			[]any{t.id, unix(now), unix(now.Add(lease))}, scanWebhook(now))
-		return err
 	})
-	return claimed, err
 }
 
 // FinishNotice stores that the owners were notified.

@@ -150,16 +150,31 @@ func (t *Team) exec(ctx context.Context, query string, args ...any) (changed int
 // change runs a statement on rows of the team, with audit entries in the same transaction. If
 // it changes nothing it is ErrNotFound.
 func (t *Team) change(ctx context.Context, audit []dmarcd.AuditEntry, query string, args ...any) error {
+	return t.audited(ctx, audit, "", func(tx tx) error { return tx.execOr(ctx, dmarcd.ErrNotFound, query, args...) })
+}
+
+// audited runs f in a transaction, with audit entries about target.
+func (t *Team) audited(ctx context.Context, audit []dmarcd.AuditEntry, target string, f func(tx) error) error {
 	return t.tx(ctx, func(tx tx) error {
-		changed, err := tx.exec(ctx, query, args...)
-		if err == nil && changed == 0 {
-			err = dmarcd.ErrNotFound
-		}
-		if err != nil {
+		if err := f(tx); err != nil {
 			return err
 		}
-		return tx.noteAll(ctx, t.id, audit, "")
+		return tx.noteAll(ctx, t.id, audit, target)
 	})
+}
+
+// audited is that of the installation.
+func (s *Store) audited(ctx context.Context, audit []dmarcd.AuditEntry, target string, f func(tx) error) error {
+	return s.Team(system).audited(ctx, audit, target, f)
+}
+
+// inTx returns the result of f, which run calls in a transaction: tx or retryTx of a team.
+func inTx[T any](ctx context.Context, run func(context.Context, func(tx) error) error, f func(tx) (T, error)) (result T, err error) {
+	err = run(ctx, func(tx tx) error {
+		result, err = f(tx)
+		return err
+	})
+	return result, err
 }
 
 // limit bounds the time of a statement outside a transaction. Inside of one the server does.
@@ -187,6 +202,15 @@ func (t tx) exec(ctx context.Context, query string, args ...any) (int64, error) 
 	}
 	changed, err := result.RowsAffected()
 	return changed, t.store.kind(err)
+}
+
+// execOr is exec for a statement that must change a row. If it changes none it is the error none.
+func (t tx) execOr(ctx context.Context, none error, query string, args ...any) error {
+	changed, err := t.exec(ctx, query, args...)
+	if err == nil && changed == 0 {
+		err = none
+	}
+	return err
 }
 
 // scanner reads the columns of one row; a method of *sql.Rows or *sql.Row.

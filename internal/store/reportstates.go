@@ -25,11 +25,8 @@ func (t *Team) changeStates(ctx context.Context, tx tx, locks *domainLocks, chan
 	// At most one version is current: apply what becomes current last.
 	slices.SortStableFunc(wanted, func(a, b stateChange) int { return rank(a.to) - rank(b.to) })
 	for _, change := range wanted {
-		changed, err := tx.exec(ctx, `UPDATE reports SET state = $1, held_reason = '' WHERE team_id = $2 AND id = $3 AND state = $4`,
+		err := tx.execOr(ctx, errMoved, `UPDATE reports SET state = $1, held_reason = '' WHERE team_id = $2 AND id = $3 AND state = $4`,
 			change.to, t.id, change.id, change.from)
-		if err == nil && changed == 0 {
-			err = errMoved
-		}
 		if err != nil {
 			return err
 		}

@@ -20,14 +20,10 @@ func (s *Store) CreateSession(ctx context.Context, n dmarcd.NewSession) error {
 		if _, err := t.exec(ctx, `DELETE FROM sessions WHERE hash = $1`, n.Replaces[:]); err != nil {
 			return err
 		}
-		changed, err := t.exec(ctx, `UPDATE users SET signed_in_at = $1 WHERE id = $2`, now, n.User)
-		if err != nil {
+		if err := t.execOr(ctx, dmarcd.ErrNotFound, `UPDATE users SET signed_in_at = $1 WHERE id = $2`, now, n.User); err != nil {
 			return err
 		}
-		if changed == 0 {
-			return dmarcd.ErrNotFound
-		}
-		_, err = t.exec(ctx, `DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions WHERE user_id = $1
+		_, err := t.exec(ctx, `DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions WHERE user_id = $1
 			ORDER BY seen_at DESC, hash LIMIT $2 OFFSET $2 - 1)`, n.User, maxSessions)
 		if err != nil {
 			return err
@@ -112,23 +108,16 @@ func (s *Store) SelectTeam(ctx context.Context, hash [32]byte, team dmarcd.TeamI
 
 // EndSession ends a session; an unknown one is no error.
 func (s *Store) EndSession(ctx context.Context, hash [32]byte, audit ...dmarcd.AuditEntry) error {
-	return s.tx(ctx, func(t tx) error {
-		if _, err := t.exec(ctx, `DELETE FROM sessions WHERE hash = $1`, hash[:]); err != nil {
-			return err
-		}
-		return t.noteAll(ctx, 0, audit, "")
+	return s.audited(ctx, audit, "", func(t tx) error {
+		_, err := t.exec(ctx, `DELETE FROM sessions WHERE hash = $1`, hash[:])
+		return err
 	})
 }
 
 // EndSessions ends all sessions of a user except the one with the hash keep; the zero hash
 // ends all.
 func (s *Store) EndSessions(ctx context.Context, user dmarcd.UserID, keep [32]byte, audit ...dmarcd.AuditEntry) error {
-	return s.tx(ctx, func(t tx) error {
-		if err := t.endSessions(ctx, user, keep); err != nil {
-			return err
-		}
-		return t.noteAll(ctx, 0, audit, "")
-	})
+	return s.audited(ctx, audit, "", func(t tx) error { return t.endSessions(ctx, user, keep) })
 }
 
 func (t tx) endSessions(ctx context.Context, user dmarcd.UserID, keep [32]byte) error {

@@ -107,9 +107,8 @@ func (s *Store) ClaimSpooled(ctx context.Context, maxCrashes, limit int, add fun
 		size     int64
 		crashes  int
 	}
-	var claimed []message
-	err := s.tx(ctx, func(t tx) (err error) {
-		claimed, err = collect(ctx, t, `UPDATE spool SET holder = $1
+	claimed, err := inTx(ctx, s.tx, func(t tx) ([]message, error) {
+		return collect(ctx, t, `UPDATE spool SET holder = $1
 			WHERE name IN (SELECT name FROM spool
 				WHERE crashes <= $2 AND NOT EXISTS (SELECT 1 FROM spool_holders WHERE spool_holders.holder = spool.holder)
 				ORDER BY name LIMIT $3`+s.dialect.skipLocked+`)
@@ -117,7 +116,6 @@ func (s *Store) ClaimSpooled(ctx context.Context, maxCrashes, limit int, add fun
 			err = scan(&m.name, &m.envelope, &m.size, &m.crashes)
 			return m, err
 		})
-		return err
 	})
 	for _, m := range claimed {
 		if err == nil {

@@ -36,18 +36,14 @@ func (t *Team) SetTeamSender(ctx context.Context, s dmarcd.TeamSender, audit ...
 // RemoveTeamSender removes a sender of the team, or returns ErrNotFound.
 func (t *Team) RemoveTeamSender(ctx context.Context, key string, audit ...dmarcd.AuditEntry) error {
 	return t.changeTeamSenders(ctx, audit, func(tx tx) error {
-		removed, err := tx.exec(ctx, `DELETE FROM team_senders WHERE team_id = $1 AND key = $2`, t.id, plain(key))
-		if err == nil && removed == 0 {
-			err = dmarcd.ErrNotFound
-		}
-		return err
+		return tx.execOr(ctx, dmarcd.ErrNotFound, `DELETE FROM team_senders WHERE team_id = $1 AND key = $2`, t.id, plain(key))
 	})
 }
 
 // changeTeamSenders runs f in a transaction that also has the senders of all days found again:
 // mail of the past belongs to other senders now. Days that are due anyway stay as they are.
 func (t *Team) changeTeamSenders(ctx context.Context, audit []dmarcd.AuditEntry, f func(tx) error) error {
-	return t.tx(ctx, func(tx tx) error {
+	return t.audited(ctx, audit, "", func(tx tx) error {
 		if err := t.lock(ctx, tx); err != nil {
 			return err
 		}
@@ -55,10 +51,7 @@ func (t *Team) changeTeamSenders(ctx context.Context, audit []dmarcd.AuditEntry,
 			return err
 		}
 		_, err := tx.exec(ctx, `UPDATE team_days SET in_senders = `+dueSenders+` WHERE team_id = $1 AND in_senders = changes AND NOT expired`, t.id)
-		if err != nil {
-			return err
-		}
-		return tx.noteAll(ctx, t.id, audit, "")
+		return err
 	})
 }
 

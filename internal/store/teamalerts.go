@@ -33,14 +33,8 @@ func (t *Team) alertRules(ctx context.Context, from rowReader) (dmarcd.AlertRule
 
 // SetAlertRules replaces the alert rules. They apply to new events only.
 func (t *Team) SetAlertRules(ctx context.Context, rules dmarcd.AlertRules, audit ...dmarcd.AuditEntry) error {
-	return t.tx(ctx, func(tx tx) error {
-		_, err := tx.exec(ctx, `INSERT INTO alert_rules (team_id, document) VALUES ($1, $2)
-			ON CONFLICT (team_id) DO UPDATE SET document = excluded.document`, t.id, shape.EncodeAlertRules(rules))
-		if err != nil {
-			return err
-		}
-		return tx.noteAll(ctx, t.id, audit, "")
-	})
+	return t.change(ctx, audit, `INSERT INTO alert_rules (team_id, document) VALUES ($1, $2)
+		ON CONFLICT (team_id) DO UPDATE SET document = excluded.document`, t.id, shape.EncodeAlertRules(rules))
 }
 
 // alertSubject returns the subject that distinguishes alerts of the same kind and domain.
@@ -190,9 +184,9 @@ func (t *Team) AcknowledgeAlert(ctx context.Context, seq int64, by string, audit
 // TestAlert writes an event for all enabled webhooks, and returns its alert.
 func (t *Team) TestAlert(ctx context.Context, audit ...dmarcd.AuditEntry) (dmarcd.Alert, error) {
 	id := dmarcd.EventID(newID())
-	err := t.tx(ctx, func(tx tx) error {
+	err := t.audited(ctx, audit, id.String(), func(tx tx) error {
 		tx.events[t.id] = append(tx.events[t.id], newEvent{Event: dmarcd.Event{ID: id, At: t.store.now(), Kind: dmarcd.AlertTest}})
-		return tx.noteAll(ctx, t.id, audit, id.String())
+		return nil
 	})
 	if err != nil {
 		return dmarcd.Alert{}, err
@@ -221,10 +215,7 @@ func (t *Team) SaveDetections(ctx context.Context, scan *dmarcd.AlertScan, fresh
 	}
 	return t.tx(ctx, func(tx tx) error {
 		if scan != nil {
-			held, err := tx.exec(ctx, `UPDATE alert_scans SET lease_until = $2 WHERE team_id = $1 AND lease_until = $2`, t.id, unix(scan.LeaseUntil))
-			if err == nil && held == 0 {
-				err = dmarcd.ErrConflict
-			}
+			err := tx.execOr(ctx, dmarcd.ErrConflict, `UPDATE alert_scans SET lease_until = $2 WHERE team_id = $1 AND lease_until = $2`, t.id, unix(scan.LeaseUntil))
 			if err != nil {
 				return err
 			}

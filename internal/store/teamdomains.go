@@ -33,7 +33,7 @@ const (
 // every change of a team it writes the audit entries in the same transaction.
 func (t *Team) AddDomain(ctx context.Context, name string, nextCheck time.Time, audit ...dmarcd.AuditEntry) (dmarcd.Domain, error) {
 	var domain dmarcd.Domain
-	err := t.tx(ctx, func(tx tx) error {
+	err := t.audited(ctx, audit, name, func(tx tx) error {
 		added, err := t.insertDomains(ctx, tx, []string{name}, nextCheck)
 		if err != nil {
 			return err
@@ -41,10 +41,8 @@ func (t *Team) AddDomain(ctx context.Context, name string, nextCheck time.Time, 
 		if added == 0 {
 			return dmarcd.ErrConflict
 		}
-		if domain, err = t.domain(ctx, tx, name); err != nil {
-			return err
-		}
-		return tx.noteAll(ctx, t.id, audit, name)
+		domain, err = t.domain(ctx, tx, name)
+		return err
 	})
 	if err != nil {
 		return dmarcd.Domain{}, fmt.Errorf("add domain: %w", err)

@@ -36,7 +36,7 @@ func (t *Team) AddMailbox(ctx context.Context, m dmarcd.Mailbox, seal func(dmarc
 	if err != nil {
 		return dmarcd.Mailbox{}, err
 	}
-	err = t.tx(ctx, func(tx tx) error {
+	err = t.audited(ctx, audit, added.ID.String(), func(tx tx) error {
 		if err := t.admitMailbox(ctx, tx); err != nil {
 			return err
 		}
@@ -45,10 +45,7 @@ func (t *Team) AddMailbox(ctx context.Context, m dmarcd.Mailbox, seal func(dmarc
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 			added.ID, t.id, added.Host, added.Port, added.Security, added.Username, added.Method, sealed,
 			added.Folder, added.After, added.MoveTo, unix(added.CreatedAt))
-		if err != nil {
-			return err
-		}
-		return tx.noteAll(ctx, t.id, audit, added.ID.String())
+		return err
 	})
 	if err != nil {
 		return dmarcd.Mailbox{}, fmt.Errorf("add mailbox: %w", err)
@@ -104,12 +101,9 @@ func (t *Team) SaveMailboxStatus(ctx context.Context, id dmarcd.MailboxID, probl
 // CountMailboxCrash counts a panic of the reader, and returns the number since the mailbox was
 // added or resumed.
 func (t *Team) CountMailboxCrash(ctx context.Context, id dmarcd.MailboxID) (int, error) {
-	var crashes int
-	err := t.store.tx(ctx, func(x tx) error {
-		return x.queryRow(ctx, `UPDATE mailboxes SET crashes = crashes + 1
-			WHERE team_id = $1 AND id = $2 RETURNING crashes`, []any{t.id, id}, &crashes)
+	return inTx(ctx, t.tx, func(tx tx) (int, error) {
+		return scanValue[int](rowOf(ctx, tx, `UPDATE mailboxes SET crashes = crashes + 1 WHERE team_id = $1 AND id = $2 RETURNING crashes`, t.id, id))
 	})
-	return crashes, err
 }
 
 // PauseMailbox stops reading a mailbox until ResumeMailbox. Its reader loses the lease.

@@ -25,8 +25,8 @@ func scanMember(scan scanner) (dmarcd.Member, error) {
 // SetRole changes the role of a member. An unknown member is ErrNotFound; the last owner is an
 // InvalidError. Open invitations from a member who is no longer an owner become void.
 func (t *Team) SetRole(ctx context.Context, user dmarcd.UserID, role dmarcd.Role, audit ...dmarcd.AuditEntry) error {
-	return t.changeMember(ctx, user, role != dmarcd.RoleOwner, audit, func(tx tx) (int64, error) {
-		return tx.exec(ctx, `UPDATE members SET role = $1 WHERE team_id = $2 AND user_id = $3`, role, t.id, user)
+	return t.changeMember(ctx, user, role != dmarcd.RoleOwner, audit, func(tx tx) error {
+		return tx.execOr(ctx, dmarcd.ErrNotFound, `UPDATE members SET role = $1 WHERE team_id = $2 AND user_id = $3`, role, t.id, user)
 	})
 }
 
@@ -34,7 +34,7 @@ func (t *Team) SetRole(ctx context.Context, user dmarcd.UserID, role dmarcd.Role
 // is an InvalidError. Open invitations for and from the user become void, and no mail of the team
 // is sent to the user any more.
 func (t *Team) RemoveMember(ctx context.Context, user dmarcd.UserID, audit ...dmarcd.AuditEntry) error {
-	return t.changeMember(ctx, user, true, audit, func(tx tx) (int64, error) {
+	return t.changeMember(ctx, user, true, audit, func(tx tx) error {
 		_, err := tx.exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND used_at = 0
 			AND email = (SELECT users.email FROM users JOIN members ON members.user_id = users.id
 				WHERE members.team_id = $1 AND users.id = $2)`, t.id, user)
@@ -42,9 +42,9 @@ func (t *Team) RemoveMember(ctx context.Context, user dmarcd.UserID, audit ...dm
 			err = t.disableMail(ctx, tx, user)
 		}
 		if err != nil {
-			return 0, err
+			return err
 		}
-		return tx.exec(ctx, `DELETE FROM members WHERE team_id = $1 AND user_id = $2`, t.id, user)
+		return tx.execOr(ctx, dmarcd.ErrNotFound, `DELETE FROM members WHERE team_id = $1 AND user_id = $2`, t.id, user)
 	})
 }
 
@@ -65,7 +65,7 @@ func (t *Team) disableMail(ctx context.Context, tx tx, user dmarcd.UserID) error
 
 // changeMember changes the row of one member. If disowns is set, it ensures that the team
 // keeps another owner.
-func (t *Team) changeMember(ctx context.Context, user dmarcd.UserID, disowns bool, audit []dmarcd.AuditEntry, change func(tx) (int64, error)) error {
+func (t *Team) changeMember(ctx context.Context, user dmarcd.UserID, disowns bool, audit []dmarcd.AuditEntry, change func(tx) error) error {
 	err := t.tx(ctx, func(tx tx) error {
 		// Lock all owners in a fixed order, so that two owners who remove each other
 		// concurrently are serialized.
@@ -88,11 +88,7 @@ func (t *Team) changeMember(ctx context.Context, user dmarcd.UserID, disowns boo
 		if err := tx.queryRow(ctx, `SELECT email FROM users WHERE id = $1`, []any{user}, &email); err != nil {
 			return err
 		}
-		changed, err := change(tx)
-		if err == nil && changed == 0 {
-			err = dmarcd.ErrNotFound
-		}
-		if err != nil {
+		if err := change(tx); err != nil {
 			return err
 		}
 		return tx.noteAll(ctx, t.id, audit, email)
@@ -111,14 +107,11 @@ func (t *Team) Invite(ctx context.Context, hash [32]byte, invitation dmarcd.Invi
 		return fmt.Errorf("invite into a team: %w", dmarcd.ErrForbidden)
 	}
 	invitation.Team = t.id
-	return t.tx(ctx, func(tx tx) error {
+	return t.audited(ctx, audit, invitation.Email, func(tx tx) error {
 		if err := t.limitInvitations(ctx, tx); err != nil {
 			return err
 		}
-		if err := tx.createInvitation(ctx, hash, invitation); err != nil {
-			return err
-		}
-		return tx.noteAll(ctx, t.id, audit, invitation.Email)
+		return tx.createInvitation(ctx, hash, invitation)
 	})
 }
 

@@ -74,14 +74,7 @@ func teamBy(ctx context.Context, from rowReader, column string, value any) (dmar
 
 // SetAPI adds a team to the API whitelist or removes it. An unknown team is ErrNotFound.
 func (s *Store) SetAPI(ctx context.Context, name string, allowed bool, audit ...dmarcd.AuditEntry) error {
-	return s.tx(ctx, func(t tx) error {
-		changed, err := t.exec(ctx, `UPDATE teams SET api = $1 WHERE name = $2`, allowed, name)
-		if err == nil && changed == 0 {
-			err = dmarcd.ErrNotFound
-		}
-		if err != nil {
-			return err
-		}
-		return t.noteAll(ctx, 0, audit, name)
+	return s.audited(ctx, audit, name, func(t tx) error {
+		return t.execOr(ctx, dmarcd.ErrNotFound, `UPDATE teams SET api = $1 WHERE name = $2`, allowed, name)
 	})
 }

@@ -12,7 +12,7 @@ import (
 // *dmarcd.InvalidError: sample data is never mixed with other data. Adding another domain
 // deletes the sample.
 func (t *Team) AddSampleDomains(ctx context.Context, names []string, audit ...dmarcd.AuditEntry) error {
-	err := t.tx(ctx, func(tx tx) error {
+	err := t.audited(ctx, audit, "", func(tx tx) error {
 		if err := t.lock(ctx, tx); err != nil {
 			return err
 		}
@@ -28,10 +28,7 @@ func (t *Team) AddSampleDomains(ctx context.Context, names []string, audit ...dm
 			return err
 		}
 		_, err = tx.exec(ctx, `UPDATE domains SET sample = TRUE, next_check_at = $1, next_full_at = $1 WHERE team_id = $2 AND deleted_at = 0`, int64(never), t.id)
-		if err != nil {
-			return err
-		}
-		return tx.noteAll(ctx, t.id, audit, "")
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("add sample domains: %w", err)

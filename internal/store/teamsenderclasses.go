@@ -17,7 +17,7 @@ const (
 // SetSenderClass overrides the class of a sender, by its key, for a domain; "" removes
 // the override. It is a *dmarcd.InvalidError if too many senders have one.
 func (t *Team) SetSenderClass(ctx context.Context, domain, sender string, class dmarcd.Class, audit ...dmarcd.AuditEntry) error {
-	return t.tx(ctx, func(tx tx) error {
+	return t.audited(ctx, audit, "", func(tx tx) error {
 		var id dmarcd.DomainID
 		var others, ofTeam int
 		err := tx.queryRow(ctx, `SELECT id, (SELECT COUNT(*) FROM sender_classes WHERE sender_classes.team_id = $1
@@ -38,10 +38,7 @@ func (t *Team) SetSenderClass(ctx context.Context, domain, sender string, class 
 			_, err = tx.exec(ctx, `INSERT INTO sender_classes (team_id, domain_id, sender, class) VALUES ($1, $2, $3, $4)
 				ON CONFLICT (team_id, domain_id, sender) DO UPDATE SET class = excluded.class`, t.id, id, sender, class)
 		}
-		if err != nil {
-			return err
-		}
-		return tx.noteAll(ctx, t.id, audit, "")
+		return err
 	})
 }
 

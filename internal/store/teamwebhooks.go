@@ -45,10 +45,10 @@ func joinLines[T ~string](list []T) string {
 	return strings.Join(texts, "\n")
 }
 
-// changeWebhooks runs f in a transaction during which no event of the team is written:
-// each event is delivered to the webhooks either before or after the change.
-func (t *Team) changeWebhooks(ctx context.Context, f func(tx) error) error {
-	return t.tx(ctx, func(tx tx) error {
+// changeWebhooks runs f, a change of a webhook, in a transaction during which no event of the
+// team is written: each event is delivered to the webhooks either before or after the change.
+func (t *Team) changeWebhooks(ctx context.Context, audit []dmarcd.AuditEntry, id dmarcd.WebhookID, f func(tx) error) error {
+	return t.audited(ctx, audit, id.String(), func(tx tx) error {
 		if err := t.holdEvents(ctx, tx); err != nil {
 			return err
 		}
@@ -77,17 +77,14 @@ func (t *Team) AddWebhook(ctx context.Context, w dmarcd.Webhook, seal func(dmarc
 		return dmarcd.Webhook{}, err
 	}
 	added.Secrets = [][]byte{sealed}
-	err = t.changeWebhooks(ctx, func(tx tx) error {
+	err = t.changeWebhooks(ctx, audit, added.ID, func(tx tx) error {
 		if err := t.checkLimit(ctx, tx, added); err != nil {
 			return err
 		}
 		_, err := tx.exec(ctx, `INSERT INTO webhooks (team_id, id, url, format, kinds, domains, secret, old_secret, created_at, disabled_at, disabled_reason)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 			t.id, added.ID, added.URL, added.Format, joinLines(added.Kinds), joinLines(added.Domains), sealed, []byte{}, unix(added.CreatedAt), unix(added.DisabledAt), added.DisabledReason)
-		if err != nil {
-			return err
-		}
-		return tx.noteAll(ctx, t.id, audit, added.ID.String())
+		return err
 	})
 	if err != nil {
 		return dmarcd.Webhook{}, fmt.Errorf("add webhook: %w", err)
@@ -153,7 +150,7 @@ func (t *Team) webhook(ctx context.Context, from rowReader, id dmarcd.WebhookID)
 // RotateWebhook changes other secrets.
 func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change func(*dmarcd.Webhook) error, audit ...dmarcd.AuditEntry) (dmarcd.Webhook, error) {
 	var changed dmarcd.Webhook
-	err := t.changeWebhooks(ctx, func(tx tx) error {
+	err := t.changeWebhooks(ctx, audit, id, func(tx tx) error {
 		before, err := t.webhook(ctx, tx, id)
 		if err != nil {
 			return err
@@ -174,10 +171,7 @@ func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change fu
 		if err == nil && changed.Format.HidesURL() {
 			_, err = tx.exec(ctx, `UPDATE webhooks SET secret = $3 WHERE team_id = $1 AND id = $2`, t.id, id, changed.Secrets[0])
 		}
-		if err != nil {
-			return err
-		}
-		return tx.noteAll(ctx, t.id, audit, id.String())
+		return err
 	})
 	return changed, err
 }
@@ -202,18 +196,11 @@ func (t *Team) RemoveWebhook(ctx context.Context, id dmarcd.WebhookID, audit ...
 			return err
 		}
 	}
-	return t.changeWebhooks(ctx, func(tx tx) error {
+	return t.changeWebhooks(ctx, audit, id, func(tx tx) error {
 		if _, err := tx.exec(ctx, `DELETE FROM deliveries WHERE team_id = $1 AND webhook_id = $2`, t.id, id); err != nil {
 			return err
 		}
-		removed, err := tx.exec(ctx, `DELETE FROM webhooks WHERE team_id = $1 AND id = $2`, t.id, id)
-		if err == nil && removed == 0 {
-			err = dmarcd.ErrNotFound
-		}
-		if err != nil {
-			return err
-		}
-		return tx.noteAll(ctx, t.id, audit, id.String())
+		return tx.execOr(ctx, dmarcd.ErrNotFound, `DELETE FROM webhooks WHERE team_id = $1 AND id = $2`, t.id, id)
 	})
 }
 

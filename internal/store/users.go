@@ -46,21 +46,12 @@ func (s *Store) Password(ctx context.Context, email string) (id dmarcd.UserID, h
 // SetPassword changes the password of a user and ends all their sessions except the one
 // with the hash keep, so that an attacker who knew the old password is signed out.
 func (s *Store) SetPassword(ctx context.Context, user dmarcd.UserID, passwordHash string, keep [32]byte, audit ...dmarcd.AuditEntry) error {
-	return s.tx(ctx, func(t tx) error {
-		if err := t.setPassword(ctx, user, passwordHash, keep); err != nil {
-			return err
-		}
-		return t.noteAll(ctx, 0, audit, "")
-	})
+	return s.audited(ctx, audit, "", func(t tx) error { return t.setPassword(ctx, user, passwordHash, keep) })
 }
 
 func (t tx) setPassword(ctx context.Context, user dmarcd.UserID, passwordHash string, keep [32]byte) error {
-	changed, err := t.exec(ctx, `UPDATE users SET password_hash = $1 WHERE id = $2`, passwordHash, user)
-	if err != nil {
+	if err := t.execOr(ctx, dmarcd.ErrNotFound, `UPDATE users SET password_hash = $1 WHERE id = $2`, passwordHash, user); err != nil {
 		return err
-	}
-	if changed == 0 {
-		return dmarcd.ErrNotFound
 	}
 	return t.endSessions(ctx, user, keep)
 }
@@ -72,15 +63,8 @@ func (s *Store) SetUserName(ctx context.Context, user dmarcd.UserID, name string
 	if err != nil {
 		return err
 	}
-	return s.tx(ctx, func(t tx) error {
-		changed, err := t.exec(ctx, `UPDATE users SET name = $1 WHERE id = $2`, name, user)
-		if err != nil {
-			return err
-		}
-		if changed == 0 {
-			return dmarcd.ErrNotFound
-		}
-		return t.noteAll(ctx, 0, audit, "")
+	return s.audited(ctx, audit, "", func(t tx) error {
+		return t.execOr(ctx, dmarcd.ErrNotFound, `UPDATE users SET name = $1 WHERE id = $2`, name, user)
 	})
 }
 

@@ -210,12 +210,8 @@ func (a *ahead) writeRecords(ctx context.Context, report *dmarcd.NewReport, writ
 // beat extends the lease of a report. It is errMoved if the lease ended and the purge
 // took the report.
 func (a *ahead) beat(ctx context.Context, tx tx, id dmarcd.ReportID) error {
-	alive, err := tx.exec(ctx, `UPDATE reports SET pending_until = $1 WHERE team_id = $2 AND id = $3 AND state = 'deleted' AND pending_until > 0`,
+	return tx.execOr(ctx, errMoved, `UPDATE reports SET pending_until = $1 WHERE team_id = $2 AND id = $3 AND state = 'deleted' AND pending_until > 0`,
 		unix(a.team.store.now().Add(aheadLease)), a.team.id, id)
-	if err == nil && alive == 0 {
-		err = errMoved
-	}
-	return err
 }
 
 // writeOriginal writes the chunks of an original that has more than one and is needed.
@@ -246,10 +242,7 @@ func (a *ahead) writeOriginal(ctx context.Context, delivery *dmarcd.Delivery) er
 	}
 	for n := 1; len(chunk) > 0; n++ {
 		err := a.team.retryTx(ctx, func(tx tx) error {
-			alive, err := tx.exec(ctx, `UPDATE unused_chunks SET lease_until = $1 WHERE team_id = $2 AND chunks = $3 AND lease_until > 0`, lease(), a.team.id, written.key)
-			if err == nil && alive == 0 {
-				err = errMoved
-			}
+			err := tx.execOr(ctx, errMoved, `UPDATE unused_chunks SET lease_until = $1 WHERE team_id = $2 AND chunks = $3 AND lease_until > 0`, lease(), a.team.id, written.key)
 			if err != nil {
 				return err
 			}
@@ -306,11 +299,9 @@ func (r *reception) publish(ctx context.Context, receipt *dmarcd.Receipt, delive
 	if written.id == 0 {
 		return found, errMoved // the version that made it a duplicate is gone
 	}
-	published, err := r.tx.exec(ctx, `UPDATE reports SET state = $1, held_reason = $2, pending_until = 0
+	// No row means that the lease ended.
+	err = r.tx.execOr(ctx, errMoved, `UPDATE reports SET state = $1, held_reason = $2, pending_until = 0
 		WHERE team_id = $3 AND id = $4 AND state = 'deleted' AND pending_until > 0`, found.state, found.heldReason, r.team.id, written.id)
-	if err == nil && published == 0 {
-		err = errMoved // the lease ended
-	}
 	if err != nil || found.state != dmarcd.ReportCounted {
 		return found, err
 	}
