@@ -103,7 +103,7 @@ func (t *Team) ScannedMail(ctx context.Context, scan dmarcd.AlertScan, limit int
 
 // domainMail returns the mail of a domain from a day on.
 func (t *Team) domainMail(ctx context.Context, read tx, id dmarcd.DomainID, from dmarcd.Day) (mail dmarcd.DomainMail, err error) {
-	mail = dmarcd.DomainMail{ID: id, First: make(map[string]dmarcd.Day), Classes: make(map[string]dmarcd.Class)}
+	mail.ID = id
 	mail.Days, err = collect(ctx, read, `SELECT day, document FROM mail_days WHERE team_id = $1 AND domain_id = $2 AND day >= $3 ORDER BY day`,
 		[]any{t.id, id, from}, func(scan scanner) (day dmarcd.MailDay, err error) {
 			var of dmarcd.Day
@@ -121,27 +121,15 @@ func (t *Team) domainMail(ctx context.Context, read tx, id dmarcd.DomainID, from
 	if err := t.addSessions(ctx, read, &mail, from); err != nil {
 		return mail, err
 	}
-	_, err = collect(ctx, read, `SELECT key, class FROM (
+	mail.Classes, err = collectMap[string, dmarcd.Class](ctx, read, `SELECT key, class FROM (
 			SELECT 0 AS n, key, class FROM team_senders WHERE team_id = $1 AND class <> ''
 			UNION ALL SELECT 1, sender, class FROM sender_classes WHERE team_id = $1 AND domain_id = $2
-		) AS classes ORDER BY n`, []any{t.id, id}, func(scan scanner) (none struct{}, err error) {
-		var sender string
-		var class dmarcd.Class
-		err = scan(&sender, &class)
-		mail.Classes[sender] = class
-		return none, err
-	})
+		) AS classes ORDER BY n`, t.id, id)
 	if err != nil {
 		return mail, err
 	}
-	_, err = collect(ctx, read, `SELECT key, first_day FROM senders WHERE team_id = $1 AND domain_id = $2 AND last_day >= $3`, []any{t.id, id, from},
-		func(scan scanner) (none struct{}, err error) {
-			var key string
-			var first dmarcd.Day
-			err = scan(&key, &first)
-			mail.First[key] = first
-			return none, err
-		})
+	mail.First, err = collectMap[string, dmarcd.Day](ctx, read, `SELECT key, first_day FROM senders
+		WHERE team_id = $1 AND domain_id = $2 AND last_day >= $3`, t.id, id, from)
 	return mail, err
 }
 
@@ -228,17 +216,11 @@ func (t *Team) expireMailDays(ctx context.Context, tx tx, before time.Time) (boo
 
 // RejectedByDay returns how many reports that could not be read arrived, by day.
 func (t *Team) RejectedByDay(ctx context.Context, from dmarcd.Day) (map[dmarcd.Day]int64, error) {
-	counts := make(map[dmarcd.Day]int64)
 	const day = 24 * 60 * 60
-	_, err := collectRead(ctx, t.store, `SELECT received_at / $3, count(*) FROM rejected WHERE team_id = $1 AND received_at >= $2 GROUP BY 1`,
-		[]any{t.id, int64(from) * day, int64(day)}, func(scan scanner) (none struct{}, err error) {
-			var d dmarcd.Day
-			var n int64
-			err = scan(&d, &n)
-			counts[d] = n
-			return none, err
-		})
-	return counts, err
+	return inRead(ctx, t.store, func(read tx) (map[dmarcd.Day]int64, error) {
+		return collectMap[dmarcd.Day, int64](ctx, read, `SELECT received_at / $3, count(*) FROM rejected WHERE team_id = $1 AND received_at >= $2 GROUP BY 1`,
+			t.id, int64(from)*day, int64(day))
+	})
 }
 
 // FailingMailboxes returns mailboxes of all teams that could not be read since a time, or

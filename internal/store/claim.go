@@ -141,18 +141,17 @@ func (t *Team) claimShares(ctx context.Context, tx tx, domain owner, shares []sh
 		args = append(args, share.report, share.n)
 		keys = append(keys, fmt.Sprintf("report_id = $%d AND n = $%d", len(args)-1, len(args)))
 	}
-	_, err := collect(ctx, tx, `UPDATE shares SET domain_id = $1 WHERE team_id = $2 AND (`+strings.Join(keys, ` OR `)+`)
+	return each(ctx, tx, `UPDATE shares SET domain_id = $1 WHERE team_id = $2 AND (`+strings.Join(keys, ` OR `)+`)
 		RETURNING (SELECT reports.state FROM reports WHERE reports.team_id = $2 AND reports.id = shares.report_id), domain_id, day, `+countColumns,
 		args, changes.claim)
-	return err
 }
 
 // claim counts a claimed share if its report counts.
-func (t tally) claim(scan scanner) (none struct{}, err error) {
+func (t tally) claim(scan scanner) error {
 	var state dmarcd.ReportState
 	c, err := scanCounted(scan.after(&state))
 	if err == nil && state == dmarcd.ReportCounted {
 		t.add(c.tallyKey, c.counts, 0)
 	}
-	return none, err
+	return err
 }

@@ -30,13 +30,13 @@ func (s coldSums) add(r *cold.Record) {
 // compareCold compares the records of a group with the shares of its reports, and returns the
 // problem or "".
 func (t *Team) compareCold(ctx context.Context, read tx, id int64, sums coldSums) (problem string, err error) {
-	_, err = collect(ctx, read, `SELECT shares.report_id, shares.n, shares.records, shares.compliant, shares.non_compliant FROM reports
+	err = each(ctx, read, `SELECT shares.report_id, shares.n, shares.records, shares.compliant, shares.non_compliant FROM reports
 			JOIN shares ON shares.team_id = $1 AND shares.report_id = reports.id
 		WHERE`+ofGroup+` AND reports.emptied_at = 0 AND shares.kind = 'aggregate' AND `+visibleShare, []any{t.id, id},
-		func(scan scanner) (none struct{}, err error) {
+		func(scan scanner) error {
 			var share shareRef
 			var records, compliant, nonCompliant int64
-			err = scan(&share.report, &share.n, &records, &compliant, &nonCompliant)
+			err := scan(&share.report, &share.n, &records, &compliant, &nonCompliant)
 			sum := sums[share]
 			switch {
 			case sum.records != records:
@@ -45,7 +45,7 @@ func (t *Team) compareCold(ctx context.Context, read tx, id int64, sums coldSums
 			case compliant < dmarcd.MaxCount && nonCompliant < dmarcd.MaxCount && sum.messages != float64(compliant+nonCompliant):
 				problem = "a report's counts are not the sum of its records"
 			}
-			return none, err
+			return err
 		})
 	return problem, err
 }
@@ -59,9 +59,8 @@ func (s *Store) coldIntegrity(ctx context.Context) (problem string, err error) {
 	}
 	for _, id := range teams {
 		var problem string
-		t := s.Team(id)
 		err := s.own().recordSnapshot(ctx, func(read tx) error {
-			problem, err = t.coldIntegrity(ctx, read)
+			problem, err = s.Team(id).coldIntegrity(ctx, read)
 			return err
 		})
 		switch {
@@ -120,34 +119,33 @@ type countedBlock struct {
 
 // addRollupRecords adds the number of records of a group that belong into rollups, by day.
 func (t *Team) addRollupRecords(ctx context.Context, read tx, id int64, sums coldSums, to map[dmarcd.Day]int64) error {
-	_, err := collect(ctx, read, `SELECT shares.report_id, shares.n, shares.day FROM reports
+	return each(ctx, read, `SELECT shares.report_id, shares.n, shares.day FROM reports
 			JOIN shares ON shares.team_id = $1 AND shares.report_id = reports.id
 			JOIN domains ON domains.team_id = $1 AND domains.id = shares.domain_id AND domains.deleted_at = 0
 		WHERE`+ofGroup+` AND reports.state = 'counted' AND shares.kind = 'aggregate'`,
-		[]any{t.id, id}, func(scan scanner) (none struct{}, err error) {
+		[]any{t.id, id}, func(scan scanner) error {
 			var share shareRef
 			var day dmarcd.Day
-			err = scan(&share.report, &share.n, &day)
+			err := scan(&share.report, &share.n, &day)
 			to[day] += sums[share].withMessages
-			return none, err
+			return err
 		})
-	return err
 }
 
 // compareRollups compares the rollups of days with the rows of their records and the number of
 // those that are cold.
 func (t *Team) compareRollups(ctx context.Context, read tx, frozen map[dmarcd.Day]int64) (problem string, err error) {
-	_, err = collect(ctx, read, `SELECT team_days.day, day_rollups.records, (`+rowsOfDay+`) FROM team_days
+	err = each(ctx, read, `SELECT team_days.day, day_rollups.records, (`+rowsOfDay+`) FROM team_days
 			JOIN (SELECT team_id, day, build, SUM(records) AS records FROM day_rollups WHERE day_rollups.team_id = $1 GROUP BY team_id, day, build) AS day_rollups ON `+currentRollup+`
-		WHERE team_days.team_id = $1 AND team_days.in_rollup = team_days.changes`, []any{t.id}, func(scan scanner) (none struct{}, err error) {
+		WHERE team_days.team_id = $1 AND team_days.in_rollup = team_days.changes`, []any{t.id}, func(scan scanner) error {
 		var day dmarcd.Day
 		var records float64 // a sum is a decimal on PostgreSQL
 		var rows int64
-		err = scan(&day, &records, &rows)
+		err := scan(&day, &records, &rows)
 		if int64(records) != rows+frozen[day] {
 			problem = differentRollup
 		}
-		return none, err
+		return err
 	})
 	return problem, err
 }

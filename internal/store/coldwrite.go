@@ -189,13 +189,8 @@ func (t *Team) removeFrozen(ctx context.Context) (more bool, err error) {
 func (t *Team) rewriteCold(ctx context.Context, tx tx, after time.Duration, reports ...dmarcd.ReportID) error {
 	slices.Sort(reports)
 	for some := range slices.Chunk(slices.Compact(reports), 90) {
-		args := []any{t.id}
-		var places []string
-		for _, id := range some {
-			args = append(args, id)
-			places = append(places, fmt.Sprintf("$%d", len(args)))
-		}
-		of := ` FROM reports WHERE team_id = $1 AND id IN (` + strings.Join(places, ", ") + `)`
+		list, args := inList([]any{t.id}, some)
+		of := ` FROM reports WHERE team_id = $1 AND id IN ` + list
 		// Only a statement after the lock sees what it waited for.
 		if _, err := collect(ctx, tx, `SELECT id`+of+` ORDER BY id`+t.store.dialect.lockRow, args, scanValue[dmarcd.ReportID]); err != nil {
 			return err
@@ -266,12 +261,12 @@ func (t *Team) rewriteGroup(ctx context.Context, g coldGroup) error {
 // sharesOf returns the shares of a group.
 func (t *Team) sharesOf(ctx context.Context, read tx, id int64) (map[shareRef]bool, error) {
 	all := make(map[shareRef]bool)
-	_, err := collect(ctx, read, `SELECT shares.report_id, shares.n FROM reports
+	err := each(ctx, read, `SELECT shares.report_id, shares.n FROM reports
 			JOIN shares ON shares.team_id = $1 AND shares.report_id = reports.id
-		WHERE`+ofGroup, []any{t.id, id}, func(scan scanner) (none struct{}, err error) {
+		WHERE`+ofGroup, []any{t.id, id}, func(scan scanner) error {
 		share, err := scanShareRef(scan)
 		all[share] = true
-		return none, err
+		return err
 	})
 	return all, err
 }

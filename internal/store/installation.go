@@ -31,10 +31,7 @@ func (s *Store) TeamSizes(ctx context.Context, days dmarcd.Days) ([]TeamSize, er
 	if err != nil {
 		return nil, err
 	}
-	places := make(map[dmarcd.TeamID]int, len(sizes))
-	for i, size := range sizes {
-		places[size.ID] = i
-	}
+
 	// In a cluster the tables are on different servers.
 	from, to := bounds(days)
 	for _, sum := range []struct {
@@ -47,17 +44,14 @@ func (s *Store) TeamSizes(ctx context.Context, days dmarcd.Days) ([]TeamSize, er
 		{`CAST(SUM(compliant + non_compliant) AS BIGINT) FROM team_days WHERE day BETWEEN $1 AND $2`, []any{from, to}, func(size *TeamSize, sum int64) { size.Messages = sum }},
 		{`CAST(SUM(stored) AS BIGINT) FROM team_usage`, nil, func(size *TeamSize, sum int64) { size.Stored = sum }},
 	} {
-		_, err := collectRead(ctx, s.own(), `SELECT team_id, `+sum.query+` GROUP BY team_id`, sum.args, func(scan scanner) (none struct{}, err error) {
-			var team dmarcd.TeamID
-			var n int64
-			err = scan(&team, &n)
-			if i, known := places[team]; known {
-				sum.set(&sizes[i], n)
-			}
-			return none, err
+		sums, err := inRead(ctx, s.own(), func(read tx) (map[dmarcd.TeamID]int64, error) {
+			return collectMap[dmarcd.TeamID, int64](ctx, read, `SELECT team_id, `+sum.query+` GROUP BY team_id`, sum.args...)
 		})
 		if err != nil {
 			return nil, err
+		}
+		for i := range sizes {
+			sum.set(&sizes[i], sums[sizes[i].ID])
 		}
 	}
 	return sizes, nil

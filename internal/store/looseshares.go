@@ -89,27 +89,27 @@ func (t *Team) scanLoose(ctx context.Context, read tx, w *blockWriter, of looseS
 	// Shares with many records are rare; they are read later in steps.
 	var large []rollup.Share
 	var frozen []coldShare
-	_, err := collect(ctx, read, `SELECT `+looseColumns+`,
+	err := each(ctx, read, `SELECT `+looseColumns+`,
 			CASE WHEN shares.records > `+fmt.Sprint(maxJoined)+` OR reports.cold > 0 THEN NULL ELSE
 				(SELECT `+joinedRecords(next, next+1)+` FROM records
 					WHERE records.team_id = $1 AND records.report_id = shares.report_id AND records.share = shares.n) END,
 			shares.records, reports.cold`+condition,
-		append(slices.Clip(args), fieldEnd, recordEnd), func(scan scanner) (none struct{}, err error) {
+		append(slices.Clip(args), fieldEnd, recordEnd), func(scan scanner) error {
 			var text sql.RawBytes
 			var records, group int64
 			share, err := scanLooseShare(scan, &text, &records, &group)
 			switch {
 			case err != nil:
-				return none, err
+				return err
 			case group > 0:
 				frozen = append(frozen, coldShare{share, group})
-				return none, nil
+				return nil
 			case records > maxJoined:
 				large = append(large, share)
-				return none, nil
+				return nil
 			}
 			w.begin(share)
-			return none, w.addJoined(text)
+			return w.addJoined(text)
 		})
 	if err != nil {
 		return fmt.Errorf("read records: %w", err)

@@ -125,13 +125,8 @@ func (t *Team) expireWithPartition(ctx context.Context, tx tx, before time.Time)
 	if err != nil || len(reports) == 0 {
 		return false, err
 	}
-	args := []any{t.id}
-	var places []string
-	for _, id := range reports {
-		args = append(args, id)
-		places = append(places, fmt.Sprintf("$%d", len(args)))
-	}
-	list := ` IN (` + strings.Join(places, ", ") + `)`
+	list, args := inList([]any{t.id}, reports)
+	list = ` IN ` + list
 	days, err := collect(ctx, tx, `SELECT DISTINCT day FROM shares WHERE team_id = $1 AND domain_id <> 0 AND report_id`+list+` ORDER BY day`, args, scanValue[dmarcd.Day])
 	if err != nil {
 		return false, err
@@ -151,14 +146,12 @@ func (t *Team) expireWithPartition(ctx context.Context, tx tx, before time.Time)
 		{1, fmt.Sprintf(`UPDATE reports SET emptied_at = %d, document = CASE WHEN kind = 'aggregate' THEN document ELSE '' END
 			WHERE team_id = $1 AND id`, unix(t.store.now())) + list + ` RETURNING ` + reportBytes},
 	} {
-		_, err := collect(ctx, tx, step.query, args, func(scan scanner) (none struct{}, err error) {
-			var bytes int64
-			err = scan(&bytes)
-			change += step.sign * bytes
-			return none, err
-		})
+		sizes, err := collect(ctx, tx, step.query, args, scanValue[int64])
 		if err != nil {
 			return false, err
+		}
+		for _, bytes := range sizes {
+			change += step.sign * bytes
 		}
 	}
 	tx.charge(t.id, used{stored: change})

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -257,6 +259,36 @@ func collect[T any](ctx context.Context, t tx, query string, args []any, scan fu
 	return all, t.store.kind(rows.Err())
 }
 
+// each runs a query and calls visit with every row.
+func each(ctx context.Context, t tx, query string, args []any, visit func(scanner) error) error {
+	_, err := collect(ctx, t, query, args, func(scan scanner) (struct{}, error) { return struct{}{}, visit(scan) })
+	return err
+}
+
+// collectMap runs a query of two columns and returns the second by the first.
+func collectMap[K comparable, V any](ctx context.Context, t tx, query string, args ...any) (map[K]V, error) {
+	all := make(map[K]V)
+	err := each(ctx, t, query, args, func(scan scanner) error {
+		var key K
+		var value V
+		err := scan(&key, &value)
+		all[key] = value
+		return err
+	})
+	return all, err
+}
+
+// inList appends values to the arguments of a query, and returns their placeholders as a list for
+// IN, such as ($2, $3).
+func inList[T any](args []any, values []T) (list string, with []any) {
+	marks := make([]string, len(values))
+	for i, value := range values {
+		args = append(args, value)
+		marks[i] = "$" + strconv.Itoa(len(args))
+	}
+	return "(" + strings.Join(marks, ", ") + ")", args
+}
+
 // collectEach is collect for several lists of arguments, in one transaction.
 func collectEach[T any](ctx context.Context, t tx, query string, args [][]any, scan func(scanner) (T, error)) ([]T, error) {
 	var all []T
@@ -280,12 +312,17 @@ func collectEach[T any](ctx context.Context, t tx, query string, args [][]any, s
 }
 
 // collectRead is collect outside a transaction; it can be cancelled.
-func collectRead[T any](ctx context.Context, r reads, query string, args []any, scan func(scanner) (T, error)) (all []T, err error) {
+func collectRead[T any](ctx context.Context, r reads, query string, args []any, scan func(scanner) (T, error)) ([]T, error) {
+	return inRead(ctx, r, func(read tx) ([]T, error) { return collect(ctx, read, query, args, scan) })
+}
+
+// inRead returns the result of f, which runs outside a transaction and can be cancelled.
+func inRead[T any](ctx context.Context, r reads, f func(read tx) (T, error)) (result T, err error) {
 	err = r.longRead(ctx, func(read tx) error {
-		all, err = collect(ctx, read, query, args, scan)
+		result, err = f(read)
 		return err
 	})
-	return all, err
+	return result, err
 }
 
 // kind wraps an engine error with its kind.

@@ -172,7 +172,7 @@ func (s *Store) QuotaUse(ctx context.Context) (map[dmarcd.QuotaName]QuotaUse, er
 			dest = append(dest, &amounts[i])
 		}
 	}
-	_, err := collectRead(ctx, s.own(), `SELECT `+quotaColumns+`, COALESCE(owned.n, 0), COALESCE(spent.stored, 0), COALESCE(spent.unreadable, 0),
+	err := s.own().eachRead(ctx, `SELECT `+quotaColumns+`, COALESCE(owned.n, 0), COALESCE(spent.stored, 0), COALESCE(spent.unreadable, 0),
 			COALESCE(spent.reports, 0), COALESCE(polled.n, 0)
 		FROM teams
 		LEFT JOIN (SELECT team_id, count(*) AS n FROM domains WHERE deleted_at = 0 GROUP BY team_id) owned ON owned.team_id = teams.id
@@ -180,9 +180,9 @@ func (s *Store) QuotaUse(ctx context.Context) (map[dmarcd.QuotaName]QuotaUse, er
 		LEFT JOIN (SELECT team_id, CAST(SUM(stored) AS BIGINT) AS stored, CAST(SUM(unreadable) AS BIGINT) AS unreadable,
 				CAST(SUM(CASE WHEN day = $1 THEN reports ELSE 0 END) AS BIGINT) AS reports
 			FROM team_usage GROUP BY team_id) spent ON spent.team_id = teams.id`,
-		[]any{dmarcd.DayOf(s.now())}, func(scan scanner) (none struct{}, err error) {
+		[]any{dmarcd.DayOf(s.now())}, func(scan scanner) error {
 			if err := scan(dest...); err != nil {
-				return none, err
+				return err
 			}
 			for i, name := range names {
 				if limits[i] == dmarcd.QuotaDefault {
@@ -192,7 +192,7 @@ func (s *Store) QuotaUse(ctx context.Context) (map[dmarcd.QuotaName]QuotaUse, er
 					all[name] = all[name].with(float64(used[i]) / float64(limits[i]))
 				}
 			}
-			return none, nil
+			return nil
 		})
 	if err != nil {
 		return nil, fmt.Errorf("read the use of quotas: %w", err)

@@ -29,6 +29,11 @@ func (r reads) longQueryRow(ctx context.Context, query string, args []any, dest 
 	return r.longRead(ctx, func(read tx) error { return read.queryRow(ctx, query, args, dest...) })
 }
 
+// eachRead is each outside a transaction; it can be cancelled.
+func (r reads) eachRead(ctx context.Context, query string, args []any, visit func(scanner) error) error {
+	return r.longRead(ctx, func(read tx) error { return each(ctx, read, query, args, visit) })
+}
+
 // pointRead runs f, an indexed read of one row. ctx limits the wait for a connection. On
 // SQLite the query itself is not cancelled: that would need two goroutines, which cost as much
 // as the query.

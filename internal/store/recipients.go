@@ -68,22 +68,15 @@ type address struct {
 func (t *Team) addresses(ctx context.Context, tx tx, names []string) (map[string]address, error) {
 	found := make(map[string]address)
 	for some := range slices.Chunk(names, mailboxNames) {
-		args := []any{t.id}
-		var marks []string
-		for _, name := range some {
-			args = append(args, name)
-			marks = append(marks, "$"+strconv.Itoa(len(args)))
-		}
-		all, err := collect(ctx, tx, `SELECT name, mailbox, retired_at FROM addresses WHERE team_id = $1
-			AND name IN (`+strings.Join(marks, ", ")+`)`, args, func(scan scanner) (a address, err error) {
-			err = scan(&a.name, &a.mailbox, &a.retiredAt)
-			return a, err
+		list, args := inList([]any{t.id}, some)
+		err := each(ctx, tx, `SELECT name, mailbox, retired_at FROM addresses WHERE team_id = $1 AND name IN `+list, args, func(scan scanner) error {
+			var a address
+			err := scan(&a.name, &a.mailbox, &a.retiredAt)
+			found[a.name] = a
+			return err
 		})
 		if err != nil {
 			return nil, err
-		}
-		for _, a := range all {
-			found[a.name] = a
 		}
 	}
 	return found, nil

@@ -118,11 +118,11 @@ func (t *Team) recountDay(ctx context.Context, tx tx, day dmarcd.Day) error {
 // sumCounts sums counts with saturation, which the engines lack.
 func sumCounts(ctx context.Context, tx tx, query string, args ...any) (dmarcd.Counts, error) {
 	var sum dmarcd.Counts
-	_, err := collect(ctx, tx, query, args, func(scan scanner) (none struct{}, err error) {
+	err := each(ctx, tx, query, args, func(scan scanner) error {
 		var c dmarcd.Counts
-		err = scan(countFields(&c)...)
+		err := scan(countFields(&c)...)
 		sum.Add(c)
-		return none, err
+		return err
 	})
 	return sum, err
 }

@@ -75,10 +75,10 @@ func (t *Team) removeChunks(ctx context.Context, tx tx, key []byte) error {
 // range of the primary key: for a list of keys PostgreSQL may read all records in each step.
 func (t *Team) removeRecords(ctx context.Context, tx tx, id dmarcd.ReportID, limit int64) (removed int64, err error) {
 	var share, n int64
-	_, err = collect(ctx, tx, `SELECT share, n FROM records WHERE team_id = $1 AND report_id = $2 ORDER BY share, n LIMIT $3`, []any{t.id, id, limit},
-		func(scan scanner) (none struct{}, err error) {
+	err = each(ctx, tx, `SELECT share, n FROM records WHERE team_id = $1 AND report_id = $2 ORDER BY share, n LIMIT $3`, []any{t.id, id, limit},
+		func(scan scanner) error {
 			removed++
-			return none, scan(&share, &n)
+			return scan(&share, &n)
 		})
 	if err != nil || removed == 0 {
 		return 0, err

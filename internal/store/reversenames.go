@@ -24,11 +24,8 @@ const namesPerQuery = 90
 
 // ReverseNames returns the known names of addresses, in any order.
 func (s *Store) ReverseNames(ctx context.Context, addrs []netip.Addr) ([]ReverseName, error) {
-	placeholders := make([]string, namesPerQuery)
-	for i := range placeholders {
-		placeholders[i] = fmt.Sprintf("$%d", i+1)
-	}
-	query := `SELECT address, name, looked_at FROM reverse_names WHERE address IN (` + strings.Join(placeholders, ", ") + `)`
+	list, _ := inList(nil, make([]string, namesPerQuery))
+	query := `SELECT address, name, looked_at FROM reverse_names WHERE address IN ` + list
 	var all []ReverseName
 	for some := range slices.Chunk(addrs, namesPerQuery) {
 		// Pad the last query to the same text, so that it is prepared once.

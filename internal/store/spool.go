@@ -51,12 +51,8 @@ func (s *Store) CopySpooled(ctx context.Context, name string, w io.Writer) error
 
 // SetSpooledCrashes sets the number of crashes of messages that this process holds.
 func (s *Store) SetSpooledCrashes(ctx context.Context, names []string, crashes int) error {
-	marks, args := make([]string, len(names)), []any{crashes, s.holder}
-	for i, name := range names {
-		args = append(args, name)
-		marks[i] = "$" + strconv.Itoa(len(args))
-	}
-	_, err := s.exec(ctx, `UPDATE spool SET crashes = $1 WHERE holder = $2 AND name IN (`+strings.Join(marks, ", ")+`)`, args...)
+	list, args := inList([]any{crashes, s.holder}, names)
+	_, err := s.exec(ctx, `UPDATE spool SET crashes = $1 WHERE holder = $2 AND name IN `+list, args...)
 	return err
 }
 
@@ -86,13 +82,7 @@ func (s *Store) BeatSpool(ctx context.Context, dead map[int64]int64) (beats map[
 				return err
 			}
 		}
-		beats = make(map[int64]int64)
-		_, err = collect(ctx, t, `SELECT holder, beat FROM spool_holders WHERE holder <> $1`, []any{s.holder}, func(scan scanner) (none struct{}, err error) {
-			var holder, beat int64
-			err = scan(&holder, &beat)
-			beats[holder] = beat
-			return none, err
-		})
+		beats, err = collectMap[int64, int64](ctx, t, `SELECT holder, beat FROM spool_holders WHERE holder <> $1`, s.holder)
 		return err
 	})
 	return beats, err
@@ -129,19 +119,19 @@ func (s *Store) ClaimSpooled(ctx context.Context, maxCrashes, limit int, add fun
 // not hold and that have at most maxCrashes, by what they are charged to.
 func (s *Store) OthersSpooled(ctx context.Context, maxCrashes int, add func(charged string, entries int, bytes int64)) error {
 	return s.tx(ctx, func(t tx) error {
-		_, err := collect(ctx, t, `SELECT charged, COUNT(*), CAST(SUM(size) AS BIGINT) FROM spool WHERE holder <> $1 AND crashes <= $2 GROUP BY charged`,
-			[]any{s.holder, maxCrashes}, func(scan scanner) (none struct{}, err error) {
+		return each(ctx, t, `SELECT charged, COUNT(*), CAST(SUM(size) AS BIGINT) FROM spool WHERE holder <> $1 AND crashes <= $2 GROUP BY charged`,
+			[]any{s.holder, maxCrashes}, func(scan scanner) error {
 				var (
 					charged string
 					entries int
 					bytes   int64
 				)
-				if err = scan(&charged, &entries, &bytes); err == nil {
+				err := scan(&charged, &entries, &bytes)
+				if err == nil {
 					add(charged, entries, bytes)
 				}
-				return none, err
+				return err
 			})
-		return err
 	})
 }
 

@@ -56,12 +56,8 @@ func (t *Team) changeTeamSenders(ctx context.Context, audit []dmarcd.AuditEntry,
 }
 
 // TeamSenders returns the senders of the team, by key.
-func (t *Team) TeamSenders(ctx context.Context) (all []dmarcd.TeamSender, err error) {
-	err = t.store.longRead(ctx, func(read tx) error {
-		all, err = t.teamSenders(ctx, read)
-		return err
-	})
-	return all, err
+func (t *Team) TeamSenders(ctx context.Context) ([]dmarcd.TeamSender, error) {
+	return inRead(ctx, t.store, func(read tx) ([]dmarcd.TeamSender, error) { return t.teamSenders(ctx, read) })
 }
 
 func (t *Team) teamSenders(ctx context.Context, read tx) ([]dmarcd.TeamSender, error) {

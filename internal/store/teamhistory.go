@@ -83,18 +83,18 @@ const (
 func (t *Team) trimHistory(ctx context.Context, tx tx, domain dmarcd.DomainID) error {
 	var entries, bytes int64
 	var ids []dmarcd.CheckID
-	_, err := collect(ctx, tx, `SELECT id, octet_length(document) + octet_length(changes) + octet_length(errors) FROM checks
-		WHERE team_id = $1 AND domain_id = $2 ORDER BY first_at DESC, id DESC`, []any{t.id, domain}, func(scan scanner) (none struct{}, err error) {
+	err := each(ctx, tx, `SELECT id, octet_length(document) + octet_length(changes) + octet_length(errors) FROM checks
+		WHERE team_id = $1 AND domain_id = $2 ORDER BY first_at DESC, id DESC`, []any{t.id, domain}, func(scan scanner) error {
 		var id dmarcd.CheckID
 		var size int64
-		err = scan(&id, &size)
+		err := scan(&id, &size)
 		if entries++; entries > 1 {
 			bytes += size
 		}
 		if entries > maxHistory || bytes > historyBytes {
 			ids = append(ids, id)
 		}
-		return none, err
+		return err
 	})
 	for _, id := range ids {
 		if err == nil {

@@ -155,38 +155,28 @@ func (t *Team) pageOfDomains(ctx context.Context, filter OverviewFilter) ([]Doma
 // rowsPerQuery is the number of domains per query.
 const rowsPerQuery = 90
 
-type domainDay struct {
-	domain dmarcd.DomainID
-	day    dmarcd.Day
-	dmarcd.Counts
-}
-
 // addDays adds the counts by day to the rows.
 func (t *Team) addDays(ctx context.Context, days dmarcd.Days, rows []DomainRow) error {
 	from, to := bounds(days)
 	for some := range slices.Chunk(rows, rowsPerQuery) {
-		args := []any{t.id, from, to}
 		byID := make(map[dmarcd.DomainID]*DomainRow, len(some))
-		var ids []string
+		ids := make([]dmarcd.DomainID, len(some))
 		for i := range some {
-			byID[some[i].id] = &some[i]
-			args = append(args, some[i].id)
-			ids = append(ids, "$"+strconv.Itoa(len(args)))
+			ids[i] = some[i].id
+			byID[ids[i]] = &some[i]
 		}
-		counted, err := collectRead(ctx, t.store, `SELECT domain_id, day, `+countColumns+` FROM domain_days
-			WHERE team_id = $1 AND day BETWEEN $2 AND $3 AND domain_id IN (`+strings.Join(ids, ", ")+`)
-			ORDER BY domain_id, day`, args, func(scan scanner) (domainDay, error) {
-			var d domainDay
-			return d, scan(append([]any{&d.domain, &d.day}, countFields(&d.Counts)...)...)
-		})
+		list, args := inList([]any{t.id, from, to}, ids)
+		all, err := collectRead(ctx, t.store, `SELECT domain_id, day, `+countColumns+` FROM domain_days
+			WHERE team_id = $1 AND day BETWEEN $2 AND $3 AND domain_id IN `+list+`
+			ORDER BY domain_id, day`, args, scanCounted)
 		if err != nil {
 			return err
 		}
-		for _, d := range counted {
-			row := byID[d.domain]
-			row.Counts.Add(d.Counts)
-			if d.Total() > 0 {
-				row.Days = append(row.Days, dmarcd.DayCount{Day: d.day, Summary: d.Summary})
+		for _, c := range all {
+			row := byID[c.domain]
+			row.Counts.Add(c.counts)
+			if c.counts.Total() > 0 {
+				row.Days = append(row.Days, dmarcd.DayCount{Day: c.day, Summary: c.counts.Summary})
 			}
 		}
 	}

@@ -141,16 +141,16 @@ func (t *Team) ReportsFrom(ctx context.Context, filter ReportFilter, from dmarcd
 	}
 	var reports []dmarcd.Report
 	text := 0
-	_, err := collectRead(ctx, t.store, `SELECT `+reportColumns+`, reports.document FROM reports
+	err := t.store.eachRead(ctx, `SELECT `+reportColumns+`, reports.document FROM reports
 		WHERE reports.team_id = $1 AND reports.id >= $2 AND `+visibleReport+conditions+`
-		ORDER BY reports.id LIMIT $3`, args, func(scan scanner) (none struct{}, err error) {
+		ORDER BY reports.id LIMIT $3`, args, func(scan scanner) error {
 		if text > maxRecordsText {
-			return none, errEnough
+			return errEnough
 		}
 		var document string
 		report, err := scanFullReport(scan, &document)
 		reports, text = append(reports, report), text+len(document)
-		return none, err
+		return err
 	})
 	if errors.Is(err, errEnough) {
 		err = nil
@@ -211,21 +211,21 @@ func (t *Team) Records(ctx context.Context, id dmarcd.ReportID, after RecordCurs
 		after.Share, after.N = -1, -1
 	}
 	text := 0
-	_, err = collectRead(ctx, t.store, `SELECT records.share, records.n, COALESCE(domains.name, ''), records.source, records.count,
+	err = t.store.eachRead(ctx, `SELECT records.share, records.n, COALESCE(domains.name, ''), records.source, records.count,
 			records.disposition, records.dkim, records.spf, shares.header_from, records.details
 		FROM records JOIN shares ON shares.team_id = records.team_id AND shares.report_id = records.report_id AND shares.n = records.share
 			JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id AND reports.state <> 'deleted' AND reports.emptied_at <= 0 AND reports.cold = 0
 			LEFT JOIN domains ON domains.id = shares.domain_id AND domains.team_id = shares.team_id
 		WHERE records.team_id = $1 AND records.report_id = $2 AND (records.share, records.n) > ($3, $4) AND `+visibleShare+`
 		ORDER BY records.share, records.n LIMIT $5`,
-		[]any{t.id, id, after.Share, after.N, limit + 1}, func(scan scanner) (none struct{}, err error) {
+		[]any{t.id, id, after.Share, after.N, limit + 1}, func(scan scanner) error {
 			if more = len(records) == limit || text > maxRecordsText; more {
-				return none, errEnough
+				return errEnough
 			}
 			var document string
 			record, err := scanRecordDocument(scan, &document)
 			records, text = append(records, record), text+len(document)
-			return none, err
+			return err
 		})
 	if errors.Is(err, errEnough) {
 		err = nil

@@ -44,22 +44,11 @@ func (t *Team) SetSenderClass(ctx context.Context, domain, sender string, class 
 
 // SenderClasses returns the overridden classes of a domain by sender key.
 func (t *Team) SenderClasses(ctx context.Context, domain string) (map[string]dmarcd.Class, error) {
-	type row struct {
-		sender string
-		class  dmarcd.Class
-	}
-	rows, err := collectRead(ctx, t.store, `SELECT sender_classes.sender, sender_classes.class
-		FROM domains JOIN sender_classes ON sender_classes.team_id = domains.team_id AND sender_classes.domain_id = domains.id
-		WHERE domains.team_id = $1 AND domains.name = $2 AND domains.deleted_at = 0 LIMIT $3`, []any{t.id, domain, maxSenderClasses},
-		func(scan scanner) (row, error) {
-			var r row
-			return r, scan(&r.sender, &r.class)
-		})
-	classes := make(map[string]dmarcd.Class, len(rows))
-	for _, r := range rows {
-		classes[r.sender] = r.class
-	}
-	return classes, err
+	return inRead(ctx, t.store, func(read tx) (map[string]dmarcd.Class, error) {
+		return collectMap[string, dmarcd.Class](ctx, read, `SELECT sender_classes.sender, sender_classes.class
+			FROM domains JOIN sender_classes ON sender_classes.team_id = domains.team_id AND sender_classes.domain_id = domains.id
+			WHERE domains.team_id = $1 AND domains.name = $2 AND domains.deleted_at = 0 LIMIT $3`, t.id, domain, maxSenderClasses)
+	})
 }
 
 // UrgentDomains returns domains in order of urgency: without a policy, then with p=none,

@@ -175,23 +175,18 @@ func (t *Team) Senders(ctx context.Context, name string, keys []string) (map[str
 			WHERE domains.team_id = $1 AND domains.deleted_at = 0`
 	}
 	seen := make(map[string]dmarcd.SeenDays, len(keys))
-	for rest := keys; len(rest) > 0; rest = rest[min(len(rest), keysPerQuery):] {
-		args := []any{t.id, domain}
-		var wanted []string
-		for _, key := range rest[:min(len(rest), keysPerQuery)] {
-			args = append(args, key)
-			wanted = append(wanted, fmt.Sprintf("$%d", len(args)))
-		}
+	for some := range slices.Chunk(keys, keysPerQuery) {
+		wanted, args := inList([]any{t.id, domain}, some)
 		tagged, args := hasTag(tag, args)
-		found, err := collectRead(ctx, t.store, `SELECT senders.key, MIN(senders.first_day), MAX(senders.last_day) FROM `+from+tagged+`
-			AND senders.key IN (`+strings.Join(wanted, ", ")+`) GROUP BY senders.key`, args, func(scan scanner) (s dmarcd.Sender, err error) {
-			return s, scan(&s.Key, &s.First, &s.Last)
+		err := t.store.eachRead(ctx, `SELECT senders.key, MIN(senders.first_day), MAX(senders.last_day) FROM `+from+tagged+`
+			AND senders.key IN `+wanted+` GROUP BY senders.key`, args, func(scan scanner) error {
+			var s dmarcd.Sender
+			err := scan(&s.Key, &s.First, &s.Last)
+			seen[s.Key] = s.SeenDays
+			return err
 		})
 		if err != nil {
 			return nil, err
-		}
-		for _, s := range found {
-			seen[s.Key] = s.SeenDays
 		}
 	}
 	return seen, nil

@@ -174,29 +174,20 @@ func (s *mailScan) ids(ctx context.Context) (map[dmarcd.DomainID]bool, error) {
 		args = append(args, plain(s.domain))
 		condition = ` AND domains.name = $2`
 	}
-	ids := make(map[dmarcd.DomainID]bool)
-	_, err := collect(ctx, s.read, `SELECT domains.id FROM domains WHERE domains.team_id = $1 AND domains.deleted_at = 0`+condition, args,
-		func(scan scanner) (none struct{}, err error) {
-			var id dmarcd.DomainID
-			err = scan(&id)
-			ids[id] = true
-			return none, err
-		})
-	return ids, err
+	return collectMap[dmarcd.DomainID, bool](ctx, s.read, `SELECT domains.id, TRUE FROM domains WHERE domains.team_id = $1 AND domains.deleted_at = 0`+condition, args...)
 }
 
 func (s *mailScan) scanRollups(ctx context.Context) error {
-	_, err := collect(ctx, s.read, `SELECT day_rollups.block FROM team_days JOIN day_rollups ON `+currentRollup+`
+	return each(ctx, s.read, `SELECT day_rollups.block FROM team_days JOIN day_rollups ON `+currentRollup+`
 		WHERE team_days.team_id = $1 AND team_days.day BETWEEN $2 AND $3 AND (team_days.compliant > 0 OR team_days.non_compliant > 0)
 		ORDER BY day_rollups.day, day_rollups.build, day_rollups.n`, // the same order in all replicas
-		[]any{s.team.id, s.from, s.to}, func(scan scanner) (none struct{}, err error) {
+		[]any{s.team.id, s.from, s.to}, func(scan scanner) error {
 			var block sql.RawBytes
 			if err := scan(&block); err != nil {
-				return none, err
+				return err
 			}
-			return none, s.visit(rollup.Part{Block: block, Domains: s.domains})
+			return s.visit(rollup.Part{Block: block, Domains: s.domains})
 		})
-	return err
 }
 
 func (s *mailScan) scanLoose(ctx context.Context, of looseShares) error {
@@ -214,10 +205,10 @@ const placesPerQuery = 30
 // SentRecords returns the records at these places, in order, without removed ones.
 func (t *Team) SentRecords(ctx context.Context, places []dmarcd.SentPlace) ([]dmarcd.SentRecord, error) {
 	found := make(map[dmarcd.SentPlace]dmarcd.SentRecord, len(places))
-	for rest := places; len(rest) > 0; rest = rest[min(len(rest), placesPerQuery):] {
+	for some := range slices.Chunk(places, placesPerQuery) {
 		args := []any{t.id}
 		var wanted []string
-		for _, place := range rest[:min(len(rest), placesPerQuery)] {
+		for _, place := range some {
 			wanted = append(wanted, fmt.Sprintf("(CAST($%d AS BIGINT), CAST($%d AS INTEGER), CAST($%d AS INTEGER))",
 				len(args)+1, len(args)+2, len(args)+3)) // PostgreSQL would treat them as text
 			args = append(args, place.Report, place.Share, place.N)

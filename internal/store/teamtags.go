@@ -101,18 +101,14 @@ func (t *Team) DomainTags(ctx context.Context, name string) ([]string, error) {
 
 // Tags returns the tags of the team's domains, sorted.
 func (t *Team) Tags(ctx context.Context) ([]dmarcd.TagCount, error) {
-	type row struct {
-		tags    string
-		domains int
-	}
-	rows, err := collectRead(ctx, t.store, `SELECT tags, COUNT(*) FROM domains
-		WHERE team_id = $1 AND deleted_at = 0 AND tags <> '' GROUP BY tags`, []any{t.id}, func(scan scanner) (r row, err error) {
-		return r, scan(&r.tags, &r.domains)
+	domains, err := inRead(ctx, t.store, func(read tx) (map[string]int, error) {
+		return collectMap[string, int](ctx, read, `SELECT tags, COUNT(*) FROM domains
+			WHERE team_id = $1 AND deleted_at = 0 AND tags <> '' GROUP BY tags`, t.id)
 	})
 	counts := map[string]int{}
-	for _, r := range rows {
-		for _, tag := range strings.Fields(r.tags) {
-			counts[tag] += r.domains
+	for tags, n := range domains {
+		for tag := range strings.FieldsSeq(tags) {
+			counts[tag] += n
 		}
 	}
 	var all []dmarcd.TagCount

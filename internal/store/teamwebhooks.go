@@ -123,12 +123,8 @@ func (t *Team) checkLimit(ctx context.Context, tx tx, added dmarcd.Webhook) erro
 }
 
 // Webhooks returns the webhooks of the team, oldest first.
-func (t *Team) Webhooks(ctx context.Context) (webhooks []dmarcd.Webhook, err error) {
-	err = t.store.longRead(ctx, func(read tx) error {
-		webhooks, err = t.webhooks(ctx, read)
-		return err
-	})
-	return webhooks, err
+func (t *Team) Webhooks(ctx context.Context) ([]dmarcd.Webhook, error) {
+	return inRead(ctx, t.store, func(read tx) ([]dmarcd.Webhook, error) { return t.webhooks(ctx, read) })
 }
 
 func (t *Team) webhooks(ctx context.Context, tx tx) ([]dmarcd.Webhook, error) {
