@@ -26,8 +26,8 @@ const (
 
 // AlertTeams returns the teams whose alerts are to be detected, in no particular order.
 func (s *Store) AlertTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
-	return collectRead(ctx, s.own(), `SELECT teams.id FROM teams LEFT JOIN alert_scans ON alert_scans.team_id = teams.id
-		WHERE alert_scans.team_id IS NULL OR alert_scans.due_at <= $1 AND alert_scans.lease_until <= $1`, []any{unix(s.now())}, scanValue[dmarcd.TeamID])
+	return s.teamIDs(ctx, `SELECT teams.id FROM teams LEFT JOIN alert_scans ON alert_scans.team_id = teams.id
+		WHERE alert_scans.team_id IS NULL OR alert_scans.due_at <= $1 AND alert_scans.lease_until <= $1`, unix(s.now()))
 }
 
 // ClaimAlertScan claims the detection of the team's alerts for as long as lease; ok is false

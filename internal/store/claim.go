@@ -73,13 +73,8 @@ func (t *Team) claimRest(ctx context.Context) {
 // ClaimShares assigns some of the waiting shares that an interrupted addition of domains left, and
 // reports whether there may be more. Errors of one team do not affect others, see eachTeam.
 func (s *Store) ClaimShares(ctx context.Context) (more bool, err error) {
-	teams, err := collectRead(ctx, s.own(), `SELECT DISTINCT team_id FROM domains WHERE claiming`, nil, scanValue[dmarcd.TeamID])
-	if err != nil {
-		return false, err
-	}
-	return s.eachTeam(ctx, "claims of waiting reports", teams, func(ctx context.Context, t *Team) (bool, error) {
-		return t.claimStep(ctx)
-	})
+	return s.eachTeam(ctx, "claims of waiting reports", func(t *Team) (bool, error) { return t.claimStep(ctx) },
+		`SELECT DISTINCT team_id FROM domains WHERE claiming`)
 }
 
 func (t *Team) claimStep(ctx context.Context) (more bool, err error) {

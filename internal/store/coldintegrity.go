@@ -53,7 +53,7 @@ func (t *Team) compareCold(ctx context.Context, read tx, id int64, sums coldSums
 // coldIntegrity verifies all blocks, and compares their records with the shares of the reports
 // and the rollups of the days. It reads one group at a time.
 func (s *Store) coldIntegrity(ctx context.Context) (problem string, err error) {
-	teams, err := collectRead(ctx, s.own(), `SELECT DISTINCT team_id FROM cold_blocks ORDER BY team_id`, nil, scanValue[dmarcd.TeamID])
+	teams, err := s.teamIDs(ctx, `SELECT DISTINCT team_id FROM cold_blocks ORDER BY team_id`)
 	if err != nil {
 		return "", err
 	}

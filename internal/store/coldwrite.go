@@ -40,25 +40,13 @@ const (
 // Blocks without a reference, after a crash, are removed once coldLease ends.
 func (s *Store) Freeze(ctx context.Context, after time.Duration) (more bool, err error) {
 	now := unix(s.now())
-	due, err := collectRead(ctx, s.own(), `SELECT team_id FROM cold_blocks WHERE rewrite_at > 0 AND rewrite_at <= $1
-		UNION SELECT team_id FROM unused_blobs WHERE lease_until <= $1`, []any{now}, scanValue[dmarcd.TeamID])
-	if err != nil {
-		return false, err
-	}
-	more, err = s.eachTeam(ctx, "rewriting of old records", due, func(ctx context.Context, t *Team) (bool, error) {
-		return t.rewriteGroups(ctx, now)
-	})
+	more, err = s.eachTeam(ctx, "rewriting of old records", func(t *Team) (bool, error) { return t.rewriteGroups(ctx, now) },
+		`SELECT team_id FROM cold_blocks WHERE rewrite_at > 0 AND rewrite_at <= $1 UNION SELECT team_id FROM unused_blobs WHERE lease_until <= $1`, now)
 	if after == 0 || err != nil {
 		return more, err
 	}
-	teams, err := collectRead(ctx, s.own(), `SELECT id FROM teams ORDER BY id`, nil, scanValue[dmarcd.TeamID])
-	if err != nil {
-		return false, err
-	}
 	before := dmarcd.ReportID(idAt(s.now().Add(-after).Truncate(week)))
-	again, err := s.eachTeam(ctx, "storing of old records by column", teams, func(ctx context.Context, t *Team) (bool, error) {
-		return t.freeze(ctx, before)
-	})
+	again, err := s.eachTeam(ctx, "storing of old records by column", func(t *Team) (bool, error) { return t.freeze(ctx, before) }, allTeams)
 	return more || again, err
 }
 

@@ -113,8 +113,7 @@ func (t *Team) RetryDelivery(ctx context.Context, webhook dmarcd.WebhookID, id d
 
 // DeliveryTeams returns the teams with due deliveries, in any order.
 func (s *Store) DeliveryTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
-	return collectRead(ctx, s.own(), `SELECT DISTINCT team_id + 0 FROM deliveries WHERE state = 'pending' AND next_at <= $1`,
-		[]any{unix(s.now())}, scanValue[dmarcd.TeamID])
+	return s.teamIDs(ctx, `SELECT DISTINCT team_id + 0 FROM deliveries WHERE state = 'pending' AND next_at <= $1`, unix(s.now()))
 }
 
 // QueuedDeliveries returns the number of pending deliveries.

@@ -33,8 +33,7 @@ type DueDomain struct {
 // DueTeams returns the teams with due domains, in any order.
 func (s *Store) DueTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
 	// The sum prevents SQLite from scanning all domains by team.
-	teams, err := collectRead(ctx, s.own(), `SELECT DISTINCT team_id + 0 FROM domains WHERE next_check_at <= $1 AND deleted_at = 0`,
-		[]any{unix(s.now())}, scanValue[dmarcd.TeamID])
+	teams, err := s.teamIDs(ctx, `SELECT DISTINCT team_id + 0 FROM domains WHERE next_check_at <= $1 AND deleted_at = 0`, unix(s.now()))
 	if err != nil {
 		return nil, fmt.Errorf("find teams with due checks: %w", err)
 	}

@@ -70,11 +70,20 @@ func (r *rests) note(key restKey, now time.Time, err error) {
 	r.of[key] = next
 }
 
-// eachTeam runs step for each of the teams and reports whether one of them has more to
-// do. An error or a panic of one team does not keep the step from the others: the errors
+// teamIDs returns the teams that a query selects.
+func (s *Store) teamIDs(ctx context.Context, query string, args ...any) ([]dmarcd.TeamID, error) {
+	return collectRead(ctx, s.own(), query, args, scanValue[dmarcd.TeamID])
+}
+
+// eachTeam runs step for each team that a query selects and reports whether one of them has more
+// to do. An error or a panic of one team does not keep the step from the others: the errors
 // are joined, and the team rests before its next attempt, unless it has more to do in spite of
 // the error.
-func (s *Store) eachTeam(ctx context.Context, job string, teams []dmarcd.TeamID, step func(context.Context, *Team) (bool, error)) (more bool, err error) {
+func (s *Store) eachTeam(ctx context.Context, job string, step func(*Team) (bool, error), query string, args ...any) (more bool, err error) {
+	teams, err := s.teamIDs(ctx, query, args...)
+	if err != nil {
+		return false, err
+	}
 	var errs []error
 	for _, id := range teams {
 		key := restKey{job: job, team: id}
@@ -83,7 +92,7 @@ func (s *Store) eachTeam(ctx context.Context, job string, teams []dmarcd.TeamID,
 		}
 		var again bool
 		err := recovered.Boundary(nil).Call(job, func() (err error) { // the caller's boundary reports it
-			again, err = step(ctx, s.Team(id))
+			again, err = step(s.Team(id))
 			return err
 		})
 		if ctx.Err() != nil {
@@ -100,3 +109,6 @@ func (s *Store) eachTeam(ctx context.Context, job string, teams []dmarcd.TeamID,
 	}
 	return more, errors.Join(errs...)
 }
+
+// allTeams is a query for eachTeam.
+const allTeams = `SELECT id FROM teams ORDER BY id`

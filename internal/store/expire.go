@@ -13,17 +13,11 @@ import (
 // Expire removes some data past its retention and reports whether there may be more. Each call
 // is a few short transactions per team; errors of one team do not affect others, see eachTeam.
 func (s *Store) Expire(ctx context.Context, configured Retention) (more bool, err error) {
-	teams, err := collectRead(ctx, s.own(), `SELECT id FROM teams ORDER BY id`, nil, scanValue[dmarcd.TeamID])
-	if err != nil {
-		return false, err
-	}
 	dropped, err := s.droppedRecords(ctx, configured)
 	if err != nil {
 		return false, err
 	}
-	more, err = s.eachTeam(ctx, "retention", teams, func(ctx context.Context, t *Team) (bool, error) {
-		return t.expire(ctx, configured, dropped)
-	})
+	more, err = s.eachTeam(ctx, "retention", func(t *Team) (bool, error) { return t.expire(ctx, configured, dropped) }, allTeams)
 	if ctx.Err() != nil {
 		return more, err
 	}

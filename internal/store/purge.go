@@ -19,15 +19,10 @@ const purgeChunks = 4
 // per team, and reports whether there may be more. Errors of one team do not affect others,
 // see eachTeam.
 func (s *Store) Purge(ctx context.Context) (more bool, err error) {
-	teams, err := collectRead(ctx, s.own(), `SELECT team_id FROM domains WHERE deleted_at > 0
+	return s.eachTeam(ctx, "purge of deleted data", func(t *Team) (bool, error) { return t.purge(ctx) },
+		`SELECT team_id FROM domains WHERE deleted_at > 0
 		UNION SELECT team_id FROM reports WHERE state = 'deleted' AND pending_until < $1
-		UNION SELECT team_id FROM unused_chunks WHERE lease_until < $1`, []any{unix(s.now())}, scanValue[dmarcd.TeamID])
-	if err != nil {
-		return false, err
-	}
-	return s.eachTeam(ctx, "purge of deleted data", teams, func(ctx context.Context, t *Team) (bool, error) {
-		return t.purge(ctx)
-	})
+		UNION SELECT team_id FROM unused_chunks WHERE lease_until < $1`, unix(s.now()))
 }
 
 // purge does a step for one item, and reports whether there may be more. An item that fails

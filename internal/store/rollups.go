@@ -30,13 +30,8 @@ const staleRollup = `(compliant + non_compliant >= 2000 OR in_rollup >= 0) AND i
 // affect others, see eachTeam.
 func (s *Store) BuildRollups(ctx context.Context) (more bool, err error) {
 	built := unix(s.now().Add(-rollupAge))
-	teams, err := collectRead(ctx, s.own(), `SELECT DISTINCT team_id FROM team_days WHERE `+staleRollup, []any{built}, scanValue[dmarcd.TeamID])
-	if err != nil {
-		return false, err
-	}
-	return s.eachTeam(ctx, "day rollups", teams, func(ctx context.Context, t *Team) (bool, error) {
-		return t.buildRollups(ctx, built)
-	})
+	return s.eachTeam(ctx, "day rollups", func(t *Team) (bool, error) { return t.buildRollups(ctx, built) },
+		`SELECT DISTINCT team_id FROM team_days WHERE `+staleRollup, built)
 }
 
 func (t *Team) buildRollups(ctx context.Context, built int64) (more bool, err error) {

@@ -237,11 +237,8 @@ func (t *Team) SaveDetections(ctx context.Context, scan *dmarcd.AlertScan, fresh
 // SendAlertGroups sends waiting alerts, those of each kind as one event. Errors of one
 // team do not affect others, see eachTeam.
 func (s *Store) SendAlertGroups(ctx context.Context) (more bool, err error) {
-	teams, err := collectRead(ctx, s.own(), `SELECT DISTINCT team_id + 0 FROM alerts WHERE state = 'waiting' AND send_at <= $1`, []any{unix(s.now())}, scanValue[dmarcd.TeamID])
-	if err != nil {
-		return false, err
-	}
-	return s.eachTeam(ctx, "alert groups", teams, func(ctx context.Context, t *Team) (bool, error) { return false, t.sendAlertGroups(ctx) })
+	return s.eachTeam(ctx, "alert groups", func(t *Team) (bool, error) { return false, t.sendAlertGroups(ctx) },
+		`SELECT DISTINCT team_id + 0 FROM alerts WHERE state = 'waiting' AND send_at <= $1`, unix(s.now()))
 }
 
 func (t *Team) sendAlertGroups(ctx context.Context) error {

@@ -18,13 +18,8 @@ type FindSenders func(ctx context.Context, t *Team, days dmarcd.Days, save func(
 // UpdateSenders stores the senders of some changed days of each team, and the figures for alerts,
 // and reports whether there may be more. Errors of one team do not affect others, see eachTeam.
 func (s *Store) UpdateSenders(ctx context.Context, find FindSenders) (more bool, err error) {
-	teams, err := collectRead(ctx, s.own(), `SELECT DISTINCT team_id FROM team_days WHERE in_senders <> changes`, nil, scanValue[dmarcd.TeamID])
-	if err != nil {
-		return false, err
-	}
-	return s.eachTeam(ctx, "senders", teams, func(ctx context.Context, t *Team) (bool, error) {
-		return t.updateSenders(ctx, find)
-	})
+	return s.eachTeam(ctx, "senders", func(t *Team) (bool, error) { return t.updateSenders(ctx, find) },
+		`SELECT DISTINCT team_id FROM team_days WHERE in_senders <> changes`)
 }
 
 // team_days.in_senders is the last change of a day that senders has, -1 if it has none of the
