@@ -26,7 +26,5 @@ func (s *Store) TouchToken(ctx context.Context, id dmarcd.TokenID, usedAt time.T
 // TeamOfToken returns the team of a token, or ErrNotFound: operators name a token by its id
 // alone.
 func (s *Store) TeamOfToken(ctx context.Context, id dmarcd.TokenID) (dmarcd.TeamID, error) {
-	var team dmarcd.TeamID
-	err := s.own().queryRow(ctx, `SELECT team_id FROM tokens WHERE id = $1`, []any{id}, &team)
-	return team, err
+	return scanValue[dmarcd.TeamID](rowOf(ctx, s.own(), `SELECT team_id FROM tokens WHERE id = $1`, id))
 }

@@ -76,7 +76,5 @@ func (s *Store) setLeases(ctx context.Context, held []dmarcd.Mailbox, until time
 // TeamOfMailbox returns the team of a mailbox, or ErrNotFound: operators name a mailbox by its
 // id alone.
 func (s *Store) TeamOfMailbox(ctx context.Context, id dmarcd.MailboxID) (dmarcd.TeamID, error) {
-	var team dmarcd.TeamID
-	err := s.own().queryRow(ctx, `SELECT team_id FROM mailboxes WHERE id = $1`, []any{id}, &team)
-	return team, err
+	return scanValue[dmarcd.TeamID](rowOf(ctx, s.own(), `SELECT team_id FROM mailboxes WHERE id = $1`, id))
 }

@@ -147,9 +147,7 @@ func (t *Team) admit(ctx context.Context, tx tx) (dmarcd.Quota, dmarcd.Usage, er
 
 // StoredBytes returns the total of all teams.
 func (s *Store) StoredBytes(ctx context.Context) (int64, error) {
-	var stored int64
-	err := s.own().queryRow(ctx, `SELECT CAST(COALESCE(SUM(stored), 0) AS BIGINT) FROM team_usage`, nil, &stored)
-	return stored, err
+	return scanValue[int64](rowOf(ctx, s.own(), `SELECT CAST(COALESCE(SUM(stored), 0) AS BIGINT) FROM team_usage`))
 }
 
 // QuotaUse tells how much of a quota teams use.

@@ -195,9 +195,7 @@ func scanEvent(scan scanner) (dmarcd.Event, error) {
 
 // LastEvent returns the number of the newest event, 0 if there is none.
 func (t *Team) LastEvent(ctx context.Context) (int64, error) {
-	var seq int64
-	err := t.store.queryRow(ctx, `SELECT COALESCE(MAX(seq), 0) FROM event_counters WHERE team_id = $1`, []any{t.id}, &seq)
-	return seq, err
+	return scanValue[int64](rowOf(ctx, t.store, `SELECT COALESCE(MAX(seq), 0) FROM event_counters WHERE team_id = $1`, t.id))
 }
 
 // EventAdded returns a channel that is closed when this process commits an event of the team.

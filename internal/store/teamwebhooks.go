@@ -203,7 +203,5 @@ func (t *Team) RemoveWebhook(ctx context.Context, id dmarcd.WebhookID, audit ...
 // TeamOfWebhook returns the team of a webhook, or ErrNotFound: operators name a webhook
 // by its id only.
 func (s *Store) TeamOfWebhook(ctx context.Context, id dmarcd.WebhookID) (dmarcd.TeamID, error) {
-	var team dmarcd.TeamID
-	err := s.own().queryRow(ctx, `SELECT team_id FROM webhooks WHERE id = $1`, []any{id}, &team)
-	return team, err
+	return scanValue[dmarcd.TeamID](rowOf(ctx, s.own(), `SELECT team_id FROM webhooks WHERE id = $1`, id))
 }
