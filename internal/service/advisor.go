@@ -94,10 +94,7 @@ func (t *Team) about(ctx context.Context, domain dmarcd.Domain, days dmarcd.Days
 
 // SetSenderClass sets the class of a sender for a domain; "" clears it.
 func (t *Team) SetSenderClass(ctx context.Context, name, sender string, class dmarcd.Class) error {
-	if err := t.may(dmarcd.RightChange); err != nil {
-		return err
-	}
-	domain, err := t.named(ctx, name)
+	domain, err := t.named(ctx, dmarcd.RightChange, name)
 	if err != nil {
 		return err
 	}
@@ -128,10 +125,7 @@ type Simulation struct {
 
 // Simulate applies a policy to the mail of some days, by default the last 30.
 func (t *Team) Simulate(ctx context.Context, name string, days dmarcd.Days, change PolicyChange) (Simulation, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return Simulation{}, err
-	}
-	domain, err := t.named(ctx, name)
+	domain, err := t.named(ctx, dmarcd.RightSee, name)
 	if err != nil {
 		return Simulation{}, err
 	}
@@ -186,10 +180,7 @@ func (t *Team) period(days dmarcd.Days) (from, to dmarcd.Day) {
 // Advice returns the stage and next action of a domain, from its DNS and the mail of the last
 // 30 days.
 func (t *Team) Advice(ctx context.Context, name string) (dmarcd.Advice, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return dmarcd.Advice{}, err
-	}
-	domain, err := t.named(ctx, name)
+	domain, err := t.named(ctx, dmarcd.RightSee, name)
 	if err != nil {
 		return dmarcd.Advice{}, err
 	}

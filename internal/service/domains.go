@@ -52,10 +52,7 @@ func (t *Team) DeleteDomain(ctx context.Context, name string) error {
 	if t.actor.token {
 		right = dmarcd.RightChange // as the interface defines
 	}
-	if err := t.may(right); err != nil {
-		return err
-	}
-	domain, err := t.named(ctx, name)
+	domain, err := t.named(ctx, right, name)
 	if err != nil {
 		return err
 	}
@@ -64,10 +61,7 @@ func (t *Team) DeleteDomain(ctx context.Context, name string) error {
 
 // SetPurpose sets what a domain is used for; "" clears it.
 func (t *Team) SetPurpose(ctx context.Context, name string, purpose dmarcd.Purpose) error {
-	if err := t.may(dmarcd.RightChange); err != nil {
-		return err
-	}
-	domain, err := t.named(ctx, name)
+	domain, err := t.named(ctx, dmarcd.RightChange, name)
 	if err != nil {
 		return err
 	}
@@ -77,11 +71,8 @@ func (t *Team) SetPurpose(ctx context.Context, name string, purpose dmarcd.Purpo
 // Verify checks the DMARC record of a domain now, and returns the updated domain. A sample
 // domain stays as it is.
 func (t *Team) Verify(ctx context.Context, name string) (dmarcd.Domain, dmarcd.Check, error) {
-	if err := t.may(dmarcd.RightChange); err != nil {
-		return dmarcd.Domain{}, dmarcd.Check{}, err
-	}
 	// Find the domain first: a team must not trigger queries for names of others.
-	domain, err := t.named(ctx, name)
+	domain, err := t.named(ctx, dmarcd.RightChange, name)
 	if err != nil {
 		return dmarcd.Domain{}, dmarcd.Check{}, err
 	}
@@ -101,10 +92,7 @@ const (
 // Examine runs a full check now, unless the domain is a sample. It continues if the client
 // disconnects: a cancelled check would be saved as inconclusive.
 func (t *Team) Examine(ctx context.Context, name string) error {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return err
-	}
-	domain, err := t.named(ctx, name)
+	domain, err := t.named(ctx, dmarcd.RightSee, name)
 	if err != nil || domain.Sample {
 		return err
 	}
@@ -116,10 +104,7 @@ func (t *Team) Examine(ctx context.Context, name string) error {
 // Watch runs a full check for users who wait for records to appear: one for all of them, and
 // at most every few seconds.
 func (t *Team) Watch(ctx context.Context, name string) error {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return err
-	}
-	domain, err := t.named(ctx, name)
+	domain, err := t.named(ctx, dmarcd.RightSee, name)
 	if err != nil || t.service.options.Now().Sub(domain.CheckedAt) < watchEvery {
 		return err
 	}
@@ -160,8 +145,12 @@ func (w *watching) begin(domain watched) (end func(), first bool) {
 	}, true
 }
 
-// named returns the domain with a name as entered. An invalid name is dmarcd.ErrNotFound.
-func (t *Team) named(ctx context.Context, name string) (dmarcd.Domain, error) {
+// named returns the domain with a name as entered, if the actor has a right in the team. An
+// invalid name is dmarcd.ErrNotFound.
+func (t *Team) named(ctx context.Context, right dmarcd.Right, name string) (dmarcd.Domain, error) {
+	if err := t.may(right); err != nil {
+		return dmarcd.Domain{}, err
+	}
 	parsed, err := dmarcd.ParseName(name)
 	if err != nil {
 		return dmarcd.Domain{}, dmarcd.ErrNotFound

@@ -72,7 +72,7 @@ func (t *Team) ExportRecords(ctx context.Context, filter RecordFilter, after Rec
 		return nil, err
 	}
 	if filter.Domain != "" {
-		domain, err := t.named(ctx, filter.Domain)
+		domain, err := t.named(ctx, dmarcd.RightSee, filter.Domain)
 		if err != nil {
 			return nil, err
 		}

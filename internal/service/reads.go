@@ -33,10 +33,7 @@ type (
 
 // Domain returns a domain by its name as entered; an invalid name is dmarcd.ErrNotFound.
 func (t *Team) Domain(ctx context.Context, name string) (dmarcd.Domain, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return dmarcd.Domain{}, err
-	}
-	return t.named(ctx, name)
+	return t.named(ctx, dmarcd.RightSee, name)
 }
 
 // Domains returns up to limit domains after a name, ordered by name.

@@ -24,7 +24,7 @@ func (t *Team) SetTags(ctx context.Context, name string, tags []string) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	domain, err := t.named(ctx, name)
+	domain, err := t.named(ctx, dmarcd.RightChange, name)
 	if err != nil {
 		return nil, err
 	}
@@ -33,10 +33,7 @@ func (t *Team) SetTags(ctx context.Context, name string, tags []string) ([]strin
 
 // DomainTags returns the tags of a domain, in order.
 func (t *Team) DomainTags(ctx context.Context, name string) ([]string, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
-	}
-	domain, err := t.named(ctx, name)
+	domain, err := t.named(ctx, dmarcd.RightSee, name)
 	if err != nil {
 		return nil, err
 	}
