@@ -21,3 +21,11 @@ func (p Plan) After(failures int) time.Duration {
 	}
 	return wait
 }
+
+// DueDomain is a domain that is due for a check by schedule.
+type DueDomain struct {
+	Team TeamID
+	Name string
+	// Full selects a full check instead of DMARC only.
+	Full bool
+}

@@ -109,7 +109,7 @@ func claimAll(ctx context.Context, d *daemon, clock *time.Time, domains int) (pe
 }
 
 // claims claim domains, as jobs.Checks has it.
-type claims func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]jobs.Due, error)
+type claims func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error)
 
 // compareClaims compares how many checks of many teams the job does per second with claims of
 // several domains, and with a claim for each of them.
@@ -127,18 +127,10 @@ func compareClaims(ctx context.Context, s settings, st *store.Store, clock *time
 			return 0, 0, 0, err
 		}
 	}
-	claim := func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]jobs.Due, error) {
-		domains, err := st.ClaimDueDomains(ctx, lease, shares)
-		due := make([]jobs.Due, len(domains))
-		for i, d := range domains {
-			due[i] = jobs.Due(d)
-		}
-		return due, err
-	}
-	each := func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) (due []jobs.Due, err error) {
+	each := func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) (due []dmarcd.DueDomain, err error) {
 		for team, n := range shares {
 			for range n {
-				one, err := claim(ctx, lease, map[dmarcd.TeamID]int{team: 1})
+				one, err := st.ClaimDueDomains(ctx, lease, map[dmarcd.TeamID]int{team: 1})
 				if err != nil {
 					return nil, err
 				}
@@ -153,7 +145,7 @@ func compareClaims(ctx context.Context, s settings, st *store.Store, clock *time
 			return checkTeams(ctx, st, *clock, claim)
 		}
 	}
-	return compare(s.rounds, turn(claim), turn(each))
+	return compare(s.rounds, turn(st.ClaimDueDomains), turn(each))
 }
 
 // checkTeams has the job check scheduleDomains domains, all of which are due, with a result that is
@@ -164,7 +156,7 @@ func checkTeams(ctx context.Context, st *store.Store, now time.Time, claim claim
 	var checked atomic.Int64
 	job := &jobs.Checks{
 		Teams: st.DueTeams, Claim: claim, Rate: 1e6, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		Check: func(ctx context.Context, due jobs.Due) error {
+		Check: func(ctx context.Context, due dmarcd.DueDomain) error {
 			check := dmarcd.Check{At: now, Conclusive: true, Usable: true, Record: "v=DMARC1; p=none", Policy: "none"}
 			_, err := st.Team(due.Team).SaveCheck(ctx, due.Name, check, dmarcd.Plan{Next: now.Add(time.Hour), NextFull: now.Add(time.Hour)})
 			if checked.Add(1) == scheduleDomains {
@@ -172,7 +164,9 @@ func checkTeams(ctx context.Context, st *store.Store, now time.Time, claim claim
 			}
 			return err
 		},
-		Ended: func(ctx context.Context, due jobs.Due) error { return st.Team(due.Team).CheckEnded(ctx, due.Name) },
+		Ended: func(ctx context.Context, due dmarcd.DueDomain) error {
+			return st.Team(due.Team).CheckEnded(ctx, due.Name)
+		},
 	}
 	began := time.Now()
 	err := job.Run(ctx)

@@ -145,7 +145,7 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	if a.atlas, err = OpenAtlas(cfg); err != nil {
 		return nil, err
 	}
-	a.names = senders.NewNames(a.resolver, nameStore{a.store}, time.Now, a.log)
+	a.names = senders.NewNames(a.resolver, a.store, time.Now, a.log)
 	a.names.Recovered = a.recovered
 	if a.sources, err = newInsight(cfg, a.atlas, a.names, a.memory, a.options.Demo); err != nil {
 		return nil, err

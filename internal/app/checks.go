@@ -19,15 +19,8 @@ func (a *App) checks() *jobs.Checks {
 		Recovered: a.recovered,
 		Rate:      a.config.Schedule.Rate,
 		Teams:     a.store.DueTeams,
-		Claim: func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]jobs.Due, error) {
-			domains, err := a.store.ClaimDueDomains(ctx, lease, shares)
-			due := make([]jobs.Due, len(domains))
-			for i, d := range domains {
-				due[i] = jobs.Due(d)
-			}
-			return due, err
-		},
-		Check: func(ctx context.Context, due jobs.Due) (err error) {
+		Claim:     a.store.ClaimDueDomains,
+		Check: func(ctx context.Context, due dmarcd.DueDomain) (err error) {
 			began := time.Now()
 			defer func() { a.metrics.observeCheck(due.Full, time.Since(began), err) }()
 			team := a.store.Team(due.Team)
@@ -37,7 +30,9 @@ func (a *App) checks() *jobs.Checks {
 			_, _, err = a.checker.Check(ctx, team, due.Name, dnscheck.Scheduled)
 			return err
 		},
-		Ended: func(ctx context.Context, due jobs.Due) error { return a.store.Team(due.Team).CheckEnded(ctx, due.Name) },
+		Ended: func(ctx context.Context, due dmarcd.DueDomain) error {
+			return a.store.Team(due.Team).CheckEnded(ctx, due.Name)
+		},
 	}
 }
 

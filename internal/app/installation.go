@@ -80,7 +80,7 @@ func (i *Installation) OpenInsight() error {
 	if err != nil {
 		return err
 	}
-	names := senders.NewNames(i.resolver, nameStore{i.store}, time.Now, i.log)
+	names := senders.NewNames(i.resolver, i.store, time.Now, i.log)
 	budget := memory.NewBudget(int64(i.Config.Limit.ReadMemory))
 	if i.options.Insight, err = newInsight(i.Config, atlas, names, budget, false); err != nil {
 		return err

@@ -1,8 +1,6 @@
 package app
 
 import (
-	"context"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +10,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/senders"
-	"github.com/dmarcd/dmarcd/internal/store"
 )
 
 // OpenAtlas opens the network and country databases. Unless configured, it searches the data
@@ -63,26 +60,4 @@ func newInsight(cfg config.Config, atlas *senders.Atlas, names insight.Names, bu
 	plain := insight.New(atlas, catalogue, names, budget)
 	plain.SetSample(sample)
 	return plain, nil
-}
-
-// nameStore stores reverse names in the database.
-type nameStore struct{ store *store.Store }
-
-// ReverseNames implements senders.NameStore.
-func (k nameStore) ReverseNames(ctx context.Context, addrs []netip.Addr) ([]senders.ReverseName, error) {
-	kept, err := k.store.ReverseNames(ctx, addrs)
-	names := make([]senders.ReverseName, len(kept))
-	for i, name := range kept {
-		names[i] = senders.ReverseName(name)
-	}
-	return names, err
-}
-
-// SaveReverseNames implements senders.NameStore.
-func (k nameStore) SaveReverseNames(ctx context.Context, names []senders.ReverseName) error {
-	kept := make([]store.ReverseName, len(names))
-	for i, name := range names {
-		kept[i] = store.ReverseName(name)
-	}
-	return k.store.SaveReverseNames(ctx, kept)
 }

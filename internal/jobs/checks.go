@@ -35,28 +35,20 @@ const (
 	endTimeout = 5 * time.Second
 )
 
-// Due is a domain that is due for a check.
-type Due struct {
-	Team dmarcd.TeamID
-	Name string
-	// Full selects a full check instead of DMARC only.
-	Full bool
-}
-
 // Checks runs scheduled checks. Teams with due domains take turns, one domain each, and a
 // team can use only part of the slots. A claim contains as many turns as there are free slots.
 type Checks struct {
 	// Teams returns the teams with due domains.
 	Teams func(ctx context.Context) ([]dmarcd.TeamID, error)
 	// Claim leases due domains, at most as many of each team as shares has, and returns them.
-	Claim func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]Due, error)
+	Claim func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error)
 	// Check checks one of them, until the deadline of ctx. It returns dmarcd.ErrNotFound
 	// if the domain has been deleted.
-	Check func(ctx context.Context, due Due) error
+	Check func(ctx context.Context, due dmarcd.DueDomain) error
 	// Ended is called after a Check that returned an error, and for a claimed domain whose
 	// check does not start because the process stops, but not after a panic or a crash:
 	// that is how the store counts crashes.
-	Ended func(ctx context.Context, due Due) error
+	Ended func(ctx context.Context, due dmarcd.DueDomain) error
 	// Rate is the maximum number of checks started per second.
 	Rate float64
 	// Recovered reports panics of Check.
@@ -144,7 +136,7 @@ func (r *checkRun) next(ctx context.Context) (again bool, err error) {
 
 // claim claims the shares of all teams together, or one by one if that fails: the error of one
 // team does not stop the others.
-func (r *checkRun) claim(ctx context.Context, shares map[dmarcd.TeamID]int) (due []Due, err error) {
+func (r *checkRun) claim(ctx context.Context, shares map[dmarcd.TeamID]int) (due []dmarcd.DueDomain, err error) {
 	due, err = r.Claim(ctx, checkLease, shares)
 	if err == nil || len(shares) == 1 || ctx.Err() != nil {
 		return due, err
@@ -217,7 +209,7 @@ func (r *checkRun) share() int {
 // mayBegin waits for the rate limit and reports whether ctx is still active.
 func (r *checkRun) mayBegin(ctx context.Context) bool { return r.pace.Wait(ctx) == nil }
 
-func (r *checkRun) begin(ctx context.Context, due Due) {
+func (r *checkRun) begin(ctx context.Context, due dmarcd.DueDomain) {
 	r.mu.Lock()
 	r.total++
 	r.busy[due.Team]++
@@ -273,7 +265,7 @@ func (r *checkRun) sleep(ctx context.Context, d time.Duration, early bool) bool 
 	return ctx.Err() == nil
 }
 
-func (c *Checks) check(ctx context.Context, due Due) {
+func (c *Checks) check(ctx context.Context, due dmarcd.DueDomain) {
 	timeout := checkTimeout
 	if due.Full {
 		timeout = fullTimeout
@@ -291,7 +283,7 @@ func (c *Checks) check(ctx context.Context, due Due) {
 }
 
 // end records that claimed domains were not checked.
-func (c *Checks) end(ctx context.Context, due ...Due) {
+func (c *Checks) end(ctx context.Context, due ...dmarcd.DueDomain) {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	for _, d := range due {

@@ -20,7 +20,7 @@ import (
 // backlog is a store of due domains whose claims and checks are counted.
 type backlog struct {
 	mu      sync.Mutex
-	waiting []jobs.Due
+	waiting []dmarcd.DueDomain
 	running int
 	most    int
 	begun   []time.Time
@@ -30,7 +30,7 @@ type backlog struct {
 func newBacklog(n int) *backlog {
 	b := &backlog{}
 	for i := range n {
-		b.waiting = append(b.waiting, jobs.Due{Name: fmt.Sprint(i)})
+		b.waiting = append(b.waiting, dmarcd.DueDomain{Name: fmt.Sprint(i)})
 	}
 	return b
 }
@@ -48,10 +48,10 @@ func (b *backlog) teams(context.Context) ([]dmarcd.TeamID, error) {
 	return teams, b.err
 }
 
-func (b *backlog) claim(_ context.Context, _ time.Duration, shares map[dmarcd.TeamID]int) ([]jobs.Due, error) {
+func (b *backlog) claim(_ context.Context, _ time.Duration, shares map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var due, left []jobs.Due
+	var due, left []dmarcd.DueDomain
 	got := make(map[dmarcd.TeamID]int)
 	for _, d := range b.waiting {
 		if got[d.Team] < shares[d.Team] {
@@ -65,10 +65,10 @@ func (b *backlog) claim(_ context.Context, _ time.Duration, shares map[dmarcd.Te
 	return due, nil
 }
 
-func (b *backlog) ended(context.Context, jobs.Due) error { return nil }
+func (b *backlog) ended(context.Context, dmarcd.DueDomain) error { return nil }
 
 // check takes a second.
-func (b *backlog) check(ctx context.Context, _ jobs.Due) error {
+func (b *backlog) check(ctx context.Context, _ dmarcd.DueDomain) error {
 	b.mu.Lock()
 	b.running++
 	b.most = max(b.most, b.running)
@@ -108,7 +108,7 @@ func TestChecks(t *testing.T) {
 		if b.most > 16 {
 			t.Errorf("%d checks at once, want 16 at most", b.most)
 		}
-		b.waiting = append(b.waiting, jobs.Due{Name: "last"})
+		b.waiting = append(b.waiting, dmarcd.DueDomain{Name: "last"})
 		b.mu.Unlock()
 		time.Sleep(1500 * time.Millisecond) // it is asked every second what is due
 		stop()
@@ -135,14 +135,14 @@ func TestSlowChecksBeginWithinTheirLease(t *testing.T) {
 				job := &jobs.Checks{
 					Rate: rate, Log: slog.New(slog.DiscardHandler),
 					Teams: b.teams, Ended: b.ended,
-					Claim: func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]jobs.Due, error) {
+					Claim: func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error) {
 						due, err := b.claim(ctx, lease, shares)
 						for _, d := range due {
 							leases[d.Name] = time.Now().Add(lease)
 						}
 						return due, err
 					},
-					Check: func(_ context.Context, due jobs.Due) error {
+					Check: func(_ context.Context, due dmarcd.DueDomain) error {
 						b.mu.Lock()
 						defer b.mu.Unlock()
 						begun++
@@ -197,7 +197,7 @@ func TestSilentDomainsDelayNoOtherTeam(t *testing.T) {
 		const silent, other dmarcd.TeamID = 1, 2
 		b := newBacklog(0)
 		for i := range 1000 {
-			b.waiting = append(b.waiting, jobs.Due{Team: silent, Name: fmt.Sprint("silent", i)})
+			b.waiting = append(b.waiting, dmarcd.DueDomain{Team: silent, Name: fmt.Sprint("silent", i)})
 		}
 		var mu sync.Mutex
 		running, most := 0, 0
@@ -206,7 +206,7 @@ func TestSilentDomainsDelayNoOtherTeam(t *testing.T) {
 		done := make(chan error)
 		job := &jobs.Checks{
 			Teams: b.teams, Claim: b.claim, Ended: b.ended, Rate: 50, Log: slog.New(slog.DiscardHandler),
-			Check: func(ctx context.Context, due jobs.Due) error {
+			Check: func(ctx context.Context, due dmarcd.DueDomain) error {
 				mu.Lock()
 				began[due.Name] = time.Now()
 				if due.Team == silent {
@@ -228,7 +228,7 @@ func TestSilentDomainsDelayNoOtherTeam(t *testing.T) {
 		due := time.Now()
 		b.mu.Lock()
 		for i := range 20 {
-			b.waiting = append(b.waiting, jobs.Due{Team: other, Name: fmt.Sprint("other", i)})
+			b.waiting = append(b.waiting, dmarcd.DueDomain{Team: other, Name: fmt.Sprint("other", i)})
 		}
 		b.mu.Unlock()
 		time.Sleep(10 * time.Second)
@@ -309,7 +309,7 @@ func TestManyTeamsShareClaims(t *testing.T) {
 		const teams, each = 100, 10
 		b := newBacklog(0)
 		for i := range teams * each {
-			b.waiting = append(b.waiting, jobs.Due{Team: dmarcd.TeamID(1 + i%teams), Name: fmt.Sprint(i)})
+			b.waiting = append(b.waiting, dmarcd.DueDomain{Team: dmarcd.TeamID(1 + i%teams), Name: fmt.Sprint(i)})
 		}
 		claims, queries := 0, 0
 		var mu sync.Mutex
@@ -322,12 +322,12 @@ func TestManyTeamsShareClaims(t *testing.T) {
 				queries++
 				return b.teams(ctx)
 			},
-			Claim: func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]jobs.Due, error) {
+			Claim: func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error) {
 				claims++
 				time.Sleep(10 * time.Millisecond)
 				return b.claim(ctx, lease, shares)
 			},
-			Check: func(context.Context, jobs.Due) error {
+			Check: func(context.Context, dmarcd.DueDomain) error {
 				time.Sleep(20 * time.Millisecond)
 				mu.Lock()
 				defer mu.Unlock()
@@ -359,7 +359,7 @@ func TestTeamsTakeTurns(t *testing.T) {
 		b := newBacklog(0)
 		for team := range teams {
 			for i := range 100 * (1 + team%2) {
-				b.waiting = append(b.waiting, jobs.Due{Team: dmarcd.TeamID(1 + team), Name: fmt.Sprint(i)})
+				b.waiting = append(b.waiting, dmarcd.DueDomain{Team: dmarcd.TeamID(1 + team), Name: fmt.Sprint(i)})
 			}
 		}
 		begun := map[dmarcd.TeamID]int{}
@@ -368,7 +368,7 @@ func TestTeamsTakeTurns(t *testing.T) {
 		done := make(chan error)
 		job := &jobs.Checks{
 			Teams: b.teams, Claim: b.claim, Ended: b.ended, Rate: 10, Log: slog.New(slog.DiscardHandler),
-			Check: func(_ context.Context, due jobs.Due) error {
+			Check: func(_ context.Context, due dmarcd.DueDomain) error {
 				mu.Lock()
 				defer mu.Unlock()
 				begun[due.Team]++
@@ -395,20 +395,20 @@ func TestOneTeamCannotBeClaimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBacklog(0)
 		for i := range 30 {
-			b.waiting = append(b.waiting, jobs.Due{Team: dmarcd.TeamID(1 + i%3), Name: fmt.Sprint(i)})
+			b.waiting = append(b.waiting, dmarcd.DueDomain{Team: dmarcd.TeamID(1 + i%3), Name: fmt.Sprint(i)})
 		}
 		var checked atomic.Int64
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
 		job := &jobs.Checks{
 			Teams: b.teams, Ended: b.ended, Rate: 100, Log: slog.New(slog.DiscardHandler),
-			Claim: func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]jobs.Due, error) {
+			Claim: func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error) {
 				if shares[2] > 0 {
 					return nil, errors.New("the rows of the team are damaged")
 				}
 				return b.claim(ctx, lease, shares)
 			},
-			Check: func(context.Context, jobs.Due) error {
+			Check: func(context.Context, dmarcd.DueDomain) error {
 				checked.Add(1)
 				return nil
 			},
@@ -436,18 +436,18 @@ func TestStopEndsWhatIsClaimed(t *testing.T) {
 		done := make(chan error)
 		job := &jobs.Checks{
 			Teams: b.teams, Rate: 4, Log: slog.New(slog.DiscardHandler),
-			Claim: func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]jobs.Due, error) {
+			Claim: func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error) {
 				due, err := b.claim(ctx, lease, shares)
 				claimed += len(due)
 				return due, err
 			},
-			Check: func(context.Context, jobs.Due) error {
+			Check: func(context.Context, dmarcd.DueDomain) error {
 				mu.Lock()
 				defer mu.Unlock()
 				checked++
 				return nil
 			},
-			Ended: func(ctx context.Context, _ jobs.Due) error {
+			Ended: func(ctx context.Context, _ dmarcd.DueDomain) error {
 				ended++
 				return ctx.Err()
 			},
@@ -474,7 +474,7 @@ func TestCheckThatPanics(t *testing.T) {
 		job := &jobs.Checks{
 			Teams: b.teams, Claim: b.claim, Rate: 10, Log: slog.New(slog.DiscardHandler),
 			Recovered: func(e *recovered.Error) { reported = append(reported, e.Error()) },
-			Check: func(_ context.Context, due jobs.Due) error {
+			Check: func(_ context.Context, due dmarcd.DueDomain) error {
 				switch due.Name {
 				case "0":
 					panic("odd record")
@@ -483,7 +483,7 @@ func TestCheckThatPanics(t *testing.T) {
 				}
 				return nil
 			},
-			Ended: func(_ context.Context, due jobs.Due) error {
+			Ended: func(_ context.Context, due dmarcd.DueDomain) error {
 				ended = append(ended, due.Name)
 				return nil
 			},

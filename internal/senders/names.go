@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 )
@@ -37,21 +38,12 @@ const (
 	saveTimeout = 5 * time.Second
 )
 
-// ReverseName is the result of a reverse lookup.
-type ReverseName struct {
-	Addr netip.Addr
-	// Name is the verified reverse name, "" if there is none.
-	Name string
-	// CheckedAt is the time of the lookup.
-	CheckedAt time.Time
-}
-
 // NameStore stores reverse names.
 type NameStore interface {
 	// ReverseNames returns the stored names of addresses, in any order.
-	ReverseNames(ctx context.Context, addrs []netip.Addr) ([]ReverseName, error)
+	ReverseNames(ctx context.Context, addrs []netip.Addr) ([]dmarcd.ReverseName, error)
 	// SaveReverseNames inserts or replaces names.
-	SaveReverseNames(ctx context.Context, names []ReverseName) error
+	SaveReverseNames(ctx context.Context, names []dmarcd.ReverseName) error
 }
 
 // Names caches reverse names, and looks up missing ones in the background. Only names that
@@ -73,7 +65,7 @@ type Names struct {
 	resting map[netip.Addr]time.Time
 	// cache holds names that the store returned since a time: pages of one visit ask about
 	// the same addresses.
-	cache map[netip.Addr]ReverseName
+	cache map[netip.Addr]dmarcd.ReverseName
 	since time.Time
 }
 
@@ -112,12 +104,12 @@ func (n *Names) Known(ctx context.Context, addrs []netip.Addr) (map[netip.Addr]s
 }
 
 // kept returns the stored names of addresses.
-func (n *Names) kept(ctx context.Context, addrs []netip.Addr, now time.Time) ([]ReverseName, error) {
-	var all []ReverseName
+func (n *Names) kept(ctx context.Context, addrs []netip.Addr, now time.Time) ([]dmarcd.ReverseName, error) {
+	var all []dmarcd.ReverseName
 	var others []netip.Addr
 	n.mu.Lock()
 	if n.cache == nil || len(n.cache) > maxRemembered || now.Sub(n.since) >= keptFor {
-		n.cache, n.since = make(map[netip.Addr]ReverseName), now
+		n.cache, n.since = make(map[netip.Addr]dmarcd.ReverseName), now
 	}
 	for _, addr := range addrs {
 		if told, ok := n.cache[addr]; ok {
@@ -192,10 +184,10 @@ func (n *Names) next(ctx context.Context) []netip.Addr {
 }
 
 // lookUp returns the results of lookups, without those that failed.
-func (n *Names) lookUp(ctx context.Context, addrs []netip.Addr) []ReverseName {
+func (n *Names) lookUp(ctx context.Context, addrs []netip.Addr) []dmarcd.ReverseName {
 	var (
 		mu    sync.Mutex
-		found []ReverseName
+		found []dmarcd.ReverseName
 		group errgroup.Group
 	)
 	group.SetLimit(atOnce)
@@ -207,7 +199,7 @@ func (n *Names) lookUp(ctx context.Context, addrs []netip.Addr) []ReverseName {
 				if name, conclusive := reverse(ctx, n.resolver, addr); conclusive {
 					mu.Lock()
 					defer mu.Unlock()
-					found = append(found, ReverseName{Addr: addr, Name: name, CheckedAt: n.now().UTC().Truncate(time.Second)})
+					found = append(found, dmarcd.ReverseName{Addr: addr, Name: name, CheckedAt: n.now().UTC().Truncate(time.Second)})
 				}
 				return nil
 			})
@@ -218,7 +210,7 @@ func (n *Names) lookUp(ctx context.Context, addrs []netip.Addr) []ReverseName {
 }
 
 // save stores results, also after Run was stopped.
-func (n *Names) save(ctx context.Context, found []ReverseName) error {
+func (n *Names) save(ctx context.Context, found []dmarcd.ReverseName) error {
 	if len(found) == 0 {
 		return nil
 	}
@@ -228,7 +220,7 @@ func (n *Names) save(ctx context.Context, found []ReverseName) error {
 }
 
 // rest delays retries of failed lookups, and forgets the others, which are stored.
-func (n *Names) rest(batch []netip.Addr, found []ReverseName) {
+func (n *Names) rest(batch []netip.Addr, found []dmarcd.ReverseName) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.resting) > maxRemembered {

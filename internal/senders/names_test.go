@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/senders"
@@ -37,14 +38,14 @@ six.example.org AAAA 2001:db8::25
 // memory is a store in memory, which fails while told to.
 type memory struct {
 	mu    sync.Mutex
-	names map[netip.Addr]senders.ReverseName
+	names map[netip.Addr]dmarcd.ReverseName
 	err   error
 }
 
-func (m *memory) ReverseNames(_ context.Context, addrs []netip.Addr) ([]senders.ReverseName, error) {
+func (m *memory) ReverseNames(_ context.Context, addrs []netip.Addr) ([]dmarcd.ReverseName, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var known []senders.ReverseName
+	var known []dmarcd.ReverseName
 	for _, addr := range addrs {
 		if name, ok := m.names[addr]; ok {
 			known = append(known, name)
@@ -53,7 +54,7 @@ func (m *memory) ReverseNames(_ context.Context, addrs []netip.Addr) ([]senders.
 	return known, m.err
 }
 
-func (m *memory) SaveReverseNames(_ context.Context, names []senders.ReverseName) error {
+func (m *memory) SaveReverseNames(_ context.Context, names []dmarcd.ReverseName) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.err != nil {
@@ -83,7 +84,7 @@ type laboratory struct {
 func withNames(t *testing.T, test func(l *laboratory)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		l := &laboratory{t: t, zone: dnstest.New(reverseZone), store: &memory{names: map[netip.Addr]senders.ReverseName{}}}
+		l := &laboratory{t: t, zone: dnstest.New(reverseZone), store: &memory{names: map[netip.Addr]dmarcd.ReverseName{}}}
 		l.names = senders.NewNames(l.zone, l.store, time.Now, slog.New(slog.DiscardHandler))
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
@@ -247,7 +248,7 @@ func (c *crowd) count(by int) {
 func TestNamesHasBounds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		resolver, store := &crowd{}, &memory{names: map[netip.Addr]senders.ReverseName{}}
+		resolver, store := &crowd{}, &memory{names: map[netip.Addr]dmarcd.ReverseName{}}
 		names := senders.NewNames(resolver, store, time.Now, slog.New(slog.DiscardHandler))
 		var addrs []netip.Addr
 		for addr := netip.MustParseAddr("10.0.0.0"); len(addrs) < 15_000; addr = addr.Next() {

@@ -22,14 +22,6 @@ const (
 var suspended = fmt.Sprintf("%d checks of this domain began and did not finish, so it is no longer checked on schedule. "+
 	"A check on request resumes the schedule if it finishes.", maxUnfinished)
 
-// DueDomain is a domain whose DNS check is due.
-type DueDomain struct {
-	Team dmarcd.TeamID
-	Name string
-	// Full means that everything is checked, not only DMARC.
-	Full bool
-}
-
 // DueTeams returns the teams with due domains, in any order.
 func (s *Store) DueTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
 	// The sum prevents SQLite from scanning all domains by team.
@@ -55,13 +47,13 @@ func (s *Store) CheckLag(ctx context.Context) (time.Duration, error) {
 // as many as shares has, the longest waiting first. They are due again after the lease unless a
 // check is saved, and later each time. A domain whose checks never finish is suspended, with an
 // event.
-func (s *Store) ClaimDueDomains(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]DueDomain, error) {
+func (s *Store) ClaimDueDomains(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error) {
 	now := s.now()
 	var args [][]any
 	for _, team := range slices.Sorted(maps.Keys(shares)) {
 		args = append(args, []any{maxUnfinished, unix(now), int64(lease / time.Second), int64(never), int64(team), shares[team]})
 	}
-	var due []DueDomain
+	var due []dmarcd.DueDomain
 	err := s.Team(system).retryTx(ctx, func(tx tx) error {
 		due = nil
 		claimed, err := collectEach(ctx, tx, `UPDATE domains SET unfinished = unfinished + 1,
@@ -89,7 +81,7 @@ func (s *Store) ClaimDueDomains(ctx context.Context, lease time.Duration, shares
 }
 
 type claim struct {
-	DueDomain
+	dmarcd.DueDomain
 
 	id         dmarcd.DomainID
 	unfinished int

@@ -119,7 +119,7 @@ func TestClaimsOfSeveralTeams(t *testing.T) {
 			t.Errorf("claimed %d domains of a team without a share", got[skipped])
 		}
 		var mu sync.Mutex
-		names := map[store.DueDomain]int{}
+		names := map[dmarcd.DueDomain]int{}
 		var group sync.WaitGroup
 		for range 4 {
 			group.Go(func() {

@@ -3,8 +3,9 @@ package store
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
+
+	"github.com/dmarcd/dmarcd"
 )
 
 const (

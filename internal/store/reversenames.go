@@ -2,31 +2,21 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
-	"time"
-)
 
-// ReverseName is the name of a source address. All teams share it: it comes from DNS.
-type ReverseName struct {
-	Addr netip.Addr
-	// Name is "" if the address has none.
-	Name string
-	// CheckedAt is the time of the DNS query.
-	CheckedAt time.Time
-}
+	"github.com/dmarcd/dmarcd"
+)
 
 // namesPerQuery is the number of addresses per query.
 const namesPerQuery = 90
 
 // ReverseNames returns the known names of addresses, in any order.
-func (s *Store) ReverseNames(ctx context.Context, addrs []netip.Addr) ([]ReverseName, error) {
+func (s *Store) ReverseNames(ctx context.Context, addrs []netip.Addr) ([]dmarcd.ReverseName, error) {
 	list, _ := inList(nil, make([]string, namesPerQuery))
 	query := `SELECT address, name, looked_at FROM reverse_names WHERE address IN ` + list
-	var all []ReverseName
+	var all []dmarcd.ReverseName
 	for some := range slices.Chunk(addrs, namesPerQuery) {
 		// Pad the last query to the same text, so that it is prepared once.
 		args := slices.Repeat([]any{some[0].String()}, namesPerQuery)
@@ -42,8 +32,8 @@ func (s *Store) ReverseNames(ctx context.Context, addrs []netip.Addr) ([]Reverse
 	return all, nil
 }
 
-func scanReverseName(scan scanner) (ReverseName, error) {
-	var name ReverseName
+func scanReverseName(scan scanner) (dmarcd.ReverseName, error) {
+	var name dmarcd.ReverseName
 	var address string
 	var checkedAt int64
 	if err := scan(&address, &name.Name, &checkedAt); err != nil {
@@ -56,8 +46,8 @@ func scanReverseName(scan scanner) (ReverseName, error) {
 }
 
 // SaveReverseNames inserts or replaces names.
-func (s *Store) SaveReverseNames(ctx context.Context, names []ReverseName) error {
-	latest := make(map[netip.Addr]ReverseName, len(names))
+func (s *Store) SaveReverseNames(ctx context.Context, names []dmarcd.ReverseName) error {
+	latest := make(map[netip.Addr]dmarcd.ReverseName, len(names))
 	for _, name := range names {
 		latest[name.Addr] = name
 	}

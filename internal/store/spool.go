@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"io"
-	"strconv"
-	"strings"
 )
 
 // The spool in the database is shared by all replicas. Each message has a holder, the process

@@ -3,10 +3,8 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/dmarcd/dmarcd"
 )
