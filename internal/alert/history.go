@@ -1,7 +1,6 @@
 package alert
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -149,14 +148,4 @@ func (u usual) burst(amount float64) bool {
 	const times, deviations, aboveMost = 3, 6, 1.5
 	chance := max(u.spread, math.Sqrt(u.median))
 	return amount >= times*u.median && amount > u.median+deviations*chance && amount >= aboveMost*u.most
-}
-
-// sortedKeys returns the keys of series in a fixed order.
-func sortedKeys(of map[string]series) []string {
-	keys := make([]string, 0, len(of))
-	for key := range of {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, cmp.Compare[string])
-	return keys
 }

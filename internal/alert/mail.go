@@ -1,6 +1,7 @@
 package alert
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -44,7 +45,7 @@ func (j *judgement) broke(of series) (today dmarcd.MailPart, usual float64, brok
 
 // selectors finds DKIM keys whose signatures no longer verify.
 func (j *judgement) selectors() {
-	for _, key := range sortedKeys(j.selectorsOf) {
+	for _, key := range slices.Sorted(maps.Keys(j.selectorsOf)) {
 		if today, usual, broke := j.broke(j.selectorsOf[key]); broke {
 			j.add(dmarcd.SelectorFailing, today, dmarcd.Measured{
 				Messages: today.Messages, Observed: rate(today.Passes, today.Messages), Usual: usual,
@@ -60,7 +61,7 @@ func (j *judgement) senders() (failing []string) {
 	for _, d := range j.found {
 		explained += int64(float64(d.Messages) * (1 - d.Observed))
 	}
-	for _, key := range sortedKeys(j.sendersOf) {
+	for _, key := range slices.Sorted(maps.Keys(j.sendersOf)) {
 		today, usual, broke := j.broke(j.sendersOf[key])
 		if !broke || j.domain.Classes[key] == dmarcd.ClassSpoofing {
 			continue

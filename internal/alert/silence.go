@@ -1,6 +1,11 @@
 package alert
 
-import "github.com/dmarcd/dmarcd"
+import (
+	"maps"
+	"slices"
+
+	"github.com/dmarcd/dmarcd"
+)
 
 const (
 	// minPresence is the part of days with reports, so that days without are remarkable,
@@ -24,7 +29,7 @@ func (h *history) silences() []dmarcd.Detection {
 		return []dmarcd.Detection{h.stopped(dmarcd.MailPart{}, last)}
 	}
 	var found []dmarcd.Detection
-	for _, key := range sortedKeys(h.receiversOf) {
+	for _, key := range slices.Sorted(maps.Keys(h.receiversOf)) {
 		of := h.receiversOf[key]
 		present := make([]bool, Days)
 		for at := range of {

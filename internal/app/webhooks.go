@@ -77,16 +77,12 @@ func withWebhooks(options service.Options, cfg config.Config, dialer *outbound.D
 }
 
 // outbox adapts the store to the webhook worker.
-type outbox struct{ store *store.Store }
-
-func (o outbox) DeliveryTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
-	return o.store.DeliveryTeams(ctx)
-}
+type outbox struct{ *store.Store }
 
 func (o outbox) ClaimDeliveries(ctx context.Context, team dmarcd.TeamID, lease time.Duration, perWebhook, limit int) ([]dmarcd.ClaimedDelivery, error) {
-	return o.store.Team(team).ClaimDeliveries(ctx, lease, perWebhook, limit)
+	return o.Team(team).ClaimDeliveries(ctx, lease, perWebhook, limit)
 }
 
 func (o outbox) SaveDelivery(ctx context.Context, c dmarcd.ClaimedDelivery, result dmarcd.DeliveryResult, next time.Time, disable string, disableAfter time.Duration) error {
-	return o.store.Team(c.Team).SaveDelivery(ctx, c, result, next, disable, disableAfter)
+	return o.Team(c.Team).SaveDelivery(ctx, c, result, next, disable, disableAfter)
 }
