@@ -36,37 +36,30 @@ type metrics struct {
 	stages
 }
 
+// buckets are bounds of durations, in seconds; metrics use those in the range of their values.
+var buckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
+
+func newCounters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
+func newTimes(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+}
+
 func newMetrics(s *store.Store, version string, measured stages) *metrics {
 	m := &metrics{
-		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "dmarcd_http_requests_total", Help: "Requests by route and status.",
-		}, []string{"route", "status"}),
-		requestTime: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "dmarcd_http_request_seconds", Help: "Time from the header of a request to the end of its response, by route.",
-			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-		}, []string{"route"}),
-		dnsQuestions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "dmarcd_dns_questions_total", Help: "DNS queries sent, by outcome.",
-		}, []string{"outcome"}),
-		dnsTime: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "dmarcd_dns_question_seconds", Help: "Time from a DNS query to its answer or the last attempt.",
-			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-		}, []string{"outcome"}),
-		mails: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "dmarcd_smtp_total", Help: "SMTP connections, recipients and messages by result.",
-		}, []string{"outcome"}),
-		reports: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "dmarcd_reports_total", Help: "Received reports, by intake, kind and status.",
-		}, []string{"intake", "kind", "status"}),
-		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "dmarcd_panics_total", Help: "Recovered panics by component; each is a bug and is logged with its stack.",
-		}, []string{"where"}),
-		stages: measured,
+		registry:     prometheus.NewRegistry(),
+		requests:     newCounters("dmarcd_http_requests_total", "Requests by route and status.", "route", "status"),
+		requestTime:  newTimes("dmarcd_http_request_seconds", "Time from the header of a request to the end of its response, by route.", buckets[:14], "route"),
+		dnsQuestions: newCounters("dmarcd_dns_questions_total", "DNS queries sent, by outcome.", "outcome"),
+		dnsTime:      newTimes("dmarcd_dns_question_seconds", "Time from a DNS query to its answer or the last attempt.", buckets[1:14], "outcome"),
+		mails:        newCounters("dmarcd_smtp_total", "SMTP connections, recipients and messages by result.", "outcome"),
+		reports:      newCounters("dmarcd_reports_total", "Received reports, by intake, kind and status.", "intake", "kind", "status"),
+		panics:       newCounters("dmarcd_panics_total", "Recovered panics by component; each is a bug and is logged with its stack.", "where"),
+		deliveries:   newCounters("dmarcd_webhook_deliveries_total", "Attempts to deliver events to webhooks, by outcome: delivered, retried, or failed for good.", "outcome"),
+		stages:       measured,
 	}
-	m.deliveries = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "dmarcd_webhook_deliveries_total", Help: "Attempts to deliver events to webhooks, by outcome: delivered, retried, or failed for good.",
-	}, []string{"outcome"})
 	m.deliveryTime = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "dmarcd_webhook_answer_seconds", Help: "Time until the endpoint of a webhook answered.",
 		Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 15},

@@ -22,12 +22,9 @@ type stages struct {
 }
 
 func newStages() stages {
-	buckets := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 	return stages{
-		intake: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "dmarcd_intake_seconds", Help: "Time of a stage of intake: verify authenticates a mail, read parses a message including the wait for its turn, store writes deliveries to the database.",
-			Buckets: buckets,
-		}, []string{"stage"}),
+		intake: newTimes("dmarcd_intake_seconds", "Time of a stage of intake: verify authenticates a mail, read parses a message including the wait for its turn, store writes deliveries to the database.",
+			buckets[1:], "stage"),
 		spool: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "dmarcd_spool_seconds", Help: "Time from the acknowledgement of a message until its reports are in the database.",
 			Buckets: []float64{.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 900, 3600},
@@ -36,14 +33,8 @@ func newStages() stages {
 			Name: "dmarcd_database_query_seconds", Help: "Time of a database statement, including the time to read its rows.",
 			Buckets: []float64{.0001, .0005, .001, .005, .01, .05, .1, .5, 1, 5, 10, 30},
 		}),
-		jobs: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "dmarcd_job_seconds", Help: "Time of a step of a background job, by its name and outcome (done, failed).",
-			Buckets: buckets,
-		}, []string{"name", "outcome"}),
-		checks: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "dmarcd_check_seconds", Help: "Time of a scheduled check of a domain, by kind (dmarc, full) and outcome (done, failed).",
-			Buckets: buckets,
-		}, []string{"kind", "outcome"}),
+		jobs:   newTimes("dmarcd_job_seconds", "Time of a step of a background job, by its name and outcome (done, failed).", buckets[1:], "name", "outcome"),
+		checks: newTimes("dmarcd_check_seconds", "Time of a scheduled check of a domain, by kind (dmarc, full) and outcome (done, failed).", buckets[1:], "kind", "outcome"),
 	}
 }
 
