@@ -84,15 +84,28 @@ func (b *backlog) check(ctx context.Context, _ dmarcd.DueDomain) error {
 	return dmarcd.ErrNotFound
 }
 
+// start runs a job. stop has it end, and waits for that.
+func start(t *testing.T, job interface{ Run(context.Context) error }) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- job.Run(ctx) }()
+	return func() {
+		t.Helper()
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBacklog(200)
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error)
 		began := time.Now()
 		job := &jobs.Checks{Teams: b.teams, Claim: b.claim, Check: b.check, Ended: b.ended, Rate: 10, Log: slog.New(slog.DiscardHandler)}
-		go func() { done <- job.Run(ctx) }()
+		stop := start(t, job)
 		time.Sleep(21 * time.Second)
 		synctest.Wait()
 		b.mu.Lock()
@@ -112,9 +125,6 @@ func TestChecks(t *testing.T) {
 		b.mu.Unlock()
 		time.Sleep(1500 * time.Millisecond) // it is asked every second what is due
 		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
 		if len(b.begun) != 201 || b.running != 0 {
 			t.Errorf("begun %d, %d still running after Run returned", len(b.begun), b.running)
 		}
@@ -129,8 +139,6 @@ func TestSlowChecksBeginWithinTheirLease(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBacklog(40)
 				leases := map[string]time.Time{}
-				ctx, stop := context.WithCancel(t.Context())
-				done := make(chan error)
 				begun := 0
 				job := &jobs.Checks{
 					Rate: rate, Log: slog.New(slog.DiscardHandler),
@@ -152,10 +160,9 @@ func TestSlowChecksBeginWithinTheirLease(t *testing.T) {
 						return nil
 					},
 				}
-				go func() { done <- job.Run(ctx) }()
+				stop := start(t, job)
 				time.Sleep(10 * time.Minute)
 				stop()
-				<-done
 				if begun < 5 {
 					t.Errorf("begun %d checks in 10 minutes", begun)
 				}
@@ -170,8 +177,6 @@ func TestChecksWaitWhileTheStoreIsAway(t *testing.T) {
 		b := newBacklog(0)
 		b.err = errors.New("away")
 		asked := 0
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error)
 		job := &jobs.Checks{
 			Check: b.check, Claim: b.claim, Ended: b.ended, Rate: 10, Log: slog.New(slog.DiscardHandler),
 			Teams: func(ctx context.Context) ([]dmarcd.TeamID, error) {
@@ -179,10 +184,9 @@ func TestChecksWaitWhileTheStoreIsAway(t *testing.T) {
 				return b.teams(ctx)
 			},
 		}
-		go func() { done <- job.Run(ctx) }()
+		stop := start(t, job)
 		time.Sleep(10 * time.Minute)
 		stop()
-		<-done
 		if asked < 10 || asked > 15 {
 			t.Errorf("asked %d times in 10 minutes, want once a minute after the first few", asked)
 		}
@@ -202,8 +206,6 @@ func TestSilentDomainsDelayNoOtherTeam(t *testing.T) {
 		var mu sync.Mutex
 		running, most := 0, 0
 		began := make(map[string]time.Time)
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error)
 		job := &jobs.Checks{
 			Teams: b.teams, Claim: b.claim, Ended: b.ended, Rate: 50, Log: slog.New(slog.DiscardHandler),
 			Check: func(ctx context.Context, due dmarcd.DueDomain) error {
@@ -223,7 +225,7 @@ func TestSilentDomainsDelayNoOtherTeam(t *testing.T) {
 				return nil
 			},
 		}
-		go func() { done <- job.Run(ctx) }()
+		stop := start(t, job)
 		time.Sleep(30 * time.Second) // all slots that the silent team can have are taken
 		due := time.Now()
 		b.mu.Lock()
@@ -248,9 +250,6 @@ func TestSilentDomainsDelayNoOtherTeam(t *testing.T) {
 		}
 		mu.Unlock()
 		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
 	})
 }
 
@@ -314,8 +313,6 @@ func TestManyTeamsShareClaims(t *testing.T) {
 		claims, queries := 0, 0
 		var mu sync.Mutex
 		begun := 0
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error)
 		job := &jobs.Checks{
 			Ended: b.ended, Rate: 2 * teams * each, Log: slog.New(slog.DiscardHandler),
 			Teams: func(ctx context.Context) ([]dmarcd.TeamID, error) {
@@ -335,13 +332,10 @@ func TestManyTeamsShareClaims(t *testing.T) {
 				return nil
 			},
 		}
-		go func() { done <- job.Run(ctx) }()
+		stop := start(t, job)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
 		if begun != teams*each {
 			t.Errorf("%d of %d checks in 2 s", begun, teams*each)
 		}
@@ -364,8 +358,6 @@ func TestTeamsTakeTurns(t *testing.T) {
 		}
 		begun := map[dmarcd.TeamID]int{}
 		var mu sync.Mutex
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error)
 		job := &jobs.Checks{
 			Teams: b.teams, Claim: b.claim, Ended: b.ended, Rate: 10, Log: slog.New(slog.DiscardHandler),
 			Check: func(_ context.Context, due dmarcd.DueDomain) error {
@@ -375,12 +367,9 @@ func TestTeamsTakeTurns(t *testing.T) {
 				return nil
 			},
 		}
-		go func() { done <- job.Run(ctx) }()
+		stop := start(t, job)
 		time.Sleep(teams * rounds / 10 * time.Second)
 		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
 		for team := range teams {
 			if n := begun[dmarcd.TeamID(1+team)]; n < rounds-1 || n > rounds+1 {
 				t.Errorf("team %d had %d checks in the time of %d for each team", 1+team, n, rounds)
@@ -398,8 +387,6 @@ func TestOneTeamCannotBeClaimed(t *testing.T) {
 			b.waiting = append(b.waiting, dmarcd.DueDomain{Team: dmarcd.TeamID(1 + i%3), Name: fmt.Sprint(i)})
 		}
 		var checked atomic.Int64
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error)
 		job := &jobs.Checks{
 			Teams: b.teams, Ended: b.ended, Rate: 100, Log: slog.New(slog.DiscardHandler),
 			Claim: func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error) {
@@ -413,12 +400,9 @@ func TestOneTeamCannotBeClaimed(t *testing.T) {
 				return nil
 			},
 		}
-		go func() { done <- job.Run(ctx) }()
+		stop := start(t, job)
 		time.Sleep(time.Minute)
 		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
 		if got := checked.Load(); got != 20 {
 			t.Errorf("got %d checks of the other teams, want 20", got)
 		}
@@ -432,8 +416,6 @@ func TestStopEndsWhatIsClaimed(t *testing.T) {
 		b := newBacklog(10)
 		claimed, checked, ended := 0, 0, 0
 		var mu sync.Mutex
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error)
 		job := &jobs.Checks{
 			Teams: b.teams, Rate: 4, Log: slog.New(slog.DiscardHandler),
 			Claim: func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error) {
@@ -452,12 +434,9 @@ func TestStopEndsWhatIsClaimed(t *testing.T) {
 				return ctx.Err()
 			},
 		}
-		go func() { done <- job.Run(ctx) }()
+		stop := start(t, job)
 		time.Sleep(300 * time.Millisecond) // two of the first five
 		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
 		if claimed == checked || ended != claimed-checked {
 			t.Errorf("%d claimed, %d checked, %d ended; want those that are not checked to end", claimed, checked, ended)
 		}
@@ -469,8 +448,6 @@ func TestCheckThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBacklog(3)
 		var reported, ended []string
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error)
 		job := &jobs.Checks{
 			Teams: b.teams, Claim: b.claim, Rate: 10, Log: slog.New(slog.DiscardHandler),
 			Recovered: func(e *recovered.Error) { reported = append(reported, e.Error()) },
@@ -488,12 +465,9 @@ func TestCheckThatPanics(t *testing.T) {
 				return nil
 			},
 		}
-		go func() { done <- job.Run(ctx) }()
+		stop := start(t, job)
 		time.Sleep(5 * time.Second)
 		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
 		if !slices.Equal(reported, []string{"panic in check: odd record"}) {
 			t.Errorf("got panics %q, want one", reported)
 		}
@@ -507,23 +481,18 @@ func TestChoreStepsUntilNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		left, steps := 5, 0
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error)
 		job := &jobs.Chore{Name: "purge", Poll: jobs.Soon, Log: slog.New(slog.DiscardHandler), Step: func(context.Context) (bool, error) {
 			steps++
 			left = max(0, left-1)
 			return left > 0, nil
 		}}
-		go func() { done <- job.Run(ctx) }()
+		stop := start(t, job)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if left != 0 || steps != 5 {
 			t.Errorf("%d left after %d steps", left, steps)
 		}
 		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
 	})
 }
 
@@ -531,8 +500,6 @@ func TestChoreBacksOffAfterPanics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		steps, reported := 0, 0
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error)
 		job := &jobs.Chore{
 			Name: "purge", Poll: jobs.Hourly, Log: slog.New(slog.DiscardHandler),
 			Recovered: func(*recovered.Error) { reported++ },
@@ -541,12 +508,9 @@ func TestChoreBacksOffAfterPanics(t *testing.T) {
 				panic("odd row")
 			},
 		}
-		go func() { done <- job.Run(ctx) }()
+		stop := start(t, job)
 		time.Sleep(10 * time.Minute)
 		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
 		if steps < 8 || steps > 15 {
 			t.Errorf("%d steps in 10 minutes, want about one a minute", steps)
 		}
