@@ -36,37 +36,25 @@ func scanAuditEntry(scan scanner) (dmarcd.AuditEntry, error) {
 
 // Note writes an audit entry of the installation. Its ID, At and Team are ignored.
 func (s *Store) Note(ctx context.Context, entry dmarcd.AuditEntry) error {
-	return s.note(ctx, 0, entry)
+	return s.Team(system).Note(ctx, entry)
 }
 
 // Note writes an audit entry of the team. Its ID, At and Team are ignored.
 func (t *Team) Note(ctx context.Context, entry dmarcd.AuditEntry) error {
-	return t.store.note(ctx, t.id, entry)
-}
-
-func (s *Store) note(ctx context.Context, team dmarcd.TeamID, e dmarcd.AuditEntry) error {
-	return s.tx(ctx, func(tx tx) error { return s.noteIn(ctx, tx, team, e) })
+	return t.audited(ctx, []dmarcd.AuditEntry{entry}, "", func(tx) error { return nil })
 }
 
 // noteAll writes audit entries in the transaction of the change. Entries without a target get
 // target.
 func (t tx) noteAll(ctx context.Context, team dmarcd.TeamID, entries []dmarcd.AuditEntry, target string) error {
-	for _, entry := range entries {
-		entry.Target = cmp.Or(entry.Target, target)
-		if err := t.store.noteIn(ctx, t, team, entry); err != nil {
-			return err
+	for _, e := range entries {
+		_, err := t.exec(ctx, `INSERT INTO audit (id, team_id, user_id, actor, at, action, target, detail, address)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			t.store.nextID(), nullable(team), nullable(e.User), shortened(e.Actor), unix(t.store.now()), e.Action,
+			shortened(cmp.Or(e.Target, target)), shortened(e.Detail), e.Address)
+		if err != nil {
+			return fmt.Errorf("write the audit log: %w", err)
 		}
-	}
-	return nil
-}
-
-// noteIn writes an audit entry in the transaction of the change.
-func (s *Store) noteIn(ctx context.Context, tx tx, team dmarcd.TeamID, e dmarcd.AuditEntry) error {
-	_, err := tx.exec(ctx, `INSERT INTO audit (id, team_id, user_id, actor, at, action, target, detail, address)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		s.ids.next(s.options.Now()), nullable(team), nullable(e.User), shortened(e.Actor), unix(s.now()), e.Action, shortened(e.Target), shortened(e.Detail), e.Address)
-	if err != nil {
-		return fmt.Errorf("write the audit log: %w", err)
 	}
 	return nil
 }

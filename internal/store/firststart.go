@@ -33,15 +33,7 @@ func (s *Store) FirstStart(ctx context.Context, hash [32]byte) (made bool, err e
 // EnsureToken makes the token of that hash usable by the team dmarcd.DefaultTeam, and creates
 // both if needed. A token of another team is ErrConflict.
 func (s *Store) EnsureToken(ctx context.Context, hash [32]byte) error {
-	err := s.ensureToken(ctx, hash)
-	if errors.Is(err, dmarcd.ErrConflict) { // another replica may have been faster
-		err = s.ensureToken(ctx, hash)
-	}
-	return err
-}
-
-func (s *Store) ensureToken(ctx context.Context, hash [32]byte) error {
-	return s.tx(ctx, func(t tx) error {
+	return s.Team(system).retryTx(ctx, func(t tx) error { // another replica may be faster
 		team, err := teamBy(ctx, t, "name", dmarcd.DefaultTeam)
 		if errors.Is(err, dmarcd.ErrNotFound) {
 			team, err = t.createTeam(ctx, dmarcd.DefaultTeam, true)

@@ -18,15 +18,8 @@ import (
 // ErrForbidden means that the address is not verified, ErrNotFound that the user is not
 // invited.
 func (s *Store) SignInIdentity(ctx context.Context, identity dmarcd.Identity) (dmarcd.User, error) {
-	user, err := s.signInIdentity(ctx, identity)
-	if errors.Is(err, dmarcd.ErrConflict) { // a concurrent sign-in of the same identity
-		user, err = s.signInIdentity(ctx, identity)
-	}
-	return user, err
-}
-
-func (s *Store) signInIdentity(ctx context.Context, identity dmarcd.Identity) (dmarcd.User, error) {
-	return inTx(ctx, s.tx, func(t tx) (user dmarcd.User, err error) {
+	// A concurrent sign-in of the same identity is a conflict.
+	return inTx(ctx, s.Team(system).retryTx, func(t tx) (user dmarcd.User, err error) {
 		user, err = scanUser(rowOf(ctx, t, `SELECT `+userColumns+` FROM identities JOIN users ON users.id = identities.user_id
 			WHERE identities.issuer = $1 AND identities.subject = $2`, identity.Issuer, identity.Subject))
 		if !errors.Is(err, dmarcd.ErrNotFound) {
