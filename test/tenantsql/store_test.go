@@ -87,7 +87,7 @@ func ofTeam(function string) bool {
 	receiver, name, _ := strings.Cut(function, ").")
 	switch receiver {
 	case "(*Team":
-		return !slices.Contains([]string{"tx", "retryTx", "exec", "writerConn"}, name)
+		return !slices.Contains([]string{"tx", "retryTx", "audited", "exec", "writerConn"}, name)
 	case "(*reception", "(*ahead", "(*attribution", "(*domainLocks", "(*chunks":
 		return true
 	}
@@ -147,7 +147,8 @@ func read(t *testing.T, file string) []statement {
 // withoutSQL are functions that run statements of others, on SQLite or a cluster alone, or on whole
 // tables; removeOthers wants a day of several blocks, which no test has on PostgreSQL yet.
 var withoutSQL = []string{
-	"(*Store).exec", "(*Store).queryRow", "(*Store).longQueryRow", "reads.queryRow", "reads.longQueryRow", "(*Team).exec", "collectRead", "tx.insertMany", "tx.bulk", "sumCounts",
+	"(*Store).exec", "(*Store).eachTeam", "(*Store).teamIDs", "reads.queryRow", "reads.longQueryRow", "reads.eachRead", "(*Team).exec", "(*Team).change", "tx.execOr", "tx.insertMany", "tx.bulk",
+	"collectMap", "collectRead", "each", "rowOf", "sumCounts",
 	"insertReturning", "(*Store).freePages", "(*Store).Backup", "copyTable", "(*rollupBuild).removeOthers", "(*Team).removeFrozen",
 	"(*Store).analyze", "(*Store).checkCluster", "(*Store).distribute", "(*Store).isDistributed", "(*Store).refuseWorker", "tx.invent", "tx.withoutReferences",
 }
@@ -185,11 +186,15 @@ func withSQL(t *testing.T) []string {
 }
 
 func runsSQL(call *ast.CallExpr) bool {
-	switch f := call.Fun.(type) {
+	function := call.Fun
+	if instance, ok := function.(*ast.IndexListExpr); ok {
+		function = instance.X
+	}
+	switch f := function.(type) {
 	case *ast.Ident:
-		return slices.Contains([]string{"collect", "collectRead", "insertReturning"}, f.Name)
+		return slices.Contains([]string{"collect", "collectMap", "collectRead", "each", "insertReturning", "rowOf"}, f.Name)
 	case *ast.SelectorExpr:
-		return slices.Contains([]string{"exec", "queryRow", "longQueryRow", "insertMany"}, f.Sel.Name)
+		return slices.Contains([]string{"eachRead", "eachTeam", "exec", "execOr", "insertMany", "longQueryRow", "queryRow", "teamIDs"}, f.Sel.Name)
 	}
 	return false
 }
