@@ -14,6 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/alert"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -43,9 +44,7 @@ func benchTeam(b *testing.B, s *store.Store, name string, domains int) (*store.T
 		names[i] = fmt.Sprintf("d%d.%s.example", i, name)
 	}
 	team := s.Team(created.ID)
-	if _, err := team.AddDomains(b.Context(), names, time.Now().Add(time.Hour)); err != nil {
-		b.Fatal(err)
-	}
+	musttest.Get(team.AddDomains(b.Context(), names, time.Now().Add(time.Hour)))(b)
 	return team, names
 }
 
@@ -84,15 +83,12 @@ func BenchmarkDetection(b *testing.B) {
 			b.StopTimer()
 			round++
 			team, _ := benchTeam(b, s, fmt.Sprintf("t%d", round), benchDomains)
-			hook, err := team.AddWebhook(ctx, dmarcd.Webhook{URL: "https://hooks.example/", Format: dmarcd.FormatStandard}, func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil })
-			must(b, err)
+			hook := musttest.Get(team.AddWebhook(ctx, dmarcd.Webhook{URL: "https://hooks.example/", Format: dmarcd.FormatStandard}, func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil }))(b)
 			benchMail(b, s, team, today)
 			b.StartTimer()
 			saving = 0
 			began := spent(b, db)
-			if _, err := scanner.Step(ctx); err != nil {
-				b.Fatal(err)
-			}
+			musttest.Get(scanner.Step(ctx))(b)
 			took := spent(b, db) - began
 			detecting += took
 			b.StopTimer()
@@ -114,16 +110,13 @@ func BenchmarkDetection(b *testing.B) {
 // benchMail stores the figures of the team's domains. On the last day the mail of a key fails.
 func benchMail(b *testing.B, s *store.Store, team *store.Team, today dmarcd.Day) {
 	b.Helper()
-	domains, err := team.Domains(b.Context(), "", benchDomains)
-	must(b, err)
+	domains := musttest.Get(team.Domains(b.Context(), "", benchDomains))(b)
 	// Something has changed on each day: the figures of days are made anew.
 	var deliveries []*dmarcd.Delivery
 	for day := today - benchHistory; day < today; day++ {
 		deliveries = append(deliveries, storetest.Delivery(storetest.Aggregate(fmt.Sprint(team.ID(), day), domains[0].Name, day, storetest.Passed(domains[0].Name, 1))))
 	}
-	if _, err := team.Receive(b.Context(), deliveries); err != nil {
-		b.Fatal(err)
-	}
+	musttest.Get(team.Receive(b.Context(), deliveries))(b)
 	var days []dmarcd.DomainDay
 	for _, d := range domains {
 		for day := today - benchHistory; day < today; day++ {
@@ -138,13 +131,12 @@ func benchMail(b *testing.B, s *store.Store, team *store.Team, today dmarcd.Day)
 		}
 	}
 	for more := true; more; {
-		more, err = s.UpdateSenders(b.Context(), func(_ context.Context, t *store.Team, _ dmarcd.Days, _ func([]dmarcd.Sender) error, saveDays func([]dmarcd.DomainDay) error) error {
+		more = musttest.Get(s.UpdateSenders(b.Context(), func(_ context.Context, t *store.Team, _ dmarcd.Days, _ func([]dmarcd.Sender) error, saveDays func([]dmarcd.DomainDay) error) error {
 			if t.ID() != team.ID() {
 				return errors.New("another team is due")
 			}
 			return saveDays(days)
-		})
-		must(b, err)
+		}))(b)
 	}
 }
 
@@ -152,8 +144,7 @@ func benchMail(b *testing.B, s *store.Store, team *store.Team, today dmarcd.Day)
 func insertBare(b *testing.B, db *sql.DB, team *store.Team, hook dmarcd.WebhookID) {
 	b.Helper()
 	ctx := b.Context()
-	tx, err := db.BeginTx(ctx, nil)
-	must(b, err)
+	tx := musttest.Get(db.BeginTx(ctx, nil))(b)
 	document := `{"v":1,"day":20000,"subject":"s1._domainkey.d1.example","messages":1000,"observed":0.1,"usual":0.9}`
 	for _, of := range []struct {
 		query string
@@ -168,14 +159,12 @@ func insertBare(b *testing.B, db *sql.DB, team *store.Team, hook dmarcd.WebhookI
 			VALUES ($1, $2, $3, $4, 0, 0, 0, 0, 0, FALSE)`, func(seq int64) []any { return []any{team.ID(), int64(team.ID())<<20 + seq, hook, seq} }},
 	} {
 		statement, err := tx.PrepareContext(ctx, of.query) //nolint:sqlclosecheck // the transaction closes it
-		must(b, err)
+		musttest.Do(b, err)
 		for seq := int64(1_000_001); seq <= 1_000_000+benchDomains; seq++ {
-			if _, err := statement.ExecContext(ctx, of.args(seq)...); err != nil {
-				b.Fatal(err)
-			}
+			musttest.Get(statement.ExecContext(ctx, of.args(seq)...))(b)
 		}
 	}
-	must(b, tx.Commit())
+	musttest.Do(b, tx.Commit())
 }
 
 // BenchmarkAlertingOfImports stores reports of 30 days and finds their senders, once as
@@ -199,7 +188,7 @@ func BenchmarkAlertingOfImports(b *testing.B) {
 			b.StartTimer()
 			began := processorTime(b, db.Engine, bare)
 			receiveAll(b, team, batches)
-			must(b, finish())
+			musttest.Do(b, finish())
 			return (processorTime(b, db.Engine, bare) - began).Seconds()
 		}
 		var added []float64
@@ -244,22 +233,21 @@ func spent(b *testing.B, db storetest.DB) time.Duration {
 func processorTime(b *testing.B, engine string, db *sql.DB) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
-	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	musttest.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	used := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	if engine == "sqlite" {
 		return used
 	}
 	rows, err := db.QueryContext(b.Context(), `SELECT pid FROM pg_stat_activity WHERE datname = current_database()`)
-	must(b, err)
-	defer func() { must(b, rows.Close()) }()
+	musttest.Do(b, err)
+	defer func() { musttest.Do(b, rows.Close()) }()
 	for rows.Next() {
 		var pid int
-		must(b, rows.Scan(&pid))
-		ofServer, err := daemon.ProcessorTime(pid)
-		must(b, err)
+		musttest.Do(b, rows.Scan(&pid))
+		ofServer := musttest.Get(daemon.ProcessorTime(pid))(b)
 		used += ofServer
 	}
-	must(b, rows.Err())
+	musttest.Do(b, rows.Err())
 	return used
 }
 
@@ -293,8 +281,6 @@ func benchReports(names []string) (batches [][]*dmarcd.Delivery) {
 func receiveAll(b *testing.B, team *store.Team, batches [][]*dmarcd.Delivery) {
 	b.Helper()
 	for _, batch := range batches {
-		if _, err := team.Receive(b.Context(), batch); err != nil {
-			b.Fatal(err)
-		}
+		musttest.Get(team.Receive(b.Context(), batch))(b)
 	}
 }

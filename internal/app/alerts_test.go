@@ -16,6 +16,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/alert"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -26,19 +27,10 @@ type nameless struct{}
 
 func (nameless) Known(context.Context, []netip.Addr) (map[netip.Addr]string, error) { return nil, nil }
 
-// must ends the test if a step failed that others build on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // kindsOf returns the kinds of a team's events, in order.
 func kindsOf(t *testing.T, team *store.Team) (kinds []dmarcd.EventKind) {
 	t.Helper()
-	events, err := team.EventsSince(t.Context(), store.EventFilter{}, 0, 100)
-	must(t, err)
+	events := musttest.Get(team.EventsSince(t.Context(), store.EventFilter{}, 0, 100))(t)
 	for _, e := range events {
 		kinds = append(kinds, e.Kind)
 	}
@@ -56,9 +48,7 @@ func TestDetectionThroughTheStore(t *testing.T) {
 		a.store = db.Open(t, store.Options{Now: func() time.Time { return now }})
 		created := storetest.Team(t, a.store, "acme")
 		team := a.store.Team(created.ID)
-		if _, err := team.AddDomain(ctx, name, now); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(team.AddDomain(ctx, name, now))(t)
 		scanners := []*alert.Scanner{
 			{Source: alertSource{a.store}, Now: func() time.Time { return now }}, {Source: alertSource{a.store}, Now: func() time.Time { return now }},
 		}
@@ -67,9 +57,7 @@ func TestDetectionThroughTheStore(t *testing.T) {
 			failed := storetest.Passed(name, fail)
 			failed.DKIM, failed.DKIMResults[0].Result = "fail", "fail"
 			delivery := storetest.Delivery(storetest.Aggregate(id, name, day, storetest.Passed(name, pass), failed))
-			if _, err := team.Receive(ctx, []*dmarcd.Delivery{delivery}); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Get(team.Receive(ctx, []*dmarcd.Delivery{delivery}))(t)
 		}
 		today := func() {
 			t.Helper()
@@ -79,9 +67,7 @@ func TestDetectionThroughTheStore(t *testing.T) {
 				}
 			}
 			for _, s := range scanners {
-				if _, err := s.Step(ctx); err != nil {
-					t.Fatal(err)
-				}
+				musttest.Get(s.Step(ctx))(t)
 			}
 			now = now.Add(24 * time.Hour)
 		}
@@ -125,24 +111,18 @@ func TestFailingMailboxes(t *testing.T) {
 		created := storetest.Team(t, a.store, "acme")
 		team := a.store.Team(created.ID)
 		mailbox := dmarcd.Mailbox{Host: "imap.example.com", Port: 993, Security: dmarcd.SecurityTLS, Username: "reports", Method: dmarcd.LoginPassword, Folder: "INBOX", After: dmarcd.AfterFlag}
-		if _, err := team.AddMailbox(ctx, mailbox, func(dmarcd.Mailbox) ([]byte, error) { return []byte("x"), nil }); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(team.AddMailbox(ctx, mailbox, func(dmarcd.Mailbox) ([]byte, error) { return []byte("x"), nil }))(t)
 		detect := func(want int) {
 			t.Helper()
 			for range 2 {
-				if _, err := a.detectMailboxes(ctx); err != nil {
-					t.Fatal(err)
-				}
+				musttest.Get(a.detectMailboxes(ctx))(t)
 			}
 			if got := kindsOf(t, team); len(got) != want {
 				t.Errorf("got %v, want %d events", got, want)
 			}
 		}
 		detect(0)
-		if _, err := db.SQL(t).ExecContext(ctx, `UPDATE mailboxes SET error = 'the host 10.0.0.7 refuses', seen_at = 1, created_at = 1`); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(db.SQL(t).ExecContext(ctx, `UPDATE mailboxes SET error = 'the host 10.0.0.7 refuses', seen_at = 1, created_at = 1`))(t)
 		detect(1)
 		events, err := team.Events(ctx, store.EventFilter{}, 0, 1)
 		if err != nil || events[0].Kind != dmarcd.MailboxFailing || strings.Contains(events[0].Summary(), "10.0.0.7") || !strings.Contains(events[0].Summary(), "reports at imap.example.com") {
@@ -166,9 +146,7 @@ func TestLowDisk(t *testing.T) {
 		lines   int
 	}{{1, "0", 0}, {1 << 60, "1", 1}, {1 << 60, "1", 1}, {1, "0", 2}, {0, "0", 2}} {
 		a.config.Limit.FreeDisk = row.minimum
-		if _, err := a.detectLowDisk(ctx); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(a.detectLowDisk(ctx))(t)
 		scraped := httptest.NewRecorder()
 		a.metrics.handler().ServeHTTP(scraped, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 		if !strings.Contains(scraped.Body.String(), "\ndmarcd_disk_low "+row.gauge+"\n") {

@@ -17,6 +17,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/alert"
 	"github.com/dmarcd/dmarcd/internal/alert/alerttest"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -131,9 +132,7 @@ func TestYearThroughTheStore(t *testing.T) {
 		for i := range count {
 			name := fmt.Sprintf("d%d.example", i)
 			simulated[name] = alerttest.New(uint64(i), name, plan)
-			if _, err := team.AddDomain(ctx, name, now); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Get(team.AddDomain(ctx, name, now))(t)
 		}
 		scanners := []*alert.Scanner{{Source: alertSource{a.store}, Now: clock}, {Source: alertSource{a.store}, Now: clock}}
 		steps := []func(context.Context) (bool, error){a.storeSenders}
@@ -148,17 +147,14 @@ func TestYearThroughTheStore(t *testing.T) {
 				}
 			}
 			for part := range slices.Chunk(waiting[today], 200) {
-				if _, err := team.Receive(ctx, part); err != nil {
-					t.Fatal(err)
-				}
+				musttest.Get(team.Receive(ctx, part))(t)
 			}
 			delete(waiting, today)
 			for _, step := range steps {
 				storetest.All(t, step)
 			}
 			for {
-				events, err := team.EventsSince(ctx, store.EventFilter{}, last, 100)
-				must(t, err)
+				events := musttest.Get(team.EventsSince(ctx, store.EventFilter{}, last, 100))(t)
 				if len(events) == 0 {
 					break
 				}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 	"github.com/dmarcd/dmarcd/internal/trace"
@@ -58,14 +59,12 @@ func start(t testing.TB, db storetest.DB, settings ...string) daemon {
 	t.Helper()
 	// The first of two settings with one name counts.
 	environ := append(slices.Clone(settings), "DMARCD_DATABASE="+db.DSN, "DMARCD_DATA="+t.TempDir(), "DMARCD_LISTEN=127.0.0.1:0")
-	effective, err := config.Load(config.Input{Environ: environ})
-	must(t, err)
+	effective := musttest.Get(config.Load(config.Input{Environ: environ}))(t)
 	d := daemon{log: &syncBuffer{}}
 	var out bytes.Buffer
 	traces, _, err := trace.FromEnvironment(settings)
-	must(t, err)
-	a, err := app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.NewJSONHandler(d.log, nil)), Out: &out, Version: "test", Trace: traces})
-	must(t, err)
+	musttest.Do(t, err)
+	a := musttest.Get(app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.NewJSONHandler(d.log, nil)), Out: &out, Version: "test", Trace: traces}))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()
@@ -84,26 +83,16 @@ func start(t testing.TB, db storetest.DB, settings ...string) daemon {
 
 var tokenForm = regexp.MustCompile(`dmd_[0-9A-Za-z]{40}`)
 
-// must ends the test if a step failed that others build on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // get asks with a token and returns the status and the body.
 func get(t testing.TB, url, token string) (int, string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	must(t, err)
+	request := musttest.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))(t)
 	request.Header.Set("Authorization", "Bearer "+token)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
-	must(t, err)
+	musttest.Do(t, err)
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	must(t, err)
+	body := musttest.Get(io.ReadAll(response.Body))(t)
 	return response.StatusCode, string(body)
 }
 
@@ -133,7 +122,7 @@ func TestFirstStartTellsTheTokenOnce(t *testing.T) {
 	if n := len(tokenForm.FindAllString(first.out, -1)); n != 1 {
 		t.Errorf("the first start tells %d tokens, want 1:\n%s", n, first.out)
 	}
-	must(t, first.stop())
+	musttest.Do(t, first.stop())
 	second := start(t, db)
 	if tokenForm.MatchString(second.out) || !strings.Contains(second.out, second.url) {
 		t.Errorf("the second start says:\n%s", second.out)
@@ -143,11 +132,10 @@ func TestFirstStartTellsTheTokenOnce(t *testing.T) {
 func TestConfiguredToken(t *testing.T) {
 	t.Parallel()
 	const token = "dmd_000000000000000000000000000000000042AzL5" // a checksum that is wrong
-	effective, err := config.Load(config.Input{Environ: []string{
+	effective := musttest.Get(config.Load(config.Input{Environ: []string{
 		"DMARCD_TOKEN=" + token, "DMARCD_DATA=" + t.TempDir(), "DMARCD_LISTEN=127.0.0.1:0",
-	}})
-	must(t, err)
-	_, err = app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.DiscardHandler), Out: io.Discard})
+	}}))(t)
+	_, err := app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.DiscardHandler), Out: io.Discard})
 	if err == nil || !strings.Contains(err.Error(), "DMARCD_TOKEN") || strings.Contains(err.Error(), token) {
 		t.Errorf("got %v, want an error that names the setting and not the token", err)
 	}
@@ -157,9 +145,8 @@ func TestListenFailureSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	first := start(t, storetest.SQLite(t))
 	address := strings.TrimSuffix(strings.TrimPrefix(first.url, "http://"), "/api")
-	effective, err := config.Load(config.Input{Environ: []string{"DMARCD_DATA=" + t.TempDir(), "DMARCD_LISTEN=" + address}})
-	must(t, err)
-	_, err = app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.DiscardHandler), Out: io.Discard})
+	effective := musttest.Get(config.Load(config.Input{Environ: []string{"DMARCD_DATA=" + t.TempDir(), "DMARCD_LISTEN=" + address}}))(t)
+	_, err := app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.DiscardHandler), Out: io.Discard})
 	if err == nil || !strings.Contains(err.Error(), "DMARCD_LISTEN") {
 		t.Errorf("got %v, want an error that names the setting", err)
 	}
@@ -172,12 +159,10 @@ func (closedPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestFailedStartGivesTheAddressBack(t *testing.T) {
 	t.Parallel()
-	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	must(t, err)
+	free := musttest.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	address := free.Addr().String()
-	must(t, free.Close())
-	effective, err := config.Load(config.Input{Environ: []string{"DMARCD_DATA=" + t.TempDir(), "DMARCD_LISTEN=" + address}})
-	must(t, err)
+	musttest.Do(t, free.Close())
+	effective := musttest.Get(config.Load(config.Input{Environ: []string{"DMARCD_DATA=" + t.TempDir(), "DMARCD_LISTEN=" + address}}))(t)
 	options := app.Options{Log: slog.New(slog.DiscardHandler), Out: closedPipe{}}
 	if _, err := app.New(t.Context(), effective.Config, options); !errors.Is(err, io.ErrClosedPipe) {
 		t.Fatalf("got %v, want that the token could not be told", err)
@@ -196,10 +181,9 @@ func TestDiagnose(t *testing.T) {
 		settings := []string{"DMARCD_DNS=" + server.Addr(), "DMARCD_REPORT_DOMAIN=reports.example"}
 		start(t, db, settings...)
 		data := t.TempDir()
-		must(t, os.Chmod(data, 0o700))
+		musttest.Do(t, os.Chmod(data, 0o700))
 		environ := append([]string{"DMARCD_DATABASE=" + db.DSN, "DMARCD_DATA=" + data}, settings...)
-		effective, err := config.Load(config.Input{Environ: environ})
-		must(t, err)
+		effective := musttest.Get(config.Load(config.Input{Environ: environ}))(t)
 		states := func(environ []string) map[string]app.DiagnosisState {
 			worst := map[string]app.DiagnosisState{}
 			for _, d := range app.Diagnose(t.Context(), effective.Config, environ) {
@@ -224,10 +208,8 @@ func TestDiagnose(t *testing.T) {
 				t.Errorf("a sick installation: %s is %s, want %s", part, got[part], want)
 			}
 		}
-		if _, err := db.SQL(t).ExecContext(t.Context(), `INSERT INTO team_days (team_id, day, compliant, non_compliant, quarantined, rejected, dkim, spf, unverified)
-			SELECT id, 1, 2, 3, 0, 0, 0, 0, 0 FROM teams`); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(db.SQL(t).ExecContext(t.Context(), `INSERT INTO team_days (team_id, day, compliant, non_compliant, quarantined, rejected, dkim, spf, unverified)
+			SELECT id, 1, 2, 3, 0, 0, 0, 0, 0 FROM teams`))(t)
 		if got := states(environ)["database"]; got != app.Sick {
 			t.Errorf("wrong sums: the database is %s", got)
 		}
@@ -264,8 +246,7 @@ func TestStopIsQuick(t *testing.T) {
 	db := storetest.SQLite(t)
 	d := start(t, db, "DMARCD_DNS="+server.Addr())
 	token := tokenForm.FindString(d.out)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.url+"/domains", strings.NewReader(`{"domain":"example.com"}`))
-	must(t, err)
+	request := musttest.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, d.url+"/domains", strings.NewReader(`{"domain":"example.com"}`)))(t)
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Content-Type", "application/json")
 	answered := make(chan int, 1)
@@ -279,7 +260,7 @@ func TestStopIsQuick(t *testing.T) {
 		_ = response.Body.Close()
 		answered <- response.StatusCode
 	}()
-	must(t, server.Await(t.Context(), "_dmarc.example.com", 16, 1))
+	musttest.Do(t, server.Await(t.Context(), "_dmarc.example.com", 16, 1))
 	began := time.Now()
 	if err := d.stop(); err != nil {
 		t.Error(err)

@@ -10,6 +10,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // client is a connection that a test holds.
@@ -22,8 +24,7 @@ type client struct {
 func connectFrom(t *testing.T, address string, to net.Addr) *client {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
-	conn, err := dialer.DialContext(t.Context(), "tcp", to.String())
-	must(t, err)
+	conn := musttest.Get(dialer.DialContext(t.Context(), "tcp", to.String()))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	return &client{conn, bufio.NewReader(conn)}
@@ -46,8 +47,7 @@ func (c *client) ask() bool {
 // serveBounded serves with a bound on connections.
 func serveBounded(t *testing.T, bound *connections) net.Addr {
 	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	must(t, err)
+	listener := musttest.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	server := &httptest.Server{Listener: bound.listen(listener), Config: &http.Server{
 		Handler:           http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
 		ConnState:         bound.state,

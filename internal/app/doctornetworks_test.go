@@ -11,14 +11,14 @@ import (
 
 	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders/mmdb"
 )
 
 // networksOf writes a database that was made at that moment, and returns its path.
 func networksOf(t *testing.T, built time.Time) string {
 	t.Helper()
-	file, err := os.Create(filepath.Join(t.TempDir(), "networks.mmdb"))
-	must(t, err)
+	file := musttest.Get(os.Create(filepath.Join(t.TempDir(), "networks.mmdb")))(t)
 	defer func() {
 		if err := file.Close(); err != nil {
 			t.Error(err)
@@ -27,7 +27,7 @@ func networksOf(t *testing.T, built time.Time) string {
 	var one iter.Seq2[mmdb.Range, error] = func(yield func(mmdb.Range, error) bool) {
 		yield(mmdb.Range{First: netip.MustParseAddr("192.0.2.0"), Last: netip.MustParseAddr("192.0.2.255"), Number: 64496, Name: "Example"}, nil)
 	}
-	must(t, mmdb.Write(file, mmdb.Options{Type: "Test", Built: built}, one))
+	musttest.Do(t, mmdb.Write(file, mmdb.Options{Type: "Test", Built: built}, one))
 	return file.Name()
 }
 

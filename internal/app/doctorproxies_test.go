@@ -5,6 +5,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 func TestDiagnoseProxies(t *testing.T) {
@@ -22,8 +23,7 @@ func TestDiagnoseProxies(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			environ := append([]string{"DMARCD_DATA=" + t.TempDir(), "DMARCD_DNS=127.0.0.1:1"}, row.settings...)
-			effective, err := config.Load(config.Input{Environ: environ})
-			must(t, err)
+			effective := musttest.Get(config.Load(config.Input{Environ: environ}))(t)
 			var got app.DiagnosisState
 			for _, d := range app.Diagnose(t.Context(), effective.Config, environ) {
 				if d.Part == "reverse proxy" {

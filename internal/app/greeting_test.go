@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -28,7 +29,7 @@ func TestFirstStartTellsTheSignInLinkOnce(t *testing.T) {
 			if len(links) != 1 || !strings.HasPrefix(first.url, links[0][1]+"/") {
 				t.Fatalf("got the links %v at %s, want one to the same host:\n%s", links, first.url, first.out)
 			}
-			must(t, first.stop())
+			musttest.Do(t, first.stop())
 			second := start(t, db, settings...)
 			if linkForm.MatchString(second.out) {
 				t.Errorf("the second start says:\n%s", second.out)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -18,8 +19,7 @@ import (
 // commandConfig is the configuration of a command whose data folder is not there.
 func commandConfig(t *testing.T, environ ...string) config.Config {
 	t.Helper()
-	effective, err := config.Load(config.Input{Environ: append(environ, "DMARCD_DATA="+filepath.Join(t.TempDir(), "data"))})
-	must(t, err)
+	effective := musttest.Get(config.Load(config.Input{Environ: append(environ, "DMARCD_DATA="+filepath.Join(t.TempDir(), "data"))}))(t)
 	return effective.Config
 }
 
@@ -49,12 +49,10 @@ func TestCommandsShareTheDatabase(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		cfg := commandConfig(t, "DMARCD_DATABASE="+db.DSN)
 		log := slog.New(slog.DiscardHandler)
-		first, err := app.CreateInstallation(t.Context(), cfg, log)
-		must(t, err)
-		_, err = first.Service.System(service.CommandLine()).CreateTeam(t.Context(), "acme", false)
-		must(t, errors.Join(err, first.Close()))
-		second, err := app.OpenInstallation(t.Context(), cfg, log)
-		must(t, err)
+		first := musttest.Get(app.CreateInstallation(t.Context(), cfg, log))(t)
+		_, err := first.Service.System(service.CommandLine()).CreateTeam(t.Context(), "acme", false)
+		musttest.Do(t, errors.Join(err, first.Close()))
+		second := musttest.Get(app.OpenInstallation(t.Context(), cfg, log))(t)
 		_, err = second.Service.System(service.CommandLine()).TeamByName(t.Context(), "acme")
 		if err := errors.Join(err, second.Close()); err != nil || second.Engine != first.Engine {
 			t.Errorf("got %v on %q, want the team of the first on %q", err, second.Engine, first.Engine)

@@ -15,6 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -29,16 +30,14 @@ func (failingWriter) Write([]byte) (int, error) { return 0, errWriter }
 
 func TestFailedStartClosesTheSMTPListener(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	l := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address := l.Addr().String()
-	must(t, l.Close())
-	effective, err := config.Load(config.Input{Environ: []string{
+	musttest.Do(t, l.Close())
+	effective := musttest.Get(config.Load(config.Input{Environ: []string{
 		"DMARCD_DATABASE=" + storetest.SQLite(t).DSN, "DMARCD_DATA=" + t.TempDir(), "DMARCD_LISTEN=127.0.0.1:0",
 		"DMARCD_SMTP_LISTEN=" + address, "DMARCD_REPORT_DOMAIN=report.example",
-	}})
-	must(t, err)
-	_, err = app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.DiscardHandler), Out: failingWriter{}})
+	}}))(t)
+	_, err := app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.DiscardHandler), Out: failingWriter{}})
 	if !errors.Is(err, errWriter) {
 		t.Fatalf("got %v want %v", err, errWriter)
 	}
@@ -53,18 +52,16 @@ func TestFailedStartClosesTheSMTPListener(t *testing.T) {
 func TestCrashingMailIsShownAsRejected(t *testing.T) {
 	t.Parallel()
 	db, data := storetest.SQLite(t), t.TempDir()
-	must(t, start(t, db).stop())
+	musttest.Do(t, start(t, db).stop())
 	opened := db.Open(t, store.Options{})
-	team, err := opened.TeamByName(t.Context(), dmarcd.DefaultTeam)
-	must(t, err)
+	team := musttest.Get(opened.TeamByName(t.Context(), dmarcd.DefaultTeam))(t)
 	name := spoolMail(t, data, team.ID, time.Now())
-	must(t, os.WriteFile(filepath.Join(data, "spool", name+".crashes"), []byte("3"), 0o600))
+	musttest.Do(t, os.WriteFile(filepath.Join(data, "spool", name+".crashes"), []byte("3"), 0o600))
 
 	start(t, db, "DMARCD_DATA="+data, "DMARCD_SMTP_LISTEN=127.0.0.1:0", "DMARCD_REPORT_DOMAIN=report.example")
 	limit := time.After(time.Minute)
 	for {
-		rejected, err := opened.Team(team.ID).Rejected(t.Context(), 0, 10)
-		must(t, err)
+		rejected := musttest.Get(opened.Team(team.ID).Rejected(t.Context(), 0, 10))(t)
 		if len(rejected) == 1 && strings.Contains(rejected[0].Reason, "internal error") {
 			return
 		}
@@ -79,13 +76,11 @@ func TestCrashingMailIsShownAsRejected(t *testing.T) {
 // spoolMail adds an empty mail to the spool of a daemon that does not run, and returns its name.
 func spoolMail(t *testing.T, data string, team dmarcd.TeamID, at time.Time) string {
 	t.Helper()
-	spooled, err := spool.Open(spool.Config{
+	spooled := musttest.Get(spool.Open(spool.Config{
 		Folder: filepath.Join(data, "spool"), Limits: spool.DefaultLimits(), Log: slog.New(slog.DiscardHandler), Now: time.Now,
-	})
-	must(t, err)
-	draft, err := spooled.Create(spool.Envelope{Recipients: []spool.Recipient{{Mailbox: "abc", Team: team}}})
-	must(t, err)
-	must(t, errors.Join(draft.Commit(at), spooled.Close()))
+	}))(t)
+	draft := musttest.Get(spooled.Create(spool.Envelope{Recipients: []spool.Recipient{{Mailbox: "abc", Team: team}}}))(t)
+	musttest.Do(t, errors.Join(draft.Commit(at), spooled.Close()))
 	return spooled.List()[0].Name
 }
 
@@ -93,9 +88,8 @@ func spoolMail(t *testing.T, data string, team dmarcd.TeamID, at time.Time) stri
 func TestMailIsMeasured(t *testing.T) {
 	t.Parallel()
 	db, data := storetest.SQLite(t), t.TempDir()
-	must(t, start(t, db).stop())
-	team, err := db.Open(t, store.Options{}).TeamByName(t.Context(), dmarcd.DefaultTeam)
-	must(t, err)
+	musttest.Do(t, start(t, db).stop())
+	team := musttest.Get(db.Open(t, store.Options{}).TeamByName(t.Context(), dmarcd.DefaultTeam))(t)
 	spoolMail(t, data, team.ID, time.Now().Add(-time.Hour))
 	d := start(t, db, "DMARCD_DATA="+data, "DMARCD_SMTP_LISTEN=127.0.0.1:0", "DMARCD_REPORT_DOMAIN=report.example", "DMARCD_DNS=127.0.0.1:1")
 	limit := time.After(time.Minute)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
@@ -18,8 +19,7 @@ import (
 // address.
 func listen(t *testing.T, serve func(conn net.Conn)) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	listener := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var serving sync.WaitGroup
 	t.Cleanup(func() {
 		_ = listener.Close() // ends the loop below

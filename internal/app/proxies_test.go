@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
@@ -76,12 +77,11 @@ func TestBehindAProxy(t *testing.T) {
 // ask sends a request with a token and returns the status.
 func ask(t *testing.T, client *http.Client, method, address, token, body string) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
-	must(t, err)
+	request := musttest.Get(http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body)))(t)
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Content-Type", "application/json")
 	response, err := client.Do(request)
-	must(t, err)
+	musttest.Do(t, err)
 	_ = response.Body.Close() // only the head is of interest
 	return response.StatusCode
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
@@ -27,8 +28,7 @@ func TestTLSReportsComeWhereTheSetupSays(t *testing.T) {
 	if uri == nil || !strings.HasSuffix(uri[2], "/"+uri[1]) {
 		t.Fatalf("got %s, want a record with both ways to the mailbox of the domain", setup)
 	}
-	report, err := os.ReadFile("../../tlsrpt/testdata/report/details-exceed.json")
-	must(t, err)
+	report := musttest.Get(os.ReadFile("../../tlsrpt/testdata/report/details-exceed.json"))(t)
 	if status := ask(t, client, http.MethodPost, origin+uri[2], "", string(report)); status != http.StatusCreated {
 		t.Errorf("got %d, want the report to be taken", status)
 	}

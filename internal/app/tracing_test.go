@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -68,38 +69,36 @@ func TestTraces(t *testing.T) {
 	collector := &traces{}
 	receiver := httptest.NewServer(collector)
 	defer receiver.Close()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	free := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address := free.Addr().String()
-	must(t, free.Close())
+	musttest.Do(t, free.Close())
 	dns := resolvertest.Start(t, `_dmarc.secret.example. TXT "v=DMARC1; p=reject"`)
 	db := storetest.SQLite(t)
 	d := start(t, db, "OTEL_EXPORTER_OTLP_ENDPOINT="+receiver.URL, "DMARCD_DNS="+dns.Addr(), "DMARCD_SMTP_LISTEN="+address, "DMARCD_REPORT_DOMAIN=report.example")
 
 	const client = "0af7651916cd43dd8448eb211c80319c"
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.url+"/domains", strings.NewReader(`{"domain": "secret.example"}`))
-	must(t, err)
+	request := musttest.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, d.url+"/domains", strings.NewReader(`{"domain": "secret.example"}`)))(t)
 	request.Header.Set("Authorization", "Bearer "+tokenForm.FindString(d.out))
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Traceparent", "00-"+client+"-b7ad6b7169203331-01")
 	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
-	must(t, err)
+	musttest.Do(t, err)
 	answer, err := io.ReadAll(response.Body)
 	_ = response.Body.Close() // it is read
 	if err != nil || response.StatusCode/100 != 2 {
 		t.Fatalf("got %d %s, %v", response.StatusCode, answer, err)
 	}
 	var mailbox string
-	must(t, db.SQL(t).QueryRowContext(t.Context(), `SELECT mailbox FROM addresses`).Scan(&mailbox))
+	musttest.Do(t, db.SQL(t).QueryRowContext(t.Context(), `SELECT mailbox FROM addresses`).Scan(&mailbox))
 	mail := "From: a@secret.example\r\nSubject: secret\r\n\r\nno report\r\n"
-	must(t, smtp.SendMail(address, nil, "a@secret.example", []string{mailbox + "@report.example"}, []byte(mail)))
+	musttest.Do(t, smtp.SendMail(address, nil, "a@secret.example", []string{mailbox + "@report.example"}, []byte(mail)))
 	if status, _ := get(t, d.url+"/domains?limit=secret", tokenForm.FindString(d.out)); status == 0 {
 		t.Error("no answer")
 	}
 	for deadline := time.Now().Add(time.Minute); len(collector.named("store reports")) == 0 && time.Now().Before(deadline); {
 		<-time.After(50 * time.Millisecond)
 	}
-	must(t, d.stop())
+	musttest.Do(t, d.stop())
 
 	for _, name := range []string{"POST /domains", "GET /domains", "DNS check", "store transaction", "SMTP transaction", "spool item", "spool item: verify", "parse reports", "store reports"} {
 		if len(collector.named(name)) == 0 {

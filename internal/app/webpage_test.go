@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
@@ -17,8 +18,7 @@ var invitationForm = regexp.MustCompile(`/app/invitation/[A-Z2-7]{26}`)
 // browser keeps cookies, and follows no redirect.
 func browser(t *testing.T) *http.Client {
 	t.Helper()
-	jar, err := cookiejar.New(nil)
-	must(t, err)
+	jar := musttest.Get(cookiejar.New(nil))(t)
 	return &http.Client{
 		Jar: jar, Transport: &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -38,14 +38,12 @@ func visit(t *testing.T, client *http.Client, address string, form url.Values) (
 	if form != nil {
 		method, body = http.MethodPost, strings.NewReader(form.Encode())
 	}
-	request, err := http.NewRequestWithContext(t.Context(), method, address, body)
-	must(t, err)
+	request := musttest.Get(http.NewRequestWithContext(t.Context(), method, address, body))(t)
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	response, err := client.Do(request)
-	must(t, err)
+	musttest.Do(t, err)
 	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	must(t, err)
+	text := musttest.Get(io.ReadAll(response.Body))(t)
 	return answered{response.StatusCode, response.Header}, string(text)
 }
 

@@ -73,8 +73,7 @@ func TestSmallMailIsReadOnce(t *testing.T) {
 		}
 		of := newTeam(all...)
 		m := readMail(t, of, daysOf(1, 3))
-		list, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 1, Trends: true})
-		must(t, err)
+		list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 1, Trends: true}))(t)
 		if of.scans != tt.scans || list.Counts.Total() != int64(tt.records) || list.Sources[0].Trend[0] != int64(tt.records) {
 			t.Errorf("got %d scans and %+v, want %d scans of %d messages", of.scans, list, tt.scans, tt.records)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -26,11 +27,11 @@ func BenchmarkMillion(b *testing.B) {
 			team := millionTeam(b, db)
 			service := newService(b)
 			var bytes, records float64
-			must(b, db.SQL(b).QueryRowContext(b.Context(), `SELECT SUM(octet_length(block)), SUM(records) FROM day_rollups`).Scan(&bytes, &records))
+			musttest.Do(b, db.SQL(b).QueryRowContext(b.Context(), `SELECT SUM(octet_length(block)), SUM(records) FROM day_rollups`).Scan(&bytes, &records))
 			b.Run("find senders", func(b *testing.B) {
 				began := processorTime(b)
 				for b.Loop() {
-					must(b, service.FindSenders(b.Context(), team, dmarcd.Days{}, func([]dmarcd.Sender) error { return nil }, func([]dmarcd.DomainDay) error { return nil }))
+					musttest.Do(b, service.FindSenders(b.Context(), team, dmarcd.Days{}, func([]dmarcd.Sender) error { return nil }, func([]dmarcd.DomainDay) error { return nil }))
 				}
 				b.ReportMetric(float64((processorTime(b)-began).Milliseconds())/float64(b.N), "cpu-ms/op")
 			})
@@ -62,14 +63,13 @@ func BenchmarkMillion(b *testing.B) {
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
-	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	musttest.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 func listSources(b *testing.B, service *insight.Service, team *store.Team, group insight.Group) {
 	b.Helper()
-	m, err := service.Read(b.Context(), team, "", dmarcd.Days{})
-	must(b, err)
+	m := musttest.Get(service.Read(b.Context(), team, "", dmarcd.Days{}))(b)
 	defer m.Close()
 	list, err := m.Sources(b.Context(), insight.Query{Group: group, Limit: 100})
 	if err != nil || list.Counts.Total() != 30*330*100*5 {
@@ -80,8 +80,7 @@ func listSources(b *testing.B, service *insight.Service, team *store.Team, group
 // adviseAll reads the advice for all domains of a team.
 func adviseAll(b *testing.B, service *insight.Service, team *store.Team) {
 	b.Helper()
-	domains, err := team.Domains(b.Context(), "", 1000)
-	must(b, err)
+	domains := musttest.Get(team.Domains(b.Context(), "", 1000))(b)
 	situations := make([]insight.Situation, len(domains))
 	for i, d := range domains {
 		const record = "v=DMARC1; p=none"
@@ -89,8 +88,7 @@ func adviseAll(b *testing.B, service *insight.Service, team *store.Team) {
 			Domain: insight.Domain{ID: d.ID, Name: d.Name}, Published: insight.Published{Record: record, Own: true, Base: record, ReportsHere: true},
 		}
 	}
-	m, err := service.Read(b.Context(), team, "", dmarcd.Days{})
-	must(b, err)
+	m := musttest.Get(service.Read(b.Context(), team, "", dmarcd.Days{}))(b)
 	defer m.Close()
 	all, err := m.Advise(b.Context(), situations...)
 	if err != nil || len(all) != len(domains) || all[0].Action == nil {
@@ -106,9 +104,7 @@ func millionTeam(b *testing.B, db storetest.DB) *store.Team {
 	team := s.Team(created.ID)
 	const days, reports, records = 30, 330, 100
 	for domain := range reports {
-		if _, err := team.AddDomain(b.Context(), fmt.Sprintf("d%d.example", domain), time.Unix(0, 0)); err != nil {
-			b.Fatal(err)
-		}
+		musttest.Get(team.AddDomain(b.Context(), fmt.Sprintf("d%d.example", domain), time.Unix(0, 0)))(b)
 	}
 	for day := range dmarcd.Day(days) {
 		var deliveries []*dmarcd.Delivery
@@ -124,9 +120,7 @@ func millionTeam(b *testing.B, db storetest.DB) *store.Team {
 			}
 			deliveries = append(deliveries, storetest.Delivery(storetest.Aggregate(fmt.Sprint(day, n), domain, day+18000, rows...)))
 		}
-		if _, err := team.Receive(b.Context(), deliveries); err != nil {
-			b.Fatal(err)
-		}
+		musttest.Get(team.Receive(b.Context(), deliveries))(b)
 	}
 	storetest.All(b, s.BuildRollups)
 	return team

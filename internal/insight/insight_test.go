@@ -15,6 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/memory"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/senders"
 )
@@ -168,8 +169,7 @@ func TestManyParts(t *testing.T) {
 		all = append(all, mail{source: fmt.Sprintf("192.0.2.%d", i), count: int64(1000 - i), dkim: true})
 	}
 	for limit, want := range map[int]int{0: 20, 50: 50, 120: 120, 1000: 130} {
-		got, err := readMail(t, newTeam(all...), dmarcd.Days{}).Source(t.Context(), insight.Query{Group: insight.GroupCountry, Key: "NL", Parts: limit})
-		must(t, err)
+		got := musttest.Get(readMail(t, newTeam(all...), dmarcd.Days{}).Source(t.Context(), insight.Query{Group: insight.GroupCountry, Key: "NL", Parts: limit}))(t)
 		for _, part := range got.Parts {
 			if part.Group == insight.GroupAddress && (len(part.Rows) != want || part.More != 130-want || part.Rows[0].Key != "192.0.2.0") {
 				t.Errorf("limit %d: got %d addresses from %s on and %d more, want %d from 192.0.2.0 on", limit, len(part.Rows), part.Rows[0].Key, part.More, want)
@@ -211,8 +211,7 @@ func TestSmallFlowsArePutTogether(t *testing.T) {
 			all = append(all, mail{count: 1, signed: fmt.Sprintf("k s%d.example pass", i)})
 		}
 		service := insight.New(&senders.Atlas{}, senders.NewCatalogue(known), hosts{}, nil)
-		m, err := service.Read(t.Context(), newTeam(all...), "", dmarcd.Days{})
-		must(t, err)
+		m := musttest.Get(service.Read(t.Context(), newTeam(all...), "", dmarcd.Days{}))(t)
 		told, others := 0, int64(0)
 		for _, f := range flowsOf(t, m, insight.Query{}) {
 			if f.Sender == insight.OtherSenders {
@@ -233,8 +232,7 @@ func TestRecords(t *testing.T) {
 	query := insight.Query{Group: insight.GroupFrom, Key: "example.com", Limit: 4}
 	var got []string
 	for {
-		page, err := m.Records(t.Context(), query)
-		must(t, err)
+		page := musttest.Get(m.Records(t.Context(), query))(t)
 		for _, r := range page.Records {
 			got = append(got, fmt.Sprintf("%d %s", r.Day, r.Source))
 		}
@@ -254,8 +252,7 @@ func TestRecords(t *testing.T) {
 
 func flowsOf(t testing.TB, m *insight.Mail, q insight.Query) []insight.Flow {
 	t.Helper()
-	flows, err := m.Flows(t.Context(), q)
-	must(t, err)
+	flows := musttest.Get(m.Flows(t.Context(), q))(t)
 	return flows
 }
 
@@ -284,8 +281,7 @@ func BenchmarkSources(b *testing.B) {
 		b.Run(string(group), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				m, err := service.Read(b.Context(), of, "", dmarcd.Days{})
-				must(b, err)
+				m := musttest.Get(service.Read(b.Context(), of, "", dmarcd.Days{}))(b)
 				if list, err := m.Sources(b.Context(), insight.Query{Group: group, Limit: 100}); err != nil || len(list.Sources) == 0 {
 					b.Fatalf("got %d sources, %v", len(list.Sources), err)
 				}
@@ -307,11 +303,9 @@ func TestSampleSendersAreKnownInSampleTeamsOnly(t *testing.T) {
 	for sample, want := range map[bool]bool{false: false, true: true} {
 		of := usual()
 		of.sample = sample
-		m, err := service.Read(t.Context(), of, "example.com", dmarcd.Days{})
-		must(t, err)
+		m := musttest.Get(service.Read(t.Context(), of, "example.com", dmarcd.Days{}))(t)
 		defer m.Close()
-		list, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 10})
-		must(t, err)
+		list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 10}))(t)
 		known := slices.ContainsFunc(list.Sources, func(r insight.Row) bool { return r.Name == "Sample Post" })
 		if known != want {
 			t.Errorf("sample data %t: got the sample sender recognised %t, want %t", sample, known, want)

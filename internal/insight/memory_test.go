@@ -11,6 +11,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
@@ -77,12 +78,9 @@ func TestManySourcesTakeLittleMemory(t *testing.T) {
 	for _, group := range []insight.Group{insight.GroupAddress, insight.GroupSelector} {
 		var list insight.List
 		grown := peakHeap(func() {
-			m, err := service.Read(t.Context(), of, "", dmarcd.Days{})
-			must(t, err)
+			m := musttest.Get(service.Read(t.Context(), of, "", dmarcd.Days{}))(t)
 			defer m.Close()
-			if list, err = m.Sources(t.Context(), insight.Query{Group: group, Limit: 101}); err != nil {
-				t.Fatal(err)
-			}
+			list = musttest.Get(m.Sources(t.Context(), insight.Query{Group: group, Limit: 101}))(t)
 		})
 		if list.Counts.Total() != want || list.Matching < insight.MaxListed/2 {
 			t.Errorf("%s: got %d messages and %d sources, want %d and %d", group, list.Counts.Total(), list.Matching, want, insight.MaxListed)
@@ -96,8 +94,7 @@ func TestManySourcesTakeLittleMemory(t *testing.T) {
 		t.Logf("%s: the heap grew by %d MiB for %d sources", group, grown>>20, n)
 	}
 	grown := peakHeap(func() {
-		m, err := service.Read(t.Context(), of, "", dmarcd.Days{})
-		must(t, err)
+		m := musttest.Get(service.Read(t.Context(), of, "", dmarcd.Days{}))(t)
 		defer m.Close()
 		source, err := m.Source(t.Context(), insight.Query{Group: insight.GroupFrom, Key: "example.com"})
 		if err != nil || source.Counts.Total() != want {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
@@ -84,10 +85,8 @@ func TestPagesAgree(t *testing.T) {
 		query := insight.Query{Group: group, Limit: 10_000}
 		for more := true; more; more = query.After != "" {
 			slices.Reverse(of.all)
-			m, err := service.Read(t.Context(), of, "", dmarcd.Days{})
-			must(t, err)
-			list, err := m.Sources(t.Context(), query)
-			must(t, err)
+			m := musttest.Get(service.Read(t.Context(), of, "", dmarcd.Days{}))(t)
+			list := musttest.Get(m.Sources(t.Context(), query))(t)
 			for _, row := range list.Sources {
 				if seen[row.Key] {
 					t.Fatalf("%s: %s is on two pages", group, row.Key)
@@ -115,11 +114,10 @@ func TestReplicasAgree(t *testing.T) {
 	for _, group := range []insight.Group{insight.GroupAddress, insight.GroupSelector} {
 		var lists [2][]string
 		for i := range lists {
-			m, err := newService(t).Read(t.Context(), of, "", dmarcd.Days{})
-			must(t, err)
+			m := musttest.Get(newService(t).Read(t.Context(), of, "", dmarcd.Days{}))(t)
 			list, err := m.Sources(t.Context(), insight.Query{Group: group, Limit: insight.MaxListed})
 			m.Close()
-			must(t, err)
+			musttest.Do(t, err)
 			for _, row := range list.Sources {
 				lists[i] = append(lists[i], row.Key)
 			}

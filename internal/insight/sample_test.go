@@ -14,6 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/senders/mmdb"
@@ -168,35 +169,25 @@ func (m mail) outcome() dmarcd.Outcome {
 	panic("no such outcome")
 }
 
-// must ends the test if a step failed that others build on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // newService knows two networks and one sender, by a host, and another by a domain.
 func newService(t testing.TB) *insight.Service {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "both.mmdb")
-	file, err := os.Create(path)
-	must(t, err)
+	file := musttest.Get(os.Create(path))(t)
 	ranges := []mmdb.Range{
 		{First: netip.MustParseAddr("192.0.2.0"), Last: netip.MustParseAddr("192.0.2.255"), Number: 64496, Name: "Network One", Country: "NL"},
 		{First: netip.MustParseAddr("198.51.100.0"), Last: netip.MustParseAddr("198.51.100.255"), Number: 64497, Name: "Network Two", Country: "NZ"},
 	}
-	err = mmdb.Write(file, mmdb.Options{Type: "Test", Description: "A test.", Built: time.Unix(1e9, 0)}, func(yield func(mmdb.Range, error) bool) {
+	err := mmdb.Write(file, mmdb.Options{Type: "Test", Description: "A test.", Built: time.Unix(1e9, 0)}, func(yield func(mmdb.Range, error) bool) {
 		for _, r := range ranges {
 			if !yield(r, nil) {
 				return
 			}
 		}
 	})
-	must(t, err)
-	must(t, file.Close())
-	atlas, err := senders.OpenAtlas(senders.Files{Networks: path, Countries: path})
-	must(t, err)
+	musttest.Do(t, err)
+	musttest.Do(t, file.Close())
+	atlas := musttest.Get(senders.OpenAtlas(senders.Files{Networks: path, Countries: path}))(t)
 	catalogue := senders.NewCatalogue([]senders.Sender{
 		{Name: "Post Office", Kind: senders.Service, Category: senders.Mailboxes, Hosts: []string{"post.example"}},
 		{Name: "Newsletters", Kind: senders.Service, Category: senders.Marketing, Domains: []string{"letters.example"}},
@@ -206,8 +197,7 @@ func newService(t testing.TB) *insight.Service {
 
 func readMail(t testing.TB, of *team, days dmarcd.Days) *insight.Mail {
 	t.Helper()
-	m, err := newService(t).Read(t.Context(), of, "example.com", days)
-	must(t, err)
+	m := musttest.Get(newService(t).Read(t.Context(), of, "example.com", days))(t)
 	return m
 }
 

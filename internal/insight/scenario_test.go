@@ -15,6 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/senders/mmdb"
@@ -72,9 +73,8 @@ var hostNames = hosts{
 func scenarioService(t testing.TB) *insight.Service {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "networks.mmdb")
-	file, err := os.Create(path)
-	must(t, err)
-	err = mmdb.Write(file, mmdb.Options{Type: "Test", Description: "A test.", Built: time.Unix(1e9, 0)}, func(yield func(mmdb.Range, error) bool) {
+	file := musttest.Get(os.Create(path))(t)
+	err := mmdb.Write(file, mmdb.Options{Type: "Test", Description: "A test.", Built: time.Unix(1e9, 0)}, func(yield func(mmdb.Range, error) bool) {
 		for _, r := range []struct {
 			first, last, name string
 			number            uint32
@@ -88,10 +88,9 @@ func scenarioService(t testing.TB) *insight.Service {
 			}
 		}
 	})
-	must(t, err)
-	must(t, file.Close())
-	atlas, err := senders.OpenAtlas(senders.Files{Networks: path})
-	must(t, err)
+	musttest.Do(t, err)
+	musttest.Do(t, file.Close())
+	atlas := musttest.Get(senders.OpenAtlas(senders.Files{Networks: path}))(t)
 	return insight.New(atlas, senders.NewCatalogue(senders.Known()), hostNames, nil)
 }
 
@@ -176,14 +175,12 @@ func checked(day dmarcd.Day, facts dmarcd.Facts) dmarcd.StoredCheck {
 func (s scenario) check(t *testing.T, service *insight.Service) {
 	t.Helper()
 	first, last := dmarcd.Day(20000), dmarcd.Day(20029)
-	m, err := service.Read(t.Context(), s.reports(), "example.com", dmarcd.Days{From: &first, To: &last})
-	must(t, err)
+	m := musttest.Get(service.Read(t.Context(), s.reports(), "example.com", dmarcd.Days{From: &first, To: &last}))(t)
 	defer m.Close()
 	s.facts.Domain = "example.com"
 	about := insight.Domain{Name: "example.com", Facts: &s.facts, Checks: s.checks, Classes: s.team}
 	m.About(about)
-	list, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 100, Assess: true})
-	must(t, err)
+	list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 100, Assess: true}))(t)
 	found := make(map[string]*insight.Assessment)
 	for _, row := range list.Sources {
 		found[row.Key] = row.Assessment
@@ -202,10 +199,9 @@ func (s scenario) check(t *testing.T, service *insight.Service) {
 		}
 	}
 	record := s.published()
-	all, err := m.Advise(t.Context(), insight.Situation{Domain: about, Published: insight.Published{
+	all := musttest.Get(m.Advise(t.Context(), insight.Situation{Domain: about, Published: insight.Published{
 		Record: record, Own: record != "", Base: cmp.Or(record, watching), ReportsHere: true,
-	}})
-	must(t, err)
+	}}))(t)
 	advice := all[0]
 	var got dmarcd.Action
 	if advice.Action != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestFirstAndLastSeen lists senders of some days with the days over all time that are
@@ -18,8 +19,7 @@ func TestFirstAndLastSeen(t *testing.T) {
 	of := usual()
 	of.senders = map[string]dmarcd.SeenDays{"AS64496": {First: -7, Last: 2}, "Post Office": {First: 2, Last: 90}}
 	m := readMail(t, of, daysOf(1, 3))
-	list, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 3})
-	must(t, err)
+	list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 3}))(t)
 	var got []string
 	for _, row := range list.Sources {
 		got = append(got, fmt.Sprintf("%s %d-%d %d-%d", row.Key, row.First, row.Last, row.Seen.First, row.Seen.Last))

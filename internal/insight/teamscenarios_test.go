@@ -8,6 +8,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // rented is mail of a rented server without any authentication.
@@ -99,11 +100,9 @@ func TestNamesOfTheTeam(t *testing.T) {
 		},
 	}
 	read := func(of *team) (rows []string) {
-		m, err := service.Read(t.Context(), of, "example.com", dmarcd.Days{})
-		must(t, err)
+		m := musttest.Get(service.Read(t.Context(), of, "example.com", dmarcd.Days{}))(t)
 		defer m.Close()
-		list, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 10, Assess: true})
-		must(t, err)
+		list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 10, Assess: true}))(t)
 		for _, row := range list.Sources {
 			rows = append(rows, strings.Join([]string{row.Key, row.Name, row.Detail, row.Assessment.Evidence[0]}, "|"))
 		}
@@ -138,8 +137,7 @@ func TestSenderOfSeveralDomains(t *testing.T) {
 	for i, share := range reports.Shares {
 		reports.Shares[i].Domain = ids[share.From]
 	}
-	m, err := scenarioService(t).Read(t.Context(), reports, "", dmarcd.Days{})
-	must(t, err)
+	m := musttest.Get(scenarioService(t).Read(t.Context(), reports, "", dmarcd.Days{}))(t)
 	defer m.Close()
 	if m.KnowsDomains() {
 		t.Error("got known domains before About")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/notify"
 	"github.com/dmarcd/dmarcd/internal/trace"
 )
@@ -30,14 +31,10 @@ func TestDeliveryIsTraced(t *testing.T) {
 	worker := &notify.Worker{Outbox: box, Now: time.Now, Log: slog.New(slog.DiscardHandler), Send: func(context.Context, dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
 		return dmarcd.DeliveryResult{Status: http.StatusBadGateway, Problem: "a secret problem"}, nil
 	}}
-	if _, err := worker.Deliver(tracer.With(t.Context()), claimed); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(worker.Deliver(tracer.With(t.Context()), claimed))(t)
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := tracer.Run(ended); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, tracer.Run(ended))
 	text := received.String()
 	for _, want := range []string{`"name":"webhook delivery"`, `{"intValue":"502"}`, `"status":{"code":2}`, dmarcd.TeamID(7).String()} {
 		if !strings.Contains(text, want) {

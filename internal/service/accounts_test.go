@@ -11,6 +11,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -30,11 +31,8 @@ func (w *world) signIn(email string) (first, second service.Client) {
 		Email: email, Team: w.team.ID, Role: dmarcd.RoleEditor, ExpiresAt: time.Now().Add(time.Hour),
 	}))
 	first, second = service.Client{Address: "192.0.2.7"}, service.Client{Address: "192.0.2.8"}
-	var err error
-	first.Session, err = w.service.AcceptInvitation(w.Context(), secret, service.NewAccount{Name: "Cy", Password: oldPassword}, first)
-	w.must(err)
-	second.Session, err = w.service.SignIn(w.Context(), email, oldPassword, second)
-	w.must(err)
+	first.Session = musttest.Get(w.service.AcceptInvitation(w.Context(), secret, service.NewAccount{Name: "Cy", Password: oldPassword}, first))(w)
+	second.Session = musttest.Get(w.service.SignIn(w.Context(), email, oldPassword, second))(w)
 	return first, second
 }
 
@@ -106,8 +104,7 @@ func TestAccounts(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, db storetest.DB) {
 				w := newWorld(t, db)
 				client, other := w.signIn("cy@example.com")
-				account, err := w.service.Account(ctx, client)
-				w.must(err)
+				account := musttest.Get(w.service.Account(ctx, client))(t)
 				before := len(w.entries())
 				if u.fails != nil {
 					if err := u.fails(w, account); !errors.Is(err, u.wants) {
@@ -127,7 +124,7 @@ func TestAccounts(t *testing.T) {
 				case u.action != "" && (len(entries) != 1 || entries[0].Action != u.action || entries[0].Actor != "cy@example.com" || entries[0].Address != client.Address):
 					t.Errorf("got the entries %+v, want one of %s", entries, u.action)
 				}
-				_, err = w.service.Account(ctx, other)
+				_, err := w.service.Account(ctx, other)
 				if ended := u.action != "" && name != "SetName"; ended != errors.Is(err, dmarcd.ErrUnauthorized) {
 					t.Errorf("the other session: got %v, want it ended: %t", err, ended)
 				}
@@ -155,8 +152,7 @@ func TestPasswordGuessesAreSlowedDown(t *testing.T) {
 	now := time.Now()
 	// Without the time that the guesses take: on a busy machine, the next would be allowed.
 	stopped := service.New(w.store, service.Options{Now: func() time.Time { return now }})
-	account, err := stopped.Account(ctx, client)
-	w.must(err)
+	account := musttest.Get(stopped.Account(ctx, client))(t)
 	for range 5 {
 		if err := account.SetPassword(ctx, "not that one", newPassword); !errors.Is(err, dmarcd.ErrUnauthorized) {
 			t.Fatalf("got %v, want dmarcd.ErrUnauthorized", err)
@@ -195,10 +191,8 @@ func TestSignInAndOut(t *testing.T) {
 	}
 	// An operator of an installation without teams sees none.
 	empty := service.New(storetest.SQLite(t).Open(t, store.Options{}), w.options)
-	invited, err := empty.System(service.CommandLine()).Invite(ctx, dmarcd.Invitation{Operator: true})
-	w.must(err)
-	session, err := empty.AcceptInvitation(ctx, path.Base(invited.Link), service.NewAccount{Email: "root@example.com", Password: oldPassword}, service.Client{})
-	w.must(err)
+	invited := musttest.Get(empty.System(service.CommandLine()).Invite(ctx, dmarcd.Invitation{Operator: true}))(t)
+	session := musttest.Get(empty.AcceptInvitation(ctx, path.Base(invited.Link), service.NewAccount{Email: "root@example.com", Password: oldPassword}, service.Client{}))(t)
 	account, err := empty.Account(ctx, service.Client{Session: session})
 	if err != nil || account.Team.ID != 0 || len(account.Teams) != 0 {
 		t.Errorf("got %+v, %v; want no team", account, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -110,40 +111,21 @@ func TestProposalsAgree(t *testing.T) {
 // proposed for it.
 func compareProposals(t *testing.T, team *service.Team, stored *store.Team, name, reportDomain string, r *rand.Rand) dmarcd.Advice {
 	t.Helper()
-	domain, err := stored.AddDomain(t.Context(), name, time.Now().Add(time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
+	domain := musttest.Get(stored.AddDomain(t.Context(), name, time.Now().Add(time.Hour)))(t)
 	address := domain.ReportAddress(reportDomain)
 	zone := randomState(r, name, address)
 	checker := dnscheck.New(dnscheck.Options{Resolver: dnstest.New(zone), ReportDomain: reportDomain, Now: time.Now})
 	check := checker.Examine(t.Context(), dnscheck.Request{Domain: name, ReportAddress: address})
-	if _, err := stored.SaveCheck(t.Context(), name, check, dmarcd.Plan{Next: time.Now().Add(time.Hour)}); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(stored.SaveCheck(t.Context(), name, check, dmarcd.Plan{Next: time.Now().Add(time.Hour)}))(t)
 	var mail []dmarcd.NewReport
 	for day := range dmarcd.Day(15) {
 		mail = append(mail, storetest.Aggregate(fmt.Sprint(day), name, dmarcd.DayOf(time.Now())-1-day, storetest.Passed(name, 20)))
 	}
-	if _, err := stored.Receive(t.Context(), []*dmarcd.Delivery{storetest.Delivery(mail...)}); err != nil {
-		t.Fatal(err)
-	}
-	advice, err := team.Advice(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	simulated, err := team.Simulate(t.Context(), name, dmarcd.Days{}, service.PolicyChange{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	setup, err := team.Setup(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	latest, err := team.LatestCheck(t.Context(), domain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(stored.Receive(t.Context(), []*dmarcd.Delivery{storetest.Delivery(mail...)}))(t)
+	advice := musttest.Get(team.Advice(t.Context(), name))(t)
+	simulated := musttest.Get(team.Simulate(t.Context(), name, dmarcd.Days{}, service.PolicyChange{}))(t)
+	setup := musttest.Get(team.Setup(t.Context(), name))(t)
+	latest := musttest.Get(team.LatestCheck(t.Context(), domain))(t)
 	proposed := map[bool]map[string][]string{false: {}, true: {}} // by whether it tightens: the record, and who proposes it
 	propose := func(tightens bool, record, by string) {
 		proposed[tightens][record] = append(proposed[tightens][record], by)

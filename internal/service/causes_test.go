@@ -9,6 +9,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -25,9 +26,7 @@ func TestCausesComeFromTheChecksOfThePeriod(t *testing.T) {
 	w := service.New(s, service.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil), Now: time.Now})
 	acme := storetest.Team(t, s, "acme")
 	team := s.Team(acme.ID)
-	if _, err := team.AddDomain(t.Context(), ours, now.Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(team.AddDomain(t.Context(), ours, now.Add(time.Hour)))(t)
 	for _, check := range []struct {
 		daysAgo int
 		spf     dmarcd.SPFFacts
@@ -37,9 +36,7 @@ func TestCausesComeFromTheChecksOfThePeriod(t *testing.T) {
 			At: clock, Conclusive: true, Record: "v=DMARC1; p=none", RecordDomain: ours, Usable: true, Asked: true,
 			Facts: &dmarcd.Facts{Domain: ours, SPF: check.spf}, Grade: "A",
 		}
-		if _, err := team.SaveCheck(t.Context(), ours, result, dmarcd.Plan{Next: now.Add(time.Hour)}); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(team.SaveCheck(t.Context(), ours, result, dmarcd.Plan{Next: now.Add(time.Hour)}))(t)
 	}
 	clock = now
 	var mail []*dmarcd.Delivery
@@ -48,9 +45,7 @@ func TestCausesComeFromTheChecksOfThePeriod(t *testing.T) {
 		failed.SPFResults = []aggregate.SPFResult{{Domain: ours, Scope: "mfrom", Result: "permerror"}}
 		mail = append(mail, storetest.Delivery(storetest.Aggregate(fmt.Sprint(day), ours, dmarcd.DayOf(now)-20+day, failed)))
 	}
-	if _, err := team.Receive(t.Context(), mail); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(team.Receive(t.Context(), mail))(t)
 	simulated, err := w.Team(acme.ID, service.CommandLine()).Simulate(t.Context(), ours, dmarcd.Days{}, service.PolicyChange{})
 	if err != nil || len(simulated.Senders) != 1 {
 		t.Fatalf("got %+v, %v, want one sender", simulated.Senders, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/notify/mail"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
@@ -31,12 +32,9 @@ func TestDigestsAreWrittenOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		w := newWorld(t, db)
 		team := w.store.Team(w.team.ID)
-		asks, err := team.AddWebhook(t.Context(), dmarcd.Webhook{URL: "mailto:ann@example.com", Format: dmarcd.FormatEmail, Kinds: []dmarcd.EventKind{dmarcd.DigestWeekly}},
-			func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil })
-		w.must(err)
-		if _, err := digestService(w, time.Now()).QueueDigests(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		asks := musttest.Get(team.AddWebhook(t.Context(), dmarcd.Webhook{URL: "mailto:ann@example.com", Format: dmarcd.FormatEmail, Kinds: []dmarcd.EventKind{dmarcd.DigestWeekly}},
+			func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil }))(t)
+		musttest.Get(digestService(w, time.Now()).QueueDigests(t.Context()))(t)
 		if got := w.digests(); len(got) != 0 {
 			t.Fatalf("got %v, want none for a period before the webhook", got)
 		}
@@ -55,8 +53,7 @@ func TestDigestsAreWrittenOnce(t *testing.T) {
 			t.Fatalf("got the digests %+v, want one", found)
 		}
 		for id, want := range map[dmarcd.WebhookID]int{asks.ID: 1, w.webhook: 0} {
-			deliveries, err := team.Deliveries(t.Context(), id, 0, 100)
-			w.must(err)
+			deliveries := musttest.Get(team.Deliveries(t.Context(), id, 0, 100))(t)
 			got := 0
 			for _, d := range deliveries {
 				if d.Event.Kind.IsDigest() {
@@ -67,8 +64,7 @@ func TestDigestsAreWrittenOnce(t *testing.T) {
 				t.Errorf("webhook %s: got %d deliveries of digests, want %d", id, got, want)
 			}
 		}
-		open, err := team.Alerts(t.Context(), dmarcd.AlertFilter{Open: true}, 0, 100)
-		w.must(err)
+		open := musttest.Get(team.Alerts(t.Context(), dmarcd.AlertFilter{Open: true}, 0, 100))(t)
 		for _, a := range open {
 			if a.Event.Kind.IsDigest() {
 				t.Errorf("got the digest %+v among the open alerts", a)
@@ -86,8 +82,7 @@ func TestDigestsAreWrittenOnce(t *testing.T) {
 // digests returns the events of digests.
 func (w *world) digests() (found []dmarcd.Event) {
 	w.Helper()
-	events, err := w.store.Team(w.team.ID).EventsSince(w.Context(), service.EventFilter{}, 0, 100)
-	w.must(err)
+	events := musttest.Get(w.store.Team(w.team.ID).EventsSince(w.Context(), service.EventFilter{}, 0, 100))(w)
 	for _, e := range events {
 		if e.Kind.IsDigest() {
 			found = append(found, e)
@@ -105,18 +100,15 @@ func TestDigestHasTheFiguresOfThePage(t *testing.T) {
 	for i, day := range []dmarcd.Day{last - 7, last - 6, last - 3, last, last + 1} {
 		n := int64(i + 1)
 		delivery := storetest.Delivery(storetest.Aggregate(string(rune('a'+i)), ours, day, storetest.Passed(ours, 1000*n), storetest.Failed(ours, 100*n)))
-		_, err := team.Receive(t.Context(), []*dmarcd.Delivery{delivery})
-		w.must(err)
+		musttest.Get(team.Receive(t.Context(), []*dmarcd.Delivery{delivery}))(t)
 	}
 	of := w.service.Team(w.team.ID, service.CommandLine())
 	from, to := last-6, last
-	sum, err := of.Summary(t.Context(), dmarcd.Days{From: &from, To: &to})
-	w.must(err)
+	sum := musttest.Get(of.Summary(t.Context(), dmarcd.Days{From: &from, To: &to}))(t)
 	if sum.Compliant != 9000 || sum.NonCompliant != 900 {
 		t.Fatalf("the summary is %+v", sum)
 	}
-	content, err := digestService(w, due).DigestContent(t.Context(), w.team.ID, dmarcd.Event{Kind: dmarcd.DigestWeekly, EventData: dmarcd.EventData{Day: last}})
-	w.must(err)
+	content := musttest.Get(digestService(w, due).DigestContent(t.Context(), w.team.ID, dmarcd.Event{Kind: dmarcd.DigestWeekly, EventData: dmarcd.EventData{Day: last}}))(t)
 	want := []mail.Figure{
 		{Value: dmarcd.FormatNumber(sum.Total()), Label: "Messages"},
 		{Value: dmarcd.FormatShare(sum.Compliant, sum.Total()), Label: "Passes DMARC"},
@@ -146,8 +138,7 @@ func TestDigestHasTheAlertsOfItsPeriod(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t)) // with a test alert, which is for information
 	team := w.store.Team(w.team.ID)
-	domain, err := team.Domain(t.Context(), ours)
-	w.must(err)
+	domain := musttest.Get(team.Domain(t.Context(), ours))(t)
 	of := digestService(w, time.Now()).Team(w.team.ID, service.CommandLine())
 	today := dmarcd.DayOf(time.Now())
 	for n, want := range []int{0, 1, 2, 3, 4, 5, 5} {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -25,8 +26,7 @@ import (
 func (w *world) save(domain string, check dmarcd.Check) {
 	w.Helper()
 	check.At, check.Conclusive = time.Now(), true
-	_, err := w.store.Team(w.team.ID).SaveCheck(ctx, domain, check, dmarcd.Plan{Next: time.Now().Add(time.Hour)})
-	w.must(err)
+	musttest.Get(w.store.Team(w.team.ID).SaveCheck(ctx, domain, check, dmarcd.Plan{Next: time.Now().Add(time.Hour)}))(w)
 }
 
 // TestWatchedDomains has users wait for records: one check runs at a time, and not again for
@@ -76,8 +76,7 @@ func (w *world) watches(t *testing.T) {
 		}
 	}
 	w.save(ours, dmarcd.Check{Record: "v=DMARC1; p=none", RecordDomain: ours})
-	domain, err := team.Domain(ctx, ours)
-	w.must(err)
+	domain := musttest.Get(team.Domain(ctx, ours))(t)
 	now = domain.CheckedAt.Add(10*time.Second - 1)
 	watch()
 	if got := checks.Load(); got != 2 {
@@ -233,14 +232,12 @@ func TestSeries(t *testing.T) {
 	w := newWorld(t, storetest.SQLite(t))
 	w.must(w.store.Team(w.team.ID).DeleteReport(ctx, w.report))
 	const parked = "parked.example"
-	_, err := w.store.Team(w.team.ID).AddDomain(ctx, parked, time.Now().Add(time.Hour))
-	w.must(err)
+	musttest.Get(w.store.Team(w.team.ID).AddDomain(ctx, parked, time.Now().Add(time.Hour)))(t)
 	w.save(parked, dmarcd.Check{
 		Record: "v=DMARC1; p=reject", RecordDomain: parked, Usable: true, Policy: "reject", Grade: "A",
 		Facts: &dmarcd.Facts{Domain: parked, MX: dmarcd.MXFacts{Status: "null"}, SPF: dmarcd.SPFFacts{Status: "ok", Record: "v=spf1 -all"}},
 	})
-	domain, err := w.store.Team(w.team.ID).Domain(ctx, parked)
-	w.must(err)
+	domain := musttest.Get(w.store.Team(w.team.ID).Domain(ctx, parked))(t)
 	if !domain.Parked {
 		t.Fatalf("got %+v, want a parked domain", domain)
 	}
@@ -250,8 +247,7 @@ func TestSeries(t *testing.T) {
 		storetest.Count(t, w.store.Team(w.team.ID), ours, dmarcd.DayCount{Day: day, Summary: dmarcd.Summary{Compliant: n, NonCompliant: 2 * n}})
 		storetest.Count(t, w.store.Team(w.team.ID), parked, dmarcd.DayCount{Day: day, Summary: dmarcd.Summary{NonCompliant: 5 * n}})
 	}
-	got, err := w.service.Team(w.team.ID, w.asOwner()).Series(ctx, from, to)
-	w.must(err)
+	got := musttest.Get(w.service.Team(w.team.ID, w.asOwner()).Series(ctx, from, to))(t)
 	var days []string
 	for _, d := range got.Days {
 		days = append(days, fmt.Sprintf("%d: %d of %d", d.Day-from, d.Compliant, d.Total()))
@@ -262,15 +258,14 @@ func TestSeries(t *testing.T) {
 	if got.Counts.Compliant != 11_000 || got.Counts.Total() != 33_000 || got.Before.Compliant != 110 || got.Before.Total() != 330 || got.Parked != 55_000 {
 		t.Errorf("got %+v, %+v before, %d parked", got.Counts, got.Before, got.Parked)
 	}
-	content, err := digestService(w, time.Now()).DigestContent(ctx, w.team.ID, dmarcd.Event{Kind: dmarcd.DigestDaily, EventData: dmarcd.EventData{Day: to}})
-	w.must(err)
+	content := musttest.Get(digestService(w, time.Now()).DigestContent(ctx, w.team.ID, dmarcd.Event{Kind: dmarcd.DigestDaily, EventData: dmarcd.EventData{Day: to}}))(t)
 	if len(content.Paragraphs) != 2 || !strings.HasPrefix(content.Paragraphs[1], "Without 50,000 messages that spoof parked domains") || content.Chart != nil {
 		t.Errorf("got %q and the chart %v, want the parked messages and no chart of one day", content.Paragraphs, content.Chart)
 	}
 	if diff := cmp.Diff([][]string{{parked, "50,000", "0 %"}, {ours, "30,000", "33.3 %"}}, content.Table.Rows); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
-	content, err = digestService(w, time.Now()).DigestContent(ctx, w.team.ID, dmarcd.Event{Kind: dmarcd.DigestDaily, EventData: dmarcd.EventData{Day: from - 2}})
+	content, err := digestService(w, time.Now()).DigestContent(ctx, w.team.ID, dmarcd.Event{Kind: dmarcd.DigestDaily, EventData: dmarcd.EventData{Day: from - 2}})
 	if err != nil || content.Table != nil || len(content.Paragraphs) != 1 {
 		t.Errorf("a day without mail: got %+v, %v", content, err)
 	}
@@ -337,8 +332,7 @@ func TestSelfTest(t *testing.T) {
 					if test.after > 0 {
 						go func() {
 							time.Sleep(test.after)
-							_, err := w.store.Team(w.team.ID).Receive(ctx, []*dmarcd.Delivery{storetest.Delivery(storetest.Aggregate(id, ours, 20000))})
-							w.must(err)
+							musttest.Get(w.store.Team(w.team.ID).Receive(ctx, []*dmarcd.Delivery{storetest.Delivery(storetest.Aggregate(id, ours, 20000))}))(t)
 						}()
 					}
 					return []dmarcd.SelfTestStage{{Name: dmarcd.StageMX, Passed: true}}, true
@@ -369,8 +363,7 @@ func TestAdvicePages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
 	team := w.service.Team(w.team.ID, w.asOwner())
-	_, err := team.AddDomains(ctx, []string{"a.example", "b.example"})
-	w.must(err)
+	musttest.Get(team.AddDomains(ctx, []string{"a.example", "b.example"}))(t)
 	w.save("b.example", dmarcd.Check{Record: "v=DMARC1; p=none", RecordDomain: "b.example", Usable: true, Policy: "none"})
 	for _, test := range []struct {
 		after, limit int
@@ -396,8 +389,7 @@ func TestAdvicePages(t *testing.T) {
 	if err != nil || unknown.Stage != dmarcd.StageNone || unknown.Action == nil || unknown.Action.ID != dmarcd.ActionCheck {
 		t.Errorf("before DNS has answered: got %+v, %v; want a check", unknown, err)
 	}
-	domain, err := team.Domain(ctx, "b.example")
-	w.must(err)
+	domain := musttest.Get(team.Domain(ctx, "b.example"))(t)
 	for record, action := range map[string]dmarcd.ActionID{
 		"v=DMARC1; p=none": dmarcd.ActionReports,
 		"v=DMARC1; p=none; rua=mailto:" + domain.ReportAddress("reports.example"): dmarcd.ActionWait,
@@ -408,8 +400,7 @@ func TestAdvicePages(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", ours} {
-		mail, err := team.Mail(ctx, name, dmarcd.Days{})
-		w.must(err)
+		mail := musttest.Get(team.Mail(ctx, name, dmarcd.Days{}))(t)
 		found, err := mail.Sources(ctx, insight.Query{Group: insight.GroupAddress, Limit: 10})
 		if mail.Close(); err != nil || len(found.Sources) != 1 {
 			t.Errorf("mail of %q: got %+v, %v; want one address", name, found, err)
@@ -417,13 +408,11 @@ func TestAdvicePages(t *testing.T) {
 	}
 	// The mail of a domain is assessed with what the team said about its senders.
 	sources := func(name string) (insight.List, error) {
-		mail, err := team.Mail(ctx, name, dmarcd.Days{})
-		w.must(err)
+		mail := musttest.Get(team.Mail(ctx, name, dmarcd.Days{}))(t)
 		defer mail.Close()
 		return mail.Sources(ctx, insight.Query{Group: insight.GroupNetwork, Assess: true, Limit: 10})
 	}
-	found, err := sources(ours)
-	w.must(err)
+	found := musttest.Get(sources(ours))(t)
 	w.must(team.SetSenderClass(ctx, ours, found.Sources[0].Key, dmarcd.ClassSpoofing))
 	for _, name := range []string{"", ours} {
 		if found, err = sources(name); err != nil || found.Sources[0].Assessment.Class != dmarcd.ClassSpoofing {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/notify/mail"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -103,8 +104,7 @@ func TestChangesOfWebhooks(t *testing.T) {
 	if _, err := team.TestWebhook(ctx, w.webhook); err != nil {
 		t.Errorf("a test of a disabled webhook that is no address: %v", err)
 	}
-	before, err := w.store.Team(w.team.ID).Webhook(ctx, w.webhook)
-	w.must(err)
+	before := musttest.Get(w.store.Team(w.team.ID).Webhook(ctx, w.webhook))(t)
 	rotated, secret, err := team.RotateWebhook(ctx, w.webhook)
 	if err != nil || secret == "" || len(rotated.Secrets) != 2 || string(rotated.Secrets[1]) != string(before.Secrets[0]) {
 		t.Errorf("rotated: got %+v with the secret %q, %v", rotated, secret, err)
@@ -134,10 +134,8 @@ func TestAddressesAreConfirmed(t *testing.T) {
 		t.Errorf("a test: got %v, want %v", err, dmarcd.ErrInvalid)
 	}
 	confirm := path.Base(sent.sent[0].link)
-	stored, err := w.store.Team(w.team.ID).Webhook(ctx, added.ID)
-	w.must(err)
-	link, err := mail.PageLink(w.options.BaseURL, "unsubscribe", added.ID, stored.Secrets[0])
-	w.must(err)
+	stored := musttest.Get(w.store.Team(w.team.ID).Webhook(ctx, added.ID))(t)
+	link := musttest.Get(mail.PageLink(w.options.BaseURL, "unsubscribe", added.ID, stored.Secrets[0]))(t)
 	leave := path.Base(link)
 
 	for _, step := range []struct {
@@ -262,12 +260,10 @@ func TestNoDigestWithoutMail(t *testing.T) {
 	}
 	w.must(w.store.Team(w.team.ID).RemoveWebhook(ctx, all.ID))
 	w.must(own.SetOwnDigest(ctx, dmarcd.DigestWeekly))
-	webhooks, err := own.Webhooks(ctx)
-	w.must(err)
+	webhooks := musttest.Get(own.Webhooks(ctx))(t)
 	at := slices.IndexFunc(webhooks, func(w dmarcd.Webhook) bool { return w.Format == dmarcd.FormatEmail })
 	no := false
-	_, err = w.service.Team(w.team.ID, w.asOwner()).UpdateWebhook(ctx, webhooks[at].ID, service.WebhookChange{Enabled: &no})
-	w.must(err)
+	musttest.Get(w.service.Team(w.team.ID, w.asOwner()).UpdateWebhook(ctx, webhooks[at].ID, service.WebhookChange{Enabled: &no}))(t)
 	if got, err := own.OwnDigest(ctx); err != nil || got.Kind != "" {
 		t.Errorf("a disabled webhook: got %+v, %v; want none", got, err)
 	}
@@ -285,8 +281,7 @@ func TestAlertRulesAreNormalized(t *testing.T) {
 	w.must(team.SetAlertRules(ctx, dmarcd.AlertRules{
 		Domains: []string{"Example.COM."}, Tags: []string{" EU "}, Mutes: []dmarcd.Mute{{Kind: dmarcd.PolicyWeakened}, {Domain: "Example.NET"}},
 	}))
-	got, err := team.AlertRules(ctx)
-	w.must(err)
+	got := musttest.Get(team.AlertRules(ctx))(t)
 	if got.Domains[0] != ours || got.Tags[0] != "eu" || len(got.Mutes) != 2 || got.Mutes[0].Domain != "" || got.Mutes[1].Domain != "example.net" {
 		t.Errorf("got %+v, want the names in their canonical form", got)
 	}

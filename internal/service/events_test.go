@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -20,8 +21,7 @@ func TestWaitForEvents(t *testing.T) {
 	w := newWorld(t, storetest.SQLite(t))
 	stop := make(chan struct{})
 	of := service.New(w.store, service.Options{Stopping: stop}).Team(w.team.ID, service.CommandLine())
-	last, err := of.LastEvent(t.Context())
-	w.must(err)
+	last := musttest.Get(of.LastEvent(t.Context()))(t)
 	wait := func(since int64, wait time.Duration, meanwhile func()) []dmarcd.Event {
 		t.Helper()
 		type answer struct {
@@ -53,8 +53,7 @@ func TestWaitForEvents(t *testing.T) {
 		t.Errorf("got %+v, want none at once", got)
 	}
 	added := wait(last, long, func() {
-		_, err := w.store.Team(w.team.ID).TestAlert(t.Context())
-		w.must(err)
+		musttest.Get(w.store.Team(w.team.ID).TestAlert(t.Context()))(t)
 	})
 	if len(added) != 1 || added[0].Seq != last+1 {
 		t.Errorf("got %+v, want the new event", added)
@@ -69,11 +68,9 @@ func TestWaitForEventsOfAKind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
 	stored := w.store.Team(w.team.ID)
-	domain, err := stored.Domain(ctx, ours)
-	w.must(err)
+	domain := musttest.Get(stored.Domain(ctx, ours))(t)
 	team := w.service.Team(w.team.ID, service.CommandLine())
-	last, err := team.LastEvent(ctx)
-	w.must(err)
+	last := musttest.Get(team.LastEvent(ctx))(t)
 	found := make(chan []dmarcd.Event, 1)
 	go func() {
 		events, err := team.EventsSince(ctx, service.EventFilter{Kind: dmarcd.SenderFailing}, last, 10, time.Minute)
@@ -83,8 +80,7 @@ func TestWaitForEventsOfAKind(t *testing.T) {
 		found <- events
 	}()
 	for range 2 {
-		_, err = stored.TestAlert(ctx)
-		w.must(err)
+		musttest.Get(stored.TestAlert(ctx))(t)
 	}
 	w.must(stored.SaveDetections(ctx, nil, []dmarcd.Detection{{Kind: dmarcd.SenderFailing, Domain: domain.ID, Subject: "a", Name: "x", Day: dmarcd.DayOf(time.Now())}}, nil))
 	if got := <-found; len(got) != 1 || got[0].Kind != dmarcd.SenderFailing || got[0].Seq != last+3 {
@@ -97,8 +93,7 @@ func TestWaitingEndsWithTheClient(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
 	team := w.service.Team(w.team.ID, service.CommandLine())
-	last, err := team.LastEvent(ctx)
-	w.must(err)
+	last := musttest.Get(team.LastEvent(ctx))(t)
 	waiting, leave := context.WithCancel(ctx)
 	defer leave()
 	const most = 64

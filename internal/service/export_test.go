@@ -11,6 +11,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -18,11 +19,9 @@ import (
 // export returns the positions of all exported records, with the sum of their counts.
 func (w *world) export(t *service.Team, filter service.RecordFilter, after service.RecordPosition) (positions []service.RecordPosition, sum int64) {
 	w.Helper()
-	export, err := t.ExportRecords(ctx, filter, after)
-	w.must(err)
+	export := musttest.Get(t.ExportRecords(ctx, filter, after))(w)
 	for {
-		batch, err := export.Next(ctx)
-		w.must(err)
+		batch := musttest.Get(export.Next(ctx))(w)
 		if len(batch) == 0 {
 			return positions, sum
 		}
@@ -39,8 +38,7 @@ func TestExportOfRecords(t *testing.T) {
 		w := newWorld(t, db) // it has a report with 7 messages
 		const second = "second.example"
 		stored, day := w.store.Team(w.team.ID), dmarcd.DayOf(time.Now())-1
-		_, err := stored.AddDomain(ctx, second, time.Now().Add(time.Hour))
-		w.must(err)
+		musttest.Get(stored.AddDomain(ctx, second, time.Now().Add(time.Hour)))(t)
 		// More reports and more records in one report than a batch has.
 		var long []aggregate.Record
 		for range 1100 {
@@ -52,13 +50,11 @@ func TestExportOfRecords(t *testing.T) {
 			deliveries = append(deliveries, storetest.Delivery(reports...))
 		}
 		for part := range slices.Chunk(deliveries, 50) {
-			_, err := stored.Receive(ctx, part)
-			w.must(err)
+			musttest.Get(stored.Receive(ctx, part))(t)
 		}
 		held := storetest.Aggregate("held", ours, day, storetest.Passed(ours, 1000))
 		held.HeldReason = "implausible"
-		_, err = stored.Receive(ctx, []*dmarcd.Delivery{storetest.Delivery(held)})
-		w.must(err)
+		musttest.Get(stored.Receive(ctx, []*dmarcd.Delivery{storetest.Delivery(held)}))(t)
 
 		team := w.service.Team(w.team.ID, service.CommandLine())
 		days := dmarcd.Days{From: &day, To: &day}
@@ -108,8 +104,7 @@ func TestExportOfRecords(t *testing.T) {
 func TestSettledExports(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
-	report, err := w.store.Team(w.team.ID).Report(ctx, w.report)
-	w.must(err)
+	report := musttest.Get(w.store.Team(w.team.ID).Report(ctx, w.report))(t)
 	stop := make(chan struct{})
 	for _, test := range []struct {
 		settled bool
@@ -125,8 +120,7 @@ func TestSettledExports(t *testing.T) {
 		}
 	}
 	team := w.with(w.asOwner(), func(o *service.Options) { o.Stopping = stop })
-	export, err := team.ExportRecords(ctx, service.RecordFilter{}, service.RecordPosition{})
-	w.must(err)
+	export := musttest.Get(team.ExportRecords(ctx, service.RecordFilter{}, service.RecordPosition{}))(t)
 	close(stop)
 	if _, err := export.Next(ctx); !errors.Is(err, dmarcd.ErrTemporary) {
 		t.Errorf("got %v, want %v", err, dmarcd.ErrTemporary)

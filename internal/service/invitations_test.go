@@ -9,6 +9,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -57,8 +58,7 @@ func TestInvitationsAreMailed(t *testing.T) {
 		if options.Mail = nil; test.mail != nil {
 			options.Mail = test.mail
 		}
-		invited, err := service.New(w.store, options).System(service.CommandLine()).Invite(ctx, test.invitation)
-		w.must(err)
+		invited := musttest.Get(service.New(w.store, options).System(service.CommandLine()).Invite(ctx, test.invitation))(t)
 		if invited.Mailed != test.mailed || !strings.HasPrefix(invited.Link, "https://dmarc.example/") {
 			t.Errorf("%s: got %+v, want it mailed: %t", test.name, invited, test.mailed)
 		}
@@ -78,8 +78,7 @@ func TestMailedInvitationsAreThrottled(t *testing.T) {
 	mail := &letters{}
 	team := w.with(w.asOwner(), func(o *service.Options) { o.Mail = mail })
 	for range 50 {
-		invited, err := team.InviteMember(ctx, "Eve@example.com", dmarcd.RoleViewer)
-		w.must(err)
+		invited := musttest.Get(team.InviteMember(ctx, "Eve@example.com", dmarcd.RoleViewer))(t)
 		if invited.Link == "" {
 			t.Fatal("got no link")
 		}
@@ -157,11 +156,8 @@ func (w *world) accept(invitation dmarcd.Invitation) (*service.Account, service.
 	invitation.ExpiresAt = time.Now().Add(time.Hour)
 	w.must(w.store.CreateInvitation(ctx, hash, invitation))
 	client := service.Client{Address: "192.0.2.9"}
-	var err error
-	client.Session, err = w.service.AcceptInvitation(ctx, secret, service.NewAccount{Email: "dee@example.com", Password: oldPassword}, client)
-	w.must(err)
-	account, err := w.service.Account(ctx, client)
-	w.must(err)
+	client.Session = musttest.Get(w.service.AcceptInvitation(ctx, secret, service.NewAccount{Email: "dee@example.com", Password: oldPassword}, client))(w)
+	account := musttest.Get(w.service.Account(ctx, client))(w)
 	return account, client
 }
 
@@ -170,8 +166,7 @@ func (w *world) accept(invitation dmarcd.Invitation) (*service.Account, service.
 func TestSelectedTeam(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
-	second, err := w.store.CreateTeam(ctx, "beta", true)
-	w.must(err)
+	second := musttest.Get(w.store.CreateTeam(ctx, "beta", true))(t)
 	check := func(name string, account *service.Account, team string, role dmarcd.Role, teams ...string) {
 		t.Helper()
 		var names []string
@@ -184,8 +179,7 @@ func TestSelectedTeam(t *testing.T) {
 	}
 	again := func(client service.Client) *service.Account {
 		t.Helper()
-		account, err := w.service.Account(ctx, client)
-		w.must(err)
+		account := musttest.Get(w.service.Account(ctx, client))(t)
 		return account
 	}
 
@@ -193,8 +187,7 @@ func TestSelectedTeam(t *testing.T) {
 	check("a member", member, "beta", dmarcd.RoleEditor, "beta")
 	secret, hash := auth.NewInvitation()
 	w.must(w.store.CreateInvitation(ctx, hash, dmarcd.Invitation{Email: "dee@example.com", Team: w.team.ID, Role: dmarcd.RoleViewer, ExpiresAt: time.Now().Add(time.Hour)}))
-	client.Session, err = w.service.AcceptInvitation(ctx, secret, service.NewAccount{}, client)
-	w.must(err)
+	client.Session = musttest.Get(w.service.AcceptInvitation(ctx, secret, service.NewAccount{}, client))(t)
 	check("a member who joins another", again(client), "acme", dmarcd.RoleViewer, "acme", "beta")
 	w.must(again(client).ChooseTeam(ctx, second.ID))
 	check("a member of two", again(client), "beta", dmarcd.RoleEditor, "acme", "beta")
@@ -205,8 +198,7 @@ func TestSelectedTeam(t *testing.T) {
 
 	secret, hash = auth.NewInvitation()
 	w.must(w.store.CreateInvitation(ctx, hash, dmarcd.Invitation{Operator: true, ExpiresAt: time.Now().Add(time.Hour)}))
-	client.Session, err = w.service.AcceptInvitation(ctx, secret, service.NewAccount{Email: "root@example.com", Password: oldPassword}, service.Client{})
-	w.must(err)
+	client.Session = musttest.Get(w.service.AcceptInvitation(ctx, secret, service.NewAccount{Email: "root@example.com", Password: oldPassword}, service.Client{}))(t)
 	operator := again(client)
 	check("an operator", operator, "acme", dmarcd.RoleOwner, "acme")
 	w.must(operator.ChooseTeam(ctx, second.ID))

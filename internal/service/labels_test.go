@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
 )
 
@@ -84,8 +85,7 @@ var labelUses = map[string]use{
 func (w *world) deleteDomains() {
 	w.Helper()
 	team := w.store.Team(w.team.ID)
-	domains, err := team.Domains(ctx, "", 100)
-	w.must(err)
+	domains := musttest.Get(team.Domains(ctx, "", 100))(w)
 	for _, d := range domains {
 		w.must(team.DeleteDomain(ctx, d.Name))
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -32,8 +33,7 @@ func (w *world) asOwner() service.Actor {
 // failedLogins returns the entries of failed logins, the latest first.
 func (w *world) failedLogins() []dmarcd.AuditEntry {
 	w.Helper()
-	entries, err := w.store.Team(w.team.ID).Audit(w.Context(), store.AuditFilter{Action: "mailbox.login_failed"}, store.Cursor{}, 100)
-	w.must(err)
+	entries := musttest.Get(w.store.Team(w.team.ID).Audit(w.Context(), store.AuditFilter{Action: "mailbox.login_failed"}, store.Cursor{}, 100))(w)
 	return entries
 }
 
@@ -170,10 +170,9 @@ func TestMailboxAttemptsAreThrottled(t *testing.T) {
 	if strings.Contains(w.log.String(), "audit entry not written") {
 		t.Errorf("got the log %s, want no failure of the audit log", w.log.String())
 	}
-	other, err := w.store.CreateTeam(t.Context(), "globex", false)
-	w.must(err)
+	other := musttest.Get(w.store.CreateTeam(t.Context(), "globex", false))(t)
 	bob := service.User(w.member.ID, w.member.Email, dmarcd.RoleOwner, false, "")
-	_, err = w.service.Team(other.ID, bob).AddMailbox(t.Context(), service.NewMailbox{Mailbox: sampleMailbox(), Password: mailboxPassword})
+	_, err := w.service.Team(other.ID, bob).AddMailbox(t.Context(), service.NewMailbox{Mailbox: sampleMailbox(), Password: mailboxPassword})
 	if !errors.As(err, &invalid) || invalid.Field != "password" {
 		t.Errorf("another team: got %v, want it to be tried", err)
 	}
@@ -189,8 +188,7 @@ func TestMailboxProblems(t *testing.T) {
 	shown := func(actor service.Actor, problem string) string {
 		t.Helper()
 		w.must(w.store.Team(w.team.ID).SaveMailboxStatus(t.Context(), w.mailbox, problem))
-		found, err := w.service.Team(w.team.ID, actor).Mailboxes(t.Context())
-		w.must(err)
+		found := musttest.Get(w.service.Team(w.team.ID, actor).Mailboxes(t.Context()))(t)
 		return found[0].Error
 	}
 	answers := map[string]bool{}

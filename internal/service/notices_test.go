@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -49,15 +50,12 @@ func TestOwnersAreNotifiedOnce(t *testing.T) {
 			t.Parallel()
 			db := storetest.SQLite(t)
 			w := newWorld(t, db)
-			_, err := w.store.Team(w.team.ID).AddWebhook(t.Context(), dmarcd.Webhook{URL: endpoint + "/2", Format: dmarcd.FormatStandard}, func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil })
-			w.must(err)
+			musttest.Get(w.store.Team(w.team.ID).AddWebhook(t.Context(), dmarcd.Webhook{URL: endpoint + "/2", Format: dmarcd.FormatStandard}, func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil }))(t)
 			sql := db.SQL(t)
 			for _, statement := range []string{
 				`UPDATE members SET role = 'owner'`, row.demote, `UPDATE webhooks SET disabled_at = 1, disabled_reason = 'It is gone.', notify_at = 1`,
 			} {
-				if _, err := sql.ExecContext(t.Context(), statement); err != nil {
-					t.Fatal(err)
-				}
+				musttest.Get(sql.ExecContext(t.Context(), statement))(t)
 			}
 			mail := &notices{failing: row.failing}
 			s := service.New(w.store, service.Options{Mail: mail, BaseURL: "https://dmarc.example/api", Log: slog.New(slog.NewTextHandler(new(bytes.Buffer), nil))})

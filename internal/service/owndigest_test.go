@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -16,8 +17,7 @@ func TestOwnDigest(t *testing.T) {
 	w := newWorld(t, storetest.SQLite(t))
 	member := w.service.Team(w.team.ID, service.User(w.member.ID, w.member.Email, dmarcd.RoleViewer, false, ""))
 	owner := w.service.Team(w.team.ID, service.User(w.owner.ID, w.owner.Email, dmarcd.RoleOwner, false, ""))
-	before, err := owner.Webhooks(ctx)
-	w.must(err)
+	before := musttest.Get(owner.Webhooks(ctx))(t)
 	for _, step := range []struct {
 		team            *service.Team
 		kind            dmarcd.EventKind
@@ -70,8 +70,7 @@ func TestOwnDigestsAreBesideTheLimit(t *testing.T) {
 	member := w.service.Team(w.team.ID, service.User(w.member.ID, w.member.Email, dmarcd.RoleViewer, false, ""))
 	owner := w.service.Team(w.team.ID, service.User(w.owner.ID, w.owner.Email, dmarcd.RoleOwner, false, ""))
 	w.must(owner.SetOwnDigest(ctx, dmarcd.DigestDaily))
-	before, err := owner.Webhooks(ctx)
-	w.must(err)
+	before := musttest.Get(owner.Webhooks(ctx))(t)
 	add := func() error {
 		_, _, err := owner.AddWebhook(ctx, dmarcd.Webhook{URL: "https://hooks.example/", Format: dmarcd.FormatStandard})
 		return err
@@ -85,7 +84,7 @@ func TestOwnDigestsAreBesideTheLimit(t *testing.T) {
 	}
 	w.must(member.SetOwnDigest(ctx, dmarcd.DigestWeekly))
 	// A second one for the same address counts.
-	_, _, err = owner.AddWebhook(ctx, dmarcd.Webhook{URL: "mailto:" + w.member.Email, Format: dmarcd.FormatEmail, Kinds: []dmarcd.EventKind{dmarcd.DigestDaily}})
+	_, _, err := owner.AddWebhook(ctx, dmarcd.Webhook{URL: "mailto:" + w.member.Email, Format: dmarcd.FormatEmail, Kinds: []dmarcd.EventKind{dmarcd.DigestDaily}})
 	if !errors.As(err, &full) {
 		t.Errorf("a second digest: got %v, want an invalid webhook", err)
 	}

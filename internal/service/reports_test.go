@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -39,9 +40,7 @@ func TestSelectionOfReports(t *testing.T) {
 		if got != test.want || errors.Is(err, dmarcd.ErrInvalid) != test.invalid {
 			t.Errorf("%s: got %d and %v, want %d, invalid: %t", test.name, got, err, test.want, test.invalid)
 		}
-		if _, err := team.SetCountedAll(t.Context(), service.Selection{Reporter: "receiver.example"}, true); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(team.SetCountedAll(t.Context(), service.Selection{Reporter: "receiver.example"}, true))(t)
 	}
 }
 
@@ -49,17 +48,14 @@ func TestSelectionOfReports(t *testing.T) {
 func TestImportIsAuditedWithItsFirstReports(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
-	importer, err := w.service.Team(w.team.ID, service.CommandLine()).Import("old reports")
-	w.must(err)
+	importer := musttest.Get(w.service.Team(w.team.ID, service.CommandLine()).Import("old reports"))(t)
 	day := dmarcd.DayOf(time.Now()) - 2
 	for i, deliveries := range [][]*dmarcd.Delivery{
 		nil,
 		{storetest.Delivery(storetest.Aggregate("2", ours, day, storetest.Passed(ours, 1)))},
 		{storetest.Delivery(storetest.Aggregate("3", ours, day, storetest.Passed(ours, 1)))},
 	} {
-		if _, err := importer.Receive(t.Context(), deliveries); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(importer.Receive(t.Context(), deliveries))(t)
 		entries := w.entries()
 		got := len(slices.DeleteFunc(entries, func(e dmarcd.AuditEntry) bool { return e.Action != "report.import" || e.Target != "old reports" }))
 		if want := min(i, 1); got != want {
@@ -78,13 +74,10 @@ func TestReportsToAnAddress(t *testing.T) {
 	const dmarc = `<feedback><report_metadata><org_name>R</org_name><email>a@r.example</email><report_id>d1</report_id><date_range><begin>1767225600</begin>
 <end>1767311999</end></date_range></report_metadata><policy_published><domain>example.com</domain><p>none</p></policy_published></feedback>`
 	w := newWorld(t, storetest.SQLite(t))
-	domain, err := w.store.Team(w.team.ID).Domain(ctx, ours)
-	w.must(err)
-	to, err := w.service.Recipient(ctx, domain.ReportMailbox)
-	w.must(err)
+	domain := musttest.Get(w.store.Team(w.team.ID).Domain(ctx, ours))(t)
+	to := musttest.Get(w.service.Recipient(ctx, domain.ReportMailbox))(t)
 	w.must(to.Admit(ctx))
-	before, err := w.store.Team(w.team.ID).Rejected(ctx, 0, 10)
-	w.must(err)
+	before := musttest.Get(w.store.Team(w.team.ID).Rejected(ctx, 0, 10))(t)
 	for content, reason := range map[string]string{
 		tls: "", dmarc: "of the kind aggregate", "a text": "not a report: it is text",
 	} {
@@ -117,9 +110,8 @@ func TestUploadsAreVerified(t *testing.T) {
 		t.Errorf("got %d mails verified, %v; want 1", verified, err)
 	}
 	for counted, action := range map[bool]string{true: "report.include", false: "report.exclude"} {
-		report, err := team.SetCounted(ctx, w.report, !counted)
-		w.must(err)
-		report, err = team.SetCounted(ctx, report.ID, counted)
+		report := musttest.Get(team.SetCounted(ctx, w.report, !counted))(t)
+		report, err := team.SetCounted(ctx, report.ID, counted)
 		if err != nil || (report.State == dmarcd.ReportCounted) != counted || w.entries()[0].Action != action {
 			t.Errorf("got %+v, %v and the entry %+v; want it counted: %t", report, err, w.entries()[0], counted)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -47,8 +48,7 @@ func TestSearchKinds(t *testing.T) {
 	deliver := func(id string, day dmarcd.Day, records ...aggregate.Record) dmarcd.ReportID {
 		report := storetest.Aggregate(id, ours, day, records...)
 		report.Organization = "Old " + id
-		receipts, err := w.store.Team(w.team.ID).Receive(ctx, []*dmarcd.Delivery{storetest.Delivery(report)})
-		w.must(err)
+		receipts := musttest.Get(w.store.Team(w.team.ID).Receive(ctx, []*dmarcd.Delivery{storetest.Delivery(report)}))(t)
 		return receipts[0][0].ID
 	}
 	letter := storetest.Passed(ours, 5)

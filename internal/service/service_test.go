@@ -17,6 +17,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/memory"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -86,36 +87,25 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 		Log:          slog.New(slog.NewTextHandler(&w.log, nil)),
 	}
 	w.service = service.New(w.store, w.options)
-	var err error
-	w.team, err = w.store.CreateTeam(t.Context(), "acme", true)
-	w.must(err)
+	w.team = musttest.Get(w.store.CreateTeam(t.Context(), "acme", true))(t)
 	team := w.store.Team(w.team.ID)
-	_, err = team.AddDomain(t.Context(), ours, time.Now().Add(time.Hour))
-	w.must(err)
+	musttest.Get(team.AddDomain(t.Context(), ours, time.Now().Add(time.Hour)))(t)
 	delivery := storetest.Delivery(storetest.Aggregate("1", ours, dmarcd.DayOf(time.Now())-1, storetest.Passed(ours, 7)))
-	receipts, err := team.Receive(t.Context(), []*dmarcd.Delivery{delivery})
-	w.must(err)
+	receipts := musttest.Get(team.Receive(t.Context(), []*dmarcd.Delivery{delivery}))(t)
 	w.report = receipts[0][0].ID
 	note := w.copyOf("not a report")
-	_, err = w.acceptor.Accept(t.Context(), team, intake.Message{Team: w.team.ID, Intake: dmarcd.IntakeUpload, Content: note, Size: note.Size()})
-	w.must(err)
-	rejected, err := team.Rejected(t.Context(), 0, 1)
-	w.must(err)
+	musttest.Get(w.acceptor.Accept(t.Context(), team, intake.Message{Team: w.team.ID, Intake: dmarcd.IntakeUpload, Content: note, Size: note.Size()}))(t)
+	rejected := musttest.Get(team.Rejected(t.Context(), 0, 1))(t)
 	w.rejected = rejected[0].ID
-	token, err := team.CreateToken(t.Context(), store.NewToken{Name: "script", Scope: dmarcd.ScopeRead})
-	w.must(err)
+	token := musttest.Get(team.CreateToken(t.Context(), store.NewToken{Name: "script", Scope: dmarcd.ScopeRead}))(t)
 	w.token = token.ID
-	mailbox, err := team.AddMailbox(t.Context(), sampleMailbox(), func(dmarcd.Mailbox) ([]byte, error) { return []byte("x"), nil })
-	w.must(err)
+	mailbox := musttest.Get(team.AddMailbox(t.Context(), sampleMailbox(), func(dmarcd.Mailbox) ([]byte, error) { return []byte("x"), nil }))(t)
 	w.mailbox = mailbox.ID
-	webhook, err := team.AddWebhook(t.Context(), dmarcd.Webhook{URL: endpoint, Format: dmarcd.FormatStandard}, func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil })
-	w.must(err)
+	webhook := musttest.Get(team.AddWebhook(t.Context(), dmarcd.Webhook{URL: endpoint, Format: dmarcd.FormatStandard}, func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil }))(t)
 	w.webhook = webhook.ID
-	test, err := team.TestWebhook(t.Context(), webhook.ID, time.Minute)
-	w.must(err)
+	test := musttest.Get(team.TestWebhook(t.Context(), webhook.ID, time.Minute))(t)
 	w.delivery = test.Delivery.ID
-	alert, err := team.TestAlert(t.Context())
-	w.must(err)
+	alert := musttest.Get(team.TestAlert(t.Context()))(t)
 	w.alert = alert.Event.Seq
 	w.owner = w.user(1, dmarcd.Invitation{Email: "ann@example.com", Team: w.team.ID, Role: dmarcd.RoleOwner})
 	w.member = w.user(2, dmarcd.Invitation{Email: "bob@example.com", Team: w.team.ID, Role: dmarcd.RoleViewer})
@@ -147,9 +137,7 @@ func (nameless) Known(context.Context, []netip.Addr) (map[netip.Addr]string, err
 
 func (w *world) must(err error) {
 	w.Helper()
-	if err != nil {
-		w.Fatal(err)
-	}
+	musttest.Do(w, err)
 }
 
 // user makes a user by an invitation.
@@ -157,8 +145,7 @@ func (w *world) user(n byte, invitation dmarcd.Invitation) dmarcd.User {
 	w.Helper()
 	invitation.ExpiresAt = time.Now().Add(time.Hour)
 	w.must(w.store.CreateInvitation(w.Context(), [32]byte{n}, invitation))
-	user, err := w.store.UseInvitation(w.Context(), [32]byte{n}, dmarcd.Claim{Email: invitation.Email, PasswordHash: "x"})
-	w.must(err)
+	user := musttest.Get(w.store.UseInvitation(w.Context(), [32]byte{n}, dmarcd.Claim{Email: invitation.Email, PasswordHash: "x"}))(w)
 	return user
 }
 
@@ -172,16 +159,14 @@ func sampleMailbox() dmarcd.Mailbox {
 // entries returns the audit log of the installation, the newest first.
 func (w *world) entries() []dmarcd.AuditEntry {
 	w.Helper()
-	entries, err := w.store.Audit(w.Context(), store.AuditFilter{}, store.Cursor{}, 1000)
-	w.must(err)
+	entries := musttest.Get(w.store.Audit(w.Context(), store.AuditFilter{}, store.Cursor{}, 1000))(w)
 	return entries
 }
 
 // copyOf returns what is uploaded.
 func (w *world) copyOf(content string) *intake.Copy {
 	w.Helper()
-	file, err := intake.CopyOf(bytes.NewReader([]byte(content)), w.acceptor.Limits.Containers.Folder, 1<<20)
-	w.must(err)
+	file := musttest.Get(intake.CopyOf(bytes.NewReader([]byte(content)), w.acceptor.Limits.Containers.Folder, 1<<20))(w)
 	w.Cleanup(file.Close)
 	return file
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -245,17 +246,11 @@ func storeHistories(t *testing.T, team *store.Team, all []history, day dmarcd.Da
 			names[i] = h.domain
 			deliveries[i] = storetest.Delivery(storetest.Aggregate(h.domain, h.domain, day, h.mail...))
 		}
-		if _, err := team.AddDomains(t.Context(), names, time.Now().Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := team.Receive(t.Context(), deliveries); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(team.AddDomains(t.Context(), names, time.Now().Add(time.Hour)))(t)
+		musttest.Get(team.Receive(t.Context(), deliveries))(t)
 		for _, h := range part {
 			check := dmarcd.Check{At: time.Now(), Conclusive: true, Record: h.record, RecordDomain: h.domain, Usable: true, Asked: true}
-			if _, err := team.SaveCheck(t.Context(), h.domain, check, dmarcd.Plan{Next: time.Now().Add(time.Hour)}); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Get(team.SaveCheck(t.Context(), h.domain, check, dmarcd.Plan{Next: time.Now().Add(time.Hour)}))(t)
 		}
 	}
 }
@@ -280,10 +275,7 @@ func compareSimulation(t *testing.T, team *service.Team, h history, r *rand.Rand
 			*to, tags[name] = &mode, mode.String()
 		}
 	}
-	got, err := team.Simulate(t.Context(), h.domain, dmarcd.Days{}, change)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := musttest.Get(team.Simulate(t.Context(), h.domain, dmarcd.Days{}, change))(t)
 	want := h.simulate(tags)
 	found := naive{observed: got.Observed, rfc9989: got.RFC9989, rfc7489: got.RFC7489, messages: map[string]int64{}, affected: map[string]int64{}}
 	var legitimate, spoofing int64

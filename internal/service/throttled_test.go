@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -35,14 +36,9 @@ func TestTestsAtOnce(t *testing.T) {
 		ReportDomain: "reports.example",
 	})
 	acme := storetest.Team(t, s, "acme")
-	if _, err := s.Team(acme.ID).AddDomain(t.Context(), ours, time.Now().Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
-	hook, err := s.Team(acme.ID).AddWebhook(t.Context(), dmarcd.Webhook{URL: endpoint, Format: dmarcd.FormatStandard},
-		func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(s.Team(acme.ID).AddDomain(t.Context(), ours, time.Now().Add(time.Hour)))(t)
+	hook := musttest.Get(s.Team(acme.ID).AddWebhook(t.Context(), dmarcd.Webhook{URL: endpoint, Format: dmarcd.FormatStandard},
+		func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil }))(t)
 	team := w.Team(acme.ID, service.CommandLine())
 	for name, test := range map[string]struct {
 		most int

@@ -16,6 +16,7 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/memory"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -47,9 +48,7 @@ func TestAdviceIsReused(t *testing.T) {
 	}
 	save := func(domain, record string) error { return saveRecord(stored, domain, record) }
 	domains := []string{"a.example", "b.example"}
-	if _, err := stored.AddDomains(t.Context(), domains, time.Now().Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(stored.AddDomains(t.Context(), domains, time.Now().Add(time.Hour)))(t)
 	for _, domain := range domains {
 		if err := errors.Join(save(domain, "v=DMARC1; p=none"), receive("0", domain)); err != nil {
 			t.Fatal(err)
@@ -71,13 +70,9 @@ func TestAdviceIsReused(t *testing.T) {
 		{"the page of a domain", func() error { _, err := team.Advice(t.Context(), "b.example"); return err }, 1},
 	} {
 		read.Store(0)
-		if err := change.make(); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, change.make())
 		for range 3 {
-			if _, err := team.TopAdvice(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Get(team.TopAdvice(t.Context()))(t)
 		}
 		if got := read.Load(); got != change.want {
 			t.Errorf("%s: got mail read %d times, want %d", change.name, got, change.want)
@@ -98,18 +93,14 @@ func TestAdviceTakesLittleMemory(t *testing.T) { //nolint:paralleltest // see ab
 			name := fmt.Sprintf("n%d-%d.%s.%s.%s.example", i, n, label, label, label)
 			sender.Hosts, sender.Domains = append(sender.Hosts, name), append(sender.Domains, name)
 		}
-		if err := s.Team(acme.ID).SetTeamSender(t.Context(), sender); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, s.Team(acme.ID).SetTeamSender(t.Context(), sender))
 	}
 	const domains = 30
 	var names []string
 	for i := range domains {
 		names = append(names, fmt.Sprintf("d%d.example", i))
 	}
-	if _, err := s.Team(acme.ID).AddDomains(t.Context(), names, time.Now().Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(s.Team(acme.ID).AddDomains(t.Context(), names, time.Now().Add(time.Hour)))(t)
 	heap := func() int64 {
 		runtime.GC()
 		var stats runtime.MemStats
@@ -140,22 +131,15 @@ func TestRefreshAdvice(t *testing.T) {
 	w := service.New(s, service.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil)})
 	for _, name := range []string{"acme", "quiet", "zenith"} {
 		team := storetest.Team(t, s, name)
-		if _, err := s.Team(team.ID).AddDomain(t.Context(), name+".example", time.Now().Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(s.Team(team.ID).AddDomain(t.Context(), name+".example", time.Now().Add(time.Hour)))(t)
 		if name == "quiet" {
 			continue
 		}
-		if _, err := w.Team(team.ID, service.CommandLine()).TopAdvice(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(w.Team(team.ID, service.CommandLine()).TopAdvice(t.Context()))(t)
 	}
 	var left []bool
 	for range 3 {
-		more, err := w.RefreshAdvice(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		more := musttest.Get(w.RefreshAdvice(t.Context()))(t)
 		left = append(left, more)
 	}
 	if !left[0] || left[1] || left[2] {
@@ -179,17 +163,13 @@ func TestAdviceIsReadTogether(t *testing.T) {
 			records[i] = storetest.Passed(names[i], 7)
 		}
 		report := storetest.Delivery(storetest.Aggregate("1", names[0], dmarcd.DayOf(time.Now())-1, records...))
-		if _, err := s.Team(acme.ID).AddDomains(t.Context(), names, time.Now().Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(s.Team(acme.ID).AddDomains(t.Context(), names, time.Now().Add(time.Hour)))(t)
 		for _, name := range names {
 			if err := saveRecord(s.Team(acme.ID), name, "v=DMARC1; p=none"); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := s.Team(acme.ID).Receive(t.Context(), []*dmarcd.Delivery{report}); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(s.Team(acme.ID).Receive(t.Context(), []*dmarcd.Delivery{report}))(t)
 		all, more, err := w.Team(acme.ID, service.CommandLine()).AllAdvice(t.Context(), 0, domains)
 		if err != nil || more || len(all) != domains || read.Load() != want {
 			t.Errorf("%d domains: got %d, more: %t, %v, and mail read %d times, want %d", domains, len(all), more, err, read.Load(), want)
@@ -210,15 +190,11 @@ func TestAgeOfAdvice(t *testing.T) {
 		var read atomic.Int64
 		w := service.New(s, service.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), countedNames{&read}, nil)})
 		acme := storetest.Team(t, s, "acme")
-		if _, err := s.Team(acme.ID).AddDomain(t.Context(), ours, time.Now().Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(s.Team(acme.ID).AddDomain(t.Context(), ours, time.Now().Add(time.Hour)))(t)
 		receive := func(id string) {
-			if _, err := s.Team(acme.ID).Receive(t.Context(), []*dmarcd.Delivery{
+			musttest.Get(s.Team(acme.ID).Receive(t.Context(), []*dmarcd.Delivery{
 				storetest.Delivery(storetest.Aggregate(id, ours, dmarcd.DayOf(time.Now())-1, storetest.Passed(ours, 7))),
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 		}
 		receive("0")
 		if err := saveRecord(s.Team(acme.ID), ours, "v=DMARC1; p=none"); err != nil {
@@ -272,9 +248,7 @@ func TestAdviceAgesByTheClock(t *testing.T) {
 	}{{0, 1}, {9 * time.Minute, 0}, {2 * time.Minute, 1}} {
 		now = now.Add(step.wait)
 		read.Store(0)
-		if _, err := team.TopAdvice(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(team.TopAdvice(t.Context()))(t)
 		if got := read.Load(); got != step.want {
 			t.Errorf("after %v: got mail read %d times, want %d", step.wait, got, step.want)
 		}
@@ -284,18 +258,13 @@ func TestAdviceAgesByTheClock(t *testing.T) {
 // advised returns a team with monitoring domains, mail of each, and a check with that text.
 func advised(t *testing.T, s *store.Store, w *service.Service, domains int, text string) *service.Team {
 	t.Helper()
-	acme, err := s.CreateTeam(t.Context(), "acme", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	acme := musttest.Get(s.CreateTeam(t.Context(), "acme", true))(t)
 	var names []string
 	for i := range domains {
 		names = append(names, fmt.Sprintf("d%d.example", i))
 	}
 	stored := s.Team(acme.ID)
-	if _, err := stored.AddDomains(t.Context(), names, time.Now().Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(stored.AddDomains(t.Context(), names, time.Now().Add(time.Hour)))(t)
 	for _, name := range names {
 		check := dmarcd.Check{
 			At: time.Now(), Conclusive: true, Record: "v=DMARC1; p=none", RecordDomain: name, Usable: true, Asked: true,
@@ -307,9 +276,7 @@ func advised(t *testing.T, s *store.Store, w *service.Service, domains int, text
 				storetest.Delivery(storetest.Aggregate(name, name, dmarcd.DayOf(time.Now())-1, storetest.Passed(name, 7))),
 			})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, err)
 	}
 	return w.Team(acme.ID, service.CommandLine())
 }
@@ -327,9 +294,7 @@ func TestAdviceHasAMemoryBudget(t *testing.T) {
 	})
 	team := advised(t, s, w, domains, strings.Repeat("x", 1<<20))
 	_, release, err := team.ReserveMemory(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	impatient, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, _, err := team.AllAdvice(impatient, 0, domains); !errors.Is(err, context.DeadlineExceeded) || read.Load() > 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/goldentest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/notify/chat"
 )
 
@@ -38,9 +39,7 @@ func TestMessages(t *testing.T) {
 	} {
 		for _, format := range formats {
 			to, body, err := chat.Message(format, e, baseURL, endpoint)
-			if err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, err)
 			want := endpoint
 			if format == dmarcd.FormatPagerDuty {
 				want = "https://hooks.example/v2/enqueue?region=eu"
@@ -56,9 +55,7 @@ func TestMessages(t *testing.T) {
 func golden(t *testing.T, name string, body []byte) {
 	t.Helper()
 	var got bytes.Buffer
-	if err := json.Indent(&got, body, "", "  "); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, json.Indent(&got, body, "", "  "))
 	goldentest.Check(t, "testdata/"+name, got.String()+"\n")
 }
 
@@ -72,23 +69,17 @@ func TestNoFormatting(t *testing.T) {
 		dmarcd.FormatDiscord: {"](https://evil.example)\\n", "```*bold*```"},
 	} {
 		_, body, err := chat.Message(format, e, baseURL, endpoint)
-		if err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, err)
 		var plain bytes.Buffer
 		encoder := json.NewEncoder(&plain)
 		encoder.SetEscapeHTML(false)
 		var message any
-		if err := json.Unmarshal(body, &message); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, json.Unmarshal(body, &message))
 		if m, ok := message.(map[string]any); ok && format == dmarcd.FormatSlack {
 			// plain_text has no markup.
 			m["blocks"].([]any)[0].(map[string]any)["text"] = nil //nolint:forcetypeassert // it panics, and the test fails
 		}
-		if err := encoder.Encode(message); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, encoder.Encode(message))
 		for _, text := range forbidden {
 			if strings.Contains(plain.String(), text) {
 				t.Errorf("%s: got %q in %s", format, text, plain.String())
@@ -106,16 +97,12 @@ func TestIncidentIsResolved(t *testing.T) {
 		var keys, actions []string
 		for _, kind := range pair {
 			_, body, err := chat.Message(dmarcd.FormatPagerDuty, event(kind, "example.com", dmarcd.EventData{Finding: "spf.lookups"}), baseURL, endpoint)
-			if err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, err)
 			var message struct {
 				Key    string `json:"dedup_key"`
 				Action string `json:"event_action"`
 			}
-			if err := json.Unmarshal(body, &message); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, json.Unmarshal(body, &message))
 			keys, actions = append(keys, message.Key), append(actions, message.Action)
 		}
 		if keys[0] != keys[1] || actions[0] != "trigger" || actions[1] != "resolve" {

@@ -26,6 +26,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/goldentest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/notify/mail"
 )
 
@@ -45,10 +46,7 @@ type postOffice struct {
 
 func newPostOffice(t *testing.T) *postOffice {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	o := &postOffice{address: listener.Addr().String(), messages: make(chan received, 10)}
 	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return &session{office: o}, nil }))
 	server.Domain = "relay.example"
@@ -97,10 +95,7 @@ func event() dmarcd.Event {
 
 func newSender(t *testing.T, settings mail.Settings) *mail.Sender {
 	t.Helper()
-	relay, err := mail.NewRelay(settings, &net.Dialer{}, func() time.Time { return now })
-	if err != nil {
-		t.Fatal(err)
-	}
+	relay := musttest.Get(mail.NewRelay(settings, &net.Dialer{}, func() time.Time { return now }))(t)
 	return &mail.Sender{
 		Relay: relay, BaseURL: "https://dmarc.example/api", Now: func() time.Time { return now },
 		Open: func(_ dmarcd.Webhook, sealed []byte) ([]byte, error) { return sealed, nil },
@@ -119,17 +114,10 @@ func TestMessage(t *testing.T) {
 	t.Parallel()
 	office := newPostOffice(t)
 	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
+	encoded := musttest.Get(x509.MarshalPKCS8PrivateKey(private))(t)
 	key := filepath.Join(t.TempDir(), "dkim.pem")
-	if err := os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}), 0o600))
 	sender := newSender(t, mail.Settings{Relay: "smtp://" + office.address + "?tls=off", From: "dmarcd <dmarc@sender.example>", Key: key, Selector: "s1"})
 	result, err := sender.Send(t.Context(), delivery("ops@example.com", event()))
 	if err != nil || result.Status != 250 || result.Problem != "" {
@@ -148,14 +136,8 @@ func TestMessage(t *testing.T) {
 	if err != nil || len(verifications) != 1 || verifications[0].Err != nil || verifications[0].Domain != "sender.example" {
 		t.Errorf("DKIM: got %+v, %v", verifications, err)
 	}
-	message, err := netmail.ReadMessage(bytes.NewReader(got.data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	link, err := mail.PageLink("https://dmarc.example/api", "unsubscribe", 5, []byte("secret"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	message := musttest.Get(netmail.ReadMessage(bytes.NewReader(got.data)))(t)
+	link := musttest.Get(mail.PageLink("https://dmarc.example/api", "unsubscribe", 5, []byte("secret")))(t)
 	for name, want := range map[string]string{
 		"Subject": "The DMARC record of example.com changed.", "To": "<ops@example.com>", "Message-Id": "<evt_3mv.whk_5@sender.example>",
 		"List-Unsubscribe": "<" + link + ">", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click", "Auto-Submitted": "auto-generated",
@@ -178,9 +160,7 @@ func TestMessage(t *testing.T) {
 func readParts(t *testing.T, contentType string, body io.Reader, parts map[string][]byte) {
 	t.Helper()
 	kind, parameters, err := mime.ParseMediaType(contentType)
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	if !strings.HasPrefix(kind, "multipart/") {
 		t.Fatalf("got a part of the type %s", kind)
 	}
@@ -190,13 +170,9 @@ func readParts(t *testing.T, contentType string, body io.Reader, parts map[strin
 		if errors.Is(err, io.EOF) {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, err)
 		inner, _, err := mime.ParseMediaType(part.Header.Get("Content-Type"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, err)
 		if strings.HasPrefix(inner, "multipart/") {
 			readParts(t, part.Header.Get("Content-Type"), part, parts)
 			continue
@@ -239,13 +215,8 @@ func TestLetters(t *testing.T) {
 			return relay.SendDisabled(t.Context(), "owner@example.com", "acme", w, "https://dmarc.example/app/settings/webhooks")
 		},
 	} {
-		if err := send(); err != nil {
-			t.Fatal(err)
-		}
-		message, err := netmail.ReadMessage(bytes.NewReader((<-office.messages).data))
-		if err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, send())
+		message := musttest.Get(netmail.ReadMessage(bytes.NewReader((<-office.messages).data)))(t)
 		parts := map[string][]byte{}
 		readParts(t, message.Header.Get("Content-Type"), message.Body, parts)
 		golden(t, name+".golden.txt", parts["text/plain"])
@@ -260,14 +231,9 @@ func TestLetters(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	office := newPostOffice(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	closed := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, listener.Close())
 	for _, tt := range []struct {
 		name, relay, to, problem string
 		status                   int
@@ -289,10 +255,7 @@ func TestRefusals(t *testing.T) {
 // TestTokens wants links to work for one page of one endpoint alone.
 func TestTokens(t *testing.T) {
 	t.Parallel()
-	link, err := mail.PageLink("https://dmarc.example/api", "unsubscribe", 5, []byte("secret"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	link := musttest.Get(mail.PageLink("https://dmarc.example/api", "unsubscribe", 5, []byte("secret")))(t)
 	token := link[strings.LastIndex(link, "/")+1:]
 	id, err := mail.ParseToken(token)
 	if err != nil || id != 5 || !mail.CheckToken(token, "unsubscribe", 5, []byte("secret")) {
@@ -317,10 +280,7 @@ func TestDigest(t *testing.T) {
 	office := newPostOffice(t)
 	sender := newSender(t, mail.Settings{Relay: "smtp://" + office.address + "?tls=off", From: "dmarcd <dmarc@sender.example>"})
 	bars := []mail.Bar{{Pass: 900, Fail: 40}, {Pass: 1100, Fail: 10}, {Pass: 1300, Fail: 700}, {Pass: 1200}, {Pass: 800, Fail: 20}, {Pass: 300}, {Pass: 200, Fail: 90}}
-	chart, err := mail.NewChart(bars, "of the team acme from 2026-11-09 to 2026-11-15")
-	if err != nil {
-		t.Fatal(err)
-	}
+	chart := musttest.Get(mail.NewChart(bars, "of the team acme from 2026-11-09 to 2026-11-15"))(t)
 	sender.Digest = func(context.Context, dmarcd.TeamID, dmarcd.Event) (mail.Content, error) {
 		return mail.Content{
 			Subject: "acme: Weekly digest of 2026-11-09 to 2026-11-15", Title: "Weekly digest of 2026-11-09 to 2026-11-15",
@@ -337,10 +297,7 @@ func TestDigest(t *testing.T) {
 	if result, err := sender.Send(t.Context(), delivery("ops@example.com", digest)); err != nil || result.Status != 250 {
 		t.Fatalf("got %+v, %v", result, err)
 	}
-	message, err := netmail.ReadMessage(bytes.NewReader((<-office.messages).data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	message := musttest.Get(netmail.ReadMessage(bytes.NewReader((<-office.messages).data)))(t)
 	parts := map[string][]byte{}
 	readParts(t, message.Header.Get("Content-Type"), message.Body, parts)
 	golden(t, "digest.golden.txt", parts["text/plain"])

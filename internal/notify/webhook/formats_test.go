@@ -18,6 +18,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/notify/webhook"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 )
@@ -78,10 +79,7 @@ func TestFormats(t *testing.T) {
 		if err := json.Unmarshal(got.body, &body); err != nil || tt.says(body) != tt.want {
 			t.Errorf("%s: got %s, %v", tt.format, got.body, err)
 		}
-		reference, err := standard.NewWebhook(webhook.FormatSecret(secret))
-		if err != nil {
-			t.Fatal(err)
-		}
+		reference := musttest.Get(standard.NewWebhook(webhook.FormatSecret(secret)))(t)
 		if err := reference.Verify(got.body, got.header); (err == nil) != tt.signed {
 			t.Errorf("%s: verified with %v, want it signed: %v", tt.format, err, tt.signed)
 		}

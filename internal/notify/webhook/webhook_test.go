@@ -15,6 +15,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/notify/webhook"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 )
@@ -68,10 +69,7 @@ func TestSignature(t *testing.T) {
 	}
 	got := <-requests
 	for name, secret := range map[string][]byte{"the current secret": current, "the old secret": old} {
-		reference, err := standard.NewWebhook(webhook.FormatSecret(secret))
-		if err != nil {
-			t.Fatal(err)
-		}
+		reference := musttest.Get(standard.NewWebhook(webhook.FormatSecret(secret)))(t)
 		if err := reference.Verify(got.body, got.header); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -79,10 +77,7 @@ func TestSignature(t *testing.T) {
 			t.Errorf("%s: another body was verified", name)
 		}
 	}
-	other, err := standard.NewWebhook(webhook.FormatSecret(webhook.NewSecret()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := musttest.Get(standard.NewWebhook(webhook.FormatSecret(webhook.NewSecret())))(t)
 	if err := other.Verify(got.body, got.header); err == nil {
 		t.Error("another secret verified the delivery")
 	}
