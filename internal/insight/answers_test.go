@@ -7,6 +7,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestAnswersAreCached asks about many records again: they are scanned again only where the
@@ -25,20 +26,15 @@ func TestAnswersAreCached(t *testing.T) {
 	}
 	ask := func(days dmarcd.Days, about ...insight.Domain) (p page, scans int) {
 		before := of.scans
-		m, err := service.Read(t.Context(), of, "example.com", days)
-		must(t, err)
+		m := musttest.Get(service.Read(t.Context(), of, "example.com", days))(t)
 		defer m.Close()
 		m.About(about...)
 		asked.Assess = m.KnowsDomains()
-		p.List, err = m.Sources(t.Context(), asked)
-		must(t, err)
+		p.List = musttest.Get(m.Sources(t.Context(), asked))(t)
 		one := insight.Query{Group: insight.GroupNetwork, Key: "AS64496", Limit: 10}
-		p.Source, err = m.Source(t.Context(), one)
-		must(t, err)
-		p.Flows, err = m.Flows(t.Context(), one)
-		must(t, err)
-		p.Records, err = m.Records(t.Context(), one)
-		must(t, err)
+		p.Source = musttest.Get(m.Source(t.Context(), one))(t)
+		p.Flows = musttest.Get(m.Flows(t.Context(), one))(t)
+		p.Records = musttest.Get(m.Records(t.Context(), one))(t)
 		return p, of.scans - before
 	}
 	first, scans := ask(daysOf(1, 3))

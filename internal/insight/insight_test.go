@@ -252,8 +252,7 @@ func TestRecords(t *testing.T) {
 
 func flowsOf(t testing.TB, m *insight.Mail, q insight.Query) []insight.Flow {
 	t.Helper()
-	flows := musttest.Get(m.Flows(t.Context(), q))(t)
-	return flows
+	return musttest.Get(m.Flows(t.Context(), q))(t)
 }
 
 // BenchmarkSources groups a million records of 25,000 addresses.

@@ -197,8 +197,7 @@ func newService(t testing.TB) *insight.Service {
 
 func readMail(t testing.TB, of *team, days dmarcd.Days) *insight.Mail {
 	t.Helper()
-	m := musttest.Get(newService(t).Read(t.Context(), of, "example.com", days))(t)
-	return m
+	return musttest.Get(newService(t).Read(t.Context(), of, "example.com", days))(t)
 }
 
 func daysOf(from, to dmarcd.Day) dmarcd.Days { return dmarcd.Days{From: &from, To: &to} }

@@ -179,8 +179,7 @@ func TestSelectedTeam(t *testing.T) {
 	}
 	again := func(client service.Client) *service.Account {
 		t.Helper()
-		account := musttest.Get(w.service.Account(ctx, client))(t)
-		return account
+		return musttest.Get(w.service.Account(ctx, client))(t)
 	}
 
 	member, client := w.accept(dmarcd.Invitation{Email: "dee@example.com", Team: second.ID, Role: dmarcd.RoleEditor})

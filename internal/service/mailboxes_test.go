@@ -33,8 +33,7 @@ func (w *world) asOwner() service.Actor {
 // failedLogins returns the entries of failed logins, the latest first.
 func (w *world) failedLogins() []dmarcd.AuditEntry {
 	w.Helper()
-	entries := musttest.Get(w.store.Team(w.team.ID).Audit(w.Context(), store.AuditFilter{Action: "mailbox.login_failed"}, store.Cursor{}, 100))(w)
-	return entries
+	return musttest.Get(w.store.Team(w.team.ID).Audit(w.Context(), store.AuditFilter{Action: "mailbox.login_failed"}, store.Cursor{}, 100))(w)
 }
 
 // TestUnreachedServersAreAlike wants one answer, after one time, whatever is at an address

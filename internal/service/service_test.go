@@ -145,8 +145,7 @@ func (w *world) user(n byte, invitation dmarcd.Invitation) dmarcd.User {
 	w.Helper()
 	invitation.ExpiresAt = time.Now().Add(time.Hour)
 	w.must(w.store.CreateInvitation(w.Context(), [32]byte{n}, invitation))
-	user := musttest.Get(w.store.UseInvitation(w.Context(), [32]byte{n}, dmarcd.Claim{Email: invitation.Email, PasswordHash: "x"}))(w)
-	return user
+	return musttest.Get(w.store.UseInvitation(w.Context(), [32]byte{n}, dmarcd.Claim{Email: invitation.Email, PasswordHash: "x"}))(w)
 }
 
 func sampleMailbox() dmarcd.Mailbox {
@@ -159,8 +158,7 @@ func sampleMailbox() dmarcd.Mailbox {
 // entries returns the audit log of the installation, the newest first.
 func (w *world) entries() []dmarcd.AuditEntry {
 	w.Helper()
-	entries := musttest.Get(w.store.Audit(w.Context(), store.AuditFilter{}, store.Cursor{}, 1000))(w)
-	return entries
+	return musttest.Get(w.store.Audit(w.Context(), store.AuditFilter{}, store.Cursor{}, 1000))(w)
 }
 
 // copyOf returns what is uploaded.

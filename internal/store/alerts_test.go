@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -29,8 +30,7 @@ func TestMailDays(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		ctx := in.Context()
 		in.add(ours, "example.net")
-		domains, err := in.team.Domains(ctx, "", 10)
-		in.must(err)
+		domains := musttest.Get(in.team.Domains(ctx, "", 10))(in)
 		today := dmarcd.DayOf(in.clock.Now())
 		day := func(d dmarcd.Domain, messages int64) dmarcd.DomainDay {
 			part := []dmarcd.MailPart{{Key: "AS1", Name: "One", Messages: messages, Passes: 1}}
@@ -40,14 +40,12 @@ func TestMailDays(t *testing.T) {
 		update := func(id string) {
 			in.Helper()
 			in.receive(storetest.Aggregate(id, ours, today-1, storetest.Passed(ours, 1)))
-			_, err := in.store.UpdateSenders(ctx, figures(&days))
-			in.must(err)
+			musttest.Get(in.store.UpdateSenders(ctx, figures(&days)))(in)
 		}
 		scan := func() (judged []string) {
 			in.Helper()
 			in.clock.advance(20 * time.Minute) // a pass looks back behind the beginning of the last one
-			due, err := in.store.AlertTeams(ctx)
-			in.must(err)
+			due := musttest.Get(in.store.AlertTeams(ctx))(in)
 			claimed, ok, err := in.team.ClaimAlertScan(ctx, time.Minute)
 			in.must(err)
 			if slices.Contains(due, in.team.ID()) != ok {
@@ -59,8 +57,7 @@ func TestMailDays(t *testing.T) {
 			if _, again, err := in.team.ClaimAlertScan(ctx, time.Minute); again || err != nil {
 				in.Errorf("claimed twice: %v", err)
 			}
-			mail, err := in.team.ScannedMail(ctx, claimed, 10)
-			in.must(err)
+			mail := musttest.Get(in.team.ScannedMail(ctx, claimed, 10))(in)
 			for _, m := range mail {
 				at := slices.IndexFunc(domains, func(d dmarcd.Domain) bool { return d.ID == m.ID })
 				judged = append(judged, fmt.Sprint(domains[at].Name, " ", m.Days[0].Messages, " ", m.Days[0].Senders))
@@ -115,7 +112,7 @@ func TestIncidentsAreSavedOnce(t *testing.T) {
 		found := []dmarcd.Detection{{
 			Kind: dmarcd.SenderFailing, Domain: domain.ID, Subject: "AS1", Name: "One", Day: 20000, Measured: dmarcd.Measured{Messages: 100, Observed: 0.1, Usual: 0.9},
 		}}
-		must(t, team.SaveDetections(ctx, &scan, found, nil))
+		musttest.Do(t, team.SaveDetections(ctx, &scan, found, nil))
 		if err := team.SaveDetections(ctx, nil, found, nil); err == nil {
 			t.Error("the same incident was saved twice")
 		}
@@ -132,7 +129,7 @@ func TestIncidentsAreSavedOnce(t *testing.T) {
 			t.Fatalf("got %+v, %v, want one incident", incidents, err)
 		}
 		incidents[0].Last = 20003
-		must(t, team.SaveDetections(ctx, nil, nil, incidents))
+		musttest.Do(t, team.SaveDetections(ctx, nil, nil, incidents))
 		alerts, err := team.Alerts(ctx, dmarcd.AlertFilter{Domain: "example.com", Kind: dmarcd.SenderFailing, Open: true}, 0, 10)
 		if err != nil || len(alerts) != 1 {
 			t.Fatal(alerts, err)
@@ -142,9 +139,9 @@ func TestIncidentsAreSavedOnce(t *testing.T) {
 			!strings.Contains(a.Event.Summary(), "Mail of example.com from One fails DMARC: 10 % of 100 messages passed") {
 			t.Errorf("got %+v: %s", a, a.Event.Summary())
 		}
-		must(t, team.AcknowledgeAlert(ctx, a.Event.Seq, "a@example.com"))
+		musttest.Do(t, team.AcknowledgeAlert(ctx, a.Event.Seq, "a@example.com"))
 		clock.advance(time.Minute)
-		must(t, team.AcknowledgeAlert(ctx, a.Event.Seq, "b@example.com"))
+		musttest.Do(t, team.AcknowledgeAlert(ctx, a.Event.Seq, "b@example.com"))
 		if a, err = team.Alert(ctx, a.Event.Seq); err != nil || a.AcknowledgedBy != "a@example.com" || !a.AcknowledgedAt.Before(clock.Now()) {
 			t.Errorf("got %+v, %v", a, err)
 		}
@@ -170,7 +167,7 @@ func TestRulesDecide(t *testing.T) {
 		weakened := addWebhook(t, team, dmarcd.Webhook{Kinds: []dmarcd.EventKind{dmarcd.PolicyWeakened}})
 		rules := func(r dmarcd.AlertRules) {
 			t.Helper()
-			must(t, errors.Join(r.Validate(), team.SetAlertRules(ctx, r)))
+			musttest.Do(t, errors.Join(r.Validate(), team.SetAlertRules(ctx, r)))
 			if got, err := team.AlertRules(ctx); err != nil || cmp.Diff(r, got) != "" {
 				t.Fatal(err, cmp.Diff(r, got))
 			}
@@ -187,15 +184,13 @@ func TestRulesDecide(t *testing.T) {
 				for _, c := range claimed {
 					got[c.Webhook.ID] = append(got[c.Webhook.ID], string(c.Delivery.Event.Kind)+" "+c.Delivery.Event.Domain)
 					slices.Sort(got[c.Webhook.ID])
-					must(t, team.SaveDelivery(ctx, c, dmarcd.DeliveryResult{At: clock.Now(), Status: 200}, time.Time{}, "", time.Hour))
+					musttest.Do(t, team.SaveDelivery(ctx, c, dmarcd.DeliveryResult{At: clock.Now(), Status: 200}, time.Time{}, "", time.Hour))
 				}
 			}
 		}
 		want := func(step string, wanted map[dmarcd.WebhookID][]string) {
 			t.Helper()
-			if _, err := s.SendAlertGroups(ctx); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Get(s.SendAlertGroups(ctx))(t)
 			if diff := cmp.Diff(wanted, sent()); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", step, diff)
 			}
@@ -233,7 +228,7 @@ func TestRulesDecide(t *testing.T) {
 		want("cool-down", map[dmarcd.WebhookID][]string{all.ID: {"policy.weakened b.example"}, weakened.ID: {"policy.weakened b.example"}})
 
 		rules(dmarcd.AlertRules{Kinds: []dmarcd.EventKind{dmarcd.PolicyWeakened}, Domains: []string{"a.example"}, Tags: []string{"shop"}})
-		must(t, team.SetTags(ctx, "c.example", []string{"eu", "shop"}))
+		musttest.Do(t, team.SetTags(ctx, "c.example", []string{"eu", "shop"}))
 		for _, name := range names[:3] {
 			happen(t, team, name, clock.advance(time.Second), "reject")
 			happen(t, team, name, clock.advance(time.Second), "none")
@@ -246,8 +241,7 @@ func TestRulesDecide(t *testing.T) {
 		}
 		want("a test", map[dmarcd.WebhookID][]string{all.ID: {"alert.test "}, weakened.ID: {"alert.test "}})
 
-		alerts, err := team.Alerts(ctx, dmarcd.AlertFilter{}, 0, 100)
-		must(t, err)
+		alerts := musttest.Get(team.Alerts(ctx, dmarcd.AlertFilter{}, 0, 100))(t)
 		reasons := make(map[string]int)
 		for _, a := range alerts {
 			reasons[string(a.State)]++

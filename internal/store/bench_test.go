@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -20,9 +21,7 @@ func BenchmarkDomainSummary(b *testing.B) {
 		for i := range 1000 {
 			names = append(names, fmt.Sprintf("d%d.example", i))
 		}
-		if _, err := team.AddDomains(b.Context(), names, time.Time{}); err != nil {
-			b.Fatal(err)
-		}
+		musttest.Get(team.AddDomains(b.Context(), names, time.Time{}))(b)
 		var counts []dmarcd.DayCount
 		for day := range 90 {
 			counts = append(counts, dmarcd.DayCount{Day: dmarcd.Day(day), Summary: dmarcd.Summary{Compliant: 1}})

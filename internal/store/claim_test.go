@@ -10,6 +10,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -59,8 +60,7 @@ func TestClaim(t *testing.T) {
 		for _, row := range attributions {
 			in.row("claimed: "+row.name, func(in *inbox) {
 				in.wantReceived("unclaimed", report("1", row.policy, storetest.Passed(row.from, 5), storetest.Failed(row.from, 2)))
-				added, err := in.team.AddDomains(in.Context(), row.domains, time.Time{})
-				in.must(err)
+				added := musttest.Get(in.team.AddDomains(in.Context(), row.domains, time.Time{}))(in)
 				if added != len(row.domains) {
 					in.Fatalf("added %d domains, want %d", added, len(row.domains))
 				}
@@ -91,8 +91,7 @@ func (in *inbox) wantOnly(domains []string, owner string, sum dmarcd.Summary) {
 		want[owner] = sum
 	}
 	in.wantCounted(want)
-	unclaimed, err := in.team.Reports(in.Context(), store.ReportFilter{Unclaimed: true}, 0, 10)
-	in.must(err)
+	unclaimed := musttest.Get(in.team.Reports(in.Context(), store.ReportFilter{Unclaimed: true}, 0, 10))(in)
 	if (len(unclaimed) == 0) != (owner != "") {
 		in.Errorf("%d reports are unclaimed, the owner is %q", len(unclaimed), owner)
 	}
@@ -144,8 +143,7 @@ func TestAddDomainsAgainClaimsNothingTwice(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
 		in.wantReceived("stored unclaimed", report("1", ours, storetest.Passed(ours, 5)), report("2", "new.example", storetest.Passed("new.example", 70)))
-		_, err := in.team.AddDomains(in.Context(), []string{ours, "new.example", "new.example"}, time.Time{})
-		in.must(err)
+		musttest.Get(in.team.AddDomains(in.Context(), []string{ours, "new.example", "new.example"}, time.Time{}))(in)
 		in.wantCounted(map[string]dmarcd.Summary{ours: passed(5), "new.example": passed(70)})
 	})
 }
@@ -168,8 +166,7 @@ func TestReportOfManyNames(t *testing.T) {
 			}
 		}
 		whole.Kind, whole.EachRecord = dmarcd.KindTLS, nil // the shares are what matters
-		_, err := in.team.AddDomains(in.Context(), names, time.Time{})
-		in.must(err)
+		musttest.Get(in.team.AddDomains(in.Context(), names, time.Time{}))(in)
 		in.wantReceived("stored", whole)
 		in.wantCounted(want)
 	})
@@ -225,11 +222,9 @@ func TestManySharesAreClaimedInSteps(t *testing.T) {
 		defer cancel()
 		claims.Store(0)
 		interrupt = cancel
-		_, err := in.team.AddDomain(ctx, "sub.example.com", clock.Now())
-		in.must(err)
+		musttest.Get(in.team.AddDomain(ctx, "sub.example.com", clock.Now()))(t)
 		interrupt = func() {}
-		first, err := in.team.DomainSummary(t.Context(), "sub.example.com", dmarcd.Days{})
-		in.must(err)
+		first := musttest.Get(in.team.DomainSummary(t.Context(), "sub.example.com", dmarcd.Days{}))(t)
 		if first.Compliant == 0 || first.Compliant >= shares {
 			t.Errorf("got %d messages at once, want some of %d", first.Compliant, shares)
 		}

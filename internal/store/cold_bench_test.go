@@ -9,6 +9,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -80,14 +81,12 @@ func BenchmarkColdRecords(b *testing.B) {
 			deliveries = append(deliveries, storetest.Delivery(made(n, dmarcd.DayOf(clock.Now()))))
 			n++
 		}
-		if _, err := team.Receive(b.Context(), deliveries); err != nil {
-			b.Fatal(err)
-		}
+		musttest.Get(team.Receive(b.Context(), deliveries))(b)
 	}
 	scan := func(name string) {
 		var block rollup.Block
 		records := 0
-		must(b, team.Scan(b.Context(), name, dmarcd.Days{}, func(part rollup.Part) error {
+		musttest.Do(b, team.Scan(b.Context(), name, dmarcd.Days{}, func(part rollup.Part) error {
 			err := block.Read(part)
 			for i := range block.Shares {
 				records += len(block.Shares[i].Records)
@@ -99,8 +98,7 @@ func BenchmarkColdRecords(b *testing.B) {
 		}
 	}
 	export := func() {
-		all, err := team.ReportsFrom(b.Context(), store.ReportFilter{}, 0, time.Time{}, reports)
-		must(b, err)
+		all := musttest.Get(team.ReportsFrom(b.Context(), store.ReportFilter{}, 0, time.Time{}, reports))(b)
 		for _, report := range all {
 			records, _, err := team.Records(b.Context(), report.ID, store.RecordCursor{}, 1000)
 			if err != nil || len(records) != benchRecords {
@@ -122,7 +120,7 @@ func BenchmarkColdRecords(b *testing.B) {
 	}
 	size := func(table string) float64 {
 		var bytes float64
-		must(b, db.SQL(b).QueryRowContext(b.Context(), `SELECT pg_total_relation_size('`+table+`')`).Scan(&bytes))
+		musttest.Do(b, db.SQL(b).QueryRowContext(b.Context(), `SELECT pg_total_relation_size('`+table+`')`).Scan(&bytes))
 		return bytes / (reports * benchRecords)
 	}
 	build := func() {
@@ -143,14 +141,12 @@ func BenchmarkColdRecords(b *testing.B) {
 			b.ReportMetric(size("cold_blocks"), "cold-bytes/record")
 		}
 	})
-	_, err := s.Partition(b.Context())
-	must(b, err)
+	musttest.Get(s.Partition(b.Context()))(b)
 	if left := recordBytes(b, db); left > 1<<20 {
 		b.Fatalf("%f bytes of rows are left", left)
 	}
 	measure("cold with rollups")
-	_, err = db.SQL(b).ExecContext(b.Context(), `UPDATE team_days SET in_rollup = -1`)
-	must(b, err)
+	musttest.Get(db.SQL(b).ExecContext(b.Context(), `UPDATE team_days SET in_rollup = -1`))(b)
 	measure("cold without rollups")
 }
 
@@ -174,8 +170,7 @@ func BenchmarkColdSmallTeams(b *testing.B) {
 	for week := range weeks {
 		for i, team := range all {
 			for n := range reports {
-				_, err := team.Receive(b.Context(), []*dmarcd.Delivery{storetest.Delivery(made[i](week*reports+n, dmarcd.DayOf(clock.Now())))})
-				must(b, err)
+				musttest.Get(team.Receive(b.Context(), []*dmarcd.Delivery{storetest.Delivery(made[i](week*reports+n, dmarcd.DayOf(clock.Now())))}))(b)
 			}
 		}
 		clock.advance(ofDays(7))
@@ -183,10 +178,10 @@ func BenchmarkColdSmallTeams(b *testing.B) {
 		storetest.All(b, func(ctx context.Context) (bool, error) { return s.Freeze(ctx, freezeAll) })
 		freezing += time.Since(began)
 		_, err := db.SQL(b).ExecContext(b.Context(), `VACUUM cold_blocks`) // as PostgreSQL does by itself within a week
-		must(b, err)
+		musttest.Do(b, err)
 	}
 	var blocks, bytes, total float64
-	must(b, db.SQL(b).QueryRowContext(b.Context(), `SELECT COUNT(*), SUM(bytes), pg_total_relation_size('cold_blocks') FROM cold_blocks`).Scan(&blocks, &bytes, &total))
+	musttest.Do(b, db.SQL(b).QueryRowContext(b.Context(), `SELECT COUNT(*), SUM(bytes), pg_total_relation_size('cold_blocks') FROM cold_blocks`).Scan(&blocks, &bytes, &total))
 	for b.Loop() { // it was done once
 		const records = teams * weeks * reports * benchRecords
 		b.ReportMetric(blocks/teams, "blocks/team")

@@ -19,6 +19,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/cold"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -62,8 +63,7 @@ func (in *inbox) everything() everything {
 	ctx := in.Context()
 	all := everything{Records: map[string][]store.Record{}, Scans: map[string][]string{}}
 	var err error
-	all.Reports, err = in.team.ReportsFrom(ctx, store.ReportFilter{}, 0, time.Time{}, 1000)
-	in.must(err)
+	all.Reports = musttest.Get(in.team.ReportsFrom(ctx, store.ReportFilter{}, 0, time.Time{}, 1000))(in)
 	for _, report := range all.Reports {
 		// Pages of different length have the same records.
 		for _, limit := range []int{7, 1000} {
@@ -84,8 +84,7 @@ func (in *inbox) everything() everything {
 			all.Records[key] = records
 		}
 	}
-	domains, err := in.team.Domains(ctx, "", 100)
-	in.must(err)
+	domains := musttest.Get(in.team.Domains(ctx, "", 100))(in)
 	all.Scans[""] = sentLines(in, in.team, "", dmarcd.Days{})
 	for _, domain := range domains {
 		all.Scans[domain.Name] = sentLines(in, in.team, domain.Name, dmarcd.Days{})
@@ -96,15 +95,12 @@ func (in *inbox) everything() everything {
 	slices.SortFunc(places, func(a, b dmarcd.SentPlace) int {
 		return order.Or(order.Compare(a.Report, b.Report), order.Compare(a.Share, b.Share), order.Compare(a.N, b.N))
 	})
-	all.Sent, err = in.team.SentRecords(ctx, places)
-	in.must(err)
+	all.Sent = musttest.Get(in.team.SentRecords(ctx, places))(in)
 	if len(all.Sent) != len(places) {
 		in.Errorf("got %d records at %d places", len(all.Sent), len(places))
 	}
-	all.Summary, err = in.team.Summary(ctx, dmarcd.Days{})
-	in.must(err)
-	all.Daily, err = in.team.Daily(ctx, dmarcd.Days{}, 1000)
-	in.must(err)
+	all.Summary = musttest.Get(in.team.Summary(ctx, dmarcd.Days{}))(in)
+	all.Daily = musttest.Get(in.team.Daily(ctx, dmarcd.Days{}, 1000))(in)
 	return all
 }
 
@@ -138,10 +134,8 @@ func (in *inbox) fill() {
 	in.receive(mixed("1", today, 2)) // replaces
 	held := storetest.Aggregate("6", ours, today, storetest.Passed(ours, 2_000_000_000))
 	in.receive(held)
-	reports, err := in.team.Reports(in.Context(), store.ReportFilter{ExternalID: "3"}, 0, 1)
-	in.must(err)
-	_, err = in.team.SetReportCounted(in.Context(), reports[0].ID, false, decided("report.exclude"))
-	in.must(err)
+	reports := musttest.Get(in.team.Reports(in.Context(), store.ReportFilter{ExternalID: "3"}, 0, 1))(in)
+	musttest.Get(in.team.SetReportCounted(in.Context(), reports[0].ID, false, decided("report.exclude")))(in)
 }
 
 func TestColdRecordsReadAsBefore(t *testing.T) {
@@ -155,8 +149,7 @@ func TestColdRecordsReadAsBefore(t *testing.T) {
 		}
 		in.wantSame("without rollups", before)
 		for range 2 {
-			_, err := in.store.BuildRollups(in.Context())
-			in.must(err)
+			musttest.Get(in.store.BuildRollups(in.Context()))(in)
 			in.wantSame("with rollups", before)
 		}
 		if in.db.Engine == "sqlite" {
@@ -195,8 +188,7 @@ func TestColdRecordsChange(t *testing.T) {
 		in.freeze()
 		find := func(id string, state dmarcd.ReportState) dmarcd.ReportID {
 			in.Helper()
-			reports, err := in.team.Reports(in.Context(), store.ReportFilter{ExternalID: id, State: state}, 0, 1)
-			in.must(err)
+			reports := musttest.Get(in.team.Reports(in.Context(), store.ReportFilter{ExternalID: id, State: state}, 0, 1))(in)
 			if len(reports) == 0 {
 				in.Fatalf("no report %s", id)
 			}
@@ -205,22 +197,19 @@ func TestColdRecordsChange(t *testing.T) {
 		before := in.everything()
 		set := func(id dmarcd.ReportID, counted bool) {
 			in.Helper()
-			_, err := in.team.SetReportCounted(in.Context(), id, counted, decided("report.exclude"))
-			in.must(err)
+			musttest.Get(in.team.SetReportCounted(in.Context(), id, counted, decided("report.exclude")))(in)
 			in.sound()
 		}
 		two := find("2", dmarcd.ReportCounted)
 		set(two, false)
 		set(two, true)
 		in.wantSame("excluded and included", before)
-		_, err := in.store.BuildRollups(in.Context())
-		in.must(err)
+		musttest.Get(in.store.BuildRollups(in.Context()))(in)
 		in.wantSame("with rollups", before)
 
 		// An unclaimed share is claimed by its new domain.
 		in.add("strange.example")
-		_, err = in.store.BuildRollups(in.Context())
-		in.must(err)
+		musttest.Get(in.store.BuildRollups(in.Context()))(in)
 		if got := len(sentLines(in, in.team, "strange.example", dmarcd.Days{})); got == 0 {
 			in.Error("got no record of the new domain")
 		}
@@ -280,8 +269,7 @@ func TestRecordsBecomeColdByAge(t *testing.T) {
 		before := in.everything()
 		for _, step := range []struct{ wait, want int }{{0, 2}, {7, 4}, {7, 4}, {7, 6}, {7, 6}} {
 			in.clock.advance(ofDays(step.wait))
-			_, err := in.store.Freeze(in.Context(), ofDays(30))
-			in.must(err)
+			musttest.Get(in.store.Freeze(in.Context(), ofDays(30)))(in)
 			if got := in.frozen(); got < step.want-2 || got > step.want {
 				in.Errorf("got %d records in blocks, want about %d", got, step.want)
 			}
@@ -307,8 +295,7 @@ func TestScanAcrossFreeze(t *testing.T) {
 		in.add(ours)
 		in.partition()
 		in.receive(in.daysAgo("old", 0), storetest.Aggregate("busy", ours, dmarcd.DayOf(in.clock.Now())-9, storetest.Passed(ours, 5000)))
-		_, err := in.store.BuildRollups(in.Context())
-		in.must(err)
+		musttest.Get(in.store.BuildRollups(in.Context()))(in)
 		want := len(sentLines(in, in.team, "", dmarcd.Days{}))
 		in.clock.advance(ofDays(60))
 		got, frozen := 0, false
@@ -348,8 +335,7 @@ func TestColdLargeReport(t *testing.T) {
 		}
 		in.receive(storetest.Aggregate("small", ours, today, storetest.Passed(ours, 1)), storetest.Aggregate("large", ours, today, records...),
 			storetest.Aggregate("last", ours, today, storetest.Passed(ours, 1)))
-		reports, err := in.team.Reports(in.Context(), store.ReportFilter{ExternalID: "large"}, 0, 1)
-		in.must(err)
+		reports := musttest.Get(in.team.Reports(in.Context(), store.ReportFilter{ExternalID: "large"}, 0, 1))(in)
 		read := func() (all []store.Record) {
 			in.Helper()
 			for after := (store.RecordCursor{}); ; after = all[len(all)-1].Cursor {
@@ -406,8 +392,7 @@ func TestSmallGroupsAreMerged(t *testing.T) {
 		}
 		find := func(id string) dmarcd.ReportID {
 			in.Helper()
-			reports, err := in.team.Reports(in.Context(), store.ReportFilter{ExternalID: id}, 0, 1)
-			in.must(err)
+			reports := musttest.Get(in.team.Reports(in.Context(), store.ReportFilter{ExternalID: id}, 0, 1))(in)
 			return reports[0].ID
 		}
 		for week := range 4 {
@@ -415,8 +400,7 @@ func TestSmallGroupsAreMerged(t *testing.T) {
 			blocks(1)
 		}
 		// What was removed leaves the block; what is excluded stays.
-		_, err := in.team.SetReportCounted(in.Context(), find("1"), false, decided("report.exclude"))
-		in.must(err)
+		musttest.Get(in.team.SetReportCounted(in.Context(), find("1"), false, decided("report.exclude")))(in)
 		in.must(in.team.DeleteReport(in.Context(), find("2"), decided("report.delete")))
 		in.purge()
 		in.clock.advance(time.Hour)
@@ -461,8 +445,7 @@ func TestDamagedSmallGroup(t *testing.T) {
 		in.receive(mixed("new", today, 1))
 		fresh := in.db.Open(in, store.Options{Now: in.clock.Now}) // without a cache
 		storetest.All(in, func(ctx context.Context) (bool, error) { return fresh.Freeze(ctx, freezeAll) })
-		reports, err := in.team.Reports(in.Context(), store.ReportFilter{ExternalID: "new"}, 0, 1)
-		in.must(err)
+		reports := musttest.Get(in.team.Reports(in.Context(), store.ReportFilter{ExternalID: "new"}, 0, 1))(in)
 		records, _, err := fresh.Team(in.team.ID()).Records(in.Context(), reports[0].ID, store.RecordCursor{}, 100)
 		if err != nil || len(records) == 0 || in.number(`SELECT COUNT(*) FROM cold_blocks`) != 2 {
 			in.Errorf("got %d records, %v", len(records), err)
@@ -475,8 +458,7 @@ func TestDamagedColdBlocks(t *testing.T) {
 		in.fill()
 		in.freeze()
 		in.damage(`DELETE FROM records`)
-		reports, err := in.team.Reports(in.Context(), store.ReportFilter{ExternalID: "2"}, 0, 1)
-		in.must(err)
+		reports := musttest.Get(in.team.Reports(in.Context(), store.ReportFilter{ExternalID: "2"}, 0, 1))(in)
 		for _, step := range []struct {
 			name, statement, problem string
 			err                      error
@@ -492,8 +474,7 @@ func TestDamagedColdBlocks(t *testing.T) {
 			if _, _, err := fresh.team.Records(in.Context(), reports[0].ID, store.RecordCursor{}, 10); !errors.Is(err, step.err) {
 				in.Errorf("%s: got %v, want %v", step.name, err, step.err)
 			}
-			problem, err := fresh.store.Integrity(in.Context())
-			in.must(err)
+			problem := musttest.Get(fresh.store.Integrity(in.Context()))(in)
 			if !strings.Contains(problem, step.problem) {
 				in.Errorf("%s: got the problem %q, want %q", step.name, problem, step.problem)
 			}
@@ -519,8 +500,7 @@ func TestAbandonedColdBlocks(t *testing.T) {
 		if got := in.number(`SELECT COUNT(*) FROM cold_blocks`); got != blocks {
 			in.Errorf("got %d blocks, want %d", got, blocks)
 		}
-		reports, err := in.team.Reports(in.Context(), store.ReportFilter{ExternalID: "new"}, 0, 1)
-		in.must(err)
+		reports := musttest.Get(in.team.Reports(in.Context(), store.ReportFilter{ExternalID: "new"}, 0, 1))(in)
 		in.must(in.team.DeleteReport(in.Context(), reports[0].ID, decided("report.delete")))
 		in.wantSame("after the abandoned blocks", before)
 	})
@@ -535,8 +515,7 @@ func TestReplicasFreezeTogether(t *testing.T) {
 		for i := range 20 {
 			in.receive(mixed(fmt.Sprint("extra", i), today, 2))
 		}
-		extra, err := in.team.Reports(in.Context(), store.ReportFilter{}, 0, 20)
-		in.must(err)
+		extra := musttest.Get(in.team.Reports(in.Context(), store.ReportFilter{}, 0, 20))(in)
 		var all errgroup.Group
 		for range 3 {
 			replica := in.db.Open(in, store.Options{Now: in.clock.Now})
@@ -573,9 +552,7 @@ func (in *inbox) restored() *inbox {
 	in.Helper()
 	restored, file := *in, filepath.Join(in.TempDir(), "backup.db")
 	in.must(in.store.Backup(in.Context(), file, nil))
-	var err error
-	restored.store, err = store.Open(in.Context(), file, store.Options{Now: in.clock.Now})
-	in.must(err)
+	restored.store = musttest.Get(store.Open(in.Context(), file, store.Options{Now: in.clock.Now}))(in)
 	in.Cleanup(func() { in.must(restored.store.Close()) })
 	restored.team = restored.store.Team(in.team.ID())
 	return &restored

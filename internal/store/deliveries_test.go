@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -18,9 +19,7 @@ import (
 func addWebhook(t *testing.T, team *store.Team, w dmarcd.Webhook) dmarcd.Webhook {
 	t.Helper()
 	w.URL, w.Format = "https://hooks.example/", dmarcd.FormatStandard
-	added, err := team.AddWebhook(t.Context(), w, func(w dmarcd.Webhook) ([]byte, error) { return []byte("sealed " + w.ID.String()), nil })
-	must(t, err)
-	return added
+	return musttest.Get(team.AddWebhook(t.Context(), w, func(w dmarcd.Webhook) ([]byte, error) { return []byte("sealed " + w.ID.String()), nil }))(t)
 }
 
 // happen has two events happen to a domain: a new record, and its policy.
@@ -28,16 +27,12 @@ func happen(t *testing.T, team *store.Team, name string, at time.Time, policy st
 	t.Helper()
 	check := found(policy)
 	check.At, check.Asked = at, true
-	if _, err := team.SaveCheck(t.Context(), name, check, dmarcd.Plan{}); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(team.SaveCheck(t.Context(), name, check, dmarcd.Plan{}))(t)
 }
 
 func claim(t *testing.T, team *store.Team, limit int) []dmarcd.ClaimedDelivery {
 	t.Helper()
-	claimed, err := team.ClaimDeliveries(t.Context(), time.Minute, 4, limit)
-	must(t, err)
-	return claimed
+	return musttest.Get(team.ClaimDeliveries(t.Context(), time.Minute, 4, limit))(t)
 }
 
 func TestEventsAreDelivered(t *testing.T) {
@@ -78,7 +73,7 @@ func TestEventsAreDelivered(t *testing.T) {
 			if i == 0 {
 				result, next = failed, clock.Now().Add(time.Minute)
 			}
-			must(t, team.SaveDelivery(ctx, c, result, next, "", time.Hour))
+			musttest.Do(t, team.SaveDelivery(ctx, c, result, next, "", time.Hour))
 		}
 		if queued, err := s.QueuedDeliveries(ctx); err != nil || queued != 1 {
 			t.Errorf("queued: %d, %v; want 1", queued, err)
@@ -111,7 +106,7 @@ func TestEventsAreDelivered(t *testing.T) {
 		if err := team.RetryDelivery(ctx, all.ID, listed[3].ID); err != nil {
 			t.Error(err)
 		}
-		must(t, team.DeleteDomain(ctx, "example.com"))
+		musttest.Do(t, team.DeleteDomain(ctx, "example.com"))
 		if now := claim(t, team, 100); len(now) != 0 {
 			t.Errorf("an event of a deleted domain: %+v", now)
 		}
@@ -189,7 +184,7 @@ func TestSlowWebhookLeavesSlots(t *testing.T) {
 		if len(held) != 4 || held[0].Webhook.ID != held[3].Webhook.ID {
 			t.Fatalf("got %d deliveries, want four of one webhook", len(held))
 		}
-		must(t, team.SaveDelivery(t.Context(), held[0], dmarcd.DeliveryResult{At: time.Now(), Status: 200}, time.Time{}, "", time.Hour))
+		musttest.Do(t, team.SaveDelivery(t.Context(), held[0], dmarcd.DeliveryResult{At: time.Now(), Status: 200}, time.Time{}, "", time.Hour))
 		if next := claim(t, team, 1); len(next) != 1 || next[0].Webhook.ID == held[0].Webhook.ID {
 			t.Errorf("got %+v, want a delivery of the other webhook", next)
 		}
@@ -208,11 +203,9 @@ func TestFailingWebhookIsDisabled(t *testing.T) {
 			t.Helper()
 			happen(t, team, "example.com", clock.advance(time.Second), policy)
 			for _, c := range claim(t, team, 100) {
-				must(t, team.SaveDelivery(ctx, c, dmarcd.DeliveryResult{At: clock.Now(), Problem: "It failed."}, time.Time{}, "", 5*24*time.Hour))
+				musttest.Do(t, team.SaveDelivery(ctx, c, dmarcd.DeliveryResult{At: clock.Now(), Problem: "It failed."}, time.Time{}, "", 5*24*time.Hour))
 			}
-			got, err := team.Webhook(ctx, webhook.ID)
-			must(t, err)
-			return got
+			return musttest.Get(team.Webhook(ctx, webhook.ID))(t)
 		}
 		if got := fail("reject"); !got.Enabled() || got.FailingSince.IsZero() {
 			t.Errorf("after a failure: %+v", got)
@@ -225,14 +218,13 @@ func TestFailingWebhookIsDisabled(t *testing.T) {
 		if err != nil || len(disabled) != 1 || disabled[0].Webhook != webhook.ID || disabled[0].Domain != "" {
 			t.Errorf("events: %+v, %v", disabled, err)
 		}
-		before, err := team.Deliveries(ctx, webhook.ID, 0, 100)
-		must(t, err)
+		before := musttest.Get(team.Deliveries(ctx, webhook.ID, 0, 100))(t)
 		happen(t, team, "example.com", clock.advance(time.Second), "reject")
 		if after, err := team.Deliveries(ctx, webhook.ID, 0, 100); err != nil || len(after) != len(before) {
 			t.Errorf("a disabled webhook got %d deliveries, %v", len(after)-len(before), err)
 		}
 		// A delivery that a user retries fails, and is no longer due.
-		must(t, team.RetryDelivery(ctx, webhook.ID, before[0].ID))
+		musttest.Do(t, team.RetryDelivery(ctx, webhook.ID, before[0].ID))
 		if now := claim(t, team, 100); len(now) != 0 {
 			t.Errorf("claimed for a disabled webhook: %+v", now)
 		}
@@ -252,7 +244,7 @@ func TestSecretsOfWebhook(t *testing.T) {
 		ctx, clock := t.Context(), newClock()
 		team := newTeam(t, db.Open(t, store.Options{Now: clock.Now}), "a")
 		webhook := addWebhook(t, team, dmarcd.Webhook{})
-		must(t, team.RotateWebhook(ctx, webhook.ID, []byte("second"), clock.Now().Add(time.Hour)))
+		musttest.Do(t, team.RotateWebhook(ctx, webhook.ID, []byte("second"), clock.Now().Add(time.Hour)))
 		for _, want := range []string{"[second sealed " + webhook.ID.String() + "]", "[second]"} {
 			got, err := team.Webhook(ctx, webhook.ID)
 			if text := fmt.Sprintf("%s", got.Secrets); err != nil || text != want {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -45,9 +46,7 @@ func TestDistributeWithoutServers(t *testing.T) {
 		{`SELECT citus_remove_node(nodename, nodeport) FROM pg_dist_node WHERE groupid > 0`, "citus_add_node"},
 		{`SELECT citus_remove_node(nodename, nodeport) FROM pg_dist_node`, "citus_set_coordinator_host"},
 	} {
-		if _, err := raw.ExecContext(t.Context(), step.statement); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(raw.ExecContext(t.Context(), step.statement))(t)
 		wantNotDistributed(t, db, step.hint)
 	}
 }
@@ -64,13 +63,12 @@ func TestDistribute(t *testing.T) {
 	before, rows := state(t, mine, v), db.Dump(t)
 
 	var tables []string
-	distributed, err := s.Distribute(t.Context(), func(done, all int, table string) {
+	distributed := musttest.Get(s.Distribute(t.Context(), func(done, all int, table string) {
 		if done != len(tables) || all != len(store.TenantTables())+1 {
 			t.Errorf("%s is table %d of %d", table, done, all)
 		}
 		tables = append(tables, table)
-	})
-	must(t, err)
+	}))(t)
 	if distributed != len(tables) || distributed != len(store.TenantTables())+1 {
 		t.Errorf("got %d tables and progress of %q", distributed, tables)
 	}
@@ -125,12 +123,10 @@ func TestDistribute(t *testing.T) {
 // workerOf opens the database of a worker.
 func workerOf(t *testing.T, db storetest.DB) *store.Store {
 	t.Helper()
-	dsn, err := url.Parse(db.DSN)
-	must(t, err)
-	err = db.SQL(t).QueryRowContext(t.Context(), `SELECT nodename || ':' || nodeport FROM pg_dist_node WHERE groupid > 0 LIMIT 1`).Scan(&dsn.Host)
-	must(t, err)
-	worker, err := store.Open(t.Context(), dsn.String(), store.Options{})
-	must(t, err)
+	dsn := musttest.Get(url.Parse(db.DSN))(t)
+	err := db.SQL(t).QueryRowContext(t.Context(), `SELECT nodename || ':' || nodeport FROM pg_dist_node WHERE groupid > 0 LIMIT 1`).Scan(&dsn.Host)
+	musttest.Do(t, err)
+	worker := musttest.Get(store.Open(t.Context(), dsn.String(), store.Options{}))(t)
 	t.Cleanup(func() { _ = worker.Close() }) // it is only read
 	return worker
 }
@@ -143,23 +139,18 @@ func TestMigrateDistributed(t *testing.T) {
 		return
 	}
 	db := storetest.EmptyCluster(t)
-	s, err := store.Open(t.Context(), db.DSN, store.Options{})
-	must(t, err)
+	s := musttest.Get(store.Open(t.Context(), db.DSN, store.Options{}))(t)
 	t.Cleanup(func() { _ = s.Close() }) // it is opened again
-	must(t, s.MigrateTo(t.Context(), firstDistributable))
+	musttest.Do(t, s.MigrateTo(t.Context(), firstDistributable))
 	raw := db.SQL(t)
 	for _, statement := range []string{
 		`INSERT INTO teams (id, name, api, created_at) VALUES (1, 'a', TRUE, 0)`,
 		`INSERT INTO team_locks (team_id) VALUES (1)`,
 		`INSERT INTO domains (id, team_id, name, report_mailbox, created_at, updated_at, next_full_at, next_check_at) VALUES (2, 1, 'example.com', 'x', 0, 0, 0, 0)`,
 	} {
-		if _, err := raw.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(raw.ExecContext(t.Context(), statement))(t)
 	}
-	if _, err := s.Distribute(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(s.Distribute(t.Context(), nil))(t)
 	migrated := db.Open(t, store.Options{})
 	if again, err := migrated.Distribute(t.Context(), nil); err != nil || again != 0 {
 		t.Errorf("%d tables were not distributed by the migration, %v", again, err)
@@ -191,16 +182,14 @@ func TestTeamsUseOneShard(t *testing.T) {
 	db := storetest.Postgres(t)
 	raw := db.SQL(t)
 	var name string
-	must(t, raw.QueryRowContext(t.Context(), `SELECT current_database()`).Scan(&name))
-	if _, err := raw.ExecContext(t.Context(), `ALTER DATABASE `+name+` SET citus.enable_stat_counters = on`); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, raw.QueryRowContext(t.Context(), `SELECT current_database()`).Scan(&name))
+	musttest.Get(raw.ExecContext(t.Context(), `ALTER DATABASE `+name+` SET citus.enable_stat_counters = on`))(t)
 	var ran []string
 	s := db.Open(t, store.Options{Statement: func(query string) { ran = append(ran, query) }})
 	count := func() (one, several int) {
 		err := raw.QueryRowContext(t.Context(), `SELECT query_execution_single_shard, query_execution_multi_shard FROM citus_stat_counters
 			WHERE name = current_database()`).Scan(&one, &several)
-		must(t, err)
+		musttest.Do(t, err)
 		return one, several
 	}
 	check := func(what string, run func()) {

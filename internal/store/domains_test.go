@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -36,14 +37,6 @@ func (c *clock) advance(d time.Duration) time.Time {
 	return c.now
 }
 
-// must ends the test if a step failed that others build on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func newTeam(t testing.TB, s *store.Store, name string) *store.Team {
 	t.Helper()
 	return s.Team(storetest.Team(t, s, name).ID)
@@ -51,9 +44,7 @@ func newTeam(t testing.TB, s *store.Store, name string) *store.Team {
 
 func addDomain(t testing.TB, team *store.Team, name string) dmarcd.Domain {
 	t.Helper()
-	domain, err := team.AddDomain(t.Context(), name, time.Time{})
-	must(t, err)
-	return domain
+	return musttest.Get(team.AddDomain(t.Context(), name, time.Time{}))(t)
 }
 
 func TestDomains(t *testing.T) {
@@ -72,13 +63,10 @@ func TestDomains(t *testing.T) {
 			t.Errorf("added twice: got %v, want ErrConflict", err)
 		}
 		// Names sort by byte: the collation of a machine must not show.
-		if _, err := team.AddDomains(ctx, []string{"ab.org", "a-b.org", "a.b.org", "example.com", "1.org"}, time.Time{}); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(team.AddDomains(ctx, []string{"ab.org", "a-b.org", "a.b.org", "example.com", "1.org"}, time.Time{}))(t)
 		var names []string
 		for after := ""; ; after = names[len(names)-1] {
-			page, err := team.Domains(ctx, after, 2)
-			must(t, err)
+			page := musttest.Get(team.Domains(ctx, after, 2))(t)
 			if len(page) == 0 {
 				break
 			}
@@ -90,7 +78,7 @@ func TestDomains(t *testing.T) {
 			t.Errorf("listed %v, want %v", names, want)
 		}
 
-		must(t, team.DeleteDomain(ctx, "example.com"))
+		musttest.Do(t, team.DeleteDomain(ctx, "example.com"))
 		if err := team.DeleteDomain(ctx, "example.com"); !errors.Is(err, dmarcd.ErrNotFound) {
 			t.Errorf("deleted twice: got %v, want ErrNotFound", err)
 		}
@@ -119,12 +107,10 @@ func TestPurpose(t *testing.T) {
 			{purpose: dmarcd.PurposeBusiness, moves: false},
 			{purpose: "", moves: true},
 		} {
-			before, err := team.Domain(ctx, "example.com")
-			must(t, err)
+			before := musttest.Get(team.Domain(ctx, "example.com"))(t)
 			now := clock.advance(time.Minute)
-			must(t, team.SetPurpose(ctx, "example.com", step.purpose))
-			got, err := team.Domain(ctx, "example.com")
-			must(t, err)
+			musttest.Do(t, team.SetPurpose(ctx, "example.com", step.purpose))
+			got := musttest.Get(team.Domain(ctx, "example.com"))(t)
 			want := before.UpdatedAt
 			if step.moves {
 				want = now
@@ -199,8 +185,7 @@ func TestSaveCheck(t *testing.T) {
 			{"gone", dmarcd.Check{Conclusive: true}, false, "", true},
 		}
 		for _, step := range steps {
-			before, err := team.Domain(ctx, child.Name)
-			must(t, err)
+			before := musttest.Get(team.Domain(ctx, child.Name))(t)
 			now := clock.advance(time.Minute)
 			step.check.At, step.check.Asked = now, true
 			got, err := team.SaveCheck(ctx, child.Name, step.check, dmarcd.Plan{Next: now.Add(time.Hour)})
@@ -230,7 +215,7 @@ func TestSaveCheck(t *testing.T) {
 		if got, err := team.SaveCheck(ctx, child.Name, late, dmarcd.Plan{}); err != nil || got.Record != "" {
 			t.Errorf("older news: got %q, %v; want it dropped", got.Record, err)
 		}
-		must(t, team.DeleteDomain(ctx, child.Name))
+		musttest.Do(t, team.DeleteDomain(ctx, child.Name))
 		if _, err := team.SaveCheck(ctx, child.Name, found, dmarcd.Plan{}); !errors.Is(err, dmarcd.ErrNotFound) {
 			t.Errorf("after deletion: got %v, want ErrNotFound", err)
 		}
@@ -271,7 +256,7 @@ func TestSummaries(t *testing.T) {
 		check("until a day", "a.example", dmarcd.Days{To: &to}, dmarcd.Summary{Compliant: 7, NonCompliant: 1})
 		check("the team", "", dmarcd.Days{}, dmarcd.Summary{Compliant: 115, NonCompliant: 53})
 		check("one day of the team", "", dmarcd.Days{From: &from, To: &to}, dmarcd.Summary{Compliant: 106, NonCompliant: 51})
-		must(t, team.DeleteDomain(ctx, "a.example"))
+		musttest.Do(t, team.DeleteDomain(ctx, "a.example"))
 		check("the team without a domain", "", dmarcd.Days{}, dmarcd.Summary{Compliant: 100, NonCompliant: 50})
 		addDomain(t, team, "a.example")
 		check("added again", "a.example", dmarcd.Days{}, dmarcd.Summary{})
@@ -295,11 +280,8 @@ func TestClockThatWasWrong(t *testing.T) {
 		} {
 			check := found(step.policy)
 			check.At, check.Asked = clock.advance(step.wait), true
-			if _, err := team.SaveCheck(t.Context(), "example.com", check, dmarcd.Plan{}); err != nil {
-				t.Fatal(err)
-			}
-			got, err := team.Domain(t.Context(), "example.com")
-			must(t, err)
+			musttest.Get(team.SaveCheck(t.Context(), "example.com", check, dmarcd.Plan{}))(t)
+			got := musttest.Get(team.Domain(t.Context(), "example.com"))(t)
 			if got.Policy != step.policy || !got.CheckedAt.Equal(check.At) {
 				t.Errorf("%s: got policy %q checked at %v, want %q at %v", step.name, got.Policy, got.CheckedAt, step.policy, check.At)
 			}

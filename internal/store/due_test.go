@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -21,13 +22,9 @@ func TestClaims(t *testing.T) {
 		for i := range 60 {
 			names = append(names, fmt.Sprintf("d%d.example", i))
 		}
-		if _, err := team.AddDomains(ctx, names, clock.Now()); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(team.AddDomains(ctx, names, clock.Now()))(t)
 		clock.advance(2 * time.Second) // due one after the other
-		if _, err := team.AddDomain(ctx, "later.example", clock.Now().Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(team.AddDomain(ctx, "later.example", clock.Now().Add(time.Hour)))(t)
 		claim := func() map[string]int {
 			var mu sync.Mutex
 			claimed := map[string]int{}
@@ -89,9 +86,7 @@ func TestClaimsOfSeveralTeams(t *testing.T) {
 			team := newTeam(t, s, fmt.Sprint("team", i))
 			for n := range 2 * i {
 				// The same names in all teams; the last one waits longest.
-				if _, err := team.AddDomain(ctx, fmt.Sprintf("d%d.example", n), clock.Now().Add(-time.Duration(n)*time.Second)); err != nil {
-					t.Fatal(err)
-				}
+				musttest.Get(team.AddDomain(ctx, fmt.Sprintf("d%d.example", n), clock.Now().Add(-time.Duration(n)*time.Second)))(t)
 			}
 			if i == 5 {
 				skipped = team.ID()
@@ -99,10 +94,7 @@ func TestClaimsOfSeveralTeams(t *testing.T) {
 			}
 			shares[team.ID()], due[team.ID()] = 3, 2*i
 		}
-		claimed, err := s.ClaimDueDomains(ctx, time.Minute, shares)
-		if err != nil {
-			t.Fatal(err)
-		}
+		claimed := musttest.Get(s.ClaimDueDomains(ctx, time.Minute, shares))(t)
 		got := map[dmarcd.TeamID]int{}
 		for _, d := range claimed {
 			got[d.Team]++
@@ -162,10 +154,7 @@ func TestDomainWhoseChecksNeverEnd(t *testing.T) {
 		claims := func() (n int) {
 			t.Helper()
 			for range 60 {
-				due, err := s.ClaimDueDomains(ctx, time.Minute, map[dmarcd.TeamID]int{team.ID(): 10})
-				if err != nil {
-					t.Fatal(err)
-				}
+				due := musttest.Get(s.ClaimDueDomains(ctx, time.Minute, map[dmarcd.TeamID]int{team.ID(): 10}))(t)
 				n += len(due)
 				clock.advance(time.Minute)
 			}
@@ -173,10 +162,7 @@ func TestDomainWhoseChecksNeverEnd(t *testing.T) {
 		}
 		events := func() (n int) {
 			t.Helper()
-			events, err := team.Events(ctx, store.EventFilter{Kind: dmarcd.ChecksSuspended}, 0, 10)
-			if err != nil {
-				t.Fatal(err)
-			}
+			events := musttest.Get(team.Events(ctx, store.EventFilter{Kind: dmarcd.ChecksSuspended}, 0, 10))(t)
 			return len(events)
 		}
 		if got := claims(); got != 3 {
@@ -190,9 +176,7 @@ func TestDomainWhoseChecksNeverEnd(t *testing.T) {
 		}
 		check := dmarcd.Check{At: clock.Now(), Asked: true, Reason: "no answer"}
 		plan := dmarcd.Plan{Next: clock.Now().Add(time.Minute), Retry: time.Minute, MaxRetry: time.Minute}
-		if _, err := team.SaveCheck(ctx, "example.com", check, plan); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(team.SaveCheck(ctx, "example.com", check, plan))(t)
 		if got := claims(); got != 3 {
 			t.Errorf("claimed %d times after a check on request, want 3", got)
 		}
@@ -212,9 +196,7 @@ func TestChecksThatEndWithoutAResult(t *testing.T) {
 			if err != nil || len(due) != 1 {
 				t.Fatalf("claim %d: got %v, %v, want the domain", i, due, err)
 			}
-			if err := team.CheckEnded(ctx, "example.com"); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, team.CheckEnded(ctx, "example.com"))
 			clock.advance(time.Minute)
 		}
 	})
@@ -228,8 +210,7 @@ func eachWithDueDomain(t *testing.T, f func(t *testing.T, s *store.Store, team *
 		clock := newClock()
 		s := db.Open(t, store.Options{Now: clock.Now})
 		team := newTeam(t, s, "a")
-		_, err := team.AddDomain(t.Context(), "example.com", clock.Now())
-		must(t, err)
+		musttest.Get(team.AddDomain(t.Context(), "example.com", clock.Now()))(t)
 		f(t, s, team, clock)
 	})
 }

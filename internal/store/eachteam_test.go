@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -82,15 +83,13 @@ func TestOneTeamsFailureStopsNoOther(t *testing.T) {
 				job.prepare(&other)
 				raw := in.db.SQL(in)
 				exec := func(statement string) {
-					_, err := raw.ExecContext(in.Context(), statement)
-					in.must(err)
+					musttest.Get(raw.ExecContext(in.Context(), statement))(in)
 				}
 				left := func(team string) (n int) {
 					in.must(raw.QueryRowContext(in.Context(), fmt.Sprintf(job.left, "'"+team+"'")).Scan(&n))
 					return n
 				}
-				bad, err := in.store.TeamByName(in.Context(), "a")
-				in.must(err)
+				bad := musttest.Get(in.store.TeamByName(in.Context(), "a"))(in)
 				exec(job.breaks(bad.ID))
 
 				run := func() error {

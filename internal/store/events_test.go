@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -62,8 +63,7 @@ func TestEventsAreInTheOrderOfCommits(t *testing.T) {
 			default:
 			}
 			since := int64(len(got))
-			events, err := first.EventsSince(t.Context(), store.EventFilter{}, since, 1000)
-			must(t, err)
+			events := musttest.Get(first.EventsSince(t.Context(), store.EventFilter{}, since, 1000))(t)
 			for _, e := range events {
 				got = append(got, e.Seq)
 			}
@@ -97,9 +97,7 @@ func TestSlowTransactionKeepsItsPlace(t *testing.T) {
 		reader := newTeam(t, db.Open(t, store.Options{}), "a")
 		for _, name := range []string{"slow.example", "quick.example"} {
 			addDomain(t, reader, name)
-			if _, err := reader.SaveCheck(t.Context(), name, checkWithPolicy("none"), dmarcd.Plan{}); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Get(reader.SaveCheck(t.Context(), name, checkWithPolicy("none"), dmarcd.Plan{}))(t)
 		}
 		numbered, goOn := make(chan struct{}), make(chan struct{})
 		slow := db.Open(t, store.Options{Statement: func(query string) {
@@ -129,8 +127,7 @@ func TestSlowTransactionKeepsItsPlace(t *testing.T) {
 		}
 		close(goOn)
 		group.Wait()
-		events, err := reader.EventsSince(t.Context(), store.EventFilter{}, 0, 10)
-		must(t, err)
+		events := musttest.Get(reader.EventsSince(t.Context(), store.EventFilter{}, 0, 10))(t)
 		var got []string
 		for _, e := range events {
 			got = append(got, fmt.Sprint(e.Seq, " ", e.Domain, " ", e.Kind))
@@ -153,9 +150,7 @@ func TestEventIsAnnounced(t *testing.T) {
 		addDomain(t, team, "example.com")
 		added, elsewhere := team.EventAdded(), other.EventAdded()
 		for _, policy := range []string{"none", "reject"} { // the first check makes no events
-			if _, err := team.SaveCheck(t.Context(), "example.com", checkWithPolicy(policy), dmarcd.Plan{}); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Get(team.SaveCheck(t.Context(), "example.com", checkWithPolicy(policy), dmarcd.Plan{}))(t)
 		}
 		select {
 		case <-added:

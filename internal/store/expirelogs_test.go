@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
@@ -25,8 +26,7 @@ func TestLogsAreLimited(t *testing.T) {
 			webhook := addWebhook(in.T, team, dmarcd.Webhook{})
 			for range n {
 				in.clock.advance(time.Second)
-				_, err := team.TestWebhook(ctx, webhook.ID, time.Minute, entry)
-				in.must(err)
+				musttest.Get(team.TestWebhook(ctx, webhook.ID, time.Minute, entry))(in)
 			}
 		}
 		for range all {
@@ -36,14 +36,10 @@ func TestLogsAreLimited(t *testing.T) {
 		type logs struct{ Audit, Events, Deliveries, Newest int }
 		read := func(team *store.Team) logs {
 			in.Helper()
-			entries, err := team.Audit(ctx, store.AuditFilter{}, store.Cursor{}, 100)
-			in.must(err)
-			events, err := team.Events(ctx, store.EventFilter{}, 0, 100)
-			in.must(err)
-			webhooks, err := team.Webhooks(ctx)
-			in.must(err)
-			deliveries, err := team.Deliveries(ctx, webhooks[0].ID, 0, 100)
-			in.must(err)
+			entries := musttest.Get(team.Audit(ctx, store.AuditFilter{}, store.Cursor{}, 100))(in)
+			events := musttest.Get(team.Events(ctx, store.EventFilter{}, 0, 100))(in)
+			webhooks := musttest.Get(team.Webhooks(ctx))(in)
+			deliveries := musttest.Get(team.Deliveries(ctx, webhooks[0].ID, 0, 100))(in)
 			newest := 0
 			if len(events) > 0 {
 				newest = int(events[0].Seq)
@@ -52,8 +48,7 @@ func TestLogsAreLimited(t *testing.T) {
 		}
 		ofSystem := func() (n int) {
 			in.Helper()
-			entries, err := in.store.Audit(ctx, store.AuditFilter{}, store.Cursor{}, 1000)
-			in.must(err)
+			entries := musttest.Get(in.store.Audit(ctx, store.AuditFilter{}, store.Cursor{}, 1000))(in)
 			for _, e := range entries {
 				if e.Team == 0 {
 					n++
@@ -90,13 +85,11 @@ func TestLogsHaveShortTexts(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		ctx := in.Context()
 		in.must(in.team.Note(ctx, dmarcd.AuditEntry{Action: "a.test", Target: strings.Repeat("ü", 40_000), Detail: strings.Repeat("x", 40_000)}))
-		entries, err := in.team.Audit(ctx, store.AuditFilter{}, store.Cursor{}, 1)
-		in.must(err)
+		entries := musttest.Get(in.team.Audit(ctx, store.AuditFilter{}, store.Cursor{}, 1))(in)
 		in.add(ours)
 		happen(in.T, in.team, ours, in.clock.Now(), "none")
 		happen(in.T, in.team, ours, in.clock.advance(time.Second), "none; rua="+strings.Repeat("ü", 40_000))
-		events, err := in.team.Events(ctx, store.EventFilter{Kind: dmarcd.RecordChanged}, 0, 1)
-		in.must(err)
+		events := musttest.Get(in.team.Events(ctx, store.EventFilter{Kind: dmarcd.RecordChanged}, 0, 1))(in)
 		for name, text := range map[string]string{"target": entries[0].Target, "detail": entries[0].Detail, "after": events[0].After} {
 			if len(text) > 4<<10 || len(text) < 4000 || !utf8.ValidString(text) || !strings.HasSuffix(text, "…") {
 				in.Errorf("%s: got %d bytes, want at most 4 KiB that end with an ellipsis", name, len(text))
@@ -115,8 +108,7 @@ func TestHistoryIsLimited(t *testing.T) {
 			check := found("none")
 			check.At, check.Asked = in.clock.advance(time.Second), true
 			check.Facts = &dmarcd.Facts{Domain: ours, DMARC: dmarcd.DMARCFacts{Status: "ok", Record: record}}
-			_, err := in.team.SaveCheck(in.Context(), ours, check, dmarcd.Plan{})
-			in.must(err)
+			musttest.Get(in.team.SaveCheck(in.Context(), ours, check, dmarcd.Plan{}))(in)
 		}
 		size := func() int {
 			return in.number(`SELECT CAST(SUM(octet_length(document) + octet_length(changes) + octet_length(errors)) AS BIGINT) FROM checks`)
@@ -133,8 +125,7 @@ func TestHistoryIsLimited(t *testing.T) {
 		if entries := in.rows("checks"); entries != 1 {
 			in.Errorf("got %d entries, want the last one: that before is over the limit", entries)
 		}
-		checks, err := in.team.Checks(in.Context(), ours, store.Cursor{}, 10)
-		in.must(err)
+		checks := musttest.Get(in.team.Checks(in.Context(), ours, store.Cursor{}, 10))(in)
 		if got := checks[0].Check.Facts.DMARC.Record; got != "short" {
 			in.Errorf("got the record %.20q, want the last one", got)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -54,16 +55,14 @@ func TestWhatTheScheduleSeesIsDoubted(t *testing.T) {
 			{"and asked again", time.Minute, asked(found("none")), "none", []dmarcd.EventKind{dmarcd.RecordAppeared}},
 		} {
 			now := clock.advance(step.wait)
-			before, err := team.Events(ctx, store.EventFilter{}, 0, 100)
-			must(t, err)
+			before := musttest.Get(team.Events(ctx, store.EventFilter{}, 0, 100))(t)
 			step.check.At = now
 			plan := dmarcd.Plan{Next: now.Add(time.Hour), Retry: time.Minute, MaxRetry: time.Hour}
 			domain, err := team.SaveCheck(ctx, "example.com", step.check, plan)
 			if err != nil || domain.Policy != step.policy {
 				t.Errorf("%s: policy %q, %v; want %q", step.name, domain.Policy, err, step.policy)
 			}
-			after, err := team.Events(ctx, store.EventFilter{}, 0, 100)
-			must(t, err)
+			after := musttest.Get(team.Events(ctx, store.EventFilter{}, 0, 100))(t)
 			var kinds []dmarcd.EventKind
 			for _, e := range after[:len(after)-len(before)] {
 				kinds = append(kinds, e.Kind)
@@ -107,9 +106,7 @@ func TestHistory(t *testing.T) {
 				check.Findings = append(check.Findings, dmarcd.Finding{ID: id, Level: dmarcd.LevelError, What: "words on " + fmt.Sprint(now.Day())})
 			}
 			check.Findings = append(check.Findings, dmarcd.Finding{ID: "bimi.none", Level: dmarcd.LevelInfo})
-			domain, err := team.SaveCheck(ctx, "example.com", check, dmarcd.Plan{Next: now.Add(time.Hour), NextFull: now.Add(24 * time.Hour)})
-			must(t, err)
-			return domain
+			return musttest.Get(team.SaveCheck(ctx, "example.com", check, dmarcd.Plan{Next: now.Add(time.Hour), NextFull: now.Add(24 * time.Hour)}))(t)
 		}
 		key := func(status string) dmarcd.Facts {
 			return dmarcd.Facts{Domain: "example.com", DKIM: dmarcd.DKIMFacts{Keys: []dmarcd.DKIMKey{{Selector: "s1", Status: status}}}}
@@ -138,8 +135,7 @@ func TestHistory(t *testing.T) {
 		}
 		var got []string
 		for before := int64(0); ; {
-			events, err := team.Events(ctx, store.EventFilter{Domain: "example.com"}, before, 1)
-			must(t, err)
+			events := musttest.Get(team.Events(ctx, store.EventFilter{Domain: "example.com"}, before, 1))(t)
 			if len(events) == 0 {
 				break
 			}
@@ -200,11 +196,8 @@ func TestMailServersThatDoNotAnswer(t *testing.T) {
 			if step.finding != "" {
 				check.Findings = []dmarcd.Finding{{ID: step.finding, Level: dmarcd.LevelWarning, What: "words"}}
 			}
-			if _, err := team.SaveCheck(ctx, "example.com", check, dmarcd.Plan{}); err != nil {
-				t.Fatal(err)
-			}
-			events, err := team.Events(ctx, store.EventFilter{}, 0, 100)
-			must(t, err)
+			musttest.Get(team.SaveCheck(ctx, "example.com", check, dmarcd.Plan{}))(t)
+			events := musttest.Get(team.Events(ctx, store.EventFilter{}, 0, 100))(t)
 			entries, err := team.Checks(ctx, "example.com", store.Cursor{}, 100)
 			if err != nil || len(events) != step.events || len(entries) != step.entries {
 				t.Errorf("%+v: got %d events and %d entries, %v", step, len(events), len(entries), err)
@@ -234,15 +227,12 @@ func TestSilentMailServerHidesItsOwnFindings(t *testing.T) {
 			{status: "ok", silent: []string{"b.example"}, findings: []dmarcd.Finding{expired}, want: dmarcd.FindingAppeared},
 			{status: "ok", findings: []dmarcd.Finding{expired}, want: dmarcd.FindingResolved},
 		} {
-			before, err := in.team.LastEvent(in.Context())
-			in.must(err)
+			before := musttest.Get(in.team.LastEvent(in.Context()))(in)
 			check := found("reject")
 			check.At, check.Findings = in.clock.advance(24*time.Hour), step.findings
 			check.Facts = &dmarcd.Facts{Domain: ours, STARTTLS: dmarcd.STARTTLSFacts{Status: step.status, Silent: step.silent}}
-			_, err = in.team.SaveCheck(in.Context(), ours, check, dmarcd.Plan{})
-			in.must(err)
-			events, err := in.team.EventsSince(in.Context(), store.EventFilter{}, before, 10)
-			in.must(err)
+			musttest.Get(in.team.SaveCheck(in.Context(), ours, check, dmarcd.Plan{}))(in)
+			events := musttest.Get(in.team.EventsSince(in.Context(), store.EventFilter{}, before, 10))(in)
 			var got []dmarcd.EventKind
 			for _, e := range events {
 				got = append(got, e.Kind)
@@ -318,9 +308,7 @@ func TestFullChecksBecomeDue(t *testing.T) {
 				plan.NextFull = check.At.Add(24 * time.Hour)
 				check.Facts = &dmarcd.Facts{Domain: "example.com"}
 			}
-			if _, err := team.SaveCheck(ctx, "example.com", check, plan); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Get(team.SaveCheck(ctx, "example.com", check, plan))(t)
 		}
 		claim(true)
 		save(found("none"), true)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -54,7 +55,7 @@ func (in *inbox) row(name string, test func(in *inbox)) {
 // must ends the test with an error.
 func (in *inbox) must(err error) {
 	in.Helper()
-	must(in, err)
+	musttest.Do(in, err)
 }
 
 // add adds domains, each for itself.
@@ -74,9 +75,7 @@ func (in *inbox) delete(name string) {
 func (in *inbox) purge() (steps int) {
 	in.Helper()
 	for more := true; more; steps++ {
-		var err error
-		more, err = in.store.Purge(in.Context())
-		in.must(err)
+		more = musttest.Get(in.store.Purge(in.Context()))(in)
 		in.sound()
 	}
 	return steps
@@ -86,9 +85,7 @@ func (in *inbox) purge() (steps int) {
 func (in *inbox) expire(keep store.Retention) (steps int) {
 	in.Helper()
 	for more := true; more; steps++ {
-		var err error
-		more, err = in.store.Expire(in.Context(), keep)
-		in.must(err)
+		more = musttest.Get(in.store.Expire(in.Context(), keep))(in)
 		in.sound()
 	}
 	return steps
@@ -107,8 +104,7 @@ func (in *inbox) receive(reports ...dmarcd.NewReport) []dmarcd.Receipt {
 // deliver receives deliveries in one transaction and returns all receipts.
 func (in *inbox) deliver(deliveries ...*dmarcd.Delivery) []dmarcd.Receipt {
 	in.Helper()
-	receipts, err := in.team.Receive(in.Context(), deliveries)
-	in.must(err)
+	receipts := musttest.Get(in.team.Receive(in.Context(), deliveries))(in)
 	if len(receipts) != len(deliveries) {
 		in.Fatalf("got receipts of %d deliveries, want %d", len(receipts), len(deliveries))
 	}
@@ -148,8 +144,7 @@ func report(id, domain string, records ...aggregate.Record) dmarcd.NewReport {
 // sound fails where the counters do not add up.
 func (in *inbox) sound() {
 	in.Helper()
-	problem, err := in.store.Integrity(in.Context())
-	in.must(err)
+	problem := musttest.Get(in.store.Integrity(in.Context()))(in)
 	if problem != "" {
 		in.Errorf("integrity: %s", problem)
 	}
@@ -161,29 +156,24 @@ func (in *inbox) wantCounted(want map[string]dmarcd.Summary) {
 	in.Helper()
 	in.sound()
 	ctx := in.Context()
-	domains, err := in.team.Domains(ctx, "", 1000)
-	in.must(err)
+	domains := musttest.Get(in.team.Domains(ctx, "", 1000))(in)
 	got, daily, byDomain := map[string]dmarcd.Summary{}, map[string]dmarcd.Summary{}, map[string]dmarcd.Summary{}
 	var total dmarcd.Summary
 	from := dmarcd.Day(-1 << 31)
 	for _, domain := range domains {
-		got[domain.Name], err = in.team.DomainSummary(ctx, domain.Name, dmarcd.Days{})
-		in.must(err)
-		ranged, err := in.team.DomainSummary(ctx, domain.Name, dmarcd.Days{From: &from})
-		in.must(err)
+		got[domain.Name] = musttest.Get(in.team.DomainSummary(ctx, domain.Name, dmarcd.Days{}))(in)
+		ranged := musttest.Get(in.team.DomainSummary(ctx, domain.Name, dmarcd.Days{From: &from}))(in)
 		if ranged != got[domain.Name] {
 			in.Errorf("%s by day: got %+v, want %+v", domain.Name, ranged, got[domain.Name])
 		}
-		days, err := in.team.DomainDaily(ctx, domain.Name, dmarcd.Days{}, 10_000)
-		in.must(err)
+		days := musttest.Get(in.team.DomainDaily(ctx, domain.Name, dmarcd.Days{}, 10_000))(in)
 		daily[domain.Name] = sumOf(days)
 		byDomain[domain.Name] = dmarcd.Summary{}
 		total.Compliant += want[domain.Name].Compliant
 		total.NonCompliant += want[domain.Name].NonCompliant
 	}
 	for after := (store.DailyCursor{}); ; {
-		page, err := in.team.DailyByDomain(ctx, dmarcd.Days{}, after, 7)
-		in.must(err)
+		page := musttest.Get(in.team.DailyByDomain(ctx, dmarcd.Days{}, after, 7))(in)
 		if len(page) == 0 {
 			break
 		}
@@ -197,10 +187,8 @@ func (in *inbox) wantCounted(want map[string]dmarcd.Summary) {
 			in.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 	}
-	sum, err := in.team.Summary(ctx, dmarcd.Days{})
-	in.must(err)
-	days, err := in.team.Daily(ctx, dmarcd.Days{}, 10_000)
-	in.must(err)
+	sum := musttest.Get(in.team.Summary(ctx, dmarcd.Days{}))(in)
+	days := musttest.Get(in.team.Daily(ctx, dmarcd.Days{}, 10_000))(in)
 	if inDays := sumOf(days); sum != total || inDays != total {
 		in.Errorf("the team: got %+v, and %+v by day; want %+v", sum, inDays, total)
 	}
@@ -237,6 +225,5 @@ func (in *inbox) rows(table string) int {
 // damage changes rows past the store.
 func (in *inbox) damage(statement string) {
 	in.Helper()
-	_, err := in.db.SQL(in).ExecContext(in.Context(), statement)
-	in.must(err)
+	musttest.Get(in.db.SQL(in).ExecContext(in.Context(), statement))(in)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -14,31 +15,25 @@ func TestViewOfTheInstallation(t *testing.T) {
 		ctx := in.Context()
 		in.add(ours)
 		in.wantReceived("stored", report("1", ours, storetest.Passed(ours, 5)))
-		other, err := in.store.CreateTeam(ctx, "b", false)
-		in.must(err)
-		token, err := in.store.Team(other.ID).CreateToken(ctx, store.NewToken{Name: "ci", Scope: dmarcd.ScopeRead, Hash: [32]byte{1}})
-		in.must(err)
+		other := musttest.Get(in.store.CreateTeam(ctx, "b", false))(in)
+		token := musttest.Get(in.store.Team(other.ID).CreateToken(ctx, store.NewToken{Name: "ci", Scope: dmarcd.ScopeRead, Hash: [32]byte{1}}))(in)
 		var user dmarcd.User
 		for i, team := range []dmarcd.TeamID{in.team.ID(), other.ID} {
 			hash := [32]byte{2, byte(i)}
 			in.must(in.store.CreateInvitation(ctx, hash, dmarcd.Invitation{Team: team, Role: dmarcd.RoleEditor, ExpiresAt: in.clock.Now().Add(dmarcd.InvitationLife)}))
-			user, err = in.store.UseInvitation(ctx, hash, dmarcd.Claim{User: user.ID, Email: "a@example.com", PasswordHash: "x"})
-			in.must(err)
+			user = musttest.Get(in.store.UseInvitation(ctx, hash, dmarcd.Claim{User: user.ID, Email: "a@example.com", PasswordHash: "x"}))(in)
 		}
 
-		sizes, err := in.store.TeamSizes(ctx, dmarcd.Days{})
-		in.must(err)
+		sizes := musttest.Get(in.store.TeamSizes(ctx, dmarcd.Days{}))(in)
 		if len(sizes) != 2 || sizes[0].Domains != 1 || sizes[0].Members != 1 || sizes[0].Messages != 5 || sizes[0].Stored <= 0 ||
 			sizes[1].Domains != 0 || sizes[1].Members != 1 || sizes[1].Messages != 0 || sizes[1].Stored != 0 {
 			in.Errorf("the sizes of the teams are %+v", sizes)
 		}
-		stored, err := in.store.StoredBytes(ctx)
-		in.must(err)
+		stored := musttest.Get(in.store.StoredBytes(ctx))(in)
 		if stored != sizes[0].Stored {
 			in.Errorf("all teams have stored %d bytes, want %d", stored, sizes[0].Stored)
 		}
-		memberships, err := in.store.AllMemberships(ctx)
-		in.must(err)
+		memberships := musttest.Get(in.store.AllMemberships(ctx))(in)
 		if of := memberships[user.ID]; len(of) != 2 || of[0].Team.Name != "a" || of[1].Team.Name != "b" {
 			in.Errorf("the user is a member of %+v", of)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -28,9 +29,7 @@ func sealFor(m dmarcd.Mailbox) ([]byte, error) { return []byte("for " + m.Secret
 
 func addMailbox(t *testing.T, team *store.Team) dmarcd.Mailbox {
 	t.Helper()
-	m, err := team.AddMailbox(t.Context(), reportsMailbox(), sealFor)
-	must(t, err)
-	return m
+	return musttest.Get(team.AddMailbox(t.Context(), reportsMailbox(), sealFor))(t)
 }
 
 func onlyMailbox(t *testing.T, team *store.Team) dmarcd.Mailbox {
@@ -119,7 +118,7 @@ func TestFailingMailboxes(t *testing.T) {
 		}
 		status := func(problem string) {
 			t.Helper()
-			must(t, team.SaveMailboxStatus(t.Context(), mailbox.ID, problem))
+			musttest.Do(t, team.SaveMailboxStatus(t.Context(), mailbox.ID, problem))
 		}
 		status("")
 		clock.advance(30 * time.Minute)
@@ -129,7 +128,7 @@ func TestFailingMailboxes(t *testing.T) {
 		want("after an hour", 1)
 		status("")
 		want("when it is read again", 0)
-		must(t, team.PauseMailbox(t.Context(), mailbox.ID, "it crashed its reader"))
+		musttest.Do(t, team.PauseMailbox(t.Context(), mailbox.ID, "it crashed its reader"))
 		want("when it is paused", 1)
 	})
 }
@@ -160,7 +159,7 @@ func TestMailboxStateAndStatus(t *testing.T) {
 		want.Error, want.ErrorAt, want.SeenAt = "", time.Time{}, clock.Now()
 		step("another good check", team.SaveMailboxStatus(t.Context(), want.ID, ""))
 		step("another secret", team.SaveMailboxSecret(t.Context(), want.ID, []byte("new")))
-		must(t, team.RemoveMailbox(t.Context(), want.ID))
+		musttest.Do(t, team.RemoveMailbox(t.Context(), want.ID))
 		for name, err := range map[string]error{
 			"RemoveMailbox":     team.RemoveMailbox(t.Context(), want.ID),
 			"SaveMailboxState":  team.SaveMailboxState(t.Context(), want.ID, 1, 1),
@@ -197,7 +196,7 @@ func TestPausedMailboxIsNotRead(t *testing.T) {
 				t.Errorf("got %d crashes (%v), want %d", got, err, want)
 			}
 		}
-		must(t, team.PauseMailbox(t.Context(), want.ID, "it crashed"))
+		musttest.Do(t, team.PauseMailbox(t.Context(), want.ID, "it crashed"))
 		want.Error, want.ErrorAt, want.PausedAt = "it crashed", clock.Now(), clock.Now()
 		want.LeaseUntil = held[0].LeaseUntil
 		if diff := cmp.Diff(want, onlyMailbox(t, team)); diff != "" {
@@ -208,7 +207,7 @@ func TestPausedMailboxIsNotRead(t *testing.T) {
 		}
 		clock.advance(time.Hour)
 		claim(0)
-		must(t, team.ResumeMailbox(t.Context(), want.ID))
+		musttest.Do(t, team.ResumeMailbox(t.Context(), want.ID))
 		want.Error, want.ErrorAt, want.PausedAt = "", time.Time{}, time.Time{}
 		if diff := cmp.Diff(want, onlyMailbox(t, team)); diff != "" {
 			t.Errorf("resumed:\n%s", diff)
@@ -252,11 +251,11 @@ func TestMailboxIsReadByOneProcess(t *testing.T) {
 		clock.advance(11 * time.Second)
 		second := claim(1) // the first is late
 		renew(first, 0)
-		must(t, s.ReleaseMailboxes(t.Context(), first))
+		musttest.Do(t, s.ReleaseMailboxes(t.Context(), first))
 		claim(0) // what is lost cannot be released
-		must(t, s.ReleaseMailboxes(t.Context(), second))
+		musttest.Do(t, s.ReleaseMailboxes(t.Context(), second))
 		third := claim(1)
-		must(t, s.Team(third[0].Team).RemoveMailbox(t.Context(), third[0].ID))
+		musttest.Do(t, s.Team(third[0].Team).RemoveMailbox(t.Context(), third[0].ID))
 		renew(third, 0)
 	})
 }
@@ -289,8 +288,7 @@ func TestMailboxesAreClaimedOnceBySeveral(t *testing.T) {
 		}
 		// On PostgreSQL a claim passes over rows that another has locked:
 		// nothing is claimed twice, and what is left is for the next claim.
-		rest, err := s.ClaimMailboxes(t.Context(), time.Minute, mailboxes)
-		must(t, err)
+		rest := musttest.Get(s.ClaimMailboxes(t.Context(), time.Minute, mailboxes))(t)
 		for _, m := range rest {
 			by[m.ID]++
 		}

@@ -13,14 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
 func (w *world) roles(team dmarcd.Team) map[string]dmarcd.Role {
 	w.t.Helper()
-	members, err := w.Team(team.ID).Members(w.t.Context())
-	w.must(err)
+	members := musttest.Get(w.Team(team.ID).Members(w.t.Context()))(w.t)
 	roles := map[string]dmarcd.Role{}
 	for _, m := range members {
 		roles[m.User.Email] = m.Role
@@ -77,17 +77,14 @@ func TestNoMailToFormerMembers(t *testing.T) {
 		ann, bob, cyd := w.member("ann@example.com", team, dmarcd.RoleOwner), w.member("bob@example.com", team, dmarcd.RoleViewer), w.member("cyd@example.com", team, dmarcd.RoleViewer)
 		for _, of := range []dmarcd.Team{team, other} {
 			for _, endpoint := range []string{ann.Email, bob.Email, cyd.Email} {
-				_, err := w.Team(of.ID).AddWebhook(ctx, dmarcd.Webhook{URL: "mailto:" + endpoint, Format: dmarcd.FormatEmail, Kinds: []dmarcd.EventKind{dmarcd.DigestDaily}},
-					func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil })
-				w.must(err)
+				musttest.Get(w.Team(of.ID).AddWebhook(ctx, dmarcd.Webhook{URL: "mailto:" + endpoint, Format: dmarcd.FormatEmail, Kinds: []dmarcd.EventKind{dmarcd.DigestDaily}},
+					func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil }))(t)
 			}
 		}
 		w.must(w.Team(team.ID).RemoveMember(ctx, bob.ID))
-		_, err := w.RemoveUser(ctx, cyd.ID)
-		w.must(err)
+		musttest.Get(w.RemoveUser(ctx, cyd.ID))(t)
 		for _, of := range []dmarcd.Team{team, other} {
-			webhooks, err := w.Team(of.ID).Webhooks(ctx)
-			w.must(err)
+			webhooks := musttest.Get(w.Team(of.ID).Webhooks(ctx))(t)
 			for _, hook := range webhooks {
 				if want := of.ID == other.ID || hook.Address() == ann.Email; hook.Enabled() != want || !want && hook.DisabledReason == "" {
 					t.Errorf("team %s, %s: got enabled %v, reason %q, want %v", of.Name, hook.Address(), hook.Enabled(), hook.DisabledReason, want)
@@ -134,9 +131,7 @@ func TestTeamInvitations(t *testing.T) {
 		invitation := dmarcd.Invitation{Email: "new@example.com", Role: dmarcd.RoleEditor, CreatedBy: ann.ID, ExpiresAt: w.clock.Now().Add(time.Hour)}
 		open := func() []dmarcd.Invitation {
 			t.Helper()
-			invitations, err := view.Invitations(ctx)
-			w.must(err)
-			return invitations
+			return musttest.Get(view.Invitations(ctx))(t)
 		}
 		for name, spoil := range map[string]func(*dmarcd.Invitation){
 			"an operator": func(i *dmarcd.Invitation) { i.Operator = true },
@@ -282,11 +277,9 @@ func TestRemoveUser(t *testing.T) {
 		alone, shared := w.team("alone"), w.team("shared")
 		ann := w.member("ann@example.com", alone, dmarcd.RoleOwner)
 		w.member("bob@example.com", shared, dmarcd.RoleOwner)
-		_, err := w.UseInvitation(ctx, w.link(dmarcd.Invitation{Email: ann.Email, Team: shared.ID, Role: dmarcd.RoleOwner}), dmarcd.Claim{})
-		w.must(err)
+		musttest.Get(w.UseInvitation(ctx, w.link(dmarcd.Invitation{Email: ann.Email, Team: shared.ID, Role: dmarcd.RoleOwner}), dmarcd.Claim{}))(t)
 		session := w.signIn(ann)
-		_, err = w.SignInIdentity(ctx, dmarcd.Identity{Issuer: "i", Subject: "s", Email: ann.Email})
-		w.must(err)
+		musttest.Get(w.SignInIdentity(ctx, dmarcd.Identity{Issuer: "i", Subject: "s", Email: ann.Email}))(t)
 		back := w.link(dmarcd.Invitation{Email: ann.Email, Team: shared.ID, Role: dmarcd.RoleOwner})
 
 		ownerless, err := w.RemoveUser(ctx, ann.ID)
@@ -327,8 +320,7 @@ func TestAudit(t *testing.T) {
 			t.Helper()
 			var cursor store.Cursor
 			for {
-				page, err := w.Team(a.ID).Audit(ctx, filter, cursor, 1)
-				w.must(err)
+				page := musttest.Get(w.Team(a.ID).Audit(ctx, filter, cursor, 1))(t)
 				if len(page) == 0 {
 					return actions
 				}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -22,12 +23,12 @@ func TestNotices(t *testing.T) {
 		team := newTeam(t, s, "a")
 		failing, unwanted := addWebhook(t, team, dmarcd.Webhook{}), addWebhook(t, team, dmarcd.Webhook{})
 		_, err := team.UpdateWebhook(ctx, unwanted.ID, func(w *dmarcd.Webhook) error { w.DisabledAt = clock.Now(); return nil })
-		must(t, err)
+		musttest.Do(t, err)
 		addDomain(t, team, "example.com")
 		happen(t, team, "example.com", clock.Now(), "none") // the first check adds no events
 		happen(t, team, "example.com", clock.advance(time.Second), "reject")
 		for _, c := range claim(t, team, 1) {
-			must(t, team.SaveDelivery(ctx, c, dmarcd.DeliveryResult{At: clock.Now(), Problem: "no"}, clock.Now(), "It is gone.", time.Hour))
+			musttest.Do(t, team.SaveDelivery(ctx, c, dmarcd.DeliveryResult{At: clock.Now(), Problem: "no"}, clock.Now(), "It is gone.", time.Hour))
 		}
 		want := func(when string, n int) {
 			t.Helper()
@@ -44,7 +45,7 @@ func TestNotices(t *testing.T) {
 		want("while it is leased", 0)
 		clock.advance(2 * time.Minute)
 		want("after the lease", 1)
-		must(t, team.FinishNotice(ctx, failing.ID))
+		musttest.Do(t, team.FinishNotice(ctx, failing.ID))
 		clock.advance(2 * time.Minute)
 		want("when it is done", 0)
 	})
@@ -72,7 +73,7 @@ func TestDigestTeams(t *testing.T) {
 		want("a digest that was due before", before)
 		want("a digest that is due", after, team.ID())
 		digest := []dmarcd.Detection{{Kind: dmarcd.DigestDaily, Day: 20000}}
-		must(t, team.SaveDetections(ctx, nil, digest, nil))
+		musttest.Do(t, team.SaveDetections(ctx, nil, digest, nil))
 		want("it is written", after)
 		if err := team.SaveDetections(ctx, nil, digest, nil); !errors.Is(err, dmarcd.ErrConflict) {
 			t.Errorf("written twice: got %v, want a conflict", err)

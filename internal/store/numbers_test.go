@@ -7,6 +7,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -55,13 +56,11 @@ func TestImplausibleReportsAreHeld(t *testing.T) {
 					return
 				}
 				in.wantReceived("duplicate", odd)
-				stored, err := in.team.Report(in.Context(), receipt.ID)
-				in.must(err)
+				stored := musttest.Get(in.team.Report(in.Context(), receipt.ID))(in)
 				if stored.State != dmarcd.ReportHeld || stored.HeldReason != receipt.Reason {
 					in.Errorf("stored as %s, %q", stored.State, stored.HeldReason)
 				}
-				_, err = in.team.ReportOriginal(in.Context(), receipt.ID)
-				in.must(err)
+				musttest.Get(in.team.ReportOriginal(in.Context(), receipt.ID))(in)
 				// It neither blocks the real report nor stops the counting.
 				in.wantReceived("stored", report("1", ours, storetest.Passed(ours, 5)))
 				in.wantReceived("held", report("1", ours, storetest.Passed(ours, most), storetest.Passed(ours, 7)))
@@ -105,15 +104,13 @@ func wantFull(in *inbox, want map[string]dmarcd.Summary, team dmarcd.Summary) {
 	from := dmarcd.Day(-1 << 31)
 	for name, want := range want {
 		for _, days := range []dmarcd.Days{{}, {From: &from}} {
-			got, err := in.team.DomainSummary(in.Context(), name, days)
-			in.must(err)
+			got := musttest.Get(in.team.DomainSummary(in.Context(), name, days))(in)
 			if got != want {
 				in.Errorf("%s: got %+v, want %+v", name, got, want)
 			}
 		}
 	}
-	got, err := in.team.Summary(in.Context(), dmarcd.Days{})
-	in.must(err)
+	got := musttest.Get(in.team.Summary(in.Context(), dmarcd.Days{}))(in)
 	if got != team {
 		in.Errorf("the team: got %+v, want %+v", got, team)
 	}
@@ -146,18 +143,15 @@ func TestTeamOfFullDomains(t *testing.T) {
 			reports = append(reports, released(storetest.Aggregate(fmt.Sprint(i), name, today-dmarcd.Day(i), storetest.Passed(name, most))),
 				released(storetest.Aggregate(fmt.Sprint("day ", i), name, today, storetest.Failed(name, most))))
 		}
-		_, err := in.team.AddDomains(in.Context(), names, time.Time{})
-		in.must(err)
+		musttest.Get(in.team.AddDomains(in.Context(), names, time.Time{}))(in)
 		in.receive(reports...)
 		in.sound()
-		sum, err := in.team.Summary(in.Context(), dmarcd.Days{})
-		in.must(err)
+		sum := musttest.Get(in.team.Summary(in.Context(), dmarcd.Days{}))(in)
 		if want := (dmarcd.Summary{Compliant: full, NonCompliant: full}); sum != want {
 			in.Errorf("got %+v, want %+v", sum, want)
 		}
 		for _, sort := range []string{"-messages", "passing"} {
-			_, err := in.team.DomainRows(in.Context(), store.OverviewFilter{Sort: sort, Limit: 5})
-			in.must(err)
+			musttest.Get(in.team.DomainRows(in.Context(), store.OverviewFilter{Sort: sort, Limit: 5}))(in)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"testing/iotest"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
@@ -32,16 +33,13 @@ func TestOriginals(t *testing.T) {
 			delivery.Original = storetest.Original(content(size))
 			delivery.Rejections = []dmarcd.Rejection{{Reason: "A test."}}
 			id := in.deliver(delivery)[0].ID
-			rejected, err := in.team.Rejected(in.Context(), 0, 1)
-			in.must(err)
+			rejected := musttest.Get(in.team.Rejected(in.Context(), 0, 1))(in)
 			for what, read := range map[string]func() (dmarcd.StoredOriginal, error){
 				"report":   func() (dmarcd.StoredOriginal, error) { return in.team.ReportOriginal(in.Context(), id) },
 				"rejected": func() (dmarcd.StoredOriginal, error) { return in.team.RejectedOriginal(in.Context(), rejected[0].ID) },
 			} {
-				original, err := read()
-				in.must(err)
-				got, err := io.ReadAll(iotest.OneByteReader(original.Packed))
-				in.must(err)
+				original := musttest.Get(read())(in)
+				got := musttest.Get(io.ReadAll(iotest.OneByteReader(original.Packed)))(in)
 				if original.Size != int64(size) || !bytes.Equal(got, content(size)) {
 					in.Errorf("%s of %d bytes: got %d bytes, said to be %d", what, size, len(got), original.Size)
 				}
@@ -92,8 +90,7 @@ func TestOriginalsGoWithWhatTheyBrought(t *testing.T) {
 		in.delete("a.example")
 		in.purge()
 		wantKept("without one report", 1, 2)
-		rejected, err := in.team.Rejected(in.Context(), 0, 10)
-		in.must(err)
+		rejected := musttest.Get(in.team.Rejected(in.Context(), 0, 10))(in)
 		for _, r := range rejected {
 			in.must(in.team.SettleRejected(in.Context(), r.ID))
 		}
@@ -106,8 +103,7 @@ func TestOriginalsGoWithWhatTheyBrought(t *testing.T) {
 		delivery.Reports = nil
 		in.deliver(delivery)
 		wantKept("sent again", 1, 2)
-		rejected, err = in.team.Rejected(in.Context(), 0, 10)
-		in.must(err)
+		rejected = musttest.Get(in.team.Rejected(in.Context(), 0, 10))(in)
 		for _, r := range rejected {
 			in.must(in.team.SettleRejected(in.Context(), r.ID))
 		}

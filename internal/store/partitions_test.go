@@ -11,6 +11,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -49,9 +50,7 @@ func (in *inbox) partitions() (n int, rows map[string]int) {
 
 func (in *inbox) partition() {
 	in.Helper()
-	if _, err := in.store.Partition(in.Context()); err != nil {
-		in.Fatal(err)
-	}
+	musttest.Get(in.store.Partition(in.Context()))(in)
 }
 
 // daysAgo is a report of some days before the inbox's time.
@@ -102,15 +101,11 @@ func TestRecordsOfBeforeBecomeThePartitionOfTheirTime(t *testing.T) {
 	}
 	db := storetest.EmptyPostgres(t)
 	raw := db.SQL(t)
-	before, err := goose.NewProvider(goose.DialectPostgres, raw, os.DirFS("migrations/postgres"), goose.WithDisableGlobalRegistry(true))
-	must(t, err)
-	if _, err := before.UpTo(t.Context(), 7); err != nil {
-		t.Fatal(err)
-	}
+	before := musttest.Get(goose.NewProvider(goose.DialectPostgres, raw, os.DirFS("migrations/postgres"), goose.WithDisableGlobalRegistry(true)))(t)
+	musttest.Get(before.UpTo(t.Context(), 7))(t)
 	for _, at := range []time.Time{time.Unix(0, 0), time.Now(), time.Now().AddDate(1, 0, 0)} {
-		_, err := raw.ExecContext(t.Context(), `INSERT INTO records (team_id, report_id, share, n, count, source, disposition, dkim, spf, details)
-			VALUES (1, $1, 0, 0, 1, '', '', '', '', '')`, at.UnixMicro()<<11)
-		must(t, err)
+		musttest.Get(raw.ExecContext(t.Context(), `INSERT INTO records (team_id, report_id, share, n, count, source, disposition, dkim, spf, details)
+			VALUES (1, $1, 0, 0, 1, '', '', '', '', '')`, at.UnixMicro()<<11))(t)
 	}
 	in := &inbox{T: t, db: db, store: db.Open(t, store.Options{})}
 	if _, rows := in.partitions(); rows["records_first"] != 3 {
@@ -133,8 +128,7 @@ func TestExpiredRecordsGoWithTheirPartition(t *testing.T) {
 			in.clock.advance(ofDays(7))
 		}
 		before, rows := in.partitions()
-		total, err := in.team.DomainSummary(in.Context(), ours, dmarcd.Days{})
-		in.must(err)
+		total := musttest.Get(in.team.DomainSummary(in.Context(), ours, dmarcd.Days{}))(in)
 
 		in.clock.advance(ofDays(20)) // 55 days after the first
 		in.expire(keep)
@@ -155,8 +149,7 @@ func TestExpiredRecordsGoWithTheirPartition(t *testing.T) {
 			in.Errorf("got %v and %d of %d partitions, want the first gone", left, after, before)
 		}
 		in.sound()
-		got, err := in.team.DomainSummary(in.Context(), ours, dmarcd.Days{})
-		in.must(err)
+		got := musttest.Get(in.team.DomainSummary(in.Context(), ours, dmarcd.Days{}))(in)
 		if got != total {
 			in.Errorf("the sum became %+v from %+v", got, total)
 		}
@@ -194,8 +187,7 @@ func TestPartitionsStayForTeamsThatKeepRecords(t *testing.T) {
 		}
 		in.sound()
 		// A deleted report does not keep a partition.
-		reports, err := other.team.Reports(in.Context(), store.ReportFilter{}, 0, 10)
-		in.must(err)
+		reports := musttest.Get(other.team.Reports(in.Context(), store.ReportFilter{}, 0, 10))(in)
 		in.must(other.team.DeleteReport(in.Context(), reports[0].ID))
 		in.partition()
 		if _, rows := in.partitions(); sum(rows) != 0 {
@@ -219,11 +211,9 @@ func BenchmarkExpireRecords(b *testing.B) {
 				team := newTeam(b, s, "a")
 				if longer {
 					other := newTeam(b, s, "b")
-					must(b, other.SetRetention(b.Context(), store.Retention{}))
+					musttest.Do(b, other.SetRetention(b.Context(), store.Retention{}))
 					one := storetest.Delivery(storetest.Aggregate("1", "example.com", dmarcd.DayOf(clock.Now()), benchRows(1)...))
-					if _, err := other.Receive(b.Context(), []*dmarcd.Delivery{one}); err != nil {
-						b.Fatal(err)
-					}
+					musttest.Get(other.Receive(b.Context(), []*dmarcd.Delivery{one}))(b)
 				}
 				addDomain(b, team, "example.com")
 				const batches = 100
@@ -233,18 +223,14 @@ func BenchmarkExpireRecords(b *testing.B) {
 						id := batch*benchBatch + i
 						deliveries[i] = storetest.Delivery(storetest.Aggregate(fmt.Sprint(id), "example.com", dmarcd.DayOf(clock.Now()), benchRows(id)...))
 					}
-					if _, err := team.Receive(b.Context(), deliveries); err != nil {
-						b.Fatal(err)
-					}
+					musttest.Get(team.Receive(b.Context(), deliveries))(b)
 				}
 				full := recordBytes(b, db)
 				clock.advance(ofDays(60))
 				b.StartTimer()
 				storetest.All(b, func(ctx context.Context) (bool, error) { return s.Expire(ctx, store.Retention{Records: ofDays(40)}) })
 				expired := time.Now()
-				if _, err := s.Partition(b.Context()); err != nil {
-					b.Fatal(err)
-				}
+				musttest.Get(s.Partition(b.Context()))(b)
 				b.StopTimer()
 				b.ReportMetric(float64(time.Since(expired).Milliseconds()), "drop-ms")
 				b.ReportMetric(full/(batches*benchBatch*benchRecords), "bytes/record")
@@ -259,6 +245,6 @@ func BenchmarkExpireRecords(b *testing.B) {
 func recordBytes(b *testing.B, db storetest.DB) (bytes float64) {
 	b.Helper()
 	err := db.SQL(b).QueryRowContext(b.Context(), `SELECT SUM(pg_total_relation_size(relid)) FROM pg_partition_tree('records') WHERE isleaf`).Scan(&bytes)
-	must(b, err)
+	musttest.Do(b, err)
 	return bytes
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -43,8 +44,7 @@ func TestReadsUseIndexes(t *testing.T) {
 	}
 	for name, read := range reads {
 		var failed error
-		plan, err := in.store.Explain(ctx, func() { failed = read() })
-		in.must(err)
+		plan := musttest.Get(in.store.Explain(ctx, func() { failed = read() }))(t)
 		in.must(failed)
 		if len(plan) == 0 {
 			t.Errorf("%s: nothing was read", name)
@@ -87,8 +87,7 @@ func TestQueriesUseTheirIndex(t *testing.T) {
 		{"due checks", "COVERING INDEX domains_due ", func() error { _, err := in.store.DueTeams(t.Context()); return err }},
 	} {
 		var failed error
-		plan, err := in.store.Explain(t.Context(), func() { failed = tt.step() })
-		in.must(err)
+		plan := musttest.Get(in.store.Explain(t.Context(), func() { failed = tt.step() }))(t)
 		in.must(failed)
 		if len(plan) == 0 || !slices.ContainsFunc(plan, func(line string) bool { return strings.Contains(line, tt.index) }) {
 			t.Errorf("%s: got %q, want %s", tt.name, plan, tt.index)

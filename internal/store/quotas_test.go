@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -29,9 +30,7 @@ func (in *inbox) setQuota(name dmarcd.QuotaName, amount int64) {
 
 func (in *inbox) usage() dmarcd.Usage {
 	in.Helper()
-	usage, err := in.team.Usage(in.Context())
-	in.must(err)
-	return usage
+	return musttest.Get(in.team.Usage(in.Context()))(in)
 }
 
 // unreadable is a delivery of that many bytes without a report.
@@ -75,8 +74,7 @@ func TestQuotas(t *testing.T) {
 		_, err := in.team.AddDomain(in.Context(), "third.example", clock.Now())
 		in.wantQuota(err, dmarcd.QuotaDomains)
 
-		_, err = in.team.AddMailbox(in.Context(), reportsMailbox(), sealFor)
-		in.must(err)
+		musttest.Get(in.team.AddMailbox(in.Context(), reportsMailbox(), sealFor))(t)
 		_, err = in.team.AddMailbox(in.Context(), reportsMailbox(), sealFor)
 		in.wantQuota(err, dmarcd.QuotaMailboxes)
 
@@ -84,8 +82,7 @@ func TestQuotas(t *testing.T) {
 		if usage[dmarcd.QuotaDomains] != 2 || usage[dmarcd.QuotaMailboxes] != 1 || usage[dmarcd.QuotaReports] != 3 || usage[dmarcd.QuotaStored] == 0 {
 			t.Errorf("got the usage %v, want 2 domains, 1 mailbox, 3 reports today and some bytes", usage)
 		}
-		uses, err := s.QuotaUse(t.Context())
-		in.must(err)
+		uses := musttest.Get(s.QuotaUse(t.Context()))(t)
 		want := map[dmarcd.QuotaName]store.QuotaUse{
 			dmarcd.QuotaDomains:   {Near: 1, Full: 1, Highest: 1},
 			dmarcd.QuotaMailboxes: {Near: 1, Full: 1, Highest: 1},
@@ -97,19 +94,16 @@ func TestQuotas(t *testing.T) {
 		in.setQuota(dmarcd.QuotaReports, 4)
 		other := newTeam(t, s, "b") // uses nothing
 		in.must(other.SetQuotas(t.Context(), dmarcd.Quota{dmarcd.QuotaReports: 1}))
-		uses, err = s.QuotaUse(t.Context())
-		in.must(err)
+		uses = musttest.Get(s.QuotaUse(t.Context()))(t)
 		if got, want := uses[dmarcd.QuotaReports], (store.QuotaUse{Highest: 0.75}); got != want {
 			t.Errorf("the use of reports: got %+v want %+v", got, want)
 		}
 		in.setQuota(dmarcd.QuotaReports, 0)
 		free := s.Team(func() dmarcd.TeamID {
-			team, err := s.CreateTeam(t.Context(), dmarcd.DefaultTeam, true)
-			in.must(err)
+			team := musttest.Get(s.CreateTeam(t.Context(), dmarcd.DefaultTeam, true))(t)
 			return team.ID
 		}())
-		quota, err := free.Quota(t.Context())
-		in.must(err)
+		quota := musttest.Get(free.Quota(t.Context()))(t)
 		for name, amount := range quota {
 			if amount != 0 {
 				t.Errorf("the default team: got %d as the quota for %s, want none", amount, name)
@@ -132,8 +126,7 @@ func TestUnreadableItemsHaveAQuota(t *testing.T) {
 		in.deliver(unreadable(dmarcd.IntakeUpload, 20_000))
 		// Acknowledged mail is listed, without its original.
 		in.deliver(unreadable(dmarcd.IntakeSMTP, 200_000))
-		rejected, err := in.team.Rejected(in.Context(), 0, 100)
-		in.must(err)
+		rejected := musttest.Get(in.team.Rejected(in.Context(), 0, 100))(in)
 		if len(rejected) != 4 || rejected[0].Size != 0 || in.rows("originals") != 1 {
 			in.Errorf("got %d rejected items with %d originals, want 4 with one", len(rejected), in.rows("originals"))
 		}
@@ -155,8 +148,7 @@ func TestUnreadableItemsHaveAQuota(t *testing.T) {
 func TestDeletingGivesTheQuotaBack(t *testing.T) {
 	fill := func(in *inbox) {
 		in.add(ours)
-		domain, err := in.team.Domain(in.Context(), ours)
-		in.must(err)
+		domain := musttest.Get(in.team.Domain(in.Context(), ours))(in)
 		in.wantReceived("stored replaced", report("1", ours, storetest.Passed(ours, 5), storetest.Failed(ours, 2)), report("1", ours, storetest.Passed(ours, 6)))
 		large := unreadable(dmarcd.IntakeSMTP, 3*chunk)
 		large.Domain = domain.ID
@@ -217,8 +209,7 @@ func TestRetiredMailboxes(t *testing.T) {
 		}
 		in.clock.advance(ofDays(89))
 		forget := func() {
-			_, err := in.store.ForgetMailboxes(in.Context())
-			in.must(err)
+			musttest.Get(in.store.ForgetMailboxes(in.Context()))(in)
 		}
 		forget()
 		if again := addDomain(in, in.team, ours); again.ReportMailbox != first.ReportMailbox {
@@ -233,11 +224,8 @@ func TestRetiredMailboxes(t *testing.T) {
 		in.clock.advance(ofDays(91))
 		forget()
 		names := []string{ours, "second.example"}
-		if _, err := in.team.AddDomains(in.Context(), names, in.clock.Now()); err != nil {
-			in.Fatal(err)
-		}
-		late, err := in.team.Domain(in.Context(), ours)
-		in.must(err)
+		musttest.Get(in.team.AddDomains(in.Context(), names, in.clock.Now()))(in)
+		late := musttest.Get(in.team.Domain(in.Context(), ours))(in)
 		if late.ReportMailbox == first.ReportMailbox {
 			in.Error("a domain that was added again after 90 days has the old address")
 		}
@@ -246,9 +234,7 @@ func TestRetiredMailboxes(t *testing.T) {
 		for _, name := range names {
 			in.delete(name)
 		}
-		if _, err := in.team.AddDomains(in.Context(), append(names, "third.example"), in.clock.Now()); err != nil {
-			in.Fatal(err)
-		}
+		musttest.Get(in.team.AddDomains(in.Context(), append(names, "third.example"), in.clock.Now()))(in)
 		if after := in.addresses(names); !slices.Equal(before, after) {
 			in.Errorf("got the addresses %v, want %v", after, before)
 		}
@@ -260,8 +246,7 @@ func TestRetiredMailboxes(t *testing.T) {
 func (in *inbox) addresses(names []string) (mailboxes []string) {
 	in.Helper()
 	for _, name := range names {
-		domain, err := in.team.Domain(in.Context(), name)
-		in.must(err)
+		domain := musttest.Get(in.team.Domain(in.Context(), name))(in)
 		mailboxes = append(mailboxes, domain.ReportMailbox)
 	}
 	return mailboxes

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestSlowReadsLeaveConnections has one team make more slow reads than there are connections.
@@ -65,13 +67,8 @@ func TestReadersDoNotWaitForTheWriter(t *testing.T) {
 // newSQLite returns an empty store that is closed after the test.
 func newSQLite(t *testing.T) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "dmarcd.db"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := musttest.Get(Open(t.Context(), filepath.Join(t.TempDir(), "dmarcd.db"), Options{}))(t)
 	t.Cleanup(func() { _ = s.Close() })
-	if _, err := s.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(s.Migrate(t.Context()))(t)
 	return s
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -71,16 +72,16 @@ func BenchmarkBareInserts(b *testing.B) {
 		b.Run(db.Engine, func(b *testing.B) {
 			for b.Loop() {
 				tx, err := raw.BeginTx(b.Context(), nil)
-				must(b, err)
+				musttest.Do(b, err)
 				//nolint:sqlclosecheck // the transaction closes it
 				report, err := tx.PrepareContext(b.Context(), `INSERT INTO reports (id, team_id, kind, identity, content, organization, external_id,
 					domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, verdict, received_at, original, member, document)
 					VALUES ($1, 1, 'aggregate', $2, $2, 'receiver.example', '1', 'example.com', 0, 0, 50, 50, 50, '', '', 'import', 'unknown', '', 0, $2, '', '{}')`)
-				must(b, err)
+				musttest.Do(b, err)
 				//nolint:sqlclosecheck // the transaction closes it
 				record, err := tx.PrepareContext(b.Context(), `INSERT INTO records (team_id, report_id, share, n, source, count, disposition, dkim, spf, details)
 					VALUES (1, $1, $2, $3, $4, $5, $6, $7, $8, $9)`)
-				must(b, err)
+				musttest.Do(b, err)
 				for range benchBatch {
 					id++
 					if _, err := report.ExecContext(b.Context(), id, fmt.Append(nil, id)); err != nil {
@@ -93,7 +94,7 @@ func BenchmarkBareInserts(b *testing.B) {
 						}
 					}
 				}
-				must(b, tx.Commit())
+				musttest.Do(b, tx.Commit())
 			}
 			b.ReportMetric(float64(b.N*benchBatch*benchRecords)/b.Elapsed().Seconds(), "rows/s")
 		})

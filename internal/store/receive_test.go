@@ -10,6 +10,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -39,8 +40,7 @@ func TestSameReportCountsOnce(t *testing.T) {
 		if first.ID != again.ID || first.ID == 0 {
 			in.Errorf("a duplicate has the id %s, want that of the report, %s", again.ID, first.ID)
 		}
-		reports, err := in.team.Reports(in.Context(), store.ReportFilter{}, 0, 10)
-		in.must(err)
+		reports := musttest.Get(in.team.Reports(in.Context(), store.ReportFilter{}, 0, 10))(in)
 		if len(reports) != 2 {
 			in.Errorf("got %d reports, want 2", len(reports))
 		}
@@ -62,8 +62,7 @@ func TestVersionsOfAReport(t *testing.T) {
 		in.wantReceived("replaced duplicate duplicate", third, first, second)
 		in.wantCounted(map[string]dmarcd.Summary{ours: {NonCompliant: 900}, "sub." + ours: {}})
 
-		reports, err := in.team.Reports(in.Context(), store.ReportFilter{}, 0, 10)
-		in.must(err)
+		reports := musttest.Get(in.team.Reports(in.Context(), store.ReportFilter{}, 0, 10))(in)
 		counting := 0
 		for _, r := range reports {
 			if r.State == dmarcd.ReportCounted {
@@ -115,8 +114,7 @@ func TestForgedVersions(t *testing.T) {
 					}
 				}
 				in.wantCounted(map[string]dmarcd.Summary{ours: passed(row.wantPassed)})
-				held, err := in.team.Reports(in.Context(), store.ReportFilter{State: dmarcd.ReportHeld}, 0, 10)
-				in.must(err)
+				held := musttest.Get(in.team.Reports(in.Context(), store.ReportFilter{State: dmarcd.ReportHeld}, 0, 10))(in)
 				if (len(held) == 1) != (row.want == dmarcd.Held) {
 					in.Fatalf("got %d reports held", len(held))
 				}
@@ -125,8 +123,7 @@ func TestForgedVersions(t *testing.T) {
 						in.Errorf("held as %+v", r)
 					}
 				}
-				events, err := in.team.Events(in.Context(), store.EventFilter{Domain: ours, Kind: dmarcd.HeldReport}, 0, 10)
-				in.must(err)
+				events := musttest.Get(in.team.Events(in.Context(), store.EventFilter{Domain: ours, Kind: dmarcd.HeldReport}, 0, 10))(in)
 				if len(events) != len(held) {
 					in.Errorf("got the events %+v, want one for each held report", events)
 				}
@@ -345,20 +342,16 @@ func receiveOdd(in *inbox, bad string) {
 	for _, filter := range []store.ReportFilter{
 		{Organization: bad}, {ExternalID: bad}, {Quirk: bad}, {Domain: bad}, {Kind: dmarcd.ReportKind(bad)}, {Genuine: dmarcd.Genuine(bad)},
 	} {
-		_, err := in.team.Reports(ctx, filter, 0, 10)
-		in.must(err)
+		musttest.Get(in.team.Reports(ctx, filter, 0, 10))(in)
 	}
-	reports, err := in.team.Reports(ctx, store.ReportFilter{ExternalID: bad}, 0, 10)
-	in.must(err)
+	reports := musttest.Get(in.team.Reports(ctx, store.ReportFilter{ExternalID: bad}, 0, 10))(in)
 	if len(reports) != 1 {
 		in.Fatalf("got %d reports by the id, want 1", len(reports))
 	}
-	_, err = in.team.Report(ctx, reports[0].ID)
-	in.must(err)
+	musttest.Get(in.team.Report(ctx, reports[0].ID))(in)
 	records, _, err := in.team.Records(ctx, reports[0].ID, store.RecordCursor{}, 10)
 	in.must(err)
-	rejected, err := in.team.Rejected(ctx, 0, 10)
-	in.must(err)
+	rejected := musttest.Get(in.team.Rejected(ctx, 0, 10))(in)
 	if len(records) != 2 || len(rejected) != 1 {
 		in.Errorf("got %d records and %d rejected, want 2 and 1", len(records), len(rejected))
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -19,11 +20,8 @@ func TestRemovedRowsLeaveTheFile(t *testing.T) {
 	ctx, path := t.Context(), filepath.Join(t.TempDir(), "dmarcd.db")
 	now := time.Now()
 	open := func() *store.Store {
-		s, err := store.Open(ctx, path, store.Options{Now: func() time.Time { return now }})
-		must(t, err)
-		if _, err := s.Migrate(ctx); err != nil {
-			t.Fatal(err)
-		}
+		s := musttest.Get(store.Open(ctx, path, store.Options{Now: func() time.Time { return now }}))(t)
+		musttest.Get(s.Migrate(ctx))(t)
 		return s
 	}
 	s := open()
@@ -32,31 +30,25 @@ func TestRemovedRowsLeaveTheFile(t *testing.T) {
 	refused := storetest.Delivery()
 	refused.Original = storetest.Original(bytes.Repeat(secret, 100_000))
 	refused.Rejections = []dmarcd.Rejection{{Kind: dmarcd.KindFailure, Reason: "A test."}}
-	if _, err := s.Team(team.ID).Receive(ctx, []*dmarcd.Delivery{refused}); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(s.Team(team.ID).Receive(ctx, []*dmarcd.Delivery{refused}))(t)
 	size := func() int64 {
 		if err := s.Close(); err != nil { // the last connection checkpoints the WAL
 			t.Fatal(err)
 		}
-		info, err := os.Stat(path)
-		must(t, err)
+		info := musttest.Get(os.Stat(path))(t)
 		s = open()
 		return info.Size()
 	}
 	before := size()
 	now = now.Add(2 * time.Hour)
-	if _, err := s.Expire(ctx, store.Retention{Failure: time.Hour}); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(s.Expire(ctx, store.Retention{Failure: time.Hour}))(t)
 	storetest.All(t, s.Purge)
 	storetest.All(t, s.Reclaim)
 	if after := size(); after > before/2 {
 		t.Errorf("the file has %d bytes, and had %d before its rows were removed", after, before)
 	}
-	must(t, s.Close())
-	content, err := os.ReadFile(path)
-	must(t, err)
+	musttest.Do(t, s.Close())
+	content := musttest.Get(os.ReadFile(path))(t)
 	if bytes.Contains(content, secret) {
 		t.Error("what was removed is still in the file")
 	}

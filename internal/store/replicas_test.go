@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -18,8 +19,7 @@ func (in *inbox) replicas(n int) []*store.Team {
 	teams := make([]*store.Team, n)
 	for i := range teams {
 		s := in.db.Open(in, store.Options{})
-		found, err := s.TeamByName(in.Context(), "a")
-		in.must(err)
+		found := musttest.Get(s.TeamByName(in.Context(), "a"))(in)
 		teams[i] = s.Team(found.ID)
 	}
 	return teams
@@ -90,8 +90,7 @@ func TestReplicasReceiveVersions(t *testing.T) {
 			})
 		}
 		in.sound()
-		reports, err := in.team.Reports(in.Context(), store.ReportFilter{}, 0, 1000)
-		in.must(err)
+		reports := musttest.Get(in.team.Reports(in.Context(), store.ReportFilter{}, 0, 1000))(in)
 		counting := map[string]int{}
 		for _, r := range reports {
 			if r.State == dmarcd.ReportCounted {
@@ -133,8 +132,7 @@ func TestDomainsComeWhileReportsDo(t *testing.T) {
 			want[name] = passed(2)
 		}
 		in.wantCounted(want)
-		unclaimed, err := in.team.Reports(in.Context(), store.ReportFilter{Unclaimed: true}, 0, 10)
-		in.must(err)
+		unclaimed := musttest.Get(in.team.Reports(in.Context(), store.ReportFilter{Unclaimed: true}, 0, 10))(in)
 		if len(unclaimed) != 0 {
 			in.Errorf("%d reports are unclaimed", len(unclaimed))
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -86,8 +87,7 @@ func TestReportFilters(t *testing.T) {
 				var got []string
 				var before dmarcd.ReportID
 				for {
-					page, err := in.team.Reports(in.Context(), row.filter, before, limit)
-					in.must(err)
+					page := musttest.Get(in.team.Reports(in.Context(), row.filter, before, limit))(in)
 					if len(page) == 0 {
 						break
 					}
@@ -119,8 +119,7 @@ func TestReportIsKeptAsItCame(t *testing.T) {
 		delivery.Verdict = dmarcd.Verdict{Genuine: dmarcd.GenuineNo, From: "f.example", Domain: "d.example", DKIM: "fail", SPF: "none", DMARC: "fail", Reason: "The signature is wrong."}
 		receipt := in.deliver(delivery)[0]
 
-		got, err := in.team.Report(in.Context(), receipt.ID)
-		in.must(err)
+		got := musttest.Get(in.team.Report(in.Context(), receipt.ID))(in)
 		want := sent.Report
 		want.ID, want.Intake, want.Verdict, want.ReceivedAt = receipt.ID, delivery.Intake, delivery.Verdict, in.clock.Now()
 		want.State = dmarcd.ReportCounted
@@ -216,15 +215,13 @@ func TestRejectedByPage(t *testing.T) {
 		var got []string
 		var before dmarcd.RejectedID
 		for {
-			page, err := in.team.Rejected(in.Context(), before, 2)
-			in.must(err)
+			page := musttest.Get(in.team.Rejected(in.Context(), before, 2))(in)
 			if len(page) == 0 {
 				break
 			}
 			for _, r := range page {
 				got = append(got, r.Reason)
-				one, err := in.team.RejectedByID(in.Context(), r.ID)
-				in.must(err)
+				one := musttest.Get(in.team.RejectedByID(in.Context(), r.ID))(in)
 				if diff := cmp.Diff(r, one); diff != "" {
 					in.Errorf("alone (-listed +read):\n%s", diff)
 				}
@@ -268,8 +265,7 @@ func TestHugeReport(t *testing.T) {
 		}
 		got := 0
 		var last store.RecordCursor
-		reports, err := in.team.Reports(in.Context(), store.ReportFilter{}, 0, 1)
-		in.must(err)
+		reports := musttest.Get(in.team.Reports(in.Context(), store.ReportFilter{}, 0, 1))(in)
 		for {
 			page, _, err := in.team.Records(in.Context(), reports[0].ID, last, 1000)
 			in.must(err)
@@ -298,19 +294,16 @@ func TestReportsFromEndsBeforeWhatIsUnfinished(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		s := db.Open(t, store.Options{})
-		created, err := s.CreateTeam(t.Context(), "acme", false)
-		must(t, err)
+		created := musttest.Get(s.CreateTeam(t.Context(), "acme", false))(t)
 		team := s.Team(created.ID)
 		var ids []dmarcd.ReportID
 		for _, id := range []string{"1", "2", "3"} {
-			receipts, err := team.Receive(t.Context(), []*dmarcd.Delivery{storetest.Delivery(storetest.Aggregate(id, "example.com", 20000, storetest.Passed("example.com", 1)))})
-			must(t, err)
+			receipts := musttest.Get(team.Receive(t.Context(), []*dmarcd.Delivery{storetest.Delivery(storetest.Aggregate(id, "example.com", 20000, storetest.Passed("example.com", 1)))}))(t)
 			ids = append(ids, receipts[0][0].ID)
 		}
 		list := func(from dmarcd.ReportID, settled time.Time) []dmarcd.ReportID {
 			t.Helper()
-			reports, err := team.ReportsFrom(t.Context(), store.ReportFilter{}, from, settled, 10)
-			must(t, err)
+			reports := musttest.Get(team.ReportsFrom(t.Context(), store.ReportFilter{}, from, settled, 10))(t)
 			listed := []dmarcd.ReportID{}
 			for _, r := range reports {
 				if r.Detail.Aggregate == nil {
@@ -333,9 +326,7 @@ func TestReportsFromEndsBeforeWhatIsUnfinished(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 			}
 		}
-		if _, err := db.SQL(t).ExecContext(t.Context(), `UPDATE reports SET state = 'deleted', pending_until = $1 WHERE id = $2`, later.Unix(), ids[1]); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(db.SQL(t).ExecContext(t.Context(), `UPDATE reports SET state = 'deleted', pending_until = $1 WHERE id = $2`, later.Unix(), ids[1]))(t)
 		if diff := cmp.Diff(ids[:1], list(0, later)); diff != "" {
 			t.Errorf("while the second is written (-want +got):\n%s", diff)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -54,8 +55,7 @@ func TestRetention(t *testing.T) {
 			}
 			in.wantCounted(counted)
 			in.wantReceived("duplicate", whole)
-			read, err := in.team.Report(in.Context(), id)
-			in.must(err)
+			read := musttest.Get(in.team.Report(in.Context(), id))(in)
 			if read.Detail.Aggregate == nil || read.Messages != 7 {
 				in.Errorf("%s: the report became %+v", step.name, read)
 			}
@@ -75,15 +75,13 @@ func TestDocumentsOfOtherKindsGoWithTheRecords(t *testing.T) {
 		failure.Document = `{"v":1,"incidents":1}`
 		failure.Kind, failure.EachRecord, failure.Shares = dmarcd.KindFailure, nil, []dmarcd.Share{{From: ours, Records: 1}}
 		id := in.receive(failure)[0].ID
-		got, err := in.team.Report(in.Context(), id)
-		in.must(err)
+		got := musttest.Get(in.team.Report(in.Context(), id))(in)
 		if got.Detail.Failure == nil || got.Detail.Failure.Incidents != 1 {
 			in.Errorf("got the detail %+v, want that of a failure report", got.Detail)
 		}
 		in.clock.advance(ofDays(3))
 		in.expire(store.Retention{Records: ofDays(1)})
-		got, err = in.team.Report(in.Context(), id)
-		in.must(err)
+		got = musttest.Get(in.team.Report(in.Context(), id))(in)
 		if got.Detail != (dmarcd.Detail{}) || got.Domain != ours {
 			in.Errorf("got the detail %+v of a report about %q, want none about %q", got.Detail, got.Domain, ours)
 		}
@@ -104,8 +102,7 @@ func TestRetentionOfTeams(t *testing.T) {
 		} {
 			team := newTeam(in.T, in.store, row.name)
 			in.must(team.SetRetention(in.Context(), row.keep))
-			got, err := team.Retention(in.Context())
-			in.must(err)
+			got := musttest.Get(team.Retention(in.Context()))(in)
 			row.keep.Rejected, row.keep.Failure = store.AsConfigured, store.AsConfigured
 			if got != row.keep {
 				in.Errorf("%s: got %+v, want %+v", row.name, got, row.keep)
@@ -122,10 +119,8 @@ func TestRetentionOfTeams(t *testing.T) {
 		}{
 			"as configured": {2, 5}, "for ever": {2, 5}, "shorter": {0, 5}, "counters shorter than records": {0, 0},
 		} {
-			sum, err := teams[name].Summary(in.Context(), dmarcd.Days{})
-			in.must(err)
-			reports, err := teams[name].Reports(in.Context(), store.ReportFilter{}, 0, 10)
-			in.must(err)
+			sum := musttest.Get(teams[name].Summary(in.Context(), dmarcd.Days{}))(in)
+			reports := musttest.Get(teams[name].Reports(in.Context(), store.ReportFilter{}, 0, 10))(in)
 			records := 0
 			for _, r := range reports {
 				some, _, err := teams[name].Records(in.Context(), r.ID, store.RecordCursor{}, 10)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -30,11 +31,10 @@ func TestReverseNames(t *testing.T) {
 		renamed := dmarcd.ReverseName{Addr: asked[0], Name: "new.example", CheckedAt: at.Add(time.Hour)}
 		nameless := dmarcd.ReverseName{Addr: six, CheckedAt: at}
 		for _, names := range [][]dmarcd.ReverseName{saved, {saved[0], renamed, nameless}, nil} {
-			must(t, s.SaveReverseNames(t.Context(), names))
+			musttest.Do(t, s.SaveReverseNames(t.Context(), names))
 		}
 		saved[0] = renamed
-		got, err := s.ReverseNames(t.Context(), append(asked, six))
-		must(t, err)
+		got := musttest.Get(s.ReverseNames(t.Context(), append(asked, six)))(t)
 		slices.SortFunc(got, func(a, b dmarcd.ReverseName) int { return a.Addr.Compare(b.Addr) })
 		if want := slices.Concat(saved, []dmarcd.ReverseName{nameless}); !slices.Equal(got, want) {
 			t.Errorf("got %v, want %v", got, want)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -207,11 +208,9 @@ func TestRollupsWhileReportsAreReplaced(t *testing.T) {
 			return nil
 		})
 		in.must(group.Wait())
-		_, err := rollupsTellTheRecords(in.Context(), in.team)
-		in.must(err)
+		musttest.Get(rollupsTellTheRecords(in.Context(), in.team))(in)
 		buildRollups(in, in.store)
-		_, err = rollupsTellTheRecords(in.Context(), in.team)
-		in.must(err)
+		musttest.Get(rollupsTellTheRecords(in.Context(), in.team))(in)
 		in.sound()
 	})
 }
@@ -228,9 +227,7 @@ func TestDamagedRollup(t *testing.T) {
 	in.must(raw.QueryRowContext(in.Context(), `SELECT block FROM day_rollups`).Scan(&block))
 	for n := range len(block) + 1 {
 		for _, bad := range [][]byte{block[:n], slices.Concat(block[:n], []byte{0xff}, block[min(n+1, len(block)):])} {
-			if _, err := raw.ExecContext(in.Context(), `UPDATE day_rollups SET block = $1`, bad); err != nil {
-				in.Fatal(err)
-			}
+			musttest.Get(raw.ExecContext(in.Context(), `UPDATE day_rollups SET block = $1`, bad))(in)
 			got, err := sentBy(in.Context(), in.team, "", dmarcd.Days{})
 			if n == len(block) && len(bad) == n {
 				in.must(err) // not truncated
@@ -263,9 +260,7 @@ func BenchmarkRollups(b *testing.B) {
 			}
 			deliveries = append(deliveries, storetest.Delivery(storetest.Aggregate(fmt.Sprint(day, n), fmt.Sprintf("d%d.example", n), day, rows...)))
 		}
-		if _, err := team.Receive(b.Context(), deliveries); err != nil {
-			b.Fatal(err)
-		}
+		musttest.Get(team.Receive(b.Context(), deliveries))(b)
 	}
 	buildRollups(b, s)
 	b.ReportAllocs()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -65,12 +66,12 @@ func schema(t *testing.T, db storetest.DB) []string {
 func each(t *testing.T, raw *sql.DB, query string, row func(scan func(...any) error) error) {
 	t.Helper()
 	rows, err := raw.QueryContext(t.Context(), query)
-	must(t, err)
+	musttest.Do(t, err)
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
-		must(t, row(rows.Scan))
+		musttest.Do(t, row(rows.Scan))
 	}
-	must(t, rows.Err())
+	musttest.Do(t, rows.Err())
 }
 
 // family maps type names to kinds of values.
@@ -95,8 +96,7 @@ func canonicalIndex(definition string) string {
 func TestMigrateIsRepeatable(t *testing.T) {
 	t.Parallel()
 	storetest.EachEmpty(t, func(t *testing.T, db storetest.DB) {
-		s, err := store.Open(t.Context(), db.DSN, store.Options{})
-		must(t, err)
+		s := musttest.Get(store.Open(t.Context(), db.DSN, store.Options{}))(t)
 		defer func() { _ = s.Close() }()
 		if err := s.CheckSchema(t.Context()); err == nil {
 			t.Error("an empty database passed for a migrated one")
@@ -145,9 +145,7 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 			`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, TRUE)`,
 			`DROP TABLE schema_compatibility`,
 		} {
-			if _, err := db.SQL(t).ExecContext(t.Context(), statement); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Get(db.SQL(t).ExecContext(t.Context(), statement))(t)
 		}
 		if _, err := s.Migrate(t.Context()); !errors.Is(err, store.ErrNewer) {
 			t.Errorf("Migrate: got %v, want ErrNewer", err)
@@ -170,23 +168,19 @@ func TestCompatibleNewerDatabase(t *testing.T) {
 		s := db.Open(t, store.Options{})
 		raw := db.SQL(t)
 		var known int64
-		must(t, raw.QueryRowContext(t.Context(), `SELECT MAX(version_id) FROM goose_db_version`).Scan(&known))
+		musttest.Do(t, raw.QueryRowContext(t.Context(), `SELECT MAX(version_id) FROM goose_db_version`).Scan(&known))
 		for _, statement := range []string{
 			`ALTER TABLE domains ADD COLUMN of_the_future BIGINT NOT NULL DEFAULT 7`,
 			`CREATE TABLE of_the_future (id BIGINT NOT NULL PRIMARY KEY)`,
 			fmt.Sprintf(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (%d, TRUE)`, known+1),
 		} {
-			if _, err := raw.ExecContext(t.Context(), statement); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Get(raw.ExecContext(t.Context(), statement))(t)
 		}
 		for _, test := range []struct {
 			oldest int64
 			usable bool
 		}{{known - 1, true}, {known, true}, {known + 1, false}} {
-			if _, err := raw.ExecContext(t.Context(), `UPDATE schema_compatibility SET oldest = $1`, test.oldest); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Get(raw.ExecContext(t.Context(), `UPDATE schema_compatibility SET oldest = $1`, test.oldest))(t)
 			steps, migrating := s.Migrate(t.Context())
 			for what, err := range map[string]error{"Migrate": migrating, "CheckSchema": s.CheckSchema(t.Context())} {
 				if (err == nil) != test.usable || err != nil && !errors.Is(err, store.ErrNewer) {
@@ -210,19 +204,16 @@ func TestCompatibleNewerDatabase(t *testing.T) {
 func TestCheckSchemaChangesNothing(t *testing.T) {
 	t.Parallel()
 	storetest.EachEmpty(t, func(t *testing.T, db storetest.DB) {
-		s, err := store.Open(t.Context(), db.DSN, store.Options{})
-		must(t, err)
+		s := musttest.Get(store.Open(t.Context(), db.DSN, store.Options{}))(t)
 		t.Cleanup(func() { _ = s.Close() }) // read-only
-		err = s.CheckSchema(t.Context())
+		err := s.CheckSchema(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "dmarcd migrate") {
 			t.Errorf("an empty database: got %v, want what to do", err)
 		}
 		if _, err := db.SQL(t).ExecContext(t.Context(), `SELECT version_id FROM goose_db_version`); err == nil {
 			t.Error("the look made a table")
 		}
-		if _, err := s.Migrate(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(s.Migrate(t.Context()))(t)
 		if err := s.CheckSchema(t.Context()); err != nil {
 			t.Errorf("after Migrate: %v", err)
 		}

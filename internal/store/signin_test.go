@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -33,14 +34,12 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 
 func (w *world) must(err error) {
 	w.t.Helper()
-	must(w.t, err)
+	musttest.Do(w.t, err)
 }
 
 func (w *world) team(name string) dmarcd.Team {
 	w.t.Helper()
-	team, err := w.CreateTeam(w.t.Context(), name, true)
-	w.must(err)
-	return team
+	return musttest.Get(w.CreateTeam(w.t.Context(), name, true))(w.t)
 }
 
 // hash returns a new hash.
@@ -62,9 +61,7 @@ func (w *world) link(invitation dmarcd.Invitation) [32]byte {
 func (w *world) member(email string, team dmarcd.Team, role dmarcd.Role) dmarcd.User {
 	w.t.Helper()
 	hash := w.link(dmarcd.Invitation{Email: email, Team: team.ID, Role: role})
-	user, err := w.UseInvitation(w.t.Context(), hash, dmarcd.Claim{PasswordHash: "hash of " + email})
-	w.must(err)
-	return user
+	return musttest.Get(w.UseInvitation(w.t.Context(), hash, dmarcd.Claim{PasswordHash: "hash of " + email}))(w.t)
 }
 
 func (w *world) signIn(user dmarcd.User) [32]byte {
@@ -78,9 +75,7 @@ func (w *world) signIn(user dmarcd.User) [32]byte {
 
 func (w *world) session(hash [32]byte) dmarcd.Session {
 	w.t.Helper()
-	session, err := w.Session(w.t.Context(), hash)
-	w.must(err)
-	return session
+	return musttest.Get(w.Session(w.t.Context(), hash))(w.t)
 }
 
 func (w *world) ended(hash [32]byte) bool {
@@ -120,9 +115,7 @@ func TestSessions(t *testing.T) {
 		ctx, w := t.Context(), newWorld(t, db)
 		second, first := w.team("b"), w.team("a")
 		user := w.member("ann@example.com", second, dmarcd.RoleViewer)
-		if _, err := w.UseInvitation(ctx, w.link(dmarcd.Invitation{Email: user.Email, Team: first.ID, Role: dmarcd.RoleOwner}), dmarcd.Claim{}); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(w.UseInvitation(ctx, w.link(dmarcd.Invitation{Email: user.Email, Team: first.ID, Role: dmarcd.RoleOwner}), dmarcd.Claim{}))(t)
 		began := w.clock.Now()
 		hash := w.signIn(user)
 		user.SignedInAt = began
@@ -298,9 +291,7 @@ func TestNewPasswordByLinkEndsSessions(t *testing.T) {
 		w := newWorld(t, db)
 		user := w.member("ann@example.com", w.team("a"), dmarcd.RoleOwner)
 		session := w.signIn(user)
-		if _, err := w.UseInvitation(t.Context(), w.link(dmarcd.Invitation{Email: user.Email}), dmarcd.Claim{PasswordHash: "new"}); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(w.UseInvitation(t.Context(), w.link(dmarcd.Invitation{Email: user.Email}), dmarcd.Claim{PasswordHash: "new"}))(t)
 		id, hash, err := w.Password(t.Context(), user.Email)
 		if err != nil || id != user.ID || hash != "new" {
 			t.Errorf("got %v %q, %v; want the new password", id, hash, err)
@@ -343,9 +334,7 @@ func TestFirstInvitationHappensOnce(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		ctx, w := t.Context(), newWorld(t, db)
-		if _, err := w.FirstStart(ctx, w.hash()); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(w.FirstStart(ctx, w.hash()))(t)
 		var made atomic.Int32
 		var group sync.WaitGroup
 		for i := range 8 {
@@ -364,9 +353,7 @@ func TestFirstInvitationHappensOnce(t *testing.T) {
 			t.Fatalf("made %d times, want 1", made.Load())
 		}
 		again := func() bool {
-			ok, err := w.FirstInvitation(ctx, w.hash())
-			w.must(err)
-			return ok
+			return musttest.Get(w.FirstInvitation(ctx, w.hash()))(t)
 		}
 		w.clock.advance(dmarcd.InvitationLife)
 		if !again() {

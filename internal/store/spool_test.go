@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -20,7 +21,7 @@ func claimedMail(t *testing.T, s *store.Store, limit int) (claimed []string) {
 	err := s.ClaimSpooled(t.Context(), 3, limit, func(name string, envelope []byte, size int64, crashes int) {
 		claimed = append(claimed, fmt.Sprintf("%s %s %d %d", name, envelope, size, crashes))
 	})
-	must(t, err)
+	musttest.Do(t, err)
 	return claimed
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -28,13 +29,10 @@ func TestCredential(t *testing.T) {
 		s := db.Open(t, store.Options{Now: clock.Now})
 		team := newTeam(t, s, "a")
 		hash := sha256.Sum256([]byte("secret"))
-		made, err := team.CreateToken(ctx, store.NewToken{Name: "ci", Scope: dmarcd.ScopeRead, Hash: hash, ExpiresAt: clock.Now().Add(time.Hour)})
-		must(t, err)
+		made := musttest.Get(team.CreateToken(ctx, store.NewToken{Name: "ci", Scope: dmarcd.ScopeRead, Hash: hash, ExpiresAt: clock.Now().Add(time.Hour)}))(t)
 		look := func() dmarcd.Credential {
 			t.Helper()
-			c, err := s.Credential(ctx, hash)
-			must(t, err)
-			return c
+			return musttest.Get(s.Credential(ctx, hash))(t)
 		}
 		before := s.Stats().Queries
 		if diff := cmp.Diff(dmarcd.Credential{Token: made, API: true}, look()); diff != "" {
@@ -43,19 +41,19 @@ func TestCredential(t *testing.T) {
 		if n := s.Stats().Queries - before; n != 1 {
 			t.Errorf("the lookup took %d queries, want 1", n)
 		}
-		must(t, s.SetAPI(ctx, "a", false))
+		musttest.Do(t, s.SetAPI(ctx, "a", false))
 		if look().API {
 			t.Error("a denied team is still on the whitelist")
 		}
 		used := clock.advance(90 * time.Second)
-		must(t, s.TouchToken(ctx, made.ID, used))
-		must(t, s.TouchToken(ctx, made.ID, used.Add(-time.Hour)))
+		musttest.Do(t, s.TouchToken(ctx, made.ID, used))
+		musttest.Do(t, s.TouchToken(ctx, made.ID, used.Add(-time.Hour)))
 		if got, want := look().Token.UsedAt, used.Truncate(time.Minute); !got.Equal(want) {
 			t.Errorf("last use %v, want %v", got, want)
 		}
 		revoked := clock.advance(time.Minute)
 		for range 2 {
-			must(t, team.RevokeToken(ctx, made.ID))
+			musttest.Do(t, team.RevokeToken(ctx, made.ID))
 			clock.advance(time.Minute)
 		}
 		if got := look().Token.RevokedAt; !got.Equal(revoked) {
@@ -153,16 +151,14 @@ func TestEnsureToken(t *testing.T) {
 		if err != nil || !c.API || !c.Token.May(dmarcd.ScopeWrite) {
 			t.Fatalf("got %+v, %v", c, err)
 		}
-		must(t, s.Team(c.Token.Team).RevokeToken(ctx, c.Token.ID))
-		must(t, s.SetAPI(ctx, dmarcd.DefaultTeam, false))
-		must(t, s.EnsureToken(ctx, hash))
+		musttest.Do(t, s.Team(c.Token.Team).RevokeToken(ctx, c.Token.ID))
+		musttest.Do(t, s.SetAPI(ctx, dmarcd.DefaultTeam, false))
+		musttest.Do(t, s.EnsureToken(ctx, hash))
 		if c, err := s.Credential(ctx, hash); err != nil || !c.Token.Valid(time.Now()) || c.API {
 			t.Errorf("got %+v, %v; want a valid token of a team that stays denied", c, err)
 		}
 		foreign := sha256.Sum256([]byte("foreign"))
-		if _, err := newTeam(t, s, "other").CreateToken(ctx, store.NewToken{Scope: dmarcd.ScopeRead, Hash: foreign}); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(newTeam(t, s, "other").CreateToken(ctx, store.NewToken{Scope: dmarcd.ScopeRead, Hash: foreign}))(t)
 		if err := s.EnsureToken(ctx, foreign); !errors.Is(err, dmarcd.ErrConflict) {
 			t.Errorf("a token of another team: got %v, want ErrConflict", err)
 		}
@@ -184,14 +180,11 @@ func TestPurgeRemovesWhatWasDeleted(t *testing.T) {
 			storetest.Count(t, team, name, counts...)
 			for i := range 3 {
 				check := dmarcd.Check{At: clock.advance(time.Second), Conclusive: true, Record: fmt.Sprint(i)}
-				if _, err := team.SaveCheck(ctx, name, check, dmarcd.Plan{Next: clock.Now()}); err != nil {
-					t.Fatal(err)
-				}
+				musttest.Get(team.SaveCheck(ctx, name, check, dmarcd.Plan{Next: clock.Now()}))(t)
 			}
 		}
-		gone, err := team.Domain(ctx, "gone.example")
-		must(t, err)
-		must(t, team.DeleteDomain(ctx, "gone.example"))
+		gone := musttest.Get(team.Domain(ctx, "gone.example"))(t)
+		musttest.Do(t, team.DeleteDomain(ctx, "gone.example"))
 		if steps := storetest.All(t, s.Purge); steps < 3 {
 			t.Errorf("purged in %d steps: the steps are not small", steps)
 		}
@@ -210,7 +203,7 @@ func TestBackup(t *testing.T) {
 		s := db.Open(t, store.Options{})
 		addVictim(t, s)
 		file := filepath.Join(t.TempDir(), "backup.db")
-		must(t, s.Backup(t.Context(), file, func(int) {}))
+		musttest.Do(t, s.Backup(t.Context(), file, func(int) {}))
 		copied := storetest.DB{Engine: "sqlite", DSN: file}
 		if err := copied.Open(t, store.Options{}).CheckSchema(t.Context()); err != nil {
 			t.Error(err)
@@ -223,8 +216,7 @@ func TestBackup(t *testing.T) {
 		if err := s.Backup(t.Context(), file, nil); err == nil {
 			t.Error("a backup overwrote a file")
 		}
-		info, err := os.Stat(file)
-		must(t, err)
+		info := musttest.Get(os.Stat(file))(t)
 		if got := info.Mode().Perm(); got != 0o600 {
 			t.Errorf("the backup has mode %o, want 600: it holds what the database holds", got)
 		}
@@ -245,15 +237,12 @@ func TestBackupTakesAsLongAsItTakes(t *testing.T) {
 	raw := db.SQL(t)
 	// More than the buffers between us and the server hold, so that it is
 	// still reading while we write.
-	if _, err := raw.ExecContext(t.Context(), `INSERT INTO checks (id, team_id, domain_id, first_at, last_at, grade, document, changes, errors)
-		SELECT n, team_id, id, n, n, 'A', repeat('x', 10000), '', '' FROM domains, generate_series(1, 3000) AS n`); err != nil {
-		t.Fatal(err)
-	}
-	s, err := store.Open(t.Context(), withSettings(t, db.DSN, "statement_timeout", "250ms"), store.Options{})
-	must(t, err)
+	musttest.Get(raw.ExecContext(t.Context(), `INSERT INTO checks (id, team_id, domain_id, first_at, last_at, grade, document, changes, errors)
+		SELECT n, team_id, id, n, n, 'A', repeat('x', 10000), '', '' FROM domains, generate_series(1, 3000) AS n`))(t)
+	s := musttest.Get(store.Open(t.Context(), withSettings(t, db.DSN, "statement_timeout", "250ms"), store.Options{}))(t)
 	t.Cleanup(func() { _ = s.Close() }) // it only read
 	waited := false
-	err = s.Backup(t.Context(), filepath.Join(t.TempDir(), "backup.db"), func(rows int) {
+	err := s.Backup(t.Context(), filepath.Join(t.TempDir(), "backup.db"), func(rows int) {
 		if rows < 1000 || waited {
 			return
 		}
@@ -307,8 +296,7 @@ func TestBackupBesideWriters(t *testing.T) {
 // withSettings adds pairs of names and values to the query of a URL.
 func withSettings(t *testing.T, dsn string, settings ...string) string {
 	t.Helper()
-	u, err := url.Parse(dsn)
-	must(t, err)
+	u := musttest.Get(url.Parse(dsn))(t)
 	query := u.Query()
 	for i := 0; i < len(settings); i += 2 {
 		query.Set(settings[i], settings[i+1])
@@ -325,12 +313,9 @@ func TestTemporaryErrors(t *testing.T) {
 		s := db.Open(t, store.Options{})
 		team := newTeam(t, s, "a")
 		raw := db.SQL(t)
-		conn, err := raw.Conn(t.Context())
-		must(t, err)
+		conn := musttest.Get(raw.Conn(t.Context()))(t)
 		defer func() { _ = conn.Close() }()
-		if _, err := conn.ExecContext(t.Context(), `BEGIN EXCLUSIVE`); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(conn.ExecContext(t.Context(), `BEGIN EXCLUSIVE`))(t)
 		if _, err := team.AddDomain(t.Context(), "example.com", time.Time{}); !errors.Is(err, dmarcd.ErrTemporary) {
 			t.Errorf("got %v, want ErrTemporary", err)
 		}
@@ -353,8 +338,7 @@ func TestTemporaryErrors(t *testing.T) {
 		if testing.Short() {
 			return
 		}
-		dsn, err := url.Parse(storetest.Postgres(t).DSN)
-		must(t, err)
+		dsn := musttest.Get(url.Parse(storetest.Postgres(t).DSN))(t)
 		dsn.User = url.User("no_such_role")
 		if _, err := store.Open(t.Context(), dsn.String(), store.Options{}); !errors.Is(err, dmarcd.ErrTemporary) {
 			t.Errorf("got %v, want ErrTemporary", err)
@@ -367,16 +351,12 @@ func TestTemporaryErrors(t *testing.T) {
 		}
 		db := storetest.Postgres(t)
 		newTeam(t, db.Open(t, store.Options{}), "a")
-		s, err := store.Open(t.Context(), withSettings(t, db.DSN, "statement_timeout", "300", "lock_timeout", "100ms"), store.Options{})
-		must(t, err)
+		s := musttest.Get(store.Open(t.Context(), withSettings(t, db.DSN, "statement_timeout", "300", "lock_timeout", "100ms"), store.Options{}))(t)
 		t.Cleanup(func() { _ = s.Close() }) // nothing was written
-		lock, err := db.SQL(t).BeginTx(t.Context(), nil)
-		must(t, err)
+		lock := musttest.Get(db.SQL(t).BeginTx(t.Context(), nil))(t)
 		defer func() { _ = lock.Rollback() }()
-		if _, err := lock.ExecContext(t.Context(), `LOCK TABLE teams`); err != nil {
-			t.Fatal(err)
-		}
-		_, err = s.TeamByName(t.Context(), "a")
+		musttest.Get(lock.ExecContext(t.Context(), `LOCK TABLE teams`))(t)
+		_, err := s.TeamByName(t.Context(), "a")
 		if !errors.Is(err, dmarcd.ErrTemporary) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("outside a transaction: got %v, want ErrTemporary after statement_timeout", err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -19,9 +20,7 @@ func TestTeamSenders(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		read := func() []dmarcd.TeamSender {
 			in.Helper()
-			all, err := in.team.TeamSenders(in.Context())
-			in.must(err)
-			return all
+			return musttest.Get(in.team.TeamSenders(in.Context()))(in)
 		}
 		crm := dmarcd.TeamSender{
 			Key: "crm", Name: "Our CRM", Class: dmarcd.ClassYours, Hosts: []string{"a.example", "b.example"}, Domains: []string{"c.example"},
@@ -64,14 +63,13 @@ func TestTeamSendersChangeThePast(t *testing.T) {
 		update := func() int {
 			in.Helper()
 			days = 0
-			_, err := in.store.UpdateSenders(in.Context(), func(_ context.Context, _ *store.Team, period dmarcd.Days, _ func([]dmarcd.Sender) error, _ func([]dmarcd.DomainDay) error) error {
+			musttest.Get(in.store.UpdateSenders(in.Context(), func(_ context.Context, _ *store.Team, period dmarcd.Days, _ func([]dmarcd.Sender) error, _ func([]dmarcd.DomainDay) error) error {
 				days += int(*period.To-*period.From) + 1
 				if during != nil {
 					during()
 				}
 				return nil
-			})
-			in.must(err)
+			}))(in)
 			return days
 		}
 		for _, step := range []struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -35,16 +36,14 @@ func overviewTeam(t *testing.T, s *store.Store) *store.Team {
 				d.policy = ""
 			}
 			check := dmarcd.Check{At: time.Unix(1e9, 0), Conclusive: true, Usable: true, Record: "v=DMARC1", Policy: d.policy, Grade: d.grade, Facts: &dmarcd.Facts{}}
-			if _, err := team.SaveCheck(t.Context(), d.name, check, dmarcd.Plan{}); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Get(team.SaveCheck(t.Context(), d.name, check, dmarcd.Plan{}))(t)
 		}
 		if d.compliant+d.nonCompliant > 0 {
 			storetest.Count(t, team, d.name, dmarcd.DayCount{Day: 100, Summary: dmarcd.Summary{Compliant: d.compliant, NonCompliant: d.nonCompliant}},
 				dmarcd.DayCount{Day: 300, Summary: dmarcd.Summary{Compliant: 1000}})
 		}
 	}
-	must(t, team.DeleteDomain(t.Context(), "gone.example"))
+	musttest.Do(t, team.DeleteDomain(t.Context(), "gone.example"))
 	return team
 }
 
@@ -130,13 +129,9 @@ func BenchmarkDomainRows(b *testing.B) {
 	for i := range 1000 {
 		names = append(names, fmt.Sprintf("d%d.example", i))
 	}
-	if _, err := team.AddDomains(b.Context(), names, time.Time{}); err != nil {
-		b.Fatal(err)
-	}
-	if _, err := db.SQL(b).ExecContext(b.Context(), `WITH RECURSIVE days (day) AS (SELECT 1 UNION ALL SELECT day + 1 FROM days WHERE day < 365)
-		INSERT INTO domain_days (team_id, domain_id, day, compliant, non_compliant) SELECT team_id, id, day, id % 1000, day FROM domains, days`); err != nil {
-		b.Fatal(err)
-	}
+	musttest.Get(team.AddDomains(b.Context(), names, time.Time{}))(b)
+	musttest.Get(db.SQL(b).ExecContext(b.Context(), `WITH RECURSIVE days (day) AS (SELECT 1 UNION ALL SELECT day + 1 FROM days WHERE day < 365)
+		INSERT INTO domain_days (team_id, domain_id, day, compliant, non_compliant) SELECT team_id, id, day, id % 1000, day FROM domains, days`))(b)
 	for _, sort := range []string{"name", "-messages", "passing"} {
 		b.Run(sort, func(b *testing.B) {
 			for b.Loop() {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -20,9 +21,7 @@ func TestSenderClasses(t *testing.T) {
 		if err := team.SetSenderClass(t.Context(), "example.com", "sendgrid", dmarcd.ClassYours); !errors.Is(err, dmarcd.ErrNotFound) {
 			t.Errorf("got %v for a domain that is not there, want ErrNotFound", err)
 		}
-		if _, err := team.AddDomain(t.Context(), "example.com", time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(team.AddDomain(t.Context(), "example.com", time.Now()))(t)
 		for _, step := range []struct {
 			sender string
 			class  dmarcd.Class
@@ -34,7 +33,7 @@ func TestSenderClasses(t *testing.T) {
 			{"sendgrid", "", map[string]dmarcd.Class{"AS64496": dmarcd.ClassSpoofing}},
 			{"sendgrid", "", map[string]dmarcd.Class{"AS64496": dmarcd.ClassSpoofing}},
 		} {
-			must(t, team.SetSenderClass(t.Context(), "example.com", step.sender, step.class))
+			musttest.Do(t, team.SetSenderClass(t.Context(), "example.com", step.sender, step.class))
 			got, err := team.SenderClasses(t.Context(), "example.com")
 			if err != nil || !maps.Equal(got, step.want) {
 				t.Errorf("after %s %q: got %v, %v, want %v", step.sender, step.class, got, err, step.want)

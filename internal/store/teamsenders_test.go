@@ -9,6 +9,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -63,8 +64,7 @@ func TestSendersOverAllTime(t *testing.T) {
 			}
 			got := make(map[string]string)
 			for _, name := range []string{"", ours, "example.net"} {
-				seen, err := in.team.Senders(in.Context(), name, []string{one, two, "none"})
-				in.must(err)
+				seen := musttest.Get(in.team.Senders(in.Context(), name, []string{one, two, "none"}))(in)
 				for key, days := range seen {
 					got[name+" "+key] = fmt.Sprintf("%d %d", days.First-today, days.Last-today)
 				}
@@ -84,8 +84,7 @@ func TestSendersOverAllTime(t *testing.T) {
 		}
 		want("received", all)
 		for i, shorter := range []string{"-20 -10", "-40 -10", "-40 -20"} {
-			_, err := in.team.SetReportCounted(in.Context(), receipts[i].ID, false)
-			in.must(err)
+			musttest.Get(in.team.SetReportCounted(in.Context(), receipts[i].ID, false))(in)
 			excluded := map[string]string{" " + one: "-45 -10", " " + two: "-20 -20", ours + " " + one: shorter, ours + " " + two: "-20 -20", "example.net " + one: "-45 -45"}
 			switch i {
 			case 1:
@@ -95,8 +94,7 @@ func TestSendersOverAllTime(t *testing.T) {
 				excluded[" "+one] = "-45 -20"
 			}
 			want(fmt.Sprint("excluded report ", i), excluded)
-			_, err = in.team.SetReportCounted(in.Context(), receipts[i].ID, true)
-			in.must(err)
+			musttest.Get(in.team.SetReportCounted(in.Context(), receipts[i].ID, true))(in)
 			want(fmt.Sprint("counted report ", i, " again"), all)
 		}
 		in.expire(store.Retention{Records: ofDays(30)})
@@ -137,11 +135,10 @@ func TestSendersTakeTurns(t *testing.T) {
 		step := func() (days map[dmarcd.TeamID]int, more bool) {
 			in.Helper()
 			days = map[dmarcd.TeamID]int{}
-			more, err := in.store.UpdateSenders(in.Context(), func(_ context.Context, t *store.Team, period dmarcd.Days, _ func([]dmarcd.Sender) error, _ func([]dmarcd.DomainDay) error) error {
+			more = musttest.Get(in.store.UpdateSenders(in.Context(), func(_ context.Context, t *store.Team, period dmarcd.Days, _ func([]dmarcd.Sender) error, _ func([]dmarcd.DomainDay) error) error {
 				days[t.ID()] += int(*period.To-*period.From) + 1
 				return nil
-			})
-			in.must(err)
+			}))(in)
 			return days, more
 		}
 		for i, change := range []func() error{

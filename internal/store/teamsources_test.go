@@ -14,6 +14,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -61,9 +62,7 @@ func sentPlaces(ctx context.Context, team *store.Team) (places []dmarcd.SentPlac
 
 func sentLines(t testing.TB, team *store.Team, name string, days dmarcd.Days) []string {
 	t.Helper()
-	lines, err := sentBy(t.Context(), team, name, days)
-	must(t, err)
-	return lines
+	return musttest.Get(sentBy(t.Context(), team, name, days))(t)
 }
 
 func daysOf(from, to dmarcd.Day) dmarcd.Days { return dmarcd.Days{From: &from, To: &to} }
@@ -71,9 +70,7 @@ func daysOf(from, to dmarcd.Day) dmarcd.Days { return dmarcd.Days{From: &from, T
 func receive(t testing.TB, team *store.Team, reports ...dmarcd.NewReport) {
 	t.Helper()
 	for _, r := range reports {
-		if _, err := team.Receive(t.Context(), []*dmarcd.Delivery{storetest.Delivery(r)}); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(team.Receive(t.Context(), []*dmarcd.Delivery{storetest.Delivery(r)}))(t)
 	}
 }
 
@@ -138,7 +135,7 @@ func TestSent(t *testing.T) {
 			storetest.Aggregate("5", "gone.example", 100, storetest.Passed("gone.example", 1)),
 			storetest.Aggregate("6", "example.com", 100),
 		)
-		must(t, team.DeleteDomain(t.Context(), "gone.example"))
+		musttest.Do(t, team.DeleteDomain(t.Context(), "gone.example"))
 		first := []string{
 			`1970-04-11 receiver.example example.com: 192.0.2.1 7 dkim=true spf=false none envelope="example.com"`,
 			`1970-04-11 receiver.example mail.example.com: 198.51.100.7 3 dkim=false spf=false reject envelope="spoofed.example"`,
@@ -175,7 +172,7 @@ func TestSentRecords(t *testing.T) {
 		}
 		receive(t, team, storetest.Aggregate("1", "example.com", 100, records...))
 		places, _, err := sentPlaces(t.Context(), team)
-		must(t, err)
+		musttest.Do(t, err)
 		slices.Reverse(places)
 		found, err := team.SentRecords(t.Context(), append([]dmarcd.SentPlace{{Report: 1}}, places...))
 		if err != nil || len(found) != len(records) {

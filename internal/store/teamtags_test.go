@@ -12,6 +12,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -26,13 +27,11 @@ func taggedTeam(t *testing.T, s *store.Store) *store.Team {
 		tags []string
 	}{{"both.example", []string{"eu", "shop"}}, {"one.example", []string{"eu"}}, {"none.example", nil}} {
 		addDomain(t, team, d.name)
-		must(t, team.SetTags(t.Context(), d.name, d.tags))
+		musttest.Do(t, team.SetTags(t.Context(), d.name, d.tags))
 		receive(t, team, storetest.Aggregate(d.name, d.name, 100, storetest.Passed(d.name, int64(i+1)), storetest.Failed(d.name, 10)))
 		for n, record := range []string{"v=DMARC1; p=none", "v=DMARC1; p=reject"} {
 			check := dmarcd.Check{At: time.Unix(1e9+int64(n), 0), Asked: true, Conclusive: true, Usable: true, Record: record, Policy: strings.TrimPrefix(record, "v=DMARC1; p=")}
-			if _, err := team.SaveCheck(t.Context(), d.name, check, dmarcd.Plan{}); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Get(team.SaveCheck(t.Context(), d.name, check, dmarcd.Plan{}))(t)
 		}
 	}
 	return team
@@ -83,8 +82,8 @@ func TestTags(t *testing.T) {
 		if err := team.SetTags(t.Context(), "absent.example", nil); !errors.Is(err, dmarcd.ErrNotFound) {
 			t.Errorf("got %v for a domain that is not there, want ErrNotFound", err)
 		}
-		must(t, team.DeleteDomain(t.Context(), "both.example"))
-		must(t, team.SetTags(t.Context(), "one.example", nil))
+		musttest.Do(t, team.DeleteDomain(t.Context(), "both.example"))
+		musttest.Do(t, team.SetTags(t.Context(), "one.example", nil))
 		if all, err := team.Tags(t.Context()); err != nil || len(all) > 0 {
 			t.Errorf("got %v, %v, want no tags any more", all, err)
 		}
@@ -132,7 +131,7 @@ func listedUnder(t *testing.T, view *store.Team) []string {
 	events, err4 := view.Events(t.Context(), store.EventFilter{}, 0, 10)
 	reports, err5 := view.Reports(t.Context(), store.ReportFilter{Days: daysOf(100, 100)}, 0, 10)
 	daily, err6 := view.DailyByDomain(t.Context(), dmarcd.Days{}, store.DailyCursor{}, 10)
-	must(t, errors.Join(err, err2, err3, err4, err5, err6))
+	musttest.Do(t, errors.Join(err, err2, err3, err4, err5, err6))
 	lists := map[string][]string{}
 	add := func(list, name string) { lists[list] = append(lists[list], name) }
 	for _, d := range domains {
@@ -172,9 +171,7 @@ func countedUnder(t *testing.T, view *store.Team) (names []string) {
 	for _, line := range sentLines(t, view, "", dmarcd.Days{}) {
 		var count int
 		name := strings.TrimSuffix(strings.Fields(line)[2], ":")
-		if _, err := fmt.Sscan(strings.Fields(line)[4], &count); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(fmt.Sscan(strings.Fields(line)[4], &count))(t)
 		messages += count
 		names = append(names, name)
 	}
@@ -182,7 +179,7 @@ func countedUnder(t *testing.T, view *store.Team) (names []string) {
 	names = slices.Compact(names)
 	daily, err := view.Daily(t.Context(), dmarcd.Days{}, 10)
 	state, err2 := view.SentState(t.Context(), "", dmarcd.Days{})
-	must(t, errors.Join(err, err2))
+	musttest.Do(t, errors.Join(err, err2))
 	sum := 0
 	for _, d := range daily {
 		sum += int(d.Total())
@@ -203,14 +200,12 @@ func TestLockedDomains(t *testing.T) {
 			addDomain(t, team, name)
 			facts := dmarcd.Facts{MX: dmarcd.MXFacts{Status: d.mx}, SPF: dmarcd.SPFFacts{Record: "v=spf1 -all"}}
 			check := dmarcd.Check{At: time.Unix(1e9, 0), Conclusive: true, Usable: true, Record: "v=DMARC1; p=" + d.policy, Policy: d.policy, Grade: "F", Facts: &facts}
-			if _, err := team.SaveCheck(t.Context(), name, check, dmarcd.Plan{}); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Get(team.SaveCheck(t.Context(), name, check, dmarcd.Plan{}))(t)
 			receive(t, team, storetest.Aggregate(name, name, 100, storetest.Failed(name, 10)))
 		}
 		rows, err := team.DomainRows(t.Context(), store.OverviewFilter{Trouble: true, Sort: "name", Limit: 10})
 		parked, err2 := team.ParkedDaily(t.Context(), dmarcd.Days{}, 10)
-		must(t, errors.Join(err, err2))
+		musttest.Do(t, errors.Join(err, err2))
 		if len(rows.Rows) != 2 || rows.Rows[0].Name != "open.example" || !rows.Rows[0].Parked || rows.Rows[1].Parked {
 			t.Errorf("got %+v in trouble, want the parked domain without a policy and the used one", rows.Rows)
 		}
@@ -230,10 +225,8 @@ func TestTaggedRollups(t *testing.T) {
 			addDomain(t, team, name)
 			receive(t, team, storetest.Aggregate(name, name, 100, slices.Repeat([]aggregate.Record{storetest.Passed(name, 1)}, 1500)...))
 		}
-		must(t, team.SetTags(t.Context(), "one.example", []string{"eu"}))
-		if _, err := s.BuildRollups(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, team.SetTags(t.Context(), "one.example", []string{"eu"}))
+		musttest.Get(s.BuildRollups(t.Context()))(t)
 		if names := countedUnder(t, team.Tagged("eu")); !slices.Equal(names, []string{"one.example"}) {
 			t.Errorf("got the mail of %q, want that of the domain with the tag", names)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -437,36 +438,28 @@ func addVictim(t *testing.T, s *store.Store) (*store.Team, victim) {
 	ctx := t.Context()
 	team := storetest.Team(t, s, "victim")
 	mine := s.Team(team.ID)
-	if _, err := mine.AddDomain(ctx, "example.com", time.Time{}); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(mine.AddDomain(ctx, "example.com", time.Time{}))(t)
 	check := dmarcd.Check{At: time.Unix(1e9, 0), Conclusive: true, Usable: true, Record: "v=DMARC1; p=reject", Policy: "reject", Facts: &dmarcd.Facts{}}
-	if _, err := mine.SaveCheck(ctx, "example.com", check, dmarcd.Plan{}); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(mine.SaveCheck(ctx, "example.com", check, dmarcd.Plan{}))(t)
 	check.Facts = nil
 	check.At, check.Asked, check.Policy = check.At.Add(time.Hour), true, "none" // adds an event
-	domain, err := mine.SaveCheck(ctx, "example.com", check, dmarcd.Plan{})
-	must(t, err)
+	domain := musttest.Get(mine.SaveCheck(ctx, "example.com", check, dmarcd.Plan{}))(t)
 	v := victim{domain: domain, sender: "crm"}
-	must(t, mine.SetTeamSender(ctx, dmarcd.TeamSender{Key: v.sender, Name: "CRM"}))
-	receipts, err := mine.Receive(ctx, []*dmarcd.Delivery{v.delivery()})
-	must(t, err)
+	musttest.Do(t, mine.SetTeamSender(ctx, dmarcd.TeamSender{Key: v.sender, Name: "CRM"}))
+	receipts := musttest.Get(mine.Receive(ctx, []*dmarcd.Delivery{v.delivery()}))(t)
 	v.report = receipts[0][0].ID
 	rejected, err := mine.Rejected(ctx, 0, 100)
 	if err != nil || len(rejected) != 1 {
 		t.Fatalf("got %d rejected, %v; want 1", len(rejected), err)
 	}
 	v.rejected = rejected[0].ID
-	webhook, err := mine.AddWebhook(ctx, dmarcd.Webhook{URL: "https://hooks.example/", Format: dmarcd.FormatStandard}, func(dmarcd.Webhook) ([]byte, error) { return []byte("sealed"), nil })
-	must(t, err)
+	webhook := musttest.Get(mine.AddWebhook(ctx, dmarcd.Webhook{URL: "https://hooks.example/", Format: dmarcd.FormatStandard}, func(dmarcd.Webhook) ([]byte, error) { return []byte("sealed"), nil }))(t)
 	if v.test, err = mine.TestWebhook(ctx, webhook.ID, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	must(t, mine.SetRetention(ctx, store.Retention{Originals: time.Hour, Records: 2 * time.Hour, Counters: 3 * time.Hour}))
-	must(t, mine.SetQuotas(ctx, dmarcd.Quota{dmarcd.QuotaDomains: victimsQuota}))
-	token, err := mine.CreateToken(ctx, store.NewToken{Name: "ci", Scope: dmarcd.ScopeWrite, Hash: sha256.Sum256([]byte("mine"))})
-	must(t, err)
+	musttest.Do(t, mine.SetRetention(ctx, store.Retention{Originals: time.Hour, Records: 2 * time.Hour, Counters: 3 * time.Hour}))
+	musttest.Do(t, mine.SetQuotas(ctx, dmarcd.Quota{dmarcd.QuotaDomains: victimsQuota}))
+	token := musttest.Get(mine.CreateToken(ctx, store.NewToken{Name: "ci", Scope: dmarcd.ScopeWrite, Hash: sha256.Sum256([]byte("mine"))}))(t)
 	v.token = token
 	v.member, v.invited = addPeople(t, s, mine, team.ID)
 	if v.mailbox, err = mine.AddMailbox(ctx, reportsMailbox(), sealFor); err != nil {
@@ -481,7 +474,7 @@ func addPeople(t *testing.T, s *store.Store, mine *store.Team, team dmarcd.TeamI
 	ctx := t.Context()
 	link, expires := sha256.Sum256([]byte("link")), time.Unix(1<<40, 0)
 	err := s.CreateInvitation(ctx, link, dmarcd.Invitation{Email: "owner@example.com", Team: team, Role: dmarcd.RoleOwner, ExpiresAt: expires})
-	must(t, err)
+	musttest.Do(t, err)
 	if member, err = s.UseInvitation(ctx, link, dmarcd.Claim{PasswordHash: "x"}); err != nil {
 		t.Fatal(err)
 	}
@@ -490,7 +483,7 @@ func addPeople(t *testing.T, s *store.Store, mine *store.Team, team dmarcd.TeamI
 		mine.Invite(ctx, sha256.Sum256([]byte("invited")), dmarcd.Invitation{Email: invited, Role: dmarcd.RoleEditor, CreatedBy: member.ID, ExpiresAt: expires}),
 		mine.Note(ctx, dmarcd.AuditEntry{User: member.ID, Actor: member.Email, Action: "domain.add"}),
 	)
-	must(t, err)
+	musttest.Do(t, err)
 	return member, invited
 }
 
@@ -518,49 +511,32 @@ func state(t *testing.T, mine *store.Team, v victim) victimState {
 	ctx := t.Context()
 	var got victimState
 	var err error
-	got.domain, err = mine.Domain(ctx, v.domain.Name)
-	must(t, err)
-	domains, err := mine.Domains(ctx, "", 100)
-	must(t, err)
-	tokens, err := mine.Tokens(ctx)
-	must(t, err)
-	checks, err := mine.Checks(ctx, v.domain.Name, store.Cursor{}, 100)
-	must(t, err)
-	events, err := mine.Events(ctx, store.EventFilter{}, 0, 100)
-	must(t, err)
+	got.domain = musttest.Get(mine.Domain(ctx, v.domain.Name))(t)
+	domains := musttest.Get(mine.Domains(ctx, "", 100))(t)
+	tokens := musttest.Get(mine.Tokens(ctx))(t)
+	checks := musttest.Get(mine.Checks(ctx, v.domain.Name, store.Cursor{}, 100))(t)
+	events := musttest.Get(mine.Events(ctx, store.EventFilter{}, 0, 100))(t)
 	got.domains, got.tokens, got.token = len(domains), len(tokens), tokens[0]
 	got.checks, got.events = len(checks), len(events)
-	got.domainSum, err = mine.DomainSummary(ctx, v.domain.Name, dmarcd.Days{})
-	must(t, err)
-	got.sum, err = mine.Summary(ctx, dmarcd.Days{})
-	must(t, err)
-	reports, err := mine.Reports(ctx, store.ReportFilter{}, 0, 100)
-	must(t, err)
+	got.domainSum = musttest.Get(mine.DomainSummary(ctx, v.domain.Name, dmarcd.Days{}))(t)
+	got.sum = musttest.Get(mine.Summary(ctx, dmarcd.Days{}))(t)
+	reports := musttest.Get(mine.Reports(ctx, store.ReportFilter{}, 0, 100))(t)
 	got.report = fmt.Sprintf("%+v", reports)
 	records, _, err := mine.Records(ctx, v.report, store.RecordCursor{}, 100)
-	must(t, err)
+	musttest.Do(t, err)
 	got.records = len(records)
-	got.rejected, err = mine.RejectedByID(ctx, v.rejected)
-	must(t, err)
-	got.retention, err = mine.Retention(ctx)
-	must(t, err)
-	mailboxes, err := mine.Mailboxes(ctx)
-	must(t, err)
+	got.rejected = musttest.Get(mine.RejectedByID(ctx, v.rejected))(t)
+	got.retention = musttest.Get(mine.Retention(ctx))(t)
+	mailboxes := musttest.Get(mine.Mailboxes(ctx))(t)
 	got.mailboxes = fmt.Sprintf("%+v", mailboxes)
-	webhooks, err := mine.Webhooks(ctx)
-	must(t, err)
-	deliveries, err := mine.Deliveries(ctx, v.test.Webhook.ID, 0, 100)
-	must(t, err)
+	webhooks := musttest.Get(mine.Webhooks(ctx))(t)
+	deliveries := musttest.Get(mine.Deliveries(ctx, v.test.Webhook.ID, 0, 100))(t)
 	got.webhooks = fmt.Sprintf("%+v %+v", webhooks, deliveries)
-	senders, err := mine.TeamSenders(ctx)
-	must(t, err)
+	senders := musttest.Get(mine.TeamSenders(ctx))(t)
 	got.senders = fmt.Sprint(senders)
-	members, err := mine.Members(ctx)
-	must(t, err)
-	invitations, err := mine.Invitations(ctx)
-	must(t, err)
-	audit, err := mine.Audit(ctx, store.AuditFilter{}, store.Cursor{}, 100)
-	must(t, err)
+	members := musttest.Get(mine.Members(ctx))(t)
+	invitations := musttest.Get(mine.Invitations(ctx))(t)
+	audit := musttest.Get(mine.Audit(ctx, store.AuditFilter{}, store.Cursor{}, 100))(t)
 	got.member, got.members, got.invitations, got.audit = members[0], len(members), len(invitations), len(audit)
 	return got
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -37,10 +38,9 @@ func TestTooOldDatabaseIsRefused(t *testing.T) {
 					}
 				}
 				before := db.Dump(t)
-				s, err := store.Open(t.Context(), db.DSN, store.Options{})
-				must(t, err)
+				s := musttest.Get(store.Open(t.Context(), db.DSN, store.Options{}))(t)
 				t.Cleanup(func() { _ = s.Close() }) // read-only
-				_, err = s.Migrate(t.Context())
+				_, err := s.Migrate(t.Context())
 				for name, err := range map[string]error{"Migrate": err, "CheckSchema": s.CheckSchema(t.Context())} {
 					if !errors.Is(err, store.ErrTooOld) {
 						t.Fatalf("%s: got %v, want ErrTooOld", name, err)
@@ -81,8 +81,7 @@ func TestBackupOfReports(t *testing.T) {
 		if diff := cmp.Diff(same.Replace(in.db.Dump(in)), same.Replace(restored.Dump(in))); diff != "" {
 			in.Errorf("the backup differs (-database +backup):\n%s", diff)
 		}
-		team, err := s.TeamByName(in.Context(), "a")
-		in.must(err)
+		team := musttest.Get(s.TeamByName(in.Context(), "a"))(in)
 		copied := &inbox{T: in.T, db: restored, clock: in.clock, store: s, team: s.Team(team.ID)}
 		copied.wantReceived("duplicate duplicate duplicate", first, second, waiting)
 		copied.add("later.example")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -20,8 +21,7 @@ func decided(action string) dmarcd.AuditEntry {
 func (in *inbox) setCounted(id dmarcd.ReportID, counted, want bool) {
 	in.Helper()
 	before := in.entries()
-	changed, err := in.team.SetReportCounted(in.Context(), id, counted, decided("report.include"))
-	in.must(err)
+	changed := musttest.Get(in.team.SetReportCounted(in.Context(), id, counted, decided("report.include")))(in)
 	if changed != want {
 		in.Errorf("counted %t: got changed %t, want %t", counted, changed, want)
 	}
@@ -33,15 +33,13 @@ func (in *inbox) setCounted(id dmarcd.ReportID, counted, want bool) {
 
 func (in *inbox) entries() int {
 	in.Helper()
-	entries, err := in.team.Audit(in.Context(), store.AuditFilter{}, store.Cursor{}, 1000)
-	in.must(err)
+	entries := musttest.Get(in.team.Audit(in.Context(), store.AuditFilter{}, store.Cursor{}, 1000))(in)
 	return len(entries)
 }
 
 func (in *inbox) wantState(id dmarcd.ReportID, want dmarcd.ReportState) {
 	in.Helper()
-	report, err := in.team.Report(in.Context(), id)
-	in.must(err)
+	report := musttest.Get(in.team.Report(in.Context(), id))(in)
 	if report.State != want || (report.HeldReason != "") != (want == dmarcd.ReportHeld) {
 		in.Errorf("got %s, %q; want %s", report.State, report.HeldReason, want)
 	}
@@ -79,8 +77,7 @@ func wantMessages(in *inbox, want int64) {
 	in.Helper()
 	places, got, err := sentPlaces(in.Context(), in.team)
 	in.must(err)
-	records, err := in.team.SentRecords(in.Context(), places)
-	in.must(err)
+	records := musttest.Get(in.team.SentRecords(in.Context(), places))(in)
 	if got != want || len(records) != len(places) {
 		in.Errorf("sources: got %d messages and %d of %d records, want %d", got, len(records), len(places), want)
 	}
@@ -174,8 +171,7 @@ func TestDeleteReport(t *testing.T) {
 			in.wantCounted(map[string]dmarcd.Summary{ours: {Compliant: 2400, NonCompliant: 3}})
 			in.purge()
 			in.wantCounted(map[string]dmarcd.Summary{ours: {Compliant: 2400, NonCompliant: 3}})
-			_, err := in.team.ReportOriginal(in.Context(), again.ID)
-			in.must(err)
+			musttest.Get(in.team.ReportOriginal(in.Context(), again.ID))(in)
 			in.delete(ours)
 			in.purge()
 			in.add(ours)
@@ -200,8 +196,7 @@ func wantGone(in *inbox, id dmarcd.ReportID) {
 	}
 	records, _, err := in.team.Records(ctx, id, store.RecordCursor{}, 10)
 	in.must(err)
-	reports, err := in.team.Reports(ctx, store.ReportFilter{}, 0, 100)
-	in.must(err)
+	reports := musttest.Get(in.team.Reports(ctx, store.ReportFilter{}, 0, 100))(in)
 	for _, r := range reports {
 		if r.ID == id {
 			in.Error("the report is listed")
@@ -219,8 +214,7 @@ func TestOriginalGoesWithTheLast(t *testing.T) {
 		delivery := storetest.Delivery(report("1", ours, storetest.Passed(ours, 1)), report("2", ours, storetest.Passed(ours, 2)))
 		delivery.Rejections = []dmarcd.Rejection{{Member: "note.txt", Reason: "A test."}}
 		receipts := in.deliver(delivery)
-		rejected, err := in.team.Rejected(in.Context(), 0, 10)
-		in.must(err)
+		rejected := musttest.Get(in.team.Rejected(in.Context(), 0, 10))(in)
 		for i, remove := range []func() error{
 			func() error { return in.team.DeleteReport(in.Context(), receipts[0].ID, decided("report.delete")) },
 			func() error { return in.team.DeleteRejected(in.Context(), rejected[0].ID, decided("rejected.delete")) },
@@ -252,8 +246,7 @@ func TestSetReportsCounted(t *testing.T) {
 		other := storetest.Aggregate("other", ours, today, storetest.Passed(ours, 1000))
 		other.Organization = "other.example"
 		in.receive(append(reports, other, report("held", ours, storetest.Passed(ours, most)))...)
-		held, err := in.team.Reports(in.Context(), store.ReportFilter{State: dmarcd.ReportHeld}, 0, 10)
-		in.must(err)
+		held := musttest.Get(in.team.Reports(in.Context(), store.ReportFilter{State: dmarcd.ReportHeld}, 0, 10))(in)
 		from, yesterday := today, today-1
 		for _, step := range []struct {
 			filter  store.ReportFilter
@@ -270,8 +263,7 @@ func TestSetReportsCounted(t *testing.T) {
 			{store.ReportFilter{Days: dmarcd.Days{From: &from, To: &from}}, true, 116, 1230},
 		} {
 			before := in.entries()
-			changed, err := in.team.SetReportsCounted(in.Context(), step.filter, step.counted, decided("report.exclude"))
-			in.must(err)
+			changed := musttest.Get(in.team.SetReportsCounted(in.Context(), step.filter, step.counted, decided("report.exclude")))(in)
 			if got, want := in.entries()-before, min(changed, 1); got != want {
 				in.Errorf("%+v: got %d entries in the audit log, want %d", step.filter, got, want)
 			}
@@ -337,8 +329,7 @@ func TestWhoReported(t *testing.T) {
 				}
 				in.wantCounted(map[string]dmarcd.Summary{ours: row.counted})
 				if got == "stored held" {
-					events, err := in.team.Events(in.Context(), store.EventFilter{Kind: dmarcd.HeldReport}, 0, 10)
-					in.must(err)
+					events := musttest.Get(in.team.Events(in.Context(), store.EventFilter{Kind: dmarcd.HeldReport}, 0, 10))(in)
 					if len(events) != 1 || events[0].Domain != ours || events[0].Report == 0 || events[0].Organization == "" || events[0].Reason == "" {
 						in.Errorf("got the events %+v, want one", events)
 					}
@@ -362,8 +353,7 @@ func TestUnverifiedShare(t *testing.T) {
 					return in.team.DailyByDomain(in.Context(), dmarcd.Days{}, store.DailyCursor{}, 10)
 				},
 			} {
-				days, err := read()
-				in.must(err)
+				days := musttest.Get(read())(in)
 				var got int64
 				for _, day := range days {
 					got += day.Unverified

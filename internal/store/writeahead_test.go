@@ -12,6 +12,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -170,10 +171,8 @@ func TestLeaseOfALargeReportEnds(t *testing.T) {
 		if got := in.rows("records"); got != manyRecords {
 			in.Errorf("got %d records, want %d", got, manyRecords)
 		}
-		reports, err := in.team.Reports(in.Context(), store.ReportFilter{}, 0, 10)
-		in.must(err)
-		original, err := in.team.ReportOriginal(in.Context(), reports[0].ID)
-		in.must(err)
+		reports := musttest.Get(in.team.Reports(in.Context(), store.ReportFilter{}, 0, 10))(in)
+		original := musttest.Get(in.team.ReportOriginal(in.Context(), reports[0].ID))(in)
 		if n, err := io.Copy(io.Discard, original.Packed); err != nil || n != 1<<20 {
 			in.Errorf("read %d bytes of the original, %v, want 1 MiB", n, err)
 		}
