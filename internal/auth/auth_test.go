@@ -111,9 +111,7 @@ func TestCacheIsNeverOlderThanASecond(t *testing.T) {
 		a := auth.NewAuthenticator(fake, time.Now, slog.New(slog.DiscardHandler))
 		token := auth.NewToken()
 		for range 100 {
-			if _, err := a.Authenticate(t.Context(), token); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Get(a.Authenticate(t.Context(), token))(t)
 		}
 		if fake.looked != 1 {
 			t.Errorf("100 uses at once took %d lookups, want 1", fake.looked)
@@ -172,9 +170,7 @@ func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
 		go func() { done <- a.Run(ctx) }()
 		token := auth.NewToken()
 		for range 150 { // two minutes and a half
-			if _, err := a.Authenticate(ctx, token); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Get(a.Authenticate(ctx, token))(t)
 			time.Sleep(time.Second)
 		}
 		stop()
@@ -198,9 +194,7 @@ func TestCachesAreBounded(t *testing.T) {
 	use := func(token string, id int) {
 		t.Helper()
 		fake.credential.Token.ID = dmarcd.TokenID(id)
-		if _, err := a.Authenticate(t.Context(), token); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(a.Authenticate(t.Context(), token))(t)
 	}
 	writeAll := func() {
 		t.Helper()
@@ -248,18 +242,14 @@ func TestUseThatCannotBeWritten(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	for range 2 {
-		if _, err := a.Authenticate(t.Context(), token); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(a.Authenticate(t.Context(), token))(t)
 		musttest.Do(t, a.Run(ended))
 		fake.touchErr = nil
 	}
 	if len(fake.touched) != 2 {
 		t.Errorf("got %d writes, want 2", len(fake.touched))
 	}
-	if _, err := a.Authenticate(t.Context(), token); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(a.Authenticate(t.Context(), token))(t)
 	if err := a.Run(ended); err != nil || len(fake.touched) != 2 {
 		t.Errorf("what is written already: got %v and %d writes, want 2", err, len(fake.touched))
 	}

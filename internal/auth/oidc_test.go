@@ -310,9 +310,7 @@ func TestOIDCOptions(t *testing.T) {
 		"no real base URL": func(o *auth.OIDCOptions) { o.BaseURL = "http://[" },
 	} {
 		options := auth.OIDCOptions{Issuer: "https://id.example", ClientID: "id", ClientSecret: "secret", BaseURL: "http://localhost/api"}
-		if _, err := auth.NewOIDC(options, nil); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(auth.NewOIDC(options, nil))(t)
 		change(&options)
 		if _, err := auth.NewOIDC(options, nil); err == nil {
 			t.Errorf("%s: got no error", name)
@@ -335,12 +333,9 @@ func TestOIDCDiscovery(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": provider.URL, "authorization_endpoint": provider.URL + "/authorize", "token_endpoint": provider.URL + "/token"})
 	}))
 	t.Cleanup(provider.Close)
-	signIn, err := auth.NewOIDC(auth.OIDCOptions{
+	signIn := musttest.Get(auth.NewOIDC(auth.OIDCOptions{
 		Issuer: provider.URL, ClientID: "id", ClientSecret: "secret", BaseURL: "https://dmarc.example/api", Now: clock.now,
-	}, &fakeIdentities{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, &fakeIdentities{}))(t)
 	for range 3 {
 		if _, _, err := signIn.Begin(t.Context(), ""); !errors.Is(err, dmarcd.ErrTemporary) {
 			t.Errorf("got %v, want ErrTemporary", err)

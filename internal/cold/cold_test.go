@@ -233,9 +233,7 @@ func BenchmarkBlock(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("read/%d", n), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := cold.Read(block); err != nil {
-					b.Fatal(err)
-				}
+				musttest.Get(cold.Read(block))(b)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/record")
 		})

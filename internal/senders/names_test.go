@@ -14,6 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
 )
 
@@ -207,9 +208,7 @@ func TestNamesAsksOnceForManyReaders(t *testing.T) {
 	withNames(t, func(l *laboratory) {
 		addr := netip.MustParseAddr("192.0.2.1")
 		for range 100 {
-			if _, err := l.names.Known(t.Context(), []netip.Addr{addr, addr, {}}); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Get(l.names.Known(t.Context(), []netip.Addr{addr, addr, {}}))(t)
 		}
 		synctest.Wait()
 		if got := l.questions("1.2.0.192.in-addr.arpa"); got != 1 {
@@ -254,9 +253,7 @@ func TestNamesHasBounds(t *testing.T) {
 		for addr := netip.MustParseAddr("10.0.0.0"); len(addrs) < 15_000; addr = addr.Next() {
 			addrs = append(addrs, addr)
 		}
-		if _, err := names.Known(t.Context(), addrs); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(names.Known(t.Context(), addrs))(t)
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- names.Run(ctx) }()

@@ -86,9 +86,7 @@ func TestOneByteShort(t *testing.T) {
 			address := strings.TrimPrefix(serve(t, limits, nil, nil), "http://")
 			conn := musttest.Get((&net.Dialer{}).DialContext(t.Context(), "tcp", address))(t)
 			defer func() { _ = conn.Close() }() // the server closes it
-			if _, err := fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n%099d", 0); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Get(fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n%099d", 0))(t)
 			stop := make(chan struct{})
 			defer close(stop)
 			if tt.pieces > 0 {
