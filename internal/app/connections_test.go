@@ -120,8 +120,7 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 func TestNetworkWithMostConnectionsGivesWay(t *testing.T) {
 	t.Parallel()
 	bound := newConnections(8, 4, nil)
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	must(t, err)
+	listener := musttest.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	begun := make(chan struct{}, 8)
 	server := &httptest.Server{Listener: bound.listen(listener), Config: &http.Server{
 		Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -136,8 +135,7 @@ func TestNetworkWithMostConnectionsGivesWay(t *testing.T) {
 	t.Cleanup(server.Close)
 	for i := range 8 {
 		c := connectFrom(t, []string{"127.0.0.2", "127.0.0.3"}[i%2], listener.Addr())
-		_, err := io.WriteString(c, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n")
-		must(t, err)
+		musttest.Get(io.WriteString(c, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"))(t)
 		<-begun
 	}
 	if connectFrom(t, "127.0.0.2", listener.Addr()).ask() {
@@ -145,8 +143,7 @@ func TestNetworkWithMostConnectionsGivesWay(t *testing.T) {
 	}
 	for _, from := range []string{"127.0.0.4", "127.0.0.5"} {
 		c := connectFrom(t, from, listener.Addr())
-		_, err := io.WriteString(c, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n")
-		must(t, err)
+		musttest.Get(io.WriteString(c, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"))(t)
 		select {
 		case <-begun:
 		case <-time.After(time.Minute):

@@ -263,14 +263,12 @@ func TestSilentTeamsDelayNoOtherTeam(t *testing.T) {
 				other := dmarcd.TeamID(teams + 1)
 				b := newBacklog(0)
 				for i := range 100 * teams {
-					b.waiting = append(b.waiting, jobs.Due{Team: dmarcd.TeamID(1 + i%teams), Name: fmt.Sprint("silent", i), Full: true})
+					b.waiting = append(b.waiting, dmarcd.DueDomain{Team: dmarcd.TeamID(1 + i%teams), Name: fmt.Sprint("silent", i), Full: true})
 				}
 				var began atomic.Int64
-				ctx, stop := context.WithCancel(t.Context())
-				done := make(chan error)
 				job := &jobs.Checks{
 					Teams: b.teams, Claim: b.claim, Ended: b.ended, Rate: 50, Log: slog.New(slog.DiscardHandler),
-					Check: func(ctx context.Context, due jobs.Due) error {
+					Check: func(ctx context.Context, due dmarcd.DueDomain) error {
 						if due.Team == other {
 							began.Add(1)
 							return nil
@@ -279,12 +277,12 @@ func TestSilentTeamsDelayNoOtherTeam(t *testing.T) {
 						return nil
 					},
 				}
-				go func() { done <- job.Run(ctx) }()
+				stop := start(t, job)
 				time.Sleep(10 * time.Second)
 				for round := range int64(10) { // at any time of the checks of others
 					time.Sleep(3 * time.Second)
 					b.mu.Lock()
-					b.waiting = append(b.waiting, jobs.Due{Team: other, Name: fmt.Sprint("other", round)})
+					b.waiting = append(b.waiting, dmarcd.DueDomain{Team: other, Name: fmt.Sprint("other", round)})
 					b.mu.Unlock()
 					time.Sleep(3 * time.Second)
 					if got := began.Load(); got != round+1 {
@@ -292,9 +290,6 @@ func TestSilentTeamsDelayNoOtherTeam(t *testing.T) {
 					}
 				}
 				stop()
-				if err := <-done; err != nil {
-					t.Error(err)
-				}
 			})
 		})
 	}

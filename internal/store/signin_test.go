@@ -101,8 +101,7 @@ func TestSessionsAreLimited(t *testing.T) {
 			w.clock.advance(time.Second)
 			sessions = append(sessions, w.signIn(user))
 		}
-		left, err := w.Sessions(t.Context(), user.ID)
-		w.must(err)
+		left := musttest.Get(w.Sessions(t.Context(), user.ID))(t)
 		if len(left) != most || !w.ended(sessions[1]) || w.ended(sessions[2]) || w.ended(first) {
 			t.Errorf("got %d sessions, want the last %d, and those of others", len(left), most)
 		}

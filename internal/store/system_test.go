@@ -76,24 +76,19 @@ func TestTokensAreLimited(t *testing.T) {
 		create := func(team *store.Team, name string, expires time.Time) (dmarcd.Token, error) {
 			return team.CreateToken(ctx, store.NewToken{Name: name, Scope: dmarcd.ScopeRead, Hash: sha256.Sum256([]byte(name)), ExpiresAt: expires})
 		}
-		_, err := create(other, "other", time.Time{})
-		must(t, err)
+		musttest.Get(create(other, "other", time.Time{}))(t)
 		for i := range most {
-			_, err := create(team, fmt.Sprint("expires ", i), clock.Now().Add(time.Hour))
-			must(t, err)
+			musttest.Get(create(team, fmt.Sprint("expires ", i), clock.Now().Add(time.Hour)))(t)
 		}
 		if _, err := create(team, "one more", time.Time{}); !errors.Is(err, dmarcd.ErrInvalid) {
 			t.Errorf("got %v, want ErrInvalid", err)
 		}
 		clock.advance(2 * time.Hour)
-		revoked, err := create(team, "after they expired", time.Time{})
-		must(t, err)
-		must(t, team.RevokeToken(ctx, revoked.ID))
+		revoked := musttest.Get(create(team, "after they expired", time.Time{}))(t)
+		musttest.Do(t, team.RevokeToken(ctx, revoked.ID))
 		clock.advance(time.Second)
-		last, err := create(team, "last", time.Time{})
-		must(t, err)
-		tokens, err := team.Tokens(ctx)
-		must(t, err)
+		last := musttest.Get(create(team, "last", time.Time{}))(t)
+		tokens := musttest.Get(team.Tokens(ctx))(t)
 		if n := len(tokens); n != most+1 || tokens[n-1].ID != last.ID || tokens[n-2].ID != revoked.ID {
 			t.Errorf("got %d tokens, want the last one and %d that are not valid", n, most)
 		}

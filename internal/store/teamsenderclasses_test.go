@@ -50,15 +50,14 @@ func TestSenderClassesAreLimited(t *testing.T) {
 		team := newTeam(t, s, "acme")
 		addDomain(t, team, "example.com")
 		addDomain(t, team, "example.org")
-		_, err := db.SQL(t).ExecContext(t.Context(), `INSERT INTO sender_classes (team_id, domain_id, sender, class)
+		musttest.Get(db.SQL(t).ExecContext(t.Context(), `INSERT INTO sender_classes (team_id, domain_id, sender, class)
 			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
-			SELECT domains.team_id, domains.id, 's' || n.i, 'yours' FROM n, domains WHERE domains.name = 'example.com'`)
-		must(t, err)
+			SELECT domains.team_id, domains.id, 's' || n.i, 'yours' FROM n, domains WHERE domains.name = 'example.com'`))(t)
 		var invalid *dmarcd.InvalidError
 		if err := team.SetSenderClass(t.Context(), "example.org", "sendgrid", dmarcd.ClassYours); !errors.As(err, &invalid) {
 			t.Errorf("got %v, want an InvalidError", err)
 		}
-		must(t, team.SetSenderClass(t.Context(), "example.com", "s7", ""))
-		must(t, team.SetSenderClass(t.Context(), "example.org", "sendgrid", dmarcd.ClassYours))
+		musttest.Do(t, team.SetSenderClass(t.Context(), "example.com", "s7", ""))
+		musttest.Do(t, team.SetSenderClass(t.Context(), "example.org", "sendgrid", dmarcd.ClassYours))
 	})
 }

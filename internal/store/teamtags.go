@@ -78,7 +78,7 @@ func (t *Team) limitTags(ctx context.Context, tx tx, name string, tags []string)
 		return nil
 	}
 	others, err := collect(ctx, tx, `SELECT DISTINCT tags FROM domains WHERE team_id = $1 AND deleted_at = 0 AND tags <> '' AND name <> $2`,
-		[]any{t.id, name}, scanText)
+		[]any{t.id, name}, scanValue[string])
 	if err != nil {
 		return err
 	}

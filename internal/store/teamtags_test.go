@@ -54,14 +54,14 @@ func TestTagsAreLimited(t *testing.T) {
 			addDomain(t, team, name(i))
 		}
 		for i := range most {
-			must(t, team.SetTags(t.Context(), name(i), tags(i)))
+			musttest.Do(t, team.SetTags(t.Context(), name(i), tags(i)))
 		}
 		var invalid *dmarcd.InvalidError
 		if err := team.SetTags(t.Context(), name(most), []string{"one-more"}); !errors.As(err, &invalid) {
 			t.Errorf("got %v, want an InvalidError", err)
 		}
-		must(t, team.SetTags(t.Context(), name(most), tags(3)))
-		must(t, team.SetTags(t.Context(), name(0), tags(most)))
+		musttest.Do(t, team.SetTags(t.Context(), name(most), tags(3)))
+		musttest.Do(t, team.SetTags(t.Context(), name(0), tags(most)))
 		if all, err := team.Tags(t.Context()); err != nil || len(all) != dmarcd.MaxTeamTags {
 			t.Errorf("got %d tags, %v; want %d", len(all), err, dmarcd.MaxTeamTags)
 		}

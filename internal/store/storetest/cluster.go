@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
@@ -34,13 +35,8 @@ func EmptyCluster(t testing.TB) DB {
 			t.Error(err)
 		}
 	})
-	if err := createCluster(name); err != nil {
-		t.Fatal(err)
-	}
-	dsn, err := onServer(os.Getenv(ClusterVariable), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, createCluster(name))
+	dsn := musttest.Get(onServer(os.Getenv(ClusterVariable), name))(t)
 	return DB{Engine: "postgres", DSN: dsn}
 }
 

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // Pair is a primary PostgreSQL server with a synchronous standby, which end with the test.
@@ -69,9 +71,7 @@ func StartPair(t testing.TB) *Pair {
 	p.Standby = url(second, "")
 	server := url(first, "")
 	for _, statement := range []string{`ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`} {
-		if err := admin(server, statement); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, admin(server, statement))
 	}
 	p.await("the standby is synchronous", server, `SELECT COUNT(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'`)
 	return p
@@ -80,27 +80,16 @@ func StartPair(t testing.TB) *Pair {
 // KillPrimary kills all processes of the primary at once.
 func (p *Pair) KillPrimary() {
 	p.t.Helper()
-	content, err := os.ReadFile(p.path("primary", "postmaster.pid"))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	content := musttest.Get(os.ReadFile(p.path("primary", "postmaster.pid")))(p.t)
 	line, _, _ := bytes.Cut(content, []byte("\n"))
-	postmaster, err := strconv.Atoi(string(line))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", postmaster))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	postmaster := musttest.Get(strconv.Atoi(string(line)))(p.t)
+	children := musttest.Get(os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", postmaster)))(p.t)
 	for _, field := range append([]string{strconv.Itoa(postmaster)}, strings.Fields(string(children))...) {
 		if pid, err := strconv.Atoi(field); err == nil {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // a child may be gone
 		}
 	}
-	if err := os.Remove(p.path("primary", "postmaster.pid")); err != nil {
-		p.t.Fatal(err)
-	}
+	musttest.Do(p.t, os.Remove(p.path("primary", "postmaster.pid")))
 }
 
 // Promote makes the standby the primary.
@@ -124,18 +113,14 @@ func (p *Pair) beUnprivileged() {
 	if err != nil {
 		other, err = user.Lookup("nobody")
 	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	musttest.Do(p.t, err)
 	uid, errUID := strconv.ParseUint(other.Uid, 10, 32)
 	gid, errGID := strconv.ParseUint(other.Gid, 10, 32)
 	if errUID != nil || errGID != nil {
 		p.t.Fatalf("the ids of %s: %v, %v", other.Username, errUID, errGID)
 	}
 	p.as = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	if err := os.Chown(p.folder, int(uid), int(gid)); err != nil {
-		p.t.Fatal(err)
-	}
+	musttest.Do(p.t, os.Chown(p.folder, int(uid), int(gid)))
 }
 
 func (p *Pair) start(server string, port int) {
@@ -169,10 +154,7 @@ func (p *Pair) await(what, server, query string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), pairLimit)
 	defer cancel()
-	db, err := sql.Open("pgx", server)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	db := musttest.Get(sql.Open("pgx", server))(p.t)
 	defer func() { _ = db.Close() }() // it only read
 	for done := false; !done; {
 		err := db.QueryRowContext(ctx, query).Scan(&done)
@@ -187,10 +169,7 @@ func (p *Pair) await(what, server, query string) {
 // postgresBin returns the folder of PostgreSQL's programs.
 func postgresBin(t testing.TB) string {
 	t.Helper()
-	root, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := musttest.Get(os.Getwd())(t)
 	for root != "/" {
 		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
 			break
@@ -206,10 +185,7 @@ func postgresBin(t testing.TB) string {
 
 func freePort(t testing.TB) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = listener.Close() }()    // nothing was sent
 	return listener.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // of a TCP listener
 }

@@ -13,17 +13,14 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
 // Team creates a team that may use the API.
 func Team(t testing.TB, s *store.Store, name string) dmarcd.Team {
 	t.Helper()
-	team, err := s.CreateTeam(t.Context(), name, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return team
+	return musttest.Get(s.CreateTeam(t.Context(), name, true))(t)
 }
 
 // All repeats a step until there is nothing more to do, and returns how often that was.
@@ -48,10 +45,7 @@ func Count(t testing.TB, team *store.Team, name string, counts ...dmarcd.DayCoun
 		deliveries = append(deliveries, Delivery(Aggregate(id, name, c.Day,
 			Passed(name, c.Compliant), Failed(name, c.NonCompliant))))
 	}
-	receipts, err := team.Receive(t.Context(), deliveries)
-	if err != nil {
-		t.Fatal(err)
-	}
+	receipts := musttest.Get(team.Receive(t.Context(), deliveries))(t)
 	for _, all := range receipts {
 		for _, receipt := range all {
 			if receipt.Status != dmarcd.Stored {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
@@ -31,10 +32,7 @@ func (db DB) recorded(t testing.TB, options store.Options) store.Options {
 	if name == "" || db.Engine != "postgres" {
 		return options
 	}
-	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := musttest.Get(os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600))(t)
 	t.Cleanup(func() {
 		if err := file.Close(); err != nil {
 			t.Errorf("close the statements: %v", err)

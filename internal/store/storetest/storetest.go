@@ -22,6 +22,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 	_ "modernc.org/sqlite"             // the driver "sqlite"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
@@ -77,9 +78,7 @@ func SQLite(t testing.TB) DB {
 		t.Fatalf("make the template of SQLite databases: %v", err)
 	}
 	db := EmptySQLite(t)
-	if err := os.WriteFile(db.DSN, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, os.WriteFile(db.DSN, content, 0o600))
 	return db
 }
 
@@ -120,16 +119,11 @@ func createPostgres(t testing.TB, server, options string) DB {
 			t.Error(err)
 		}
 	})
-	if err := run(`CREATE DATABASE ` + name + options); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, run(`CREATE DATABASE `+name+options))
 	if pooler := os.Getenv(PoolerVariable); pooler != "" {
 		server = pooler
 	}
-	dsn, err := onServer(server, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dsn := musttest.Get(onServer(server, name))(t)
 	return DB{Engine: "postgres", DSN: dsn}
 }
 
@@ -186,18 +180,13 @@ func admin(server, statement string) error {
 // the test.
 func (db DB) Open(t testing.TB, options store.Options) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), db.DSN, db.recorded(t, options))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := musttest.Get(store.Open(t.Context(), db.DSN, db.recorded(t, options)))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close the store: %v", err)
 		}
 	})
-	if _, err := s.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(s.Migrate(t.Context()))(t)
 	return s
 }
 
@@ -205,10 +194,7 @@ func (db DB) Open(t testing.TB, options store.Options) *store.Store {
 func (db DB) SQL(t testing.TB) *sql.DB {
 	t.Helper()
 	driver := map[string]string{"sqlite": "sqlite", "postgres": "pgx"}[db.Engine]
-	raw, err := sql.Open(driver, db.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := musttest.Get(sql.Open(driver, db.DSN))(t)
 	t.Cleanup(func() { _ = raw.Close() }) // a test's second handle
 	return raw
 }
@@ -221,28 +207,19 @@ func (db DB) Dump(t testing.TB) string {
 	var lines []string
 	for _, table := range db.Tables(t) {
 		rows, err := raw.QueryContext(t.Context(), `SELECT * FROM `+table)
-		if err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, err)
 		defer func() { _ = rows.Close() }() // rows.Err tells
-		columns, err := rows.Columns()
-		if err != nil {
-			t.Fatal(err)
-		}
+		columns := musttest.Get(rows.Columns())(t)
 		for rows.Next() {
 			values := make([]any, len(columns))
 			dest := make([]any, len(columns))
 			for i := range values {
 				dest[i] = &values[i]
 			}
-			if err := rows.Scan(dest...); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, rows.Scan(dest...))
 			lines = append(lines, fmt.Sprintf("%s: %v\n", table, values))
 		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, rows.Err())
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "")
@@ -257,20 +234,14 @@ func (db DB) Tables(t testing.TB) []string {
 			AND table_name NOT LIKE 'records\_%' ORDER BY table_name` // those are partitions
 	}
 	rows, err := db.SQL(t).QueryContext(t.Context(), query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	defer func() { _ = rows.Close() }() // rows.Err tells
 	var tables []string
 	for rows.Next() {
 		var name string
-		if err := rows.Scan(&name); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, rows.Scan(&name))
 		tables = append(tables, name)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, rows.Err())
 	return tables
 }
