@@ -36,7 +36,7 @@ func (a *API) setCounted(c *call) error {
 func (a *API) setCountedAll(c *call) error {
 	body := readObject(c, "reporter", `{"reporter": "receiver.example", "counted": false}`)
 	var selected service.Selection
-	if body.has("reporter") {
+	if body.states("reporter") {
 		selected.Reporter = body.text("reporter")
 		if selected.Reporter == "" || !storable(selected.Reporter) {
 			body.reject("reporter", `The member "reporter" must be the name of a reporter.`)

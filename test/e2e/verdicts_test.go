@@ -167,7 +167,7 @@ func TestReportIsExcludedAndIncluded(t *testing.T) {
 			{`{"reporter":"OTHER.example","from":"2001-01-01","to":"2001-01-02","counted":false}`, `{"changed":0}`, 101},
 			{`{"reporter":"OTHER.example","counted":false}`, `{"changed":1}`, 1},
 			{`{"reporter":"other.example","from":null,"counted":true}`, `{"changed":1}`, 101},
-			{`{"from":"2001-01-01","counted":false}`, `{"changed":2}`, 0},
+			{`{"reporter":null,"from":"2001-01-01","to":null,"counted":false}`, `{"changed":2}`, 0},
 			{`{"from":"2001-01-01","counted":true}`, `{"changed":2}`, 101},
 		} {
 			a := s.send(changing(http.MethodPost, "/insights/reports/exclude", in.token, step.body))
