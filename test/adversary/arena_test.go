@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
@@ -97,10 +98,7 @@ func (a *arena) team(name string) *tenant {
 		token: a.in.Do(a.t, "token", "create", "--team", name),
 		email: "owner@" + name + ".test",
 	}
-	link, err := url.Parse(a.in.Do(a.t, "user", "invite", v.email, "--team", name, "--role", "owner"))
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	link := musttest.Get(url.Parse(a.in.Do(a.t, "user", "invite", v.email, "--team", name, "--role", "owner")))(a.t)
 	if status := v.post(link.Path, url.Values{"email": {v.email}, "password": {password}}).status; status != http.StatusSeeOther {
 		a.t.Fatalf("%s follows the invitation: got status %d want 303", v.email, status)
 	}

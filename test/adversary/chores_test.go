@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
@@ -34,9 +35,7 @@ func TestOneTeamsErrorStopsNoRetention(t *testing.T) {
 		a.d.Stop()
 		raw := db.SQL(t)
 		var mallory int64
-		if err := raw.QueryRowContext(t.Context(), `SELECT id FROM teams WHERE name = 'mallory'`).Scan(&mallory); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, raw.QueryRowContext(t.Context(), `SELECT id FROM teams WHERE name = 'mallory'`).Scan(&mallory))
 		fault := fmt.Sprintf(`CREATE TRIGGER fault BEFORE UPDATE ON reports WHEN OLD.team_id = %d BEGIN SELECT RAISE(ABORT, 'a fault'); END`, mallory)
 		if strings.HasPrefix(db.DSN, "postgres") {
 			fault = fmt.Sprintf(`CREATE FUNCTION fault() RETURNS trigger AS 'BEGIN RAISE EXCEPTION ''a fault''; END' LANGUAGE plpgsql;

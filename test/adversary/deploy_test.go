@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestDeploymentsAreContained wants the files that operators start from to
@@ -15,10 +17,7 @@ func TestDeploymentsAreContained(t *testing.T) {
 		"dmarcd.service": {`(?m)^MemoryMax=\d+[MG]$`, `(?m)^TasksMax=\d+$`, `(?m)^LimitNOFILE=\d+`, `(?m)^Restart=(on-failure|always)$`},
 		"compose.yaml":   {`(?m)^\s+(mem_limit|memory): \d+[mg]`, `(?m)^\s+(pids_limit|pids): \d+`, `(?m)^\s+nofile:`, `(?m)^\s+restart: unless-stopped`},
 	} {
-		content, err := os.ReadFile(filepath.Join("..", "..", "deploy", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := musttest.Get(os.ReadFile(filepath.Join("..", "..", "deploy", file)))(t)
 		for _, setting := range settings {
 			if !regexp.MustCompile(setting).Match(content) {
 				t.Errorf("%s: got no line %s", file, setting)

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // signIn begins a session of the user.
@@ -22,14 +24,9 @@ func (v *tenant) uploadOnPage(content []byte) answer {
 	v.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
-	part, err := form.CreateFormFile("file", "report.xml")
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	part := musttest.Get(form.CreateFormFile("file", "report.xml"))(v.t)
 	_, _ = part.Write(content) // a buffer takes all
-	if err := form.Close(); err != nil {
-		v.t.Fatal(err)
-	}
+	musttest.Do(v.t, form.Close())
 	return v.send(http.MethodPost, "/app/reports/upload", form.FormDataContentType(), body.Bytes())
 }
 

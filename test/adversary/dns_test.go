@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 )
 
@@ -49,10 +50,7 @@ func startDNS(t testing.TB) *hostileDNS {
 func listenBoth(t testing.TB) (net.PacketConn, net.Listener) {
 	t.Helper()
 	for {
-		tcp, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		tcp := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 		if udp, err := net.ListenPacket("udp", tcp.Addr().String()); err == nil {
 			return udp, tcp
 		}
@@ -63,9 +61,7 @@ func listenBoth(t testing.TB) (net.PacketConn, net.Listener) {
 // setZone replaces the zone behind the names of the attacker.
 func (d *hostileDNS) setZone(t testing.TB, zone string) {
 	t.Helper()
-	if err := d.Set(zone); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, d.Set(zone))
 }
 
 func (d *hostileDNS) serveUDP(conn net.PacketConn) {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // unpack returns a content as it is, or what it has in gzip.
@@ -18,10 +20,7 @@ func unpack(t testing.TB, content []byte) string {
 	if err != nil {
 		return string(content)
 	}
-	plain, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := musttest.Get(io.ReadAll(r))(t)
 	return string(plain)
 }
 
@@ -38,9 +37,7 @@ func (a *arena) files() map[string]string {
 			found[path] = string(content)
 			return err
 		})
-		if err != nil {
-			a.t.Fatal(err)
-		}
+		musttest.Do(a.t, err)
 	}
 	return found
 }
@@ -70,9 +67,7 @@ func (a *arena) used() int64 {
 			}
 			return nil
 		})
-		if err != nil {
-			a.t.Fatal(err)
-		}
+		musttest.Do(a.t, err)
 	}
 	return sum
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // report is an aggregate report as a reporter writes it.
@@ -76,10 +78,7 @@ func (r report) write(w io.Writer, rows func(yield func(row) bool)) {
 func distinct(t testing.TB, domain, id string, first, records int) []byte {
 	t.Helper()
 	var packed bytes.Buffer
-	w, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := musttest.Get(gzip.NewWriterLevel(&packed, gzip.BestSpeed))(t)
 	r := about(domain, id, 0, 0)
 	r.write(w, func(yield func(row) bool) {
 		for n := first; n < first+records; n++ {
@@ -90,9 +89,7 @@ func distinct(t testing.TB, domain, id string, first, records int) []byte {
 			}
 		}
 	})
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, w.Close())
 	return packed.Bytes()
 }
 
@@ -117,9 +114,7 @@ func closings(t testing.TB, size int) []byte {
 			_, _ = fmt.Fprintf(w, "<!--%x-->", noise)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, w.Close())
 	return packed.Bytes()
 }
 
@@ -130,9 +125,7 @@ func gzipped(t testing.TB, content string) []byte {
 	if _, err := io.WriteString(w, content); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, w.Close())
 	return packed.Bytes()
 }
 

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // patience is how long a client of the tests waits where the time is not the
@@ -43,10 +45,7 @@ func (a answer) String() string { return fmt.Sprintf("%d %.300s", a.status, a.bo
 // connects from an address of loopback, or from any with "".
 func newClient(t testing.TB, from string) *http.Client {
 	t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	jar := musttest.Get(cookiejar.New(nil))(t)
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, DialContext: (&net.Dialer{LocalAddr: localAddress(from)}).DialContext}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // visitor is a client that uses plain HTTP, keeps cookies, and follows no
@@ -27,10 +29,7 @@ type answer struct {
 
 func (s *site) visitor(t *testing.T) *visitor {
 	t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	jar := musttest.Get(cookiejar.New(nil))(t)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &visitor{t: t, site: s, client: &http.Client{
@@ -59,10 +58,7 @@ func (v *visitor) post(path string, form url.Values) answer {
 // request makes a request as a browser does on a page of the site.
 func (v *visitor) request(method, path string, form url.Values) *http.Request {
 	v.t.Helper()
-	r, err := http.NewRequestWithContext(v.t.Context(), method, v.site.origin+path, strings.NewReader(form.Encode()))
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	r := musttest.Get(http.NewRequestWithContext(v.t.Context(), method, v.site.origin+path, strings.NewReader(form.Encode())))(v.t)
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("Sec-Fetch-Site", "same-origin")
@@ -74,9 +70,7 @@ func (v *visitor) request(method, path string, form url.Values) *http.Request {
 func (v *visitor) send(r *http.Request) answer {
 	v.t.Helper()
 	response, err := v.client.Do(r)
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	musttest.Do(v.t, err)
 	defer func() { _ = response.Body.Close() }() // it is read to the end
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
@@ -88,10 +82,7 @@ func (v *visitor) send(r *http.Request) answer {
 // session returns the secret of the session that the visitor has, or "".
 func (v *visitor) session() string {
 	v.t.Helper()
-	pages, err := url.Parse(v.site.origin + "/app/")
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	pages := musttest.Get(url.Parse(v.site.origin + "/app/"))(v.t)
 	for _, cookie := range v.client.Jar.Cookies(pages) {
 		if cookie.Name == "dmarcd_session" {
 			return cookie.Value
@@ -103,21 +94,13 @@ func (v *visitor) session() string {
 // api asks the API with a token.
 func (s *site) api(method, path, token, body string) (status int, answered string) {
 	s.t.Helper()
-	r, err := http.NewRequestWithContext(s.t.Context(), method, s.origin+"/api"+path, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	r := musttest.Get(http.NewRequestWithContext(s.t.Context(), method, s.origin+"/api"+path, strings.NewReader(body)))(s.t)
 	r.Header.Set("Authorization", "Bearer "+token)
 	r.Header.Set("Content-Type", "application/octet-stream")
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	musttest.Do(s.t, err)
 	defer func() { _ = response.Body.Close() }() // it is read to the end
-	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	content := musttest.Get(io.ReadAll(response.Body))(s.t)
 	return response.StatusCode, string(content)
 }

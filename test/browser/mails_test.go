@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // mails are the golden messages of package mail, with the picture of each.
@@ -22,10 +24,7 @@ func TestMails(t *testing.T) {
 	folder := filepath.Join("..", "..", "internal", "notify", "mail", "testdata")
 	mux := http.NewServeMux()
 	for name, chart := range mails {
-		message, err := os.ReadFile(filepath.Join(folder, name+".golden.html"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		message := musttest.Get(os.ReadFile(filepath.Join(folder, name+".golden.html")))(t)
 		shown := strings.ReplaceAll(string(message), "cid:chart", "/"+chart+".golden.png")
 		mux.HandleFunc("/mail/"+name, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // signIn signs in with the password.
@@ -78,10 +80,7 @@ func TestSessions(t *testing.T) {
 // hold gives the visitor a secret to be signed in with.
 func (v *visitor) hold(secret string) {
 	v.t.Helper()
-	pages, err := url.Parse(v.site.origin + "/app/")
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	pages := musttest.Get(url.Parse(v.site.origin + "/app/"))(v.t)
 	v.client.Jar.SetCookies(pages, []*http.Cookie{{Name: "dmarcd_session", Value: secret, Path: "/app/"}})
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 	"github.com/dmarcd/dmarcd/test/daemon"
@@ -93,17 +94,12 @@ func (s *site) run(args ...string) string {
 // invite makes a one-time link for a person and returns its path.
 func (s *site) invite(email, team, role string) string {
 	s.t.Helper()
-	link, err := url.Parse(s.run("user", "invite", email, "--team", team, "--role", role))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	link := musttest.Get(url.Parse(s.run("user", "invite", email, "--team", team, "--role", role)))(s.t)
 	return link.Path
 }
 
 // setZone replaces the zone of the DNS server.
 func (s *site) setZone(zone string) {
 	s.t.Helper()
-	if err := s.dns.Set(zone); err != nil {
-		s.t.Fatal(err)
-	}
+	musttest.Do(s.t, s.dns.Set(zone))
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // doTasks does what administrators come for, in the demo. The clicks of each task are
@@ -134,10 +136,7 @@ func rectangles(t *testing.T, file []byte) (n int) {
 		if err != nil {
 			continue // not a compressed stream
 		}
-		text, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := musttest.Get(io.ReadAll(r))(t)
 		n += bytes.Count(text, []byte(" re\n"))
 	}
 	return n

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestWatch checks that the watch, on which the other tests rely, sees what it is for.
@@ -33,13 +35,9 @@ func TestWatch(t *testing.T) {
 			defer server.Close()
 			ctx, end := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
 			defer end()
-			if err := chromedp.Do(ctx); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, chromedp.Do(ctx))
 			w := watchTab(ctx, []string{strings.TrimPrefix(server.URL, "http://")})
-			if err := chromedp.Do(ctx, chromedp.Navigate(server.URL)); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, chromedp.Do(ctx, chromedp.Navigate(server.URL)))
 			got := w.settle(ctx, server.URL)
 			as := func(problem string) bool { return strings.Contains(problem, row.want) }
 			if row.want == "" && len(got) > 0 || row.want != "" && !slices.ContainsFunc(got, as) {

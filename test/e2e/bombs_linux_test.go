@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
@@ -61,19 +62,14 @@ func zeroBomb(t *testing.T) string {
 	block := make([]byte, 4<<30/blocks)
 	var packed bytes.Buffer
 	packed.WriteString("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03")
-	w, err := flate.NewWriter(&packed, flate.BestSpeed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := musttest.Get(flate.NewWriter(&packed, flate.BestSpeed))(t)
 	sum := crc32.NewIEEE()
 	write := func() {
 		_, _ = sum.Write(block) // a hash never fails
 		if _, err := w.Write(block); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, w.Flush())
 	}
 	write()
 	begin := packed.Len()
@@ -83,9 +79,7 @@ func zeroBomb(t *testing.T) string {
 		_, _ = sum.Write(block) // a hash never fails
 		packed.WriteString(repeated)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, w.Close())
 	trailer := binary.LittleEndian.AppendUint32(nil, sum.Sum32())
 	packed.Write(binary.LittleEndian.AppendUint32(trailer, 0)) // length modulo 2^32
 	return packed.String()
@@ -197,18 +191,12 @@ func (s *server) bystand(stop <-chan struct{}) time.Duration {
 // peakMemory returns the peak memory of the process in bytes.
 func (s *server) peakMemory() int {
 	s.in.t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
-	if err != nil {
-		s.in.t.Fatal(err)
-	}
+	status := musttest.Get(os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID())))(s.in.t)
 	_, rest, found := strings.Cut(string(status), "VmHWM:")
 	fields := strings.Fields(rest)
 	if !found || len(fields) < 2 || fields[1] != "kB" {
 		s.in.t.Fatalf("got %s want a line VmHWM", status)
 	}
-	kilobytes, err := strconv.Atoi(fields[0])
-	if err != nil {
-		s.in.t.Fatal(err)
-	}
+	kilobytes := musttest.Get(strconv.Atoi(fields[0]))(s.in.t)
 	return kilobytes << 10
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // answerLimit is longer than any documented limit, so that a late answer is reported as
@@ -51,11 +53,7 @@ func jsonType() map[string]string { return map[string]string{"Content-Type": "ap
 // rule for all answers.
 func (s *server) send(r request) answer {
 	s.in.t.Helper()
-	a, err := s.try(r)
-	if err != nil {
-		s.in.t.Fatal(err)
-	}
-	return a
+	return musttest.Get(s.try(r))(s.in.t)
 }
 
 // try is send for requests that may remain unanswered; then it returns an error. It may
@@ -108,14 +106,9 @@ func (s *server) exchange(r request) (*http.Request, answer, error) {
 func (s *server) outside(path string) answer {
 	s.in.t.Helper()
 	received, err := s.client.Get("http://" + s.HTTP + path)
-	if err != nil {
-		s.in.t.Fatal(err)
-	}
+	musttest.Do(s.in.t, err)
 	defer func() { _ = received.Body.Close() }() // read to the end
-	content, err := io.ReadAll(received.Body)
-	if err != nil {
-		s.in.t.Fatal(err)
-	}
+	content := musttest.Get(io.ReadAll(received.Body))(s.in.t)
 	return answer{status: received.StatusCode, header: received.Header, body: content}
 }
 

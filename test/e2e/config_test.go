@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
@@ -118,9 +119,7 @@ func TestConfigurationLayers(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, "", func(t *testing.T, in *installation) {
 		file := filepath.Join(t.TempDir(), "dmarcd.toml")
-		if err := os.WriteFile(file, []byte("rate_limit = 7\nreport_domain = \"file.example\"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, os.WriteFile(file, []byte("rate_limit = 7\nreport_domain = \"file.example\"\n"), 0o600))
 		rows := []struct {
 			name     string
 			args     []string
@@ -261,10 +260,7 @@ func TestBackupIsServed(t *testing.T) {
 		restored.remove("example.com")
 		restored.add("example.com")
 		restored.Stop()
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := musttest.Get(os.ReadFile(file))(t)
 		in.searchSecrets("the backup", string(content))
 	})
 }

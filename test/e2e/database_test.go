@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
@@ -57,9 +58,7 @@ func TestDatabaseIsLocked(t *testing.T) {
 		s := in.serve()
 		before := s.add("example.com")
 		lock, err := in.db.SQL(t).Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, err)
 		defer func() { _ = lock.Close() }() // the transaction has ended
 		daemon.Eventually(t, recoveryLimit, "the test gets the lock, which the daemon may hold just now", func() bool {
 			_, err := lock.ExecContext(t.Context(), `BEGIN EXCLUSIVE`)

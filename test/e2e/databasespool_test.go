@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
@@ -32,9 +33,7 @@ func TestDatabaseSpoolSurvivesADisk(t *testing.T) {
 		senders := loaders(ledger, []intakeLoad{{"smtp", deliverMail}}, address, 3)
 		raw := in.db.SQL(t)
 		inSpool := func() (n int) {
-			if err := raw.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM spool`).Scan(&n); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, raw.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM spool`).Scan(&n))
 			return n
 		}
 
@@ -60,16 +59,12 @@ func TestDatabaseSpoolSurvivesADisk(t *testing.T) {
 			})
 			victim.Kill()
 			sending.Wait()
-			if err := os.RemoveAll(data); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, os.RemoveAll(data))
 			if !storing {
 				if got, want := inSpool(), len(ledger.acknowledged); got < want {
 					t.Errorf("got %d messages in the spool want the %d acknowledged ones", got, want)
 				}
-				if err := block.Rollback(); err != nil {
-					t.Fatal(err)
-				}
+				musttest.Do(t, block.Rollback())
 			}
 			daemon.Eventually(t, takeOverLimit, "the spool is empty", func() bool { return inSpool() == 0 })
 			ledger.settle(survivor)

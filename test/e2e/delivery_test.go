@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
@@ -155,9 +156,7 @@ func (in *installation) bringIn(status int, paths ...string) importCounts {
 func writeFiles(t *testing.T, folder string, pairs ...string) {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
-		if err := os.WriteFile(filepath.Join(folder, pairs[i]), []byte(pairs[i+1]), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, os.WriteFile(filepath.Join(folder, pairs[i]), []byte(pairs[i+1]), 0o600))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
@@ -189,10 +190,7 @@ func (s *server) metric(name string) int {
 		if family, _, _ := strings.Cut(sample, "{"); family != name {
 			continue
 		}
-		number, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			s.in.t.Fatal(err)
-		}
+		number := musttest.Get(strconv.ParseFloat(value, 64))(s.in.t)
 		sum += number
 	}
 	return int(sum)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	diffs "github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // changePolicy changes the policy and verifies the domain, which adds two events.
@@ -80,17 +82,12 @@ func TestEventsAreStreamed(t *testing.T) {
 		s.verify("example.com", "conclusive")
 		s.changePolicy(rejectZone)
 
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.HTTP+s.prefix+"/events", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := musttest.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.HTTP+s.prefix+"/events", http.NoBody))(t)
 		r.Header.Set("Authorization", "Bearer "+in.token)
 		r.Header.Set("Accept", "text/event-stream")
 		r.Header.Set("Last-Event-ID", "1")
 		stream, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, err)
 		defer func() { _ = stream.Body.Close() }() // read to the end
 		if got := stream.Header.Get("Content-Type"); got != "text/event-stream" {
 			t.Errorf("content type: got %q", got)
@@ -106,9 +103,7 @@ func TestEventsAreStreamed(t *testing.T) {
 				case "event":
 					kind = value
 				case "data":
-					if err := json.Unmarshal([]byte(value), &e); err != nil {
-						t.Fatal(err)
-					}
+					musttest.Do(t, json.Unmarshal([]byte(value), &e))
 					return id, kind, e
 				}
 			}

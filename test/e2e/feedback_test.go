@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // feedback is an aggregate report.
@@ -100,9 +102,7 @@ func gzipped(t *testing.T, content string) string {
 	if _, err := w.Write([]byte(content)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, w.Close())
 	return packed.String()
 }
 
@@ -112,17 +112,12 @@ func zipped(t *testing.T, pairs ...string) string {
 	var packed bytes.Buffer
 	w := zip.NewWriter(&packed)
 	for i := 0; i < len(pairs); i += 2 {
-		member, err := w.Create(pairs[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		member := musttest.Get(w.Create(pairs[i]))(t)
 		if _, err := member.Write([]byte(pairs[i+1])); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, w.Close())
 	return packed.String()
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/emersion/go-msgauth/dkim"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
@@ -39,9 +40,7 @@ func signed(t *testing.T, mail, domain string) string {
 		Domain: domain, Selector: "s1", Signer: reporterKey(), HeaderKeys: []string{"From", "Subject", "Message-Id"},
 		HeaderCanonicalization: dkim.CanonicalizationRelaxed, BodyCanonicalization: dkim.CanonicalizationRelaxed,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	return out.String()
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/emersion/go-imap/v2/imapclient"
 	"github.com/emersion/go-imap/v2/imapserver"
 	"github.com/emersion/go-imap/v2/imapserver/imapmemserver"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 const (
@@ -29,9 +31,7 @@ type mailStore struct {
 func newMailStore(t *testing.T) *mailStore {
 	t.Helper()
 	m := &mailStore{t: t, user: imapmemserver.NewUser(mailboxUser, mailboxPassword)}
-	if err := m.user.Create("INBOX", nil); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, m.user.Create("INBOX", nil))
 	memory := imapmemserver.New()
 	memory.AddUser(m.user)
 	server := imapserver.New(&imapserver.Options{
@@ -40,10 +40,7 @@ func newMailStore(t *testing.T) *mailStore {
 		},
 		Caps: goimap.CapSet{goimap.CapIMAP4rev1: {}, goimap.CapUIDPlus: {}}, InsecureAuth: true, Logger: silent{},
 	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	m.address = listener.Addr().String()
 	served := make(chan struct{})
 	go func() {
@@ -66,9 +63,7 @@ func (silent) Printf(string, ...any) {}
 func (m *mailStore) read(in *installation, settings ...string) {
 	m.t.Helper()
 	host, port, err := net.SplitHostPort(m.address)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	musttest.Do(m.t, err)
 	r := in.run(command{
 		args: []string{
 			"mailbox", "add", "--team", "default", "--host", host, "--port", port, "--security", "none",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
@@ -161,10 +162,7 @@ func TestReportsWithoutTheDatabase(t *testing.T) {
 		s := in.serve(unscheduled)
 		s.add("example.com")
 		report, refusal := s.someReport()
-		lock, err := in.db.SQL(t).Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := musttest.Get(in.db.SQL(t).Conn(t.Context()))(t)
 		defer func() { _ = lock.Close() }() // the transaction has ended
 		if _, err := lock.ExecContext(t.Context(), `BEGIN EXCLUSIVE`); err != nil {
 			t.Fatal(err)

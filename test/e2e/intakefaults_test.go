@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
@@ -85,9 +86,7 @@ func TestLockedDatabaseUnderLoad(t *testing.T) {
 		s := in.serve(settings...)
 		s.add("example.com")
 		lock, err := in.db.SQL(t).Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, err)
 		defer func() { _ = lock.Close() }() // the transaction has ended
 		do := func(statement string) func() {
 			return func() {

@@ -5,6 +5,8 @@ import (
 	"net/smtp"
 	"strings"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestIntakeLimits sends messages at the limits and above.
@@ -50,17 +52,12 @@ func TestMailLimitIsAnnounced(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, "", func(t *testing.T, in *installation) {
 		s := in.serve(receiving("DMARCD_LIMIT_MAIL=8192")...)
-		c, err := smtp.Dial(s.SMTP)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := musttest.Get(smtp.Dial(s.SMTP))(t)
 		defer func() { _ = c.Close() }() // at its end
 		if _, size := c.Extension("SIZE"); size != "8192" {
 			t.Errorf("SIZE: got %q want 8192", size)
 		}
-		if err := c.Text.PrintfLine("MAIL FROM:<bounce@reporter.example> SIZE=8193"); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, c.Text.PrintfLine("MAIL FROM:<bounce@reporter.example> SIZE=8193"))
 		if _, _, err := c.Text.ReadResponse(250); smtpCode(err) != 552 {
 			t.Errorf("a mail that is told to be too large: got %v want 552", err)
 		}

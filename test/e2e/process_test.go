@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd/internal/api/apitest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
@@ -56,10 +57,7 @@ func (in *installation) start(settings ...string) *server {
 	for _, setting := range settings {
 		switch name, value, _ := strings.Cut(setting, "="); name {
 		case "DMARCD_BASE_URL":
-			base, err := url.Parse(value)
-			if err != nil {
-				in.t.Fatal(err)
-			}
+			base := musttest.Get(url.Parse(value))(in.t)
 			s.baseURL = strings.TrimSuffix(value, "/")
 			s.prefix = strings.TrimSuffix(base.Path, "/")
 		case "DMARCD_RATE_LIMIT":
@@ -92,7 +90,5 @@ func (s *server) await() {
 	} else {
 		s.validator, err = apitest.New(document)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 }

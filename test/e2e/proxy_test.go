@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"sync"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // proxy forwards connections to PostgreSQL, and can interrupt them.
@@ -23,14 +25,8 @@ type proxy struct {
 // proxy.
 func startProxy(t *testing.T, dsn string) (*proxy, string) {
 	t.Helper()
-	through, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	through := musttest.Get(url.Parse(dsn))(t)
+	listener := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	p := &proxy{listener: listener, target: through.Host, open: map[net.Conn]bool{}}
 	p.serving.Go(p.accept)
 	t.Cleanup(func() {

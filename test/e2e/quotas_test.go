@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
@@ -39,9 +40,7 @@ func TestQuotasHoldAtEveryEntrance(t *testing.T) {
 			t.Errorf("a mail: got %d want 452", got)
 		}
 		file := filepath.Join(t.TempDir(), "2.xml")
-		if err := os.WriteFile(file, []byte(report("2")), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, os.WriteFile(file, []byte(report("2")), 0o600))
 		r := in.run(command{args: []string{"import", "--team", "default", file}})
 		if r.Status == 0 || !strings.Contains(r.Stderr, "daily quota of reports") {
 			t.Errorf("an import: got status %d and %s want the reason", r.Status, r.Stderr)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
@@ -45,9 +46,7 @@ func (d *smallDisk) fill(s *server) {
 	}
 	daemon.Eventually(d.in.t, daemon.StartLimit, "the disk is as small as what is on it", func() bool {
 		var state syscall.Statfs_t
-		if err := syscall.Statfs(d.folder, &state); err != nil {
-			d.in.t.Fatal(err)
-		}
+		musttest.Do(d.in.t, syscall.Statfs(d.folder, &state))
 		used := (state.Blocks - state.Bfree) * uint64(state.Bsize)
 		// This fails if something was written meanwhile. A size of 0 would mean no limit.
 		return d.resize(max(used, uint64(os.Getpagesize()))) == nil
@@ -61,9 +60,7 @@ func (d *smallDisk) empty(s *server) {
 		d.run("prlimit", fmt.Sprintf("--pid=%d", s.PID()), "--fsize=unlimited:unlimited")
 		return
 	}
-	if err := d.resize(1 << 30); err != nil {
-		d.in.t.Fatal(err)
-	}
+	musttest.Do(d.in.t, d.resize(1<<30))
 }
 
 func (d *smallDisk) resize(bytes uint64) error {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
@@ -28,9 +29,7 @@ func TestRequestInFlightIsAnsweredBeforeTheEnd(t *testing.T) {
 			a, err := s.try(verifying(in.token, "example.com"))
 			answered <- outcome{a, err}
 		}()
-		if err := in.dns.Await(t.Context(), "_dmarc.example.com", dns.TXT, asked+1); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, in.dns.Await(t.Context(), "_dmarc.example.com", dns.TXT, asked+1))
 		s.Signal(syscall.SIGTERM)
 		daemon.Eventually(t, daemon.StopLimit, "no new connection is taken", func() bool {
 			connection, err := net.Dial("tcp", s.HTTP)
@@ -57,9 +56,7 @@ func TestStopDoesNotWaitForSilentDNS(t *testing.T) {
 		s := in.serve()
 		in.dns.SetFault("*", resolvertest.Drop)
 		in.addMany([]string{"a.example", "b.example", "c.example"})
-		if err := in.dns.Await(t.Context(), "_dmarc.a.example", dns.TXT, 1); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, in.dns.Await(t.Context(), "_dmarc.a.example", dns.TXT, 1))
 		s.Stop()
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
@@ -34,9 +35,7 @@ func TestEventsFollowedOverTLS(t *testing.T) {
 			binary := in.binary([]string{"SSL_CERT_FILE=" + server.roots})
 			export := exec.CommandContext(t.Context(), binary.Program, "export", "--team", "default", "--events", "--follow", "--cursor-file", cursor, "--syslog", "tls://"+server.address)
 			export.Env, export.Dir = binary.Settings, t.TempDir()
-			if err := export.Start(); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, export.Start())
 			return export
 		}
 		happen := func() { in.do("alert", "test", "--team", "default") }
@@ -59,16 +58,12 @@ func TestEventsFollowedOverTLS(t *testing.T) {
 			content, err := os.ReadFile(cursor)
 			return err == nil && strings.TrimSpace(string(content)) == "3"
 		})
-		if err := export.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, export.Process.Kill())
 		_ = export.Wait() // it was killed
 		happen()
 		export = follow()
 		server.await(t, 4)
-		if err := export.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, export.Process.Signal(os.Interrupt))
 		if err := export.Wait(); err != nil {
 			t.Errorf("an interrupted export: %v", err)
 		}
@@ -89,13 +84,9 @@ func startSyslog(t *testing.T) *syslogServer {
 	web := httptest.NewTLSServer(nil) // for its certificate
 	t.Cleanup(web.Close)
 	s := &syslogServer{roots: filepath.Join(t.TempDir(), "roots.pem")}
-	if err := os.WriteFile(s.roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, os.WriteFile(s.roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}), 0o600))
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: web.TLS.Certificates, MinVersion: tls.VersionTLS12})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	s.address = listener.Addr().String()
 	var serving sync.WaitGroup
 	serving.Go(func() {

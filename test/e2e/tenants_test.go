@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -47,10 +48,7 @@ func withOtherTeam(in *installation, s *server) string {
 func (in *installation) count(team, name string, counts ...dmarcd.DayCount) {
 	in.t.Helper()
 	database := in.db.Open(in.t, store.Options{})
-	owner, err := database.TeamByName(in.t.Context(), team)
-	if err != nil {
-		in.t.Fatal(err)
-	}
+	owner := musttest.Get(database.TeamByName(in.t.Context(), team))(in.t)
 	storetest.Count(in.t, database.Team(owner.ID), name, counts...)
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
@@ -30,18 +31,11 @@ func tlsReport(name, id string) string {
 // reporter sends a request outside the prefix without a token, and checks the status.
 func (s *server) reporter(method, path, media, content string, want int) {
 	s.in.t.Helper()
-	sent, err := http.NewRequestWithContext(s.in.t.Context(), method, "http://"+s.HTTP+path, strings.NewReader(content))
-	if err != nil {
-		s.in.t.Fatal(err)
-	}
+	sent := musttest.Get(http.NewRequestWithContext(s.in.t.Context(), method, "http://"+s.HTTP+path, strings.NewReader(content)))(s.in.t)
 	sent.Header.Set("Content-Type", media)
 	received, err := s.client.Do(sent)
-	if err != nil {
-		s.in.t.Fatal(err)
-	}
-	if err := received.Body.Close(); err != nil {
-		s.in.t.Fatal(err)
-	}
+	musttest.Do(s.in.t, err)
+	musttest.Do(s.in.t, received.Body.Close())
 	if received.StatusCode != want {
 		s.in.t.Errorf("%s %s: got status %d want %d", method, path, received.StatusCode, want)
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 func changing(method, path, token, body string) request {
@@ -273,10 +275,7 @@ func TestVerdictsWithoutTheDatabase(t *testing.T) {
 		s := in.serve(unscheduled)
 		s.add("example.com")
 		report, refusal := s.someReport()
-		lock, err := in.db.SQL(t).Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := musttest.Get(in.db.SQL(t).Conn(t.Context()))(t)
 		defer func() { _ = lock.Close() }() // the transaction has ended
 		if _, err := lock.ExecContext(t.Context(), `BEGIN EXCLUSIVE`); err != nil {
 			t.Fatal(err)

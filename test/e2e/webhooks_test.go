@@ -13,6 +13,7 @@ import (
 
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
@@ -100,13 +101,8 @@ func TestWebhooksSurviveKills(t *testing.T) {
 		created := s.post("/webhooks", fmt.Sprintf(`{"url": %q, "kinds": null, "domains": ["example.com"]}`, to.URL))
 		created.wantStatus(t, http.StatusCreated)
 		var hook webhook
-		if err := json.Unmarshal(created.body, &hook); err != nil {
-			t.Fatal(err)
-		}
-		verifier, err := standard.NewWebhook(hook.Secret)
-		if err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, json.Unmarshal(created.body, &hook))
+		verifier := musttest.Get(standard.NewWebhook(hook.Secret))(t)
 		to.mu.Lock()
 		to.verify = verifier.Verify
 		to.mu.Unlock()
@@ -196,9 +192,7 @@ func TestChatEndpoint(t *testing.T) {
 			ID, URL, Format string
 			Secret          *string
 		}
-		if err := json.Unmarshal(created.body, &hook); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, json.Unmarshal(created.body, &hook))
 		if hook.URL != chat.URL+"/..." || hook.Format != "slack" || hook.Secret != nil {
 			t.Errorf("got %s", created.text())
 		}
