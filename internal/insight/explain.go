@@ -86,7 +86,7 @@ func (s *suspect) dkimCause(f failure, of failed, domain string) string {
 		}
 		return fmt.Sprintf("the signature %s does not verify: the message was changed in transit", key)
 	}
-	return "there is no DKIM signature"
+	return "there is no DKIM signature for " + domain
 }
 
 // keyStatus returns what a check says of the key of a failure, "" if nothing.

@@ -54,7 +54,7 @@ var ownScenarios = []scenario{
 	},
 	{
 		name: "second server that SPF does not list", mail: []flow{office(100), {source: "192.0.2.2", perDay: 40, spf: "example.com softfail"}},
-		want:  []want{{"AS64496", dmarcd.ClassYours, "The SPF record of example.com does not list the address, and there is no DKIM signature.", "Add the address to the SPF record"}},
+		want:  []want{{"AS64496", dmarcd.ClassYours, "The SPF record of example.com does not list the address, and there is no DKIM signature for example.com.", "Add the address to the SPF record"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
