@@ -15,8 +15,7 @@ type Daemon struct {
 	// HTTP and SMTP are the host:port of the listeners, set by Await. SMTP is empty if
 	// the settings enable none.
 	HTTP, SMTP string
-	// Memory measures the process and its children. It is nil without
-	// Installation.MemoryNet.
+	// Memory measures the process. It is nil without Installation.MemoryNet.
 	Memory *Meter
 
 	t       testing.TB

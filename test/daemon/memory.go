@@ -13,8 +13,8 @@ import (
 // sampleInterval is the interval between memory samples.
 const sampleInterval = 20 * time.Millisecond
 
-// Meter samples the resident memory of a process and its children from /proc. Without
-// /proc it reads 0. It is safe for concurrent use.
+// Meter samples the resident memory of a process from /proc; the daemon starts no others.
+// Without /proc it reads 0. It is safe for concurrent use.
 type Meter struct {
 	now    atomic.Int64
 	peak   atomic.Int64
@@ -56,29 +56,16 @@ func (m *Meter) Reset() { m.peak.Store(m.now.Load()) }
 // Killed reports whether the process exceeded its memory limit and was killed.
 func (m *Meter) Killed() bool { return m.killed.Load() }
 
-// resident returns the resident bytes of a process and its descendants.
+// resident returns the resident bytes of a process.
 func resident(pid int) int64 {
-	folder := filepath.Join("/proc", strconv.Itoa(pid))
-	statm, err := os.ReadFile(filepath.Join(folder, "statm"))
+	statm, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "statm"))
 	if err != nil {
 		return 0
 	}
-	var sum int64
-	if fields := strings.Fields(string(statm)); len(fields) > 1 {
-		pages, _ := strconv.ParseInt(fields[1], 10, 64) // the kernel writes numbers
-		sum = pages * int64(os.Getpagesize())
+	fields := strings.Fields(string(statm))
+	if len(fields) < 2 {
+		return 0
 	}
-	lists, _ := filepath.Glob(filepath.Join(folder, "task", "*", "children")) // the pattern is valid
-	for _, list := range lists {
-		children, err := os.ReadFile(list)
-		if err != nil {
-			continue // the thread has ended
-		}
-		for _, child := range strings.Fields(string(children)) {
-			if number, err := strconv.Atoi(child); err == nil {
-				sum += resident(number)
-			}
-		}
-	}
-	return sum
+	pages, _ := strconv.ParseInt(fields[1], 10, 64) // the kernel writes numbers
+	return pages * int64(os.Getpagesize())
 }
