@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
@@ -162,11 +161,7 @@ func TestReportsWithoutTheDatabase(t *testing.T) {
 		s := in.serve(unscheduled)
 		s.add("example.com")
 		report, refusal := s.someReport()
-		lock := musttest.Get(in.db.SQL(t).Conn(t.Context()))(t)
-		defer func() { _ = lock.Close() }() // the transaction has ended
-		if _, err := lock.ExecContext(t.Context(), `BEGIN EXCLUSIVE`); err != nil {
-			t.Fatal(err)
-		}
+		unlock := in.lockSQLite()
 		var asking sync.WaitGroup
 		for _, e := range keptThings(report, refusal) {
 			asking.Go(func() {
@@ -180,9 +175,7 @@ func TestReportsWithoutTheDatabase(t *testing.T) {
 			})
 		}
 		asking.Wait()
-		if _, err := lock.ExecContext(t.Context(), `ROLLBACK`); err != nil {
-			t.Fatal(err)
-		}
+		unlock()
 	})
 }
 

@@ -275,11 +275,7 @@ func TestVerdictsWithoutTheDatabase(t *testing.T) {
 		s := in.serve(unscheduled)
 		s.add("example.com")
 		report, refusal := s.someReport()
-		lock := musttest.Get(in.db.SQL(t).Conn(t.Context()))(t)
-		defer func() { _ = lock.Close() }() // the transaction has ended
-		if _, err := lock.ExecContext(t.Context(), `BEGIN EXCLUSIVE`); err != nil {
-			t.Fatal(err)
-		}
+		unlock := in.lockSQLite()
 		var asking sync.WaitGroup
 		for _, r := range verdicts(report, refusal, in.token) {
 			asking.Go(func() {
@@ -289,9 +285,24 @@ func TestVerdictsWithoutTheDatabase(t *testing.T) {
 			})
 		}
 		asking.Wait()
-		if _, err := lock.ExecContext(t.Context(), `ROLLBACK`); err != nil {
-			t.Fatal(err)
-		}
+		unlock()
 		s.wantCounted("nothing was changed", "example.com", 1, 1)
 	})
+}
+
+// lockSQLite locks the database against all other connections, as soon as no other one writes.
+func (in *installation) lockSQLite() (unlock func()) {
+	in.t.Helper()
+	lock := musttest.Get(in.db.SQL(in.t).Conn(in.t.Context()))(in.t)
+	do := func(statement string) {
+		in.t.Helper()
+		_, err := lock.ExecContext(in.t.Context(), statement)
+		musttest.Do(in.t, err)
+	}
+	do(`PRAGMA busy_timeout = 30000`)
+	do(`BEGIN EXCLUSIVE`)
+	return func() {
+		do(`ROLLBACK`)
+		musttest.Do(in.t, lock.Close())
+	}
 }
