@@ -234,7 +234,7 @@ func TestBackupTakesAsLongAsItTakes(t *testing.T) {
 	// still reading while we write.
 	musttest.Get(raw.ExecContext(t.Context(), `INSERT INTO checks (id, team_id, domain_id, first_at, last_at, grade, document, changes, errors)
 		SELECT n, team_id, id, n, n, 'A', repeat('x', 10000), '', '' FROM domains, generate_series(1, 3000) AS n`))(t)
-	s := musttest.Get(store.Open(t.Context(), withSettings(t, db.DSN, "statement_timeout", "250ms"), store.Options{}))(t)
+	s := musttest.Get(store.Open(t.Context(), withSettings(t, db.DSN, "statement_timeout", "2s"), store.Options{}))(t)
 	t.Cleanup(func() { _ = s.Close() }) // it only read
 	waited := false
 	err := s.Backup(t.Context(), filepath.Join(t.TempDir(), "backup.db"), func(rows int) {
@@ -242,7 +242,7 @@ func TestBackupTakesAsLongAsItTakes(t *testing.T) {
 			return
 		}
 		waited = true
-		if _, err := raw.ExecContext(t.Context(), `SELECT pg_sleep(0.5)`); err != nil {
+		if _, err := raw.ExecContext(t.Context(), `SELECT pg_sleep(2.5)`); err != nil {
 			t.Error(err)
 		}
 	})
