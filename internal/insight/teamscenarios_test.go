@@ -153,9 +153,9 @@ func TestSenderOfSeveralDomains(t *testing.T) {
 		got = append(got, strings.Join([]string{row.Key, string(a.Class), a.Evidence[0], a.Cause}, "|"))
 	}
 	if want := []string{
-		"AS64496|yours|Yours for example.com; spoofs shop.example.|The SPF record of shop.example does not list the address, and there is no DKIM signature.",
-		"AS64497|yours|Your team set this class.|SPF does not pass, and there is no DKIM signature.",
-		"AS64498|spoofing|0 of 600 messages pass DMARC.|SPF does not pass, and there is no DKIM signature.",
+		"AS64496|yours|Yours for example.com; spoofs shop.example.|The SPF record of shop.example does not list the address, and there is no DKIM signature for shop.example.",
+		"AS64497|yours|Your team set this class.|SPF does not pass, and there is no DKIM signature for example.com.",
+		"AS64498|spoofing|0 of 600 messages pass DMARC.|SPF does not pass, and there is no DKIM signature for shop.example.",
 	}; !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
