@@ -91,7 +91,7 @@ var packages = map[string][]string{
 	"internal/blobs":                 {"."},
 	"internal/store/shape":           join(protocols, "."),
 	"internal/rollup":                join(protocols, "."),
-	"internal/store/storetest":       join(protocols, ".", "internal/store", "internal/musttest"),
+	"internal/store/storetest":       join(protocols, ".", "internal/store", "internal/musttest", "test/daemon"),
 	"internal/resolver":              {"dns", "internal/fair", "internal/recovered"},
 	"internal/resolver/resolvertest": {"dns", "internal/resolver"},
 

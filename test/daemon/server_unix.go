@@ -3,6 +3,8 @@
 package daemon
 
 import (
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -66,7 +68,7 @@ func (s *Server) Await(t *testing.T, limit time.Duration, what string, condition
 
 // Unprivileged returns the user that servers run as: an unprivileged one where the test runs as
 // root, and nil, which is the user of the test, otherwise.
-func Unprivileged(t *testing.T) *syscall.Credential {
+func Unprivileged(t testing.TB) *syscall.Credential {
 	t.Helper()
 	if os.Getuid() != 0 {
 		return nil
@@ -117,4 +119,17 @@ func ShowIfFailed(t *testing.T, file string) {
 			t.Logf("%s (%v):\n%s", file, err, log)
 		}
 	})
+}
+
+// FreePort returns a free port of the loopback address for a server that cannot choose one. It is
+// below the ports that the system hands out, so that no other program gets it before the server.
+func FreePort() int {
+	const first, count = 20_000, 10_000
+	for {
+		port := first + rand.IntN(count)
+		if listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			_ = listener.Close() // nothing was sent
+			return port
+		}
+	}
 }

@@ -81,7 +81,7 @@ func startDovecot(t *testing.T) *dovecot {
 	if as != nil {
 		account = as
 	}
-	d := &dovecot{folder: daemon.ServerFolder(t), port: freePort(t)}
+	d := &dovecot{folder: daemon.ServerFolder(t), port: daemon.FreePort()}
 	for _, part := range []string{"new", "cur", "tmp"} {
 		d.makeFolder(t, filepath.Join("mail", part), as)
 	}
@@ -186,12 +186,4 @@ func (d *dovecot) makeFolder(t *testing.T, name string, as *syscall.Credential) 
 func (d *dovecot) write(t *testing.T, name, text string) {
 	t.Helper()
 	musttest.Do(t, os.WriteFile(filepath.Join(d.folder, name), []byte(text), 0o644))
-}
-
-// freePort returns a free port.
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	defer func() { _ = listener.Close() }() // the port is for the server
-	return listener.Addr().(*net.TCPAddr).Port
 }

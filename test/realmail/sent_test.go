@@ -73,7 +73,7 @@ type inbox struct{ address, folder string }
 // PEM with its key.
 func startInbox(t *testing.T, certificate []byte) *inbox {
 	t.Helper()
-	as, folder, port := daemon.Unprivileged(t), daemon.ServerFolder(t), freePort(t)
+	as, folder, port := daemon.Unprivileged(t), daemon.ServerFolder(t), daemon.FreePort()
 	uid, gid := os.Getuid(), os.Getgid()
 	if as != nil {
 		uid, gid = int(as.Uid), int(as.Gid)

@@ -5,10 +5,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,6 +15,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // Pair is a primary PostgreSQL server with a synchronous standby, which end with the test.
@@ -40,7 +39,7 @@ const pairLimit = 2 * time.Minute
 // StartPair starts a pair of servers with an empty database.
 func StartPair(t testing.TB) *Pair {
 	t.Helper()
-	p := &Pair{t: t, bin: postgresBin(t), primary: freePort(t), standby: freePort(t)}
+	p := &Pair{t: t, bin: postgresBin(t), primary: daemon.FreePort(), standby: daemon.FreePort()}
 	var err error
 	// A short path that every user can enter.
 	if p.folder, err = os.MkdirTemp("/tmp", "dmarcd-pair."); err != nil {
@@ -56,7 +55,9 @@ func StartPair(t testing.TB) *Pair {
 			t.Error(err)
 		}
 	})
-	p.beUnprivileged()
+	if p.as = daemon.Unprivileged(t); p.as != nil {
+		musttest.Do(t, os.Chown(p.folder, int(p.as.Uid), int(p.as.Gid)))
+	}
 	p.run("initdb", "--pgdata", p.path("primary"), "--username=dmarcd", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync")
 	p.start("primary", p.primary)
 	p.run("pg_basebackup", "--host=127.0.0.1", "--port="+strconv.Itoa(p.primary), "--username=dmarcd", "--pgdata", p.path("standby"),
@@ -101,26 +102,6 @@ func (p *Pair) Promote() {
 
 func (p *Pair) path(parts ...string) string {
 	return filepath.Join(append([]string{p.folder}, parts...)...)
-}
-
-// beUnprivileged has the servers run as another user where this one is root.
-func (p *Pair) beUnprivileged() {
-	p.t.Helper()
-	if os.Getuid() != 0 {
-		return
-	}
-	other, err := user.Lookup("postgres")
-	if err != nil {
-		other, err = user.Lookup("nobody")
-	}
-	musttest.Do(p.t, err)
-	uid, errUID := strconv.ParseUint(other.Uid, 10, 32)
-	gid, errGID := strconv.ParseUint(other.Gid, 10, 32)
-	if errUID != nil || errGID != nil {
-		p.t.Fatalf("the ids of %s: %v, %v", other.Username, errUID, errGID)
-	}
-	p.as = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	musttest.Do(p.t, os.Chown(p.folder, int(uid), int(gid)))
 }
 
 func (p *Pair) start(server string, port int) {
@@ -181,11 +162,4 @@ func postgresBin(t testing.TB) string {
 		t.Fatalf("find PostgreSQL: %v", err)
 	}
 	return strings.TrimSpace(string(out))
-}
-
-func freePort(t testing.TB) int {
-	t.Helper()
-	listener := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	defer func() { _ = listener.Close() }()    // nothing was sent
-	return listener.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // of a TCP listener
 }
