@@ -7,11 +7,15 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
 const (
 	// cachedRecords is from how many records on an answer is cached: it takes a scan of all.
 	cachedRecords = 200_000
+	// cachedParts is from how many records on their parts are cached, if they are small enough:
+	// they may be read row by row.
+	cachedParts = 1000
 	// answerAge is how long an answer is reused while the records are the same: the names of
 	// addresses and the first and last days of senders change without them.
 	answerAge = time.Minute
@@ -30,14 +34,14 @@ type basis struct {
 	senders  [sha256.Size]byte // of the team
 }
 
-// newBasis returns the basis of answers, false if they must not be cached.
-func newBasis(team dmarcd.TeamID, domain string, days dmarcd.Days, state dmarcd.SentState, sample bool, own []dmarcd.TeamSender) (basis, bool) {
-	if state.Records < cachedRecords || state.Days == 0 || days.From == nil || days.To == nil {
-		return basis{}, false
+// newBasis returns the basis of answers, nil if they must not be cached.
+func newBasis(team dmarcd.TeamID, domain string, days dmarcd.Days, state dmarcd.SentState, sample bool, own []dmarcd.TeamSender) *basis {
+	if state.Records < cachedParts || state.Days == 0 || days.From == nil || days.To == nil {
+		return nil
 	}
 	sum := sha256.New()
 	_, _ = fmt.Fprintf(sum, "%q", own) // a hash has no errors
-	return basis{team, domain, *days.From, *days.To, state, sample, [sha256.Size]byte(sum.Sum(nil))}, true
+	return &basis{team, domain, *days.From, *days.To, state, sample, [sha256.Size]byte(sum.Sum(nil))}
 }
 
 type answerKey struct {
@@ -91,10 +95,10 @@ func (a *answers) put(key answerKey, value any, bytes int, now time.Time) {
 
 // answered returns the answer to a question from the cache, or computes it.
 func answered[T any](m *Mail, question string, q Query, compute func() (T, error)) (T, error) {
-	if !m.cached || q.Assess && m.KnowsDomains() {
+	if m.basis == nil || m.records < cachedRecords || q.Assess && m.KnowsDomains() {
 		return compute()
 	}
-	key := answerKey{m.basis, question, q}
+	key := answerKey{*m.basis, question, q}
 	if found, ok := m.service.answers.get(key, time.Now()); ok {
 		value, _ := found.(T)
 		return value, nil
@@ -105,3 +109,22 @@ func answered[T any](m *Mail, question string, q Query, compute func() (T, error
 	}
 	return value, err
 }
+
+// keptParts returns the parts of all days if they were read before, otherwise nil.
+func (m *Mail) keptParts() []rollup.Part {
+	if m.kept == nil && m.basis != nil {
+		found, _ := m.service.answers.get(m.partsKey(), time.Now())
+		m.kept, _ = found.([]rollup.Part)
+	}
+	return m.kept
+}
+
+// keep keeps the parts of all days for the next scan of this mail, and for that of others.
+func (m *Mail) keep(parts []rollup.Part, bytes int) {
+	m.kept = parts
+	if m.basis != nil {
+		m.service.answers.put(m.partsKey(), parts, bytes, time.Now())
+	}
+}
+
+func (m *Mail) partsKey() answerKey { return answerKey{basis: *m.basis, question: "parts"} }

@@ -45,12 +45,14 @@ func TestAnswersAreCached(t *testing.T) {
 	if scans != 0 || !reflect.DeepEqual(first, again) {
 		t.Errorf("got %+v after %d scans, want %+v without one", again, scans, first)
 	}
+	if assessed, _ := ask(daysOf(1, 3), insight.Domain{Name: "example.com"}); reflect.DeepEqual(first.List, assessed.List) {
+		t.Error("an assessment: got the old answer")
+	}
 	for name, change := range map[string]func() (page, int){
 		"other days":        func() (page, int) { return ask(daysOf(1, 2)) },
 		"all days":          func() (page, int) { return ask(dmarcd.Days{}) },
 		"other records":     func() (page, int) { of.state.Changes++; return ask(daysOf(1, 3)) },
 		"a sender is added": func() (page, int) { of.own = []dmarcd.TeamSender{{Key: "own"}}; return ask(daysOf(1, 3)) },
-		"an assessment":     func() (page, int) { return ask(daysOf(1, 3), insight.Domain{Name: "example.com"}) },
 		"few records":       func() (page, int) { of.state.Records = 0; return ask(daysOf(1, 3)) },
 	} {
 		if _, scans := change(); scans == 0 {
@@ -59,17 +61,24 @@ func TestAnswersAreCached(t *testing.T) {
 	}
 }
 
-// TestSmallMailIsReadOnce scans few records once for several answers, and many each time.
+// TestSmallMailIsReadOnce scans few records once for several answers, and for those of the next
+// page; many are scanned each time.
 func TestSmallMailIsReadOnce(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ records, scans int }{{10, 1}, {6000, 2}} {
+	for _, tt := range []struct{ records, scans int }{{10, 1}, {6000, 4}} {
 		var all []mail
 		for i := range tt.records {
 			all = append(all, mail{day: 1, source: "192.0.2.1", count: 1, envelope: fmt.Sprintf("%0200d.example", i)})
 		}
 		of := newTeam(all...)
-		m := readMail(t, of, daysOf(1, 3))
-		list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 1, Trends: true}))(t)
+		of.state = dmarcd.SentState{Records: 2000, Days: 3, Changes: 5}
+		service := newService(t)
+		var list insight.List
+		for range 2 {
+			m := musttest.Get(service.Read(t.Context(), of, "example.com", daysOf(1, 3)))(t)
+			list = musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 1, Trends: true}))(t)
+			m.Close()
+		}
 		if of.scans != tt.scans || list.Counts.Total() != int64(tt.records) || list.Sources[0].Trend[0] != int64(tt.records) {
 			t.Errorf("got %d scans and %+v, want %d scans of %d messages", of.scans, list, tt.scans, tt.records)
 		}

@@ -157,12 +157,11 @@ func (s *Service) Read(ctx context.Context, team Records, domain string, days dm
 	if err != nil {
 		return nil, err
 	}
-	m := &Mail{
+	return &Mail{
 		service: s, team: team, domain: domain, days: days, records: state.Records,
+		basis: newBasis(team.ID(), domain, days, state, sample, own),
 		until: time.Now().Add(maxTime), release: release,
-	}
-	m.basis, m.cached = newBasis(team.ID(), domain, days, state, sample, own)
-	return m, nil
+	}, nil
 }
 
 // answerBytes estimates what an answer from so many records takes.

@@ -21,9 +21,8 @@ type Mail struct {
 	about   []Domain
 	days    dmarcd.Days
 	records int64 // there are not more
-	// basis is what answers are cached by, if they are.
-	basis  basis
-	cached bool
+	// basis is what answers and parts are cached by, nil if they are not.
+	basis *basis
 	// until is when all reading ends.
 	until   time.Time
 	release func()
@@ -70,8 +69,8 @@ func (m *Mail) scan(ctx context.Context, days dmarcd.Days, match *keyed, gathere
 // are small.
 func (m *Mail) visitParts(ctx context.Context, days dmarcd.Days, visit func(rollup.Part) error) error {
 	all := days == m.days
-	if all && m.kept != nil {
-		for _, part := range m.kept {
+	if kept := m.keptParts(); all && kept != nil {
+		for _, part := range kept {
 			if err := visit(part); err != nil {
 				return err
 			}
@@ -86,7 +85,7 @@ func (m *Mail) visitParts(ctx context.Context, days dmarcd.Days, visit func(roll
 		return visit(part)
 	})
 	if err == nil && all && size <= maxKept {
-		m.kept = kept
+		m.keep(kept, size)
 	}
 	return err
 }
