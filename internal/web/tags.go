@@ -55,8 +55,8 @@ var meanings = map[string]struct{ meaning, old string }{
 	"t":   {"With t=y, receivers apply one level less than the policy, and report as usual.", "Unknown tag: the policy applies in full."},
 	"psd": {"Whether others register names below this domain: y yes, n no, u not specified.", "Unknown tag: the Public Suffix List decides."},
 	"pct": {"Removed from the standard and ignored. Use t=y for testing.", "The share of failing mail that the policy applies to."},
-	"rf":  {"Removed from the standard and ignored.", "The format of failure reports, or the interval between aggregate reports."},
-	"ri":  {"Removed from the standard and ignored.", "The format of failure reports, or the interval between aggregate reports."},
+	"rf":  {"Removed from the standard and ignored.", "The format of failure reports."},
+	"ri":  {"Removed from the standard and ignored.", "The requested interval between aggregate reports, in seconds."},
 }
 
 func explainTag(name, value string) tagExplanation {
