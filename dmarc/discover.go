@@ -91,22 +91,36 @@ func (d Discovery) Queried() []string {
 // for the existence of the domain. A name that is invalid in DNS has no record and is not
 // queried.
 func Discover(ctx context.Context, r dns.Resolver, name string) Discovery {
+	return discover(ctx, r, name, true)
+}
+
+// DiscoverRecord is Discover without the organizational domain of a domain with its own record,
+// for which it makes a single query. Steps has that alone, and Organization is "".
+func DiscoverRecord(ctx context.Context, r dns.Resolver, name string) Discovery {
+	return discover(ctx, r, name, false)
+}
+
+func discover(ctx context.Context, r dns.Resolver, name string, whole bool) Discovery {
 	name = dns.Name(name)
 	d := Discovery{Domain: name}
 	if !dns.ValidName(name) {
 		d.Status, d.Organization = StatusNone, name
 		return d
 	}
-	d.Steps = walk(ctx, r, name)
+	own := look(ctx, r, name)
+	d.Existence = impliedExistence(own.Answer)
+	record, published := own.Record()
+	if published {
+		d.apply(record, name, Itself)
+		if !whole {
+			d.Steps = []Step{own}
+			return d
+		}
+	}
+	d.Steps = walk(ctx, r, own)
 	d.Organization, _ = organization(name, d.Steps)
 	d.Reason = d.Steps[len(d.Steps)-1].Answer.Reason
-	d.Existence = impliedExistence(d.Steps[0].Answer)
-	own := d.Steps[0]
-	if record, ok := own.Record(); ok {
-		d.apply(record, name, Itself)
-		return d
-	}
-	if d.Organization == "" {
+	if published || d.Organization == "" {
 		return d
 	}
 	d.inherit(ctx, r)

@@ -2,6 +2,7 @@ package dmarc_test
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -80,7 +81,29 @@ func runDiscover(t *testing.T, cases []discoverCase) {
 			if queried := got.Queried(); !slices.Equal(queried, queries(tt.walk)) {
 				t.Errorf("queried: got %q want %q", queried, queries(tt.walk))
 			}
+			compareDiscoverRecord(t, tt, got)
 		})
+	}
+}
+
+// compareDiscoverRecord checks that DiscoverRecord finds what Discover does, with one query for a
+// domain with its own record.
+func compareDiscoverRecord(t *testing.T, tt discoverCase, want dmarc.Discovery) {
+	t.Helper()
+	zone := dnstest.New(tt.zone)
+	if want.Record != nil && want.RecordDomain == want.Domain {
+		want.Organization, want.Reason, want.Steps = "", "", want.Steps[:1]
+	}
+	got := dmarc.DiscoverRecord(t.Context(), zone, tt.ask)
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
+		t.Errorf("DiscoverRecord (-Discover +DiscoverRecord):\n%s", diff)
+	}
+	questions := len(want.Steps)
+	if tt.a {
+		questions++
+	}
+	if asked := zone.Asked(); len(asked) != questions {
+		t.Errorf("DiscoverRecord: got the questions %v, want %d", asked, questions)
 	}
 }
 

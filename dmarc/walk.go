@@ -32,42 +32,38 @@ func Organization(ctx context.Context, r dns.Resolver, name string) (string, boo
 	if !dns.ValidName(name) {
 		return name, true
 	}
-	return organization(name, walk(ctx, r, name))
+	return organization(name, walk(ctx, r, look(ctx, r, name)))
 }
 
-// walk queries a name and its ancestors. It ends after a record with psd=y or psd=n, at
-// the top, or at the first inconclusive answer, because the record at that name could have
-// ended the walk.
+// walk queries the ancestors of a name, of which own is the first step. It ends after a record
+// with psd=y or psd=n, at the top, or at the first inconclusive answer, because the record at
+// that name could have ended the walk.
 //
 // Queries are sequential. Those near the top are usually cached by the resolver, so
 // concurrency would save little time and send queries that the RFC does not need.
-func walk(ctx context.Context, r dns.Resolver, start string) []Step {
-	var steps []Step
-	for name := range walked(start) {
-		s := look(ctx, r, name)
-		steps = append(steps, s)
-		if s.Answer.Outcome == dns.Inconclusive {
+func walk(ctx context.Context, r dns.Resolver, own Step) []Step {
+	steps := []Step{own}
+	for name := range above(own.Domain) {
+		if steps[len(steps)-1].endsWalk() {
 			break
 		}
-		if record, ok := s.Record(); ok && record.PSD != PSDUnknown {
-			break
-		}
+		steps = append(steps, look(ctx, r, name))
 	}
 	return steps
 }
 
-// walked yields the names of a complete walk.
-func walked(start string) iter.Seq[string] {
+func (s Step) endsWalk() bool {
+	record, ok := s.Record()
+	return s.Answer.Outcome == dns.Inconclusive || ok && record.PSD != PSDUnknown
+}
+
+// above yields the names of a complete walk after the first one.
+func above(start string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		if !yield(start) {
-			return
-		}
 		// With fewer than eight labels this removes only the left-most one.
 		n := min(len(dns.Labels(start)), maxWalked) - 1
-		for name := lastLabels(start, n); name != ""; name = dns.Parent(name) {
-			if !yield(name) {
-				return
-			}
+		for name := lastLabels(start, n); name != "" && yield(name); {
+			name = dns.Parent(name)
 		}
 	}
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// checkDMARC discovers the policy as receivers of RFC 9989 and RFC 7489 do.
-func (e *examination) checkDMARC(ctx context.Context) {
-	found := dmarc.Discover(ctx, e.dns, e.Domain)
+// checkDMARC records the policy that receivers of RFC 9989 find, and discovers that of RFC 7489.
+func (e *examination) checkDMARC(ctx context.Context, found dmarc.Discovery) {
 	f := &e.facts.DMARC
 	f.Status, f.Reason = found.Status.String(), found.Reason
 	f.RecordDomain, f.OrganizationalDomain = found.RecordDomain, found.Organization

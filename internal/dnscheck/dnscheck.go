@@ -129,13 +129,19 @@ func (c *Checker) save(ctx context.Context, name string, occasion Occasion, save
 	return save(saveCtx, plan)
 }
 
-// CheckDMARC discovers a domain's DMARC policy until the deadline of ctx.
+// CheckDMARC discovers a domain's DMARC policy until the deadline of ctx, with a single query
+// if the domain has its own record.
 func (c *Checker) CheckDMARC(ctx context.Context, name string) dmarcd.Check {
 	ctx, span := trace.Start(ctx, "DNS check", trace.Internal)
 	defer span.End(nil)
 	span.Text("dmarcd.check", "dmarc")
-	check := dmarcd.Check{At: c.options.Now(), NeedsMailbox: c.options.ReportDomain != ""}
-	found := dmarc.Discover(ctx, c.options.Resolver, name)
+	began := c.options.Now()
+	return c.result(began, dmarc.DiscoverRecord(ctx, c.options.Resolver, name))
+}
+
+// result returns the DMARC part of a check that began at a time.
+func (c *Checker) result(began time.Time, found dmarc.Discovery) dmarcd.Check {
+	check := dmarcd.Check{At: began, NeedsMailbox: c.options.ReportDomain != ""}
 	if found.Status == dmarc.StatusInconclusive {
 		check.Reason = found.Reason
 		return check

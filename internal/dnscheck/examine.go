@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/trace"
 )
@@ -66,12 +67,12 @@ func (c *Checker) Examine(ctx context.Context, request Request) dmarcd.Check {
 	e.facts.Domain = request.Domain
 
 	// DMARC comes first, so that a hostile domain cannot exhaust the budget before it.
-	dmarcOnly := *c
-	dmarcOnly.options.Resolver = e.dns
-	check := dmarcOnly.CheckDMARC(ctx, request.Domain)
+	began := c.options.Now()
+	found := dmarc.Discover(ctx, e.dns, request.Domain)
+	check := c.result(began, found)
 	e.run(ctx,
 		// The BIMI record may be at the organizational domain, which DMARC discovers.
-		func(ctx context.Context) { e.checkDMARC(ctx); e.checkBIMI(ctx) },
+		func(ctx context.Context) { e.checkDMARC(ctx, found); e.checkBIMI(ctx) },
 		e.checkSPF, e.checkDKIM, e.checkTLSRPT, e.checkDANE, e.checkDNSSEC,
 		// The MTA-STS policy is compared with the MX hosts.
 		func(ctx context.Context) { e.checkMX(ctx); e.checkMTASTS(ctx) },
