@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -41,9 +42,10 @@ type Options struct {
 type Limiter[K comparable] struct {
 	options Options
 
-	mu   sync.Mutex
-	held int64
-	keys map[K]*account
+	mu      sync.Mutex
+	held    int64
+	keys    map[K]*account
+	waiters int // of all keys
 	// arrivals numbers the waiters. A waiter that becomes the first of its key gets a new
 	// number, so that keys with equal use alternate.
 	arrivals uint64
@@ -93,9 +95,16 @@ func (l *Limiter[K]) Acquire(ctx context.Context, key K, weight int64) (release 
 		l.mu.Unlock()
 		return nil, fmt.Errorf("%w: %d requests are already waiting", dmarcd.ErrTemporary, l.options.Waiting)
 	}
+	if l.waiters == 0 && l.fits(a, weight) {
+		a.held += weight
+		l.held += weight
+		l.mu.Unlock()
+		return l.holding(key, weight), nil
+	}
 	l.arrivals++
 	w := &waiter{weight: weight, arrival: l.arrivals, admitted: make(chan struct{})}
 	a.waiting = append(a.waiting, w)
+	l.waiters++
 	l.admit()
 	l.mu.Unlock()
 
@@ -107,8 +116,27 @@ func (l *Limiter[K]) Acquire(ctx context.Context, key K, weight int64) (release 
 		}
 		// It was admitted at the same moment; the caller checks ctx itself.
 	}
-	began := time.Now()
-	return sync.OnceFunc(func() { l.release(key, weight, began) }), nil
+	return l.holding(key, weight), nil
+}
+
+// fits reports whether weight units are available for a key. The caller holds l.mu.
+func (l *Limiter[K]) fits(a *account, weight int64) bool {
+	spare := l.spare(a)
+	return a.held+weight <= l.options.PerKey+spare && l.held+weight <= l.options.Capacity+spare
+}
+
+// holding returns the release function of units that a key holds from now on.
+func (l *Limiter[K]) holding(key K, weight int64) (release func()) {
+	var began time.Time
+	if l.options.HalfLife > 0 {
+		began = time.Now()
+	}
+	var released atomic.Bool
+	return func() {
+		if released.CompareAndSwap(false, true) {
+			l.release(key, weight, began)
+		}
+	}
 }
 
 // admit admits waiters while capacity lasts. The first in line is never overtaken by a
@@ -121,6 +149,7 @@ func (l *Limiter[K]) admit() {
 		}
 		w := next.waiting[0]
 		next.waiting = next.waiting[1:]
+		l.waiters--
 		next.held += w.weight
 		l.held += w.weight
 		close(w.admitted)
@@ -134,6 +163,9 @@ func (l *Limiter[K]) admit() {
 
 // next returns the key to admit next, or nil if none waits below its limit.
 func (l *Limiter[K]) next() *account {
+	if l.waiters == 0 {
+		return nil
+	}
 	var next *account
 	now := time.Now()
 	for _, a := range l.keys {
@@ -177,6 +209,7 @@ func (l *Limiter[K]) withdraw(key K, w *waiter) bool {
 	for i, other := range a.waiting {
 		if other == w {
 			a.waiting = append(a.waiting[:i], a.waiting[i+1:]...)
+			l.waiters--
 			if i == 0 && len(a.waiting) > 0 {
 				a.waiting[0].arrival = w.arrival // the key keeps its place in line
 			}
@@ -194,7 +227,8 @@ func (l *Limiter[K]) release(key K, weight int64, began time.Time) {
 	a := l.keys[key]
 	a.held -= weight
 	l.held -= weight
-	if now := time.Now(); l.options.HalfLife > 0 {
+	if l.options.HalfLife > 0 {
+		now := time.Now()
 		a.used = l.usedBy(a, now) + float64(weight)*now.Sub(began).Seconds()
 		a.usedAt = now
 	}
@@ -213,6 +247,10 @@ const (
 // keys are left, it drops the one with the lowest use.
 func (l *Limiter[K]) forget(key K, a *account) {
 	if a.held > 0 || len(a.waiting) > 0 {
+		return
+	}
+	if a.used == 0 {
+		delete(l.keys, key)
 		return
 	}
 	now := time.Now()
