@@ -29,6 +29,9 @@ func canExist(name string) bool {
 // octets escaped that the text form reserves (RFC 1035 §5.1). It reports false
 // for a name that cannot be put into a message.
 func wireName(name string) (string, bool) {
+	if dns.IsHostname(name) {
+		return dns.Name(name), true // nothing to escape
+	}
 	var buffer [maxNameBytes]byte
 	end, err := mdns.PackDomainName(mdns.Fqdn(name), buffer[:], 0, nil, false)
 	if err != nil || end > maxNameBytes {
