@@ -133,7 +133,7 @@ type dayDomain struct {
 // get copies of its first check, while the daemon is stopped: what is measured is the day after
 // the first checks.
 func (l *dayLoad) setUp(ctx context.Context, s settings) ([]figure, error) {
-	if err := l.dns.Set(dayZone(s.domains, false)); err != nil {
+	if err := l.dns.Set(dayZone(0, s.domains, false)); err != nil {
 		return nil, err
 	}
 	perTeam := max(s.domains/dayTeams, 1)
@@ -227,10 +227,11 @@ func (l *dayLoad) addTeam(ctx context.Context, first, n int, nextCheck time.Time
 	return err
 }
 
-// dayZone returns the records of domains; one in dayChanges has another policy once changed.
-func dayZone(domains int, changed bool) string {
+// dayZone returns the records of the domains from a number up to another one; one in dayChanges has
+// another policy once changed.
+func dayZone(first, after int, changed bool) string {
 	var zone strings.Builder
-	for i := range domains {
+	for i := first; i < after; i++ {
 		policy := "none"
 		if changed && i%dayChanges == 0 {
 			policy = "quarantine"
@@ -271,7 +272,7 @@ func (l *dayLoad) run(ctx context.Context, s settings) error {
 		case <-time.After(min(l.length/3, l.length-2*s.squeeze(time.Hour))): // so that all are checked after it
 		}
 		l.changed = (len(l.domains) + dayChanges - 1) / dayChanges
-		return l.dns.Set(dayZone(len(l.domains), true))
+		return l.dns.Set(dayZone(0, len(l.domains), true))
 	})
 	return group.Wait()
 }

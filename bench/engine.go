@@ -66,5 +66,5 @@ func openSQL(dsn string) (*sql.DB, error) {
 	if store.IsPostgres(dsn) {
 		return sql.Open("pgx", dsn)
 	}
-	return sql.Open("sqlite", dsn+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=foreign_keys(1)")
+	return sql.Open("sqlite", dsn+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)")
 }
