@@ -47,8 +47,12 @@ func (s *Store) Migrate(ctx context.Context) (steps int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, r := range results {
-		s.options.Log.Info("database migrated", "version", r.Source.Version, "took_ms", r.Duration.Milliseconds())
+	if n := len(results); n > 0 && results[0].Source.Version == 1 {
+		s.options.Log.Info("database created", "version", results[n-1].Source.Version)
+	} else {
+		for _, r := range results {
+			s.options.Log.Info("database migrated", "version", r.Source.Version, "took_ms", r.Duration.Milliseconds())
+		}
 	}
 	distributed, err := s.isDistributed(ctx)
 	if err == nil && distributed {
