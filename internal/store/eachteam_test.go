@@ -81,7 +81,7 @@ func TestOneTeamsFailureStopsNoOther(t *testing.T) {
 				other.team = newTeam(t, in.store, "b")
 				job.prepare(in)
 				job.prepare(&other)
-				raw := in.db.SQL(in)
+				raw := in.sql()
 				exec := func(statement string) {
 					musttest.Get(raw.ExecContext(in.Context(), statement))(in)
 				}

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"database/sql"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -26,6 +27,7 @@ type inbox struct {
 	store *store.Store
 	team  *store.Team
 	teams *atomic.Int64 // made by play
+	raw   *sql.DB       // past the store; nil before the first use of sql
 }
 
 // eachInbox runs a test in an inbox of its own on every engine.
@@ -39,7 +41,7 @@ func newInbox(t *testing.T, db storetest.DB) *inbox {
 	t.Helper()
 	clock := newClock()
 	s := db.Open(t, store.Options{Now: clock.Now})
-	return &inbox{T: t, db: db, clock: clock, store: s, team: newTeam(t, s, "a"), teams: new(atomic.Int64)}
+	return &inbox{T: t, db: db, clock: clock, store: s, team: newTeam(t, s, "a"), teams: new(atomic.Int64), raw: db.SQL(t)}
 }
 
 // row runs a row of a table as a team of its own.
@@ -50,6 +52,15 @@ func (in *inbox) row(name string, test func(in *inbox)) {
 		row.T, row.team = t, newTeam(t, in.store, name)
 		test(&row)
 	})
+}
+
+// sql returns the database past the store, to inspect or damage it.
+func (in *inbox) sql() *sql.DB {
+	in.Helper()
+	if in.raw == nil {
+		in.raw = in.db.SQL(in)
+	}
+	return in.raw
 }
 
 // must ends the test with an error.
@@ -218,12 +229,12 @@ func (in *inbox) rows(table string) int {
 		query += ` WHERE NOT EXISTS (SELECT 1 FROM reports WHERE reports.team_id = records.team_id AND reports.id = records.report_id AND emptied_at > 0)`
 	}
 	var n int
-	in.must(in.db.SQL(in).QueryRowContext(in.Context(), query).Scan(&n))
+	in.must(in.sql().QueryRowContext(in.Context(), query).Scan(&n))
 	return n
 }
 
 // damage changes rows past the store.
 func (in *inbox) damage(statement string) {
 	in.Helper()
-	musttest.Get(in.db.SQL(in).ExecContext(in.Context(), statement))(in)
+	musttest.Get(in.sql().ExecContext(in.Context(), statement))(in)
 }

@@ -33,12 +33,12 @@ func partitioned(t *testing.T, test func(in *inbox)) {
 // shard of a partition has its name and a number.
 func (in *inbox) partitions() (n int, rows map[string]int) {
 	in.Helper()
-	each(in.T, in.db.SQL(in), `SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r' AND relname <> 'records_rest'`, func(scan func(...any) error) error {
+	each(in.T, in.sql(), `SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r' AND relname <> 'records_rest'`, func(scan func(...any) error) error {
 		n++
 		return scan(new(string))
 	})
 	rows = make(map[string]int)
-	each(in.T, in.db.SQL(in), `SELECT substring(tableoid::regclass::text FROM 'records_(?:first|rest|[0-9]{8})'), count(*) FROM records GROUP BY 1`, func(scan func(...any) error) error {
+	each(in.T, in.sql(), `SELECT substring(tableoid::regclass::text FROM 'records_(?:first|rest|[0-9]{8})'), count(*) FROM records GROUP BY 1`, func(scan func(...any) error) error {
 		var name string
 		var count int
 		err := scan(&name, &count)

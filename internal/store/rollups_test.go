@@ -90,7 +90,7 @@ func TestDomainIsReadFromRollups(t *testing.T) {
 func TestRollupsGrow(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours, "example.net")
-		raw := in.db.SQL(in)
+		raw := in.sql()
 		came := 0
 		come := func(name string) {
 			came++
@@ -222,7 +222,7 @@ func TestDamagedRollup(t *testing.T) {
 	in.add(ours)
 	in.wantReceived("stored", report("1", ours, storetest.Passed(ours, 5000), storetest.Failed("a."+ours, 7)))
 	buildRollups(in, in.store)
-	raw := in.db.SQL(in)
+	raw := in.sql()
 	var block []byte
 	in.must(raw.QueryRowContext(in.Context(), `SELECT block FROM day_rollups`).Scan(&block))
 	for n := range len(block) + 1 {

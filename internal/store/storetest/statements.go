@@ -38,8 +38,6 @@ func (db DB) recorded(t testing.TB, options store.Options) store.Options {
 			t.Errorf("close the statements: %v", err)
 		}
 	})
-	var mu sync.Mutex
-	seen, written := make(map[call]bool), make(map[string]bool)
 	observe := options.Statement // of the test
 	options.Statement = func(query string) {
 		if observe != nil {
@@ -47,26 +45,33 @@ func (db DB) recorded(t testing.TB, options store.Options) store.Options {
 		}
 		c := call{query: query}
 		runtime.Callers(2, c.callers[:])
-		mu.Lock()
-		defer mu.Unlock()
-		if seen[c] {
+		known.Lock()
+		defer known.Unlock()
+		if known.calls[c] {
 			return
 		}
-		seen[c] = true
+		known.calls[c] = true
 		line, err := json.Marshal(statement{SQL: query, Functions: c.storeFunctions()})
 		if err != nil {
 			t.Errorf("record a statement: %v", err)
 			return
 		}
-		if written[string(line)] {
+		if known.lines[string(line)] {
 			return
 		}
-		written[string(line)] = true
+		known.lines[string(line)] = true
 		// A statement may run after the end of the test that opened the store.
 		_, _ = file.Write(append(line, '\n')) // what is missing, tenantsql misses
 	}
 	return options
 }
+
+// known are the calls that were seen and the lines that were written by all stores of the process.
+var known = struct {
+	sync.Mutex
+	calls map[call]bool
+	lines map[string]bool
+}{calls: make(map[call]bool), lines: make(map[string]bool)}
 
 // call is a statement with the stack that led to it. Most statements run many times: to
 // compare stacks costs far less than to find the names of their functions.

@@ -38,6 +38,8 @@ const PoolerVariable = "DMARCD_TEST_PGBOUNCER"
 type DB struct {
 	Engine string // "sqlite" or "postgres"
 	DSN    string // as store.Open takes it
+
+	migrated bool // it has the present schema
 }
 
 // Each runs the test on a database of every engine that has the present schema
@@ -79,6 +81,7 @@ func SQLite(t testing.TB) DB {
 	}
 	db := EmptySQLite(t)
 	musttest.Do(t, os.WriteFile(db.DSN, content, 0o600))
+	db.migrated = true
 	return db
 }
 
@@ -97,7 +100,9 @@ func Postgres(t testing.TB) DB {
 	if err != nil {
 		t.Fatalf("make the template of PostgreSQL databases: %v", err)
 	}
-	return createPostgres(t, server, " TEMPLATE "+template+fileCopy)
+	db := createPostgres(t, server, " TEMPLATE "+template+fileCopy)
+	db.migrated = true
+	return db
 }
 
 // EmptyPostgres creates a PostgreSQL database without a schema, which goes with
@@ -176,8 +181,8 @@ func admin(server, statement string) error {
 	return nil
 }
 
-// Open opens the database, brings it to the present schema and closes it with
-// the test.
+// Open opens the database, brings it to the present schema unless it was created with it, and
+// closes it with the test.
 func (db DB) Open(t testing.TB, options store.Options) *store.Store {
 	t.Helper()
 	s := musttest.Get(store.Open(t.Context(), db.DSN, db.recorded(t, options)))(t)
@@ -186,7 +191,9 @@ func (db DB) Open(t testing.TB, options store.Options) *store.Store {
 			t.Errorf("close the store: %v", err)
 		}
 	})
-	musttest.Get(s.Migrate(t.Context()))(t)
+	if !db.migrated {
+		musttest.Get(s.Migrate(t.Context()))(t)
+	}
 	return s
 }
 
