@@ -242,6 +242,6 @@ func TestManySharesAreClaimedInSteps(t *testing.T) {
 		if more, err := s.ClaimShares(t.Context()); more || err != nil {
 			t.Errorf("a deleted domain: got more %t, error %v", more, err)
 		}
-		in.purge()
+		in.purgeAll()
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ func (in *inbox) freeze() {
 func (in *inbox) number(query string) int {
 	in.Helper()
 	var n int
-	in.must(in.db.SQL(in).QueryRowContext(in.Context(), query).Scan(&n))
+	in.must(in.sql().QueryRowContext(in.Context(), query).Scan(&n))
 	return n
 }
 
@@ -66,7 +67,7 @@ func (in *inbox) everything() everything {
 	all.Reports = musttest.Get(in.team.ReportsFrom(ctx, store.ReportFilter{}, 0, time.Time{}, 1000))(in)
 	for _, report := range all.Reports {
 		// Pages of different length have the same records.
-		for _, limit := range []int{7, 1000} {
+		for _, limit := range []int{7 + report.Records/20, 1000} {
 			var records []store.Record
 			for after := (store.RecordCursor{}); ; after = records[len(records)-1].Cursor {
 				page, more, err := in.team.Records(ctx, report.ID, after, limit)
@@ -77,7 +78,7 @@ func (in *inbox) everything() everything {
 			}
 			key := fmt.Sprint(report.ExternalID, " ", report.State)
 			if known, ok := all.Records[key]; ok {
-				if diff := cmp.Diff(known, records, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
+				if diff := difference(known, records); diff != "" {
 					in.Errorf("pages of %d:\n%s", limit, diff)
 				}
 			}
@@ -107,10 +108,18 @@ func (in *inbox) everything() everything {
 // wantSame compares all reads with those of before.
 func (in *inbox) wantSame(when string, before everything) {
 	in.Helper()
-	if diff := cmp.Diff(before, in.everything(), cmpopts.EquateComparable(netip.Addr{})); diff != "" {
+	if diff := difference(before, in.everything()); diff != "" {
 		in.Errorf("%s (-before +after):\n%s", when, diff)
 	}
 	in.sound()
+}
+
+// difference is cmp.Diff of addresses too. It takes far less time if there is none.
+func difference(want, got any) string {
+	if reflect.DeepEqual(want, got) {
+		return ""
+	}
+	return cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{}))
 }
 
 // mixed is a report with From domains of several domains, of none, and a record without
@@ -352,10 +361,10 @@ func TestColdLargeReport(t *testing.T) {
 		if got := in.number(`SELECT COUNT(*) FROM cold_blocks`); got != 4 {
 			in.Errorf("got %d blocks, want three, and one of the small reports", got)
 		}
-		if diff := cmp.Diff(before, read(), cmpopts.EquateComparable(netip.Addr{})); diff != "" {
+		if diff := difference(before, read()); diff != "" {
 			in.Error(diff)
 		}
-		if diff := cmp.Diff(scanned, sentLines(in, in.team, ours, dmarcd.Days{})); diff != "" {
+		if diff := difference(scanned, sentLines(in, in.team, ours, dmarcd.Days{})); diff != "" {
 			in.Error(diff)
 		}
 	})
