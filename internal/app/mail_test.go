@@ -58,7 +58,7 @@ func TestCrashingMailIsShownAsRejected(t *testing.T) {
 	name := spoolMail(t, data, team.ID, time.Now())
 	musttest.Do(t, os.WriteFile(filepath.Join(data, "spool", name+".crashes"), []byte("3"), 0o600))
 
-	start(t, db, "DMARCD_DATA="+data, "DMARCD_SMTP_LISTEN=127.0.0.1:0", "DMARCD_REPORT_DOMAIN=report.example")
+	start(t, db, "DMARCD_DATA="+data, "DMARCD_SMTP_LISTEN=127.0.0.1:0", "DMARCD_REPORT_DOMAIN=report.example", "DMARCD_DNS=127.0.0.1:1")
 	limit := time.After(time.Minute)
 	for {
 		rejected := musttest.Get(opened.Team(team.ID).Rejected(t.Context(), 0, 10))(t)
