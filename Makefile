@@ -73,9 +73,11 @@ test-packaging: # the image; the chart, the dashboard and the alert rules: files
 	cd tools/release && go test -count=1 ./...
 	scripts/test-image.sh
 
+# Without the longest of the tests that use SQLite or servers of their own.
 test-pgbouncer: ## run the store's tests through PgBouncer in transaction mode
 	scripts/need-servers.sh
-	scripts/with-postgres.sh scripts/with-pgbouncer.sh go test -count=1 -timeout=30m -skip '/^sqlite$$' ./internal/store
+	scripts/with-postgres.sh scripts/with-pgbouncer.sh go test -count=1 -timeout=30m \
+		-skip '/^sqlite$$|//^sqlite$$|^TestModel$$|^TestDamagedRollup$$|^TestReadsOnAStandby' ./internal/store
 
 test-citus: ## run the store's tests on the Citus cluster that DMARCD_TEST_CITUS names (docs/scaling.md)
 	@[ -n "$$DMARCD_TEST_CITUS" ] || { echo 'Set DMARCD_TEST_CITUS to the URL of a database on the coordinator of a Citus cluster: see docs/scaling.md.' >&2; exit 1; }
@@ -89,10 +91,12 @@ adversary: ## attack the built binary as outsiders and tenants could, on both en
 	scripts/need-compiler.sh
 	scripts/with-postgres.sh go test -count=1 -timeout=30m ./test/adversary
 
-# The longest packages first; without vet, which lint runs, and with fewer collections
-# of garbage, which the compiler, the linker and the tests spend a tenth of their time on.
+# The longest packages first; without vet, which lint runs, with fewer collections of garbage,
+# which the compiler, the linker and the tests spend a tenth of their time on, and with files
+# in memory: a commit of SQLite waits for the disk.
 test-short: ## run what needs nothing but Go, on SQLite, in half a minute
-	GOGC=400 go test -short -vet=off -parallel=4 ./cmd/dmarcd ./internal/store ./internal/service ./internal/app ./internal/api \
+	. scripts/memory.sh; ! plenty_of_memory || use_memory; \
+	GOGC=400 go test -short -vet=off -parallel=4 ./internal/store ./cmd/dmarcd ./internal/service ./internal/app ./internal/api \
 		$$(go list ./... | grep -v /test/)
 	@scripts/say-skipped.sh
 

@@ -11,35 +11,18 @@ set -euo pipefail
 [ $# -gt 0 ] || { echo "usage: with-postgres.sh COMMAND [ARGUMENT...]" >&2; exit 2; }
 [ -z "${DMARCD_TEST_POSTGRES:-}" ] || exec "$@"
 
-bin=$("$(dirname "${BASH_SOURCE[0]}")/find-postgres.sh")
-
-# use_memory has temporary files lie in memory, where a commit of SQLite does not wait
-# for the disk; those of the go command stay where they were. The name of the folder
-# is always the same: go test runs a test again if TMPDIR has changed. Tests run
-# programs from there, which a system may forbid, and servers as other users.
-use_memory() {
-	local folder
-	folder=/dev/shm/dmarcd-$(id -u)
-	mkdir -p "$folder" && [ -O "$folder" ] && [ ! -L "$folder" ] && chmod 1777 "$folder" || return 0
-	printf '#!/bin/sh\n' >"$folder/runs.$$" && chmod 700 "$folder/runs.$$"
-	if "$folder/runs.$$" 2>/dev/null; then
-		export GOTMPDIR=${GOTMPDIR:-${TMPDIR:-/tmp}} TMPDIR=$folder
-	fi
-	rm "$folder/runs.$$"
-	# What was left by tests that were killed.
-	find "$folder" -mindepth 1 -maxdepth 1 -mmin +1440 -exec rm -rf {} +
-}
+scripts=$(dirname "${BASH_SOURCE[0]}")
+bin=$("$scripts/find-postgres.sh")
+# shellcheck source=scripts/memory.sh
+. "$scripts/memory.sh"
 
 # A short path that every user can enter: a clone may lie under root's home.
 dir=$(mktemp -d /tmp/dmarcd-postgres.XXXXXX)
 child=
 
 # Every test makes a database of some hundred files, which take up to 1 GiB.
-# DMARCD_TEST_DISK=1 is for more data.
 data=$dir/data
-free=$(df --output=avail --block-size=1G /dev/shm 2>/dev/null | tail -1 || true)
-memory=$(awk '$1 == "MemAvailable:" { print int($2 / 1024 / 1024) }' /proc/meminfo 2>/dev/null || true)
-if [ -z "${DMARCD_TEST_DISK:-}" ] && [ "${free:-0}" -ge 4 ] && [ "${memory:-0}" -ge 4 ]; then
+if plenty_of_memory; then
 	data=$(mktemp -d /dev/shm/dmarcd-postgres.XXXXXX)
 	use_memory
 fi
