@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"sync"
 )
 
@@ -156,4 +157,75 @@ func (t *preparingTx) prepare(ctx context.Context, query string) (*sql.Stmt, err
 	}
 	t.statements[query] = statement
 	return statement, nil
+}
+
+// reusingConn is a connection of SQLite that keeps statements when they are closed, to use them
+// again for the same query. As other connections, it is not for concurrent use.
+type reusingConn struct {
+	sqliteConn
+	idle map[string]sqliteStmt
+}
+
+// sqliteConn and sqliteStmt are what database/sql uses of the driver.
+type (
+	sqliteConn interface {
+		driver.Conn
+		driver.ConnBeginTx
+		driver.ConnPrepareContext
+		driver.ExecerContext
+		driver.QueryerContext
+		driver.Pinger
+		driver.SessionResetter
+		driver.Validator
+	}
+	sqliteStmt interface {
+		driver.Stmt
+		driver.StmtExecContext
+		driver.StmtQueryContext
+	}
+)
+
+// PrepareContext implements driver.ConnPrepareContext.
+func (c *reusingConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	if idle, ok := c.idle[query]; ok {
+		delete(c.idle, query)
+		return &reusedStmt{idle, c, query}, nil
+	}
+	prepared, err := c.sqliteConn.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return &reusedStmt{prepared.(sqliteStmt), c, query}, nil //nolint:forcetypeassert // the driver has no other type
+}
+
+// Close implements driver.Conn.
+func (c *reusingConn) Close() error {
+	for _, idle := range c.idle {
+		_ = idle.Close() // it is reset, and what it did is committed
+	}
+	c.idle = nil
+	return c.sqliteConn.Close()
+}
+
+// reusedStmt is a statement of a reusingConn in use.
+type reusedStmt struct {
+	sqliteStmt
+	conn  *reusingConn
+	query string
+}
+
+// Close implements driver.Stmt.
+func (s *reusedStmt) Close() error {
+	if _, another := s.conn.idle[s.query]; another || s.conn.idle == nil {
+		return s.sqliteStmt.Close()
+	}
+	for query, idle := range s.conn.idle {
+		if len(s.conn.idle) < maxStatements {
+			break
+		}
+		delete(s.conn.idle, query) // any of them
+		_ = idle.Close()           // see above
+	}
+	s.conn.idle[s.query] = s.sqliteStmt
+	return nil
 }

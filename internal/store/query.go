@@ -149,6 +149,20 @@ func (t *Team) exec(ctx context.Context, query string, args ...any) (changed int
 	return tx{store: t.store.Store, run: conn}.exec(ctx, query, args...)
 }
 
+// execRow runs one statement that changes and returns a row, in its own transaction.
+func (t *Team) execRow(ctx context.Context, query string, args []any, dest ...any) error {
+	// SQLite would commit when the row is closed, and an error of that would be lost.
+	if t.store.readsStandby() || t.store.dialect.prepare {
+		return t.tx(ctx, func(tx tx) error { return tx.queryRow(ctx, query, args, dest...) })
+	}
+	conn, done, err := t.writerConn(ctx)
+	if err != nil {
+		return t.store.kind(err)
+	}
+	defer done()
+	return tx{store: t.store.Store, run: conn}.queryRow(ctx, query, args, dest...)
+}
+
 // change runs a statement on rows of the team, with audit entries in the same transaction. If
 // it changes nothing it is ErrNotFound.
 func (t *Team) change(ctx context.Context, audit []dmarcd.AuditEntry, query string, args ...any) error {

@@ -63,7 +63,9 @@ func openSQLite(ctx context.Context, path string) (reader, writer *sql.DB, err e
 			return nil, nil, fmt.Errorf("create the database: %w", err)
 		}
 	}
-	writer = sql.OpenDB(newSQLiteConnector(path, sqlitePragmas))
+	writing := newSQLiteConnector(path, sqlitePragmas)
+	writing.reuse = true
+	writer = sql.OpenDB(writing)
 	writer.SetMaxOpenConns(1)
 
 	readOnly := slices.Concat(sqlitePragmas, []pragma{{name: "query_only", set: "1", want: "1"}})
@@ -89,6 +91,7 @@ type sqliteConnector struct {
 	driver  driver.Driver
 	dsn     string
 	pragmas []pragma
+	reuse   bool // statements, for transactions that do not cache them
 }
 
 func newSQLiteConnector(path string, pragmas []pragma) *sqliteConnector {
@@ -121,6 +124,9 @@ func (c *sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		if err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}
+	}
+	if known, ok := conn.(sqliteConn); ok && c.reuse {
+		return &reusingConn{known, make(map[string]sqliteStmt)}, nil
 	}
 	return conn, nil
 }

@@ -32,8 +32,14 @@ const (
 // no confirmation: full checks are a day apart, longer than caches live, or follow a confirmed
 // change.
 func (t *Team) SaveCheck(ctx context.Context, name string, check dmarcd.Check, plan dmarcd.Plan) (dmarcd.Domain, error) {
-	var domain dmarcd.Domain
-	err := t.tx(ctx, func(tx tx) error {
+	domain, err := t.confirmCheck(ctx, name, check, plan)
+	if err == nil {
+		return domain, nil
+	}
+	if !errors.Is(err, dmarcd.ErrNotFound) {
+		return dmarcd.Domain{}, fmt.Errorf("save check: %w", err)
+	}
+	err = t.tx(ctx, func(tx tx) error {
 		row, err := t.checkedDomain(ctx, tx, name)
 		domain = row.Domain
 		if err != nil {
@@ -61,6 +67,37 @@ func (t *Team) SaveCheck(ctx context.Context, name string, check dmarcd.Check, p
 		return dmarcd.Domain{}, fmt.Errorf("save check: %w", err)
 	}
 	return domain, nil
+}
+
+// confirmCheck saves a check of the DMARC record that found what is known, which is what most checks
+// find, in one statement. It returns ErrNotFound, without a change, if there is more to save.
+func (t *Team) confirmCheck(ctx context.Context, name string, check dmarcd.Check, plan dmarcd.Plan) (dmarcd.Domain, error) {
+	// An own address in the record makes the domain active. Whose the others are is in another table.
+	active, mailbox := check.Usable, ""
+	if check.Usable && check.NeedsMailbox {
+		if active = len(check.Mailboxes) > 0; active {
+			mailbox = check.Mailboxes[0]
+		}
+	}
+	if !check.Conclusive || check.Facts != nil || len(check.Mailboxes) > 1 {
+		return dmarcd.Domain{}, dmarcd.ErrNotFound
+	}
+	fullBy := int64(never)
+	if check.Asked { // it must not wait longer, see judge
+		fullBy = unix(t.store.now().Add(fullDelay))
+	}
+	at := unix(check.At)
+	return scanDomain(func(dest ...any) error {
+		return t.execRow(ctx, `UPDATE domains SET checked_at = $3, known_at = $3, known_until = $4, failures = 0, reason = '', doubted = '', unfinished = 0,
+				next_check_at = CASE WHEN next_full_at < $5 THEN next_full_at ELSE $5 END
+			WHERE team_id = $1 AND name = $2 AND deleted_at = 0 AND sample = FALSE AND checked_at <= $3
+				AND active = $6 AND record = $7 AND policy = $8 AND record_domain = $9 AND ($10 = '' OR report_mailbox = $10)
+				AND (next_full_at <= $11 OR next_full_at <= full_at + $12)
+			RETURNING `+domainColumns, []any{
+			t.id, name, at, at + int64(check.TTL/time.Second), unix(plan.Next), active, check.Record, check.Policy, check.RecordDomain,
+			mailbox, fullBy, int64(fullGrace / time.Second),
+		}, dest...)
+	})
 }
 
 // checkedDomain is a domain with its check state.
