@@ -91,7 +91,7 @@ func (c *csvReports) row(file string, item *intake.Item, s summary, r csvRow) er
 		r.source, strconv.FormatInt(r.count, 10), r.compliant, r.disposition, r.dkim, r.spf,
 		r.headerFrom, r.envelopeFrom, r.envelopeTo, r.dkimResults, r.spfResults, r.reasons, r.policyType, r.result,
 	}
-	return c.out.Write(convert(fields, export.NoFormula))
+	return c.out.Write(convert(fields, export.EscapeFormula))
 }
 
 // end prints the header even without reports.

@@ -21,27 +21,28 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// Writer writes rows. Nothing is complete before Close, which does not close the output.
+// Writer writes rows to an output. The output is complete only after Close, which does not
+// close it.
 type Writer interface {
-	// Write writes one row about a record of report.
+	// Write adds the row of one record of report.
 	Write(columns wire.ExportedColumns, report *dmarcd.Report) error
 	Close() error
 }
 
-// Format is a file format.
+// Format is a file format, by its name on the command line.
 type Format string
 
-// The formats.
+// The supported formats.
 const (
 	Parquet Format = "parquet"
 	NDJSON  Format = "ndjson"
 	CSV     Format = "csv"
 )
 
-// Formats returns all formats.
+// Formats returns the supported formats.
 func Formats() []Format { return []Format{Parquet, NDJSON, CSV} }
 
-// NewWriter returns a writer of a format.
+// NewWriter returns a Writer to out. It returns an error if the format is not supported.
 func NewWriter(format Format, out io.Writer) (Writer, error) {
 	switch format {
 	case Parquet:
@@ -54,7 +55,7 @@ func NewWriter(format Format, out io.Writer) (Writer, error) {
 	case CSV:
 		return newCSVWriter(out)
 	}
-	return nil, fmt.Errorf("there is no format %q; the formats are %q", format, Formats())
+	return nil, fmt.Errorf("unknown format %q: use %s, %s or %s", format, Parquet, NDJSON, CSV)
 }
 
 type jsonWriter struct {
@@ -68,10 +69,10 @@ func (w *jsonWriter) Write(columns wire.ExportedColumns, report *dmarcd.Report) 
 
 func (w *jsonWriter) Close() error { return w.out.Flush() }
 
-// rowGroup is the number of rows that a Parquet writer holds in memory.
-const rowGroup = 50_000
+// rowsPerGroup is the size of a Parquet row group, which the writer holds in memory.
+const rowsPerGroup = 50_000
 
-// parquetRow is a row with times as Parquet has them.
+// parquetRow is a wire.ExportedRecord whose times are Parquet dates and timestamps.
 type parquetRow struct {
 	wire.ExportedColumns
 
@@ -88,7 +89,7 @@ type parquetWriter struct {
 
 func newParquetWriter(out io.Writer) *parquetWriter {
 	return &parquetWriter{out: parquet.NewGenericWriter[parquetRow](out,
-		parquet.Compression(&zstd.Codec{}), parquet.MaxRowsPerRowGroup(rowGroup), parquet.CreatedBy("dmarcd", "", ""))}
+		parquet.Compression(&zstd.Codec{}), parquet.MaxRowsPerRowGroup(rowsPerGroup), parquet.CreatedBy("dmarcd", "", ""))}
 }
 
 func (w *parquetWriter) Write(columns wire.ExportedColumns, report *dmarcd.Report) error {
@@ -102,39 +103,24 @@ func (w *parquetWriter) Close() error { return w.out.Close() }
 type csvWriter struct {
 	out    *csv.Writer
 	fields []reflect.StructField
-	row    []string
+	row    []string // reused by each Write
 }
 
 func newCSVWriter(out io.Writer) (*csvWriter, error) {
-	w := &csvWriter{out: csv.NewWriter(out), fields: columnFields()}
-	w.row = Columns()
-	return w, w.out.Write(w.row)
-}
-
-// Columns returns the names of all columns.
-func Columns() []string {
-	fields := columnFields()
-	names := make([]string, len(fields))
-	for i, f := range fields {
-		names[i] = f.Tag.Get("json")
-	}
-	return names
-}
-
-func columnFields() []reflect.StructField {
-	var fields []reflect.StructField
+	w := &csvWriter{out: csv.NewWriter(out)}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[wire.ExportedRecord]()) {
 		if !f.Anonymous {
-			fields = append(fields, f)
+			w.fields = append(w.fields, f)
+			w.row = append(w.row, f.Tag.Get("json"))
 		}
 	}
-	return fields
+	return w, w.out.Write(w.row)
 }
 
 func (w *csvWriter) Write(columns wire.ExportedColumns, report *dmarcd.Report) error {
 	record := reflect.ValueOf(wire.NewExportedRecord(columns, report))
 	for i, f := range w.fields {
-		w.row[i] = NoFormula(csvText(record.FieldByIndex(f.Index).Interface()))
+		w.row[i] = EscapeFormula(csvText(record.FieldByIndex(f.Index).Interface()))
 	}
 	return w.out.Write(w.row)
 }
@@ -144,7 +130,8 @@ func (w *csvWriter) Close() error {
 	return w.out.Error()
 }
 
-// csvText returns a value as text: items of lists are separated by "; ", their parts by blanks.
+// csvText formats the value of a column. The items of a list are separated by "; ", their
+// parts by spaces.
 func csvText(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -154,16 +141,17 @@ func csvText(value any) string {
 	case bool:
 		return strconv.FormatBool(v)
 	case []wire.AggregateReason:
-		return joined(v, func(r wire.AggregateReason) []string { return []string{r.Type, r.Comment} })
+		return join(v, func(r wire.AggregateReason) []string { return []string{r.Type, r.Comment} })
 	case []wire.DKIMResult:
-		return joined(v, func(r wire.DKIMResult) []string { return []string{r.Result, r.Domain, r.Selector, r.HumanResult} })
+		return join(v, func(r wire.DKIMResult) []string { return []string{r.Result, r.Domain, r.Selector, r.HumanResult} })
 	case []wire.SPFResult:
-		return joined(v, func(r wire.SPFResult) []string { return []string{r.Result, r.Domain, r.Scope, r.HumanResult} })
+		return join(v, func(r wire.SPFResult) []string { return []string{r.Result, r.Domain, r.Scope, r.HumanResult} })
 	}
 	return fmt.Sprint(value)
 }
 
-func joined[T any](list []T, parts func(T) []string) string {
+// join joins the parts of each item, without empty parts and line breaks, and then the items.
+func join[T any](list []T, parts func(T) []string) string {
 	items := make([]string, len(list))
 	for i, item := range list {
 		items[i] = strings.Join(strings.Fields(strings.Join(parts(item), " ")), " ")
@@ -171,8 +159,9 @@ func joined[T any](list []T, parts func(T) []string) string {
 	return strings.Join(items, "; ")
 }
 
-// NoFormula puts ' before a text that a spreadsheet would evaluate as a formula.
-func NoFormula(text string) string {
+// EscapeFormula prefixes text that a spreadsheet would evaluate as a formula with ', so that
+// a hostile report cannot run one.
+func EscapeFormula(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text
 	}

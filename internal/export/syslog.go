@@ -2,9 +2,9 @@ package export
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -16,63 +16,61 @@ import (
 )
 
 const (
-	// syslogTimeout limits connecting, sending a batch, and the wait for the server to read
-	// the rest at the end.
+	// syslogTimeout limits each of these: connecting, sending a batch, and waiting in Close
+	// until the server has read everything.
 	syslogTimeout = 30 * time.Second
-	// maxDatagram is the payload of the longest UDP datagram over IPv4.
+	// maxDatagram is the largest payload of a UDP datagram over IPv4, in bytes.
 	maxDatagram = 65507
 	// priority is facility local0, severity informational (RFC 5424 §6.2.1).
 	priority = 16*8 + 6
 )
 
-// Message is a syslog message. ID identifies its content for the receiver.
+// Message is a syslog message.
 type Message struct {
 	// Kind is the MSGID, such as "record".
 	Kind string
-	ID   string
-	At   time.Time
-	// JSON is the content, an object in one line.
+	// ID is the id of the record or event. It is sent in place of content that is too long
+	// for a UDP datagram.
+	ID string
+	At time.Time
+	// JSON is the content, an object on one line. A final newline is not sent.
 	JSON []byte
 }
 
 // Syslog sends messages to a syslog server: RFC 5424 over TCP (RFC 6587 octet counting), TLS
-// (RFC 5425) or UDP (RFC 5426). It connects when it sends, and again after an error. It is
-// for one goroutine.
+// (RFC 5425) or UDP (RFC 5426). It connects on the first Send, and reconnects after an error
+// or when the server has closed the connection. It is not safe for concurrent use.
 type Syslog struct {
 	scheme, address, host string
-	prefix, suffix        string // of a header: around the time, before the kind
+	// beforeTime and afterTime are the constant parts of the header.
+	beforeTime, afterTime string
 
 	conn net.Conn
 	gone chan struct{} // closed when the server has closed the connection
 }
 
-// NewSyslog returns a sender to a URL such as tls://siem.example:6514. The schemes are tcp, tls
-// and udp; the default ports are 514, 6514 and 514.
-func NewSyslog(target string) (*Syslog, error) {
-	u, err := url.Parse(target)
-	if err != nil {
-		return nil, fmt.Errorf("syslog server %q: %w", target, err)
-	}
+// NewSyslog returns a client of the server at a URL such as tls://siem.example:6514, without
+// connecting to it. The schemes are tcp, tls and udp; the default ports are 514, 6514 and 514.
+func NewSyslog(server string) (*Syslog, error) {
 	ports := map[string]string{"tcp": "514", "tls": "6514", "udp": "514"}
-	port := ports[u.Scheme]
-	if port == "" || u.Hostname() == "" || u.Path != "" || u.RawQuery != "" || u.User != nil {
-		return nil, fmt.Errorf("syslog server %q: must look like tls://siem.example:6514, with tcp, tls or udp", target)
+	u, err := url.Parse(server)
+	if err != nil || ports[u.Scheme] == "" || u.Hostname() == "" || u.Path != "" || u.RawQuery != "" || u.User != nil {
+		return nil, fmt.Errorf("invalid syslog server %q: use a URL such as tls://siem.example:6514, with the scheme tcp, tls or udp", server)
 	}
-	if u.Port() != "" {
-		port = u.Port()
-	}
+	port := cmp.Or(u.Port(), ports[u.Scheme])
 	name, err := os.Hostname()
 	if err != nil || name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		name = "-"
+		name = "-" // NILVALUE: unknown
 	}
 	return &Syslog{
 		scheme: u.Scheme, host: u.Hostname(), address: net.JoinHostPort(u.Hostname(), port),
-		prefix: fmt.Sprintf("<%d>1 ", priority), suffix: fmt.Sprintf(" %s dmarcd %d ", name, os.Getpid()),
+		beforeTime: fmt.Sprintf("<%d>1 ", priority), afterTime: fmt.Sprintf(" %s dmarcd %d ", name, os.Getpid()),
 	}, nil
 }
 
 // Send sends messages. After an error some of them may have arrived; send all of them again.
-// Syslog has no acknowledgement: a server that dies may lose what it has not read.
+// Syslog has no acknowledgement: a server that crashes may lose messages that Send reported
+// as sent. ctx limits connecting only.
 func (s *Syslog) Send(ctx context.Context, messages []Message) error {
 	err := s.send(ctx, messages)
 	if err != nil {
@@ -110,20 +108,20 @@ func (s *Syslog) send(ctx context.Context, messages []Message) error {
 	return err
 }
 
-// format returns a message without a frame:
+// format returns a message without its length prefix:
 //
 //	<PRI>1 TIMESTAMP HOSTNAME dmarcd PROCID KIND - JSON
 func (s *Syslog) format(m Message) []byte {
 	text := make([]byte, 0, len(m.JSON)+128)
-	text = append(text, s.prefix...)
+	text = append(text, s.beforeTime...)
 	text = m.At.UTC().AppendFormat(text, "2006-01-02T15:04:05Z")
-	text = append(text, s.suffix...)
+	text = append(text, s.afterTime...)
 	text = append(text, m.Kind...)
 	text = append(text, " - "...)
 	return append(text, bytes.TrimRight(m.JSON, "\n")...)
 }
 
-// connect connects unless there is a connection that the server has not closed.
+// connect connects, unless a connection is open that the server has not closed.
 func (s *Syslog) connect(ctx context.Context) error {
 	if s.conn != nil {
 		select {
@@ -150,13 +148,13 @@ func (s *Syslog) connect(ctx context.Context) error {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		_, _ = io.Copy(io.Discard, conn) // servers send nothing: this returns when they close
+		_, _ = io.Copy(io.Discard, conn) // servers send nothing, so this returns when they close
 	}()
 	s.conn, s.gone = conn, gone
 	return nil
 }
 
-// drop closes the connection.
+// drop closes the connection, if any, and waits for its goroutine.
 func (s *Syslog) drop() {
 	if s.conn != nil {
 		_ = s.conn.Close() // it may be broken
@@ -165,8 +163,8 @@ func (s *Syslog) drop() {
 	}
 }
 
-// Close ends the connection. It waits until the server has read everything and closes too, and
-// returns an error if it does not.
+// Close closes the connection. It first waits until the server has read everything and closed
+// its side, and returns an error if the server does not.
 func (s *Syslog) Close() error {
 	if s.conn == nil {
 		return nil
@@ -183,6 +181,6 @@ func (s *Syslog) Close() error {
 	case <-s.gone:
 		return nil
 	case <-time.After(syslogTimeout):
-		return fmt.Errorf("close the connection to syslog server %s: %w", s.address, errors.New("the server did not close it"))
+		return fmt.Errorf("syslog server %s did not confirm the last messages within %s by closing the connection: check that they arrived", s.address, syslogTimeout)
 	}
 }

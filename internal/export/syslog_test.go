@@ -3,7 +3,6 @@ package export_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -17,10 +16,11 @@ import (
 	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
-// header matches the header of RFC 5424 that we send.
+// header matches the header of a message (RFC 5424 §6).
 var header = regexp.MustCompile(`^<134>1 2026-11-01T00:00:0\dZ \S+ dmarcd \d+ (record|event) - `)
 
-// frames reads messages in octet counting (RFC 6587 §3.4.1) until the client closes.
+// frames reads messages framed by octet counting (RFC 6587 §3.4.1) until the client closes the
+// connection.
 func frames(conn net.Conn) (messages []string, err error) {
 	in := bufio.NewReader(conn)
 	for {
@@ -44,7 +44,7 @@ func message(i int, json string) export.Message {
 	return export.Message{Kind: "record", ID: fmt.Sprint("rep_1.0.", i), At: time.Date(2026, 11, 1, 1, 0, i%10, 0, time.FixedZone("", 3600)), JSON: []byte(json)}
 }
 
-func TestSyslogOverTCPConnectsAgain(t *testing.T) {
+func TestSyslogOverTCPReconnects(t *testing.T) {
 	t.Parallel()
 	listener := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = listener.Close() }()
@@ -70,7 +70,8 @@ func TestSyslogOverTCPConnectsAgain(t *testing.T) {
 	}()
 	long := `{"text":"` + strings.Repeat("ü", 50_000) + `"}`
 	batch := []export.Message{message(1, `{"id":1}`+"\n"), message(2, long)}
-	// The first connection is closed by the server: this goes on until that shows.
+	// Send connects again once the client notices that the server has closed the first
+	// connection.
 	for connected := false; !connected; {
 		musttest.Do(t, s.Send(t.Context(), nil))
 		select {
@@ -100,24 +101,28 @@ func TestSyslogOverUDP(t *testing.T) {
 	for _, want := range []string{` record - {"id":1}`, ` record - {"id":"rep_1.0.2","truncated":true}`} {
 		n, _, err := conn.ReadFrom(buffer)
 		if err != nil || !bytes.HasSuffix(buffer[:n], []byte(want)) || !header.Match(buffer[:n]) {
-			t.Errorf("got %v and %q, want %q at the end", err, buffer[:n], want)
+			t.Errorf("got %v and %.200q, want a message that ends with %q", err, buffer[:n], want)
 		}
 	}
 }
 
-func TestSyslogServersThatCannotBeUsed(t *testing.T) {
+func TestInvalidSyslogServers(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{"", "siem.example", "http://siem.example", "tcp://", "tcp://siem.example/path", "tls://user@siem.example", "tcp://[::1"} {
-		if _, err := export.NewSyslog(target); err == nil {
-			t.Errorf("%q: got no error", target)
+		if _, err := export.NewSyslog(target); err == nil || !strings.Contains(err.Error(), "tls://siem.example:6514") {
+			t.Errorf("%q: got %v, want an error that shows a valid URL", target, err)
 		}
 	}
+}
+
+func TestUnreachableSyslogServers(t *testing.T) {
+	t.Parallel()
 	listener := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address := listener.Addr().String()
 	_ = listener.Close()
 	for _, scheme := range []string{"tcp", "tls"} {
 		s := musttest.Get(export.NewSyslog(scheme + "://" + address))(t)
-		if err := s.Send(context.Background(), []export.Message{message(1, "{}")}); err == nil || !strings.Contains(err.Error(), address) {
+		if err := s.Send(t.Context(), []export.Message{message(1, "{}")}); err == nil || !strings.Contains(err.Error(), address) {
 			t.Errorf("got %v, want an error about %s", err, address)
 		}
 	}
