@@ -5,19 +5,20 @@ import (
 	"runtime"
 )
 
-// cores is what the runtime found before Oversubscribe.
+// cores is GOMAXPROCS as it was before Oversubscribe.
 var cores = runtime.GOMAXPROCS(0)
 
-// Cores returns the number of processor cores that the program may use.
+// Cores returns the number of processor cores that the process may use.
 func Cores() int { return cores }
 
-// HalfOfCores is a capacity for long work that leaves half of the cores to other work.
-func HalfOfCores() int64 { return int64(max(1, cores/2)) }
+// HalfCores returns half the number of cores, at least 1: the capacity of a Limiter for long
+// work that must leave cores to other work.
+func HalfCores() int64 { return int64(max(1, cores/2)) }
 
-// Oversubscribe lets twice as many goroutines run at once as there are cores, unless GOMAXPROCS
-// is set in the environment. Long work then never occupies all threads of the Go scheduler, which
-// would poll the network only every 10 ms; the kernel shares the cores among them, and lets a
-// thread that was idle go first. See docs/performance.md.
+// Oversubscribe sets GOMAXPROCS to twice the number of cores, unless it is set in the
+// environment. While long work occupies every P, the Go scheduler polls the network only every
+// 10 ms; with twice as many it never does. The kernel shares the cores among the threads and
+// prefers those that were idle. See docs/performance.md.
 func Oversubscribe() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(2 * cores)

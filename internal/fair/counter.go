@@ -2,33 +2,33 @@ package fair
 
 import "sync"
 
-// Counter limits what each key does at once. It does not wait: what is too much is refused. The
-// zero value refuses everything. It is safe for concurrent use.
+// Counter limits the number of operations that each key runs at once. Unlike Limiter it never
+// waits, but refuses. The zero value refuses everything. It is safe for concurrent use.
 type Counter[K comparable] struct {
-	// Max is how much a key may do at once. It must not change.
+	// Max is the limit for each key. It must not change once the counter is in use.
 	Max int
 
-	mu  sync.Mutex
-	has map[K]int
+	mu     sync.Mutex
+	active map[K]int
 }
 
-// Enter counts one more for a key until leave is called, once. ok is false if that would be too
-// much; then there is nothing to leave.
+// Enter begins an operation of a key. The caller must call leave exactly once at its end. If the
+// key already runs Max operations, ok is false and leave is nil.
 func (c *Counter[K]) Enter(key K) (leave func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.has[key] >= c.Max {
+	if c.active[key] >= c.Max {
 		return nil, false
 	}
-	if c.has == nil {
-		c.has = make(map[K]int)
+	if c.active == nil {
+		c.active = make(map[K]int)
 	}
-	c.has[key]++
+	c.active[key]++
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.has[key]--; c.has[key] == 0 {
-			delete(c.has, key)
+		if c.active[key]--; c.active[key] == 0 {
+			delete(c.active, key)
 		}
 	}, true
 }

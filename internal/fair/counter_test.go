@@ -9,19 +9,22 @@ import (
 func TestCounter(t *testing.T) {
 	t.Parallel()
 	c := fair.Counter[string]{Max: 2}
-	first, ok := c.Enter("a")
-	_, second := c.Enter("a")
-	if _, third := c.Enter("a"); !ok || !second || third {
-		t.Errorf("got %t, %t, %t of one key, want two", ok, second, third)
+	enter := func(key string, want bool) (leave func()) {
+		t.Helper()
+		leave, ok := c.Enter(key)
+		if ok != want {
+			t.Fatalf("enter %s: got %t, want %t", key, ok, want)
+		}
+		return leave
 	}
-	if _, other := c.Enter("b"); !other {
-		t.Error("another key is refused")
-	}
-	first()
-	if _, again := c.Enter("a"); !again {
-		t.Error("nothing is free after one left")
-	}
-	if _, more := c.Enter("a"); more {
-		t.Error("more entered than left")
+	leave := enter("a", true)
+	enter("a", true)
+	enter("a", false)
+	enter("b", true)
+	leave()
+	enter("a", true)
+	enter("a", false)
+	if _, ok := new(fair.Counter[string]).Enter("a"); ok {
+		t.Error("got an operation from the zero value, want none")
 	}
 }

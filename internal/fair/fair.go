@@ -1,6 +1,7 @@
-// Package fair limits work that outsiders can cause, fairly by key. The key is a team or a
-// client network, and the unit is a slot or a byte. Idle keys use no memory, except for
-// up to 256 keys with past use (see Options.HalfLife).
+// Package fair limits work that outsiders can cause, fairly by key: Limiter queues what is
+// above the limit, Counter refuses it. The key is a team or a client network, and the unit is
+// a slot or a byte. Idle keys use no memory, except for up to 256 keys with past use (see
+// Options.HalfLife).
 package fair
 
 import (
@@ -8,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,17 +27,18 @@ type Options struct {
 	PerKey int64
 	// Waiting is the number of callers that may wait per key; 0 means unlimited.
 	Waiting int
-	// HalfLife is the half-life of past use. It lets a quiet key go before any number of
-	// keys that use the limiter all the time. 0 means that only held units count.
+	// HalfLife is the time after which past use counts half. It lets a quiet key go before any
+	// number of keys that use the limiter all the time. 0 means that only held units count.
 	HalfLife time.Duration
 	// Spare is the number of units above Capacity and PerKey that a key may hold while no other
-	// key holds or waits for any, until it has used SpareUse unit-seconds. It makes rare work fast,
-	// and steady work leave room for what the limiter does not see.
-	Spare    int64
+	// key holds or waits for any. It makes occasional work faster.
+	Spare int64
+	// SpareUse is the past use, in unit-seconds, above which a key gets no spare units: steady
+	// work leaves them to work outside the limiter. It has no effect without HalfLife.
 	SpareUse float64
 }
 
-// Limiter admits work up to a capacity. Among waiting keys, the one with the fewest held
+// Limiter admits work up to a capacity and queues the rest. Among waiting keys, the one with the fewest held
 // units goes first, then the one with the lowest past use (see Options.HalfLife), then the
 // one that has waited longest; within a key the order is FIFO. It is safe for concurrent
 // use.
@@ -99,7 +102,7 @@ func (l *Limiter[K]) Acquire(ctx context.Context, key K, weight int64) (release 
 		a.held += weight
 		l.held += weight
 		l.mu.Unlock()
-		return l.holding(key, weight), nil
+		return l.releaseFunc(key, weight), nil
 	}
 	l.arrivals++
 	w := &waiter{weight: weight, arrival: l.arrivals, admitted: make(chan struct{})}
@@ -116,7 +119,7 @@ func (l *Limiter[K]) Acquire(ctx context.Context, key K, weight int64) (release 
 		}
 		// It was admitted at the same moment; the caller checks ctx itself.
 	}
-	return l.holding(key, weight), nil
+	return l.releaseFunc(key, weight), nil
 }
 
 // fits reports whether weight units are available for a key. The caller holds l.mu.
@@ -125,8 +128,8 @@ func (l *Limiter[K]) fits(a *account, weight int64) bool {
 	return a.held+weight <= l.options.PerKey+spare && l.held+weight <= l.options.Capacity+spare
 }
 
-// holding returns the release function of units that a key holds from now on.
-func (l *Limiter[K]) holding(key K, weight int64) (release func()) {
+// releaseFunc returns the release function for units that a key holds from now on.
+func (l *Limiter[K]) releaseFunc(key K, weight int64) func() {
 	var began time.Time
 	if l.options.HalfLife > 0 {
 		began = time.Now()
@@ -161,7 +164,8 @@ func (l *Limiter[K]) admit() {
 	}
 }
 
-// next returns the key to admit next, or nil if none waits below its limit.
+// next returns the account to admit from next, or nil if none that waits is below its limit.
+// The caller holds l.mu.
 func (l *Limiter[K]) next() *account {
 	if l.waiters == 0 {
 		return nil
@@ -180,7 +184,8 @@ func (l *Limiter[K]) next() *account {
 	return next
 }
 
-// spare returns the number of units that a key may hold above the limits.
+// spare returns the number of units that a key may hold above the limits. The caller holds
+// l.mu.
 func (l *Limiter[K]) spare(a *account) int64 {
 	if l.options.Spare == 0 || a.held != l.held || l.usedBy(a, time.Now()) > l.options.SpareUse {
 		return 0
@@ -193,7 +198,8 @@ func (l *Limiter[K]) spare(a *account) int64 {
 	return l.options.Spare
 }
 
-// usedBy returns the decayed past use of a key.
+// usedBy returns the decayed past use of a key, which is 0 without a half-life. The caller
+// holds l.mu.
 func (l *Limiter[K]) usedBy(a *account, now time.Time) float64 {
 	if a.used == 0 {
 		return 0
@@ -208,13 +214,13 @@ func (l *Limiter[K]) withdraw(key K, w *waiter) bool {
 	a := l.keys[key]
 	for i, other := range a.waiting {
 		if other == w {
-			a.waiting = append(a.waiting[:i], a.waiting[i+1:]...)
+			a.waiting = slices.Delete(a.waiting, i, i+1)
 			l.waiters--
 			if i == 0 && len(a.waiting) > 0 {
 				a.waiting[0].arrival = w.arrival // the key keeps its place in line
 			}
 			l.forget(key, a)
-			l.admit() // those behind it may fit
+			l.admit() // smaller weights behind it may fit
 			return true
 		}
 	}
@@ -237,14 +243,15 @@ func (l *Limiter[K]) release(key K, weight int64, began time.Time) {
 }
 
 const (
-	// maxRemembered bounds the idle keys with remembered use.
+	// maxRemembered is the number of idle keys whose past use is kept.
 	maxRemembered = 256
-	// negligible is the past use that no longer counts, in unit-seconds.
+	// negligible is the past use below which a key is forgotten, in unit-seconds.
 	negligible = 0.001
 )
 
-// forget drops the state of an idle key without past use. If more than maxRemembered idle
-// keys are left, it drops the one with the lowest use.
+// forget drops the state of a key that is idle and has no past use. If the key has some, it
+// drops all keys whose use has become negligible and, if more than maxRemembered idle keys are
+// left, the one with the lowest use. The caller holds l.mu.
 func (l *Limiter[K]) forget(key K, a *account) {
 	if a.held > 0 || len(a.waiting) > 0 {
 		return

@@ -82,8 +82,8 @@ func TestOneKeyLeavesUnitsToOthers(t *testing.T) {
 	})
 }
 
-// TestAQuietKeyGoesBeforeManyBusyOnes keeps a limiter busy with 50 keys. A quiet key goes
-// next if past use counts; otherwise it waits for all of them.
+// TestAQuietKeyGoesBeforeManyBusyOnes keeps a limiter busy with 50 keys. With a half-life a
+// quiet key is next; without one it waits for all of them.
 func TestAQuietKeyGoesBeforeManyBusyOnes(t *testing.T) {
 	t.Parallel()
 	for halfLife, want := range map[time.Duration]int{0: 50, time.Minute: 1} {
@@ -164,7 +164,7 @@ func TestALargeWeightIsNotOvertakenForever(t *testing.T) {
 	})
 }
 
-func TestTooManyWaitersOfAKeyAreTurnedAway(t *testing.T) {
+func TestWaitersOfAKeyAreLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := fair.New[string](fair.Options{Capacity: 1, Waiting: 1})
@@ -227,11 +227,14 @@ func TestTheBoundsHold(t *testing.T) {
 		})
 	}
 	group.Wait()
-	release, err := l.Acquire(t.Context(), 0, perKey)
-	if err != nil {
-		t.Fatalf("acquire after everything was released: %v", err)
+	// All units are free again; a leaked one would block here.
+	for key, weight := range []int64{perKey, capacity - perKey} {
+		release, err := l.Acquire(t.Context(), key, weight)
+		if err != nil {
+			t.Fatalf("acquire after everything was released: %v", err)
+		}
+		defer release()
 	}
-	release()
 }
 
 // TestKeysTakeTurns checks that keys alternate even with a capacity of 1: a key with many
@@ -268,6 +271,38 @@ func TestKeysTakeTurns(t *testing.T) {
 	})
 }
 
+func TestAKeyAloneHoldsSpareUnits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := fair.New[string](fair.Options{Capacity: 1, HalfLife: time.Minute, Spare: 1, SpareUse: 10})
+		first, second := hold(t, l, "rare", 1), hold(t, l, "rare", 1)
+		admitted := make(chan func())
+		go func() { admitted <- hold(t, l, "other", 1) }()
+		synctest.Wait()
+		second()
+		synctest.Wait() // the other key waits for the only regular unit
+		select {
+		case <-admitted:
+			t.Error("got a spare unit beside another key")
+		default:
+		}
+		first()
+		(<-admitted)()
+
+		first, second = hold(t, l, "rare", 1), hold(t, l, "rare", 1)
+		time.Sleep(6 * time.Second)
+		first()
+		second()
+		first = hold(t, l, "rare", 1) // the key has used 12 unit-seconds
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := l.Acquire(ctx, "rare", 1); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want no spare unit after so much use", err)
+		}
+		first()
+	})
+}
+
 func BenchmarkAcquire(b *testing.B) {
 	for _, keys := range []int{1, 100} {
 		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
@@ -281,36 +316,4 @@ func BenchmarkAcquire(b *testing.B) {
 			}
 		})
 	}
-}
-
-func TestAKeyAloneHoldsSpareUnits(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := fair.New[string](fair.Options{Capacity: 1, HalfLife: time.Minute, Spare: 1, SpareUse: 10})
-		first, second := hold(t, l, "rare", 1), hold(t, l, "rare", 1)
-		admitted := make(chan func())
-		go func() { admitted <- hold(t, l, "other", 1) }()
-		synctest.Wait()
-		second()
-		synctest.Wait() // the other key waits: the only unit is held
-		select {
-		case <-admitted:
-			t.Error("got a spare unit beside another key")
-		default:
-		}
-		first()
-		(<-admitted)()
-
-		first, second = hold(t, l, "rare", 1), hold(t, l, "rare", 1)
-		time.Sleep(6 * time.Second)
-		first()
-		second()
-		first = hold(t, l, "rare", 1) // it has used 12 unit-seconds
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := l.Acquire(ctx, "rare", 1); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want no spare unit after so much use", err)
-		}
-		first()
-	})
 }

@@ -87,7 +87,7 @@ const (
 // New returns a service that recognises senders by these, and takes the memory for its
 // answers from a budget.
 func New(atlas *senders.Atlas, catalogue *senders.Catalogue, names Names, budget *memory.Budget) *Service {
-	half := fair.HalfOfCores()
+	half := fair.HalfCores()
 	turns := fair.Options{Capacity: half, HalfLife: turnMemory, Spare: half, SpareUse: spareTurns}
 	return &Service{atlas: atlas, catalogue: catalogue, names: names, memory: budget, turns: fair.New[dmarcd.TeamID](turns), answers: new(answers)}
 }

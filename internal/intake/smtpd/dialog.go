@@ -98,7 +98,7 @@ const (
 
 // newTurns returns turns that leave half of the processors to others.
 func newTurns() *turns {
-	return fair.New[netip.Prefix](fair.Options{Capacity: fair.HalfOfCores(), HalfLife: turnMemory})
+	return fair.New[netip.Prefix](fair.Options{Capacity: fair.HalfCores(), HalfLife: turnMemory})
 }
 
 // awaitMail waits for bytes of a mail, and for the turn to process them.
