@@ -34,8 +34,8 @@ func inUTF8(buffered *bufio.Reader, quirks *tally) (out io.Reader, decoded bool,
 		quirks.NoteIf(label != "" && !isUTF8(label), EncodingMislabelled)
 		return buffered, false, err
 	}
-	if e, mark := reporttext.Unicode(head); e != nil {
-		quirks.NoteIf(mark, ByteOrderMark)
+	if e, bom := reporttext.Encoding(head); e != nil {
+		quirks.NoteIf(bom, ByteOrderMark)
 		quirks.Note(OtherEncoding)
 		return decoding(buffered, e), true, nil
 	}

@@ -17,8 +17,8 @@ func inUTF8(in io.Reader, quirks *tally) (*bufio.Reader, error) {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, err
 	}
-	if encoding, marked := reporttext.Unicode(head); encoding != nil {
-		quirks.NoteIf(marked, ByteOrderMark)
+	if encoding, bom := reporttext.Encoding(head); encoding != nil {
+		quirks.NoteIf(bom, ByteOrderMark)
 		quirks.Note(OtherEncoding)
 		return buffered(encoding.NewDecoder().Reader(document)), nil
 	}

@@ -152,7 +152,7 @@ func (in *reading) items(ctx context.Context, r io.Reader, visit Visit) error {
 	if in.limits.Now != nil {
 		now = in.limits.Now
 	}
-	in.latest = now().Add(reporttext.Ahead).Unix()
+	in.latest = now().Add(reporttext.MaxAhead).Unix()
 	in.limits.Aggregate.Latest, in.limits.TLS.Latest, in.options.Latest = in.latest, in.latest, in.latest
 	return in.walker.Walk(ctx, r, in.limits.Containers, func(part *unpack.Part) error {
 		item := &Item{Kind: part.Kind, Path: part.Path}

@@ -1,5 +1,5 @@
 // Package reporttext parses values in reports: IP addresses, times, domain names in
-// U-labels, and documents in UTF-16 and UTF-32. It accepts what reporters send, also if
+// U-labels, and documents in UTF-16 and UTF-32. It accepts what reporters send, even where
 // the specifications do not allow it. Its callers, the parsers of each kind of report,
 // record such deviations as quirks.
 package reporttext
@@ -14,9 +14,11 @@ import (
 )
 
 const (
-	maxName = 253 // length of a domain name in A-labels, in bytes
-	// maxLabel is the length limit of a U-label, in characters. Its A-label is at least
-	// as long plus "xn--", and at most 63 bytes (RFC 5890 §2.3.2.1).
+	// maxName is the length limit of a domain name in A-labels, in bytes. In U-labels the
+	// name has no more characters than that.
+	maxName = 253
+	// maxLabel is the length limit of a U-label, in characters: its A-label has at most 63
+	// bytes, of which four are "xn--" (RFC 5890 §2.3.2.1).
 	maxLabel = 59
 )
 
@@ -67,7 +69,7 @@ func Address(text string) (netip.Addr, bool) {
 			return addr.Unmap().WithZone(""), true
 		}
 	}
-	if plain := withoutZeros(text); plain != text {
+	if plain := trimLeadingZeros(text); plain != text {
 		return Address(plain)
 	}
 	return netip.Addr{}, false
@@ -83,13 +85,13 @@ func literal(text string) (netip.Addr, error) {
 	return netip.ParseAddr(strings.TrimSpace(text))
 }
 
-// withPort parses an address and a port. It allows brackets around IPv4 too.
+// withPort parses an address with a port. It allows brackets around IPv4 addresses too.
 func withPort(text string) (netip.Addr, error) {
 	if v4, port, ok := strings.Cut(text, "]:"); ok && strings.Contains(v4, ".") && !strings.Contains(v4, ":") {
 		text = strings.TrimPrefix(v4, "[") + ":" + port
 	}
-	both, err := netip.ParseAddrPort(text)
-	return both.Addr(), err
+	endpoint, err := netip.ParseAddrPort(text)
+	return endpoint.Addr(), err
 }
 
 var errNetwork = errors.New("a network, not an address")
@@ -103,9 +105,9 @@ func withPrefix(text string) (netip.Addr, error) {
 	return prefix.Addr(), err
 }
 
-// withoutZeros removes the leading zeros of every decimal number: 010.000.002.001:25
+// trimLeadingZeros removes the leading zeros of every decimal number: 010.000.002.001:25
 // becomes 10.0.2.1:25.
-func withoutZeros(text string) string {
+func trimLeadingZeros(text string) string {
 	var b strings.Builder
 	inNumber := false // the last byte written is a digit
 	for i := range len(text) {

@@ -98,11 +98,11 @@ func TestTime(t *testing.T) {
 	}
 	for _, text := range []string{"", "yesterday", "2026-13-01", "1 Apr 2026 10:20:30 XYZ", "20260401", strings.Repeat("1", 1000)} {
 		if got, _, ok := reporttext.Time(text); ok {
-			t.Errorf("%q: got %v, want nothing", text, got)
+			t.Errorf("%q: got %v, want no time", text, got)
 		}
 	}
-	if got, _, ok := reporttext.Time("2026-04-01"); !ok || got.Format(time.RFC3339) != "2026-04-01T00:00:00Z" {
-		t.Errorf("got %v, %v, want the day", got, ok)
+	if got, zoned, ok := reporttext.Time("2026-04-01"); !ok || !zoned || got.Format(time.RFC3339) != "2026-04-01T00:00:00Z" {
+		t.Errorf("a date: got %v, %v, %v, want midnight UTC, zoned", got, zoned, ok)
 	}
 }
 
@@ -121,12 +121,12 @@ func TestPlausible(t *testing.T) {
 	}
 }
 
-func TestUnicode(t *testing.T) {
+func TestEncoding(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		head string
 		want string // the head in UTF-8, "" if the encoding is neither UTF-16 nor UTF-32
-		mark bool
+		bom  bool
 	}{
 		{"", "", false},
 		{"<a>", "", false},
@@ -142,9 +142,9 @@ func TestUnicode(t *testing.T) {
 		{"\x00\x00\x00\x00", "", false},
 		{"a\x00b\x00", "", false},
 	} {
-		encoding, mark := reporttext.Unicode([]byte(test.head))
-		if (encoding != nil) != (test.want != "") || mark != test.mark {
-			t.Errorf("%q: got %v and mark %v, want %q and %v", test.head, encoding, mark, test.want, test.mark)
+		encoding, bom := reporttext.Encoding([]byte(test.head))
+		if (encoding != nil) != (test.want != "") || bom != test.bom {
+			t.Errorf("%q: got %v and byte order mark %v, want %q and %v", test.head, encoding, bom, test.want, test.bom)
 			continue
 		}
 		if encoding == nil {

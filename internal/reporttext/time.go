@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	// Earliest is the earliest plausible time of a report, 2011-01-01 UTC, in Unix
-	// seconds. Reports did not exist before.
-	Earliest = 1_293_840_000
-	// Ahead is how far in the future the time of a report may be. It allows for wrong
+	// earliest is the earliest plausible time of a report, 2011-01-01 UTC, in Unix
+	// seconds. DMARC is not older.
+	earliest = 1_293_840_000
+	// MaxAhead is how far in the future the time of a report may be. It allows for wrong
 	// clocks and time zones.
-	Ahead = 48 * time.Hour
+	MaxAhead = 48 * time.Hour
 )
 
-// timeLayouts are tried in order. Those without a zone are in UTC.
+// timeLayouts are tried in order. A time without a zone is taken as UTC.
 var timeLayouts = []struct {
 	layout string
 	zoned  bool
@@ -51,15 +51,15 @@ var zones = map[string]string{
 }
 
 // Time parses a time in the formats of RFC 3339, ISO 8601, RFC 822 and its successors,
-// and asctime. ok is false for any other text. A time without a zone is in UTC, and zoned
-// is false.
+// and asctime. ok is false for any other text. A time without a zone is taken as UTC, and
+// zoned is false. A date alone is midnight UTC, and zoned is true.
 func Time(text string) (t time.Time, zoned, ok bool) {
 	const maxBytes = 64
 	text = strings.TrimSpace(text)
 	if len(text) > maxBytes {
 		return time.Time{}, false, false
 	}
-	if text != "" && '0' <= text[0] && text[0] <= '9' {
+	if text != "" && isDigit(text[0]) {
 		text = strings.ToUpper(text) // RFC 3339 §5.6 allows t and z in lower case
 	}
 	if i := strings.LastIndexByte(text, ' ') + 1; i > 0 {
@@ -67,16 +67,16 @@ func Time(text string) (t time.Time, zoned, ok bool) {
 			text = text[:i] + offset
 		}
 	}
-	for _, form := range timeLayouts {
-		if t, err := time.Parse(form.layout, text); err == nil {
-			return t.UTC(), form.zoned, true
+	for _, l := range timeLayouts {
+		if t, err := time.Parse(l.layout, text); err == nil {
+			return t.UTC(), l.zoned, true
 		}
 	}
 	return time.Time{}, false, false
 }
 
 // Plausible reports whether a time in Unix seconds is plausible for a report: not before
-// Earliest, and not after latest. A latest of 0 means no upper limit.
+// 2011, and not after latest. A latest of 0 means no upper limit.
 func Plausible(seconds, latest int64) bool {
-	return seconds >= Earliest && (latest == 0 || seconds <= latest)
+	return seconds >= earliest && (latest == 0 || seconds <= latest)
 }
