@@ -1,6 +1,6 @@
-// Package notify delivers events: it claims deliveries that are due from the outbox, has
-// them sent, and decides whether and when they are tried again. The outbox is a table of
-// package store, how a delivery is sent is left to package webhook.
+// Package notify delivers events: it claims due deliveries from the outbox, sends them, and
+// schedules retries. The outbox is a table of package store; packages webhook and mail send a
+// delivery.
 package notify
 
 import (
@@ -18,71 +18,70 @@ import (
 )
 
 const (
-	// maxSending is how many deliveries are under way at once, maxTeamSending how many of
-	// one team. An endpoint that never answers holds its slots until the timeout.
+	// maxSending is the number of deliveries sent at once, maxTeamSending that of one team.
+	// An endpoint that never answers holds its slots until the timeout.
 	maxSending     = 64
 	maxTeamSending = 16
-	// perWebhook is how many deliveries to one webhook are under way at once, in all
-	// processes.
+	// perWebhook is the number of deliveries sent to one webhook at once, by all processes
+	// together.
 	perWebhook = 4
-	// lease is how long a claim holds: enough to send a delivery and to save the result.
+	// lease is how long a claim lasts: long enough to send a delivery and save the result.
 	lease = time.Minute
-	// poll is the time between two queries for what is due.
-	poll = time.Second
-	// minRetry and maxRetry bound the time to the next attempt.
+	// pollInterval is the time between two queries for due deliveries.
+	pollInterval = time.Second
+	// minRetry and maxRetry bound the time to the next attempt, before jitter.
 	minRetry, maxRetry = 5 * time.Second, time.Hour
-	// disableAfter is after how long a webhook is disabled that only fails.
+	// disableAfter is how long a webhook may fail without a success before it is disabled.
 	disableAfter = 5 * 24 * time.Hour
-	// saveTimeout bounds the saving of a result while the process stops.
+	// saveTimeout limits saving a result, also while the process stops.
 	saveTimeout = 5 * time.Second
 )
 
-// Outbox is where deliveries wait.
+// Outbox stores deliveries until they are sent.
 type Outbox interface {
-	// DeliveryTeams returns the teams that have deliveries due.
+	// DeliveryTeams returns the teams that have due deliveries.
 	DeliveryTeams(ctx context.Context) ([]dmarcd.TeamID, error)
-	// ClaimDeliveries returns up to limit due deliveries of a team and leases them, at most
-	// perWebhook of one webhook.
+	// ClaimDeliveries leases up to limit due deliveries of a team and returns them. At most
+	// perWebhook deliveries to one webhook are leased at a time.
 	ClaimDeliveries(ctx context.Context, team dmarcd.TeamID, lease time.Duration, perWebhook, limit int) ([]dmarcd.ClaimedDelivery, error)
-	// SaveDelivery stores how an attempt ended. It is tried again at next; the zero time is
-	// never. The webhook is disabled if disable is a reason, or if it fails for longer than
-	// disableAfter. ErrConflict means that the lease ran out.
+	// SaveDelivery stores the result of an attempt and retries a failed one at next, or never
+	// if next is zero. It disables the webhook if disable is not empty, which is the reason,
+	// or if it has failed for longer than disableAfter. ErrConflict means that the lease
+	// expired.
 	SaveDelivery(ctx context.Context, c dmarcd.ClaimedDelivery, result dmarcd.DeliveryResult, next time.Time, disable string, disableAfter time.Duration) error
 }
 
-// Worker delivers what is due. Teams take turns, and no team has more than a part of the
-// slots.
+// Worker delivers due events. Teams take turns, and one team gets only some of the slots.
 type Worker struct {
 	Outbox Outbox
-	// Send tries a delivery once; the error is for the log.
-	Send func(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error)
-	// Observe is called for each attempt; it may be nil.
+	// Send makes one attempt at a delivery. result.Problem is for the team, the error for the
+	// log.
+	Send func(ctx context.Context, c dmarcd.ClaimedDelivery) (result dmarcd.DeliveryResult, err error)
+	// Observe is called after each attempt, with failed if no retry follows. It may be nil.
 	Observe func(result dmarcd.DeliveryResult, failed bool)
 	Now     func() time.Time
-	// Recovered reports panics of Send.
+	// Recovered reports panics in Send. It may be nil.
 	Recovered recovered.Boundary
 	Log       *slog.Logger
 }
 
-// Run delivers until ctx ends, and returns when the last attempt has ended.
+// Run delivers until ctx ends and then waits for the attempts in progress. It returns nil.
 func (w *Worker) Run(ctx context.Context) error {
 	r := &run{Worker: w, busy: make(map[dmarcd.TeamID]int), freed: make(chan struct{}, 1)}
 	defer r.sending.Wait()
 	for ctx.Err() == nil {
-		begun, err := r.round(ctx)
+		started, err := r.round(ctx)
 		if err != nil && ctx.Err() == nil {
-			w.Log.ErrorContext(ctx, "claim deliveries", "error", err)
+			w.Log.ErrorContext(ctx, "webhook deliveries not claimed; retrying", "error", err)
 		}
-		if begun && err == nil {
+		if started && err == nil {
 			continue
 		}
-		timer := time.NewTimer(poll)
 		select {
-		case <-timer.C:
+		case <-time.After(pollInterval):
 		case <-r.freed:
 		case <-ctx.Done():
 		}
-		timer.Stop()
 	}
 	return nil
 }
@@ -91,16 +90,16 @@ func (w *Worker) Run(ctx context.Context) error {
 type run struct {
 	*Worker
 	sending sync.WaitGroup
-	freed   chan struct{} // gets a value when an attempt ends
+	freed   chan struct{} // receives a value when an attempt has ended
 
 	mu    sync.Mutex
 	total int
-	busy  map[dmarcd.TeamID]int
+	busy  map[dmarcd.TeamID]int // slots in use
 }
 
-// round begins some deliveries of each team that has some due, and reports whether it
-// began any.
-func (r *run) round(ctx context.Context) (begun bool, err error) {
+// round starts a few deliveries of each team that has due ones, and reports whether it
+// started any.
+func (r *run) round(ctx context.Context) (started bool, err error) {
 	teams, err := r.Outbox.DeliveryTeams(ctx)
 	if err != nil {
 		return false, err
@@ -115,20 +114,22 @@ func (r *run) round(ctx context.Context) (begun bool, err error) {
 		claimed, err := r.Outbox.ClaimDeliveries(ctx, team, lease, perWebhook, limit)
 		errs = append(errs, err)
 		for _, c := range claimed {
-			r.begin(ctx, c)
-			begun = true
+			r.start(ctx, c)
+			started = true
 		}
 	}
-	return begun, errors.Join(errs...)
+	return started, errors.Join(errs...)
 }
 
+// free returns the number of slots that a team may still use.
 func (r *run) free(team dmarcd.TeamID) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return min(maxSending-r.total, maxTeamSending-r.busy[team])
 }
 
-func (r *run) begin(ctx context.Context, c dmarcd.ClaimedDelivery) {
+// start delivers c in a goroutine.
+func (r *run) start(ctx context.Context, c dmarcd.ClaimedDelivery) {
 	r.mu.Lock()
 	r.total++
 	r.busy[c.Team]++
@@ -143,21 +144,27 @@ func (r *run) begin(ctx context.Context, c dmarcd.ClaimedDelivery) {
 			r.mu.Unlock()
 			select {
 			case r.freed <- struct{}{}:
-			default: // it has one already
+			default: // Run has yet to receive the previous value
 			}
 		}()
-		// A panic leaves the delivery leased: it is tried again later.
+		// A panic leaves the delivery leased: it is retried when the lease expires.
 		_ = r.Recovered.Call("deliver an event", func() error {
 			_, err := r.Deliver(ctx, c)
-			if err != nil && !errors.Is(err, dmarcd.ErrConflict) && !errors.Is(err, dmarcd.ErrNotFound) {
-				r.Log.ErrorContext(ctx, "save a delivery", "error", err, "team", c.Team, "webhook", c.Webhook.ID)
+			switch {
+			case err == nil:
+			case errors.Is(err, dmarcd.ErrConflict), errors.Is(err, dmarcd.ErrNotFound): // another process has it, or it was deleted
+			case errors.Is(err, context.Canceled): // the process stops
+			default:
+				r.Log.ErrorContext(ctx, "webhook delivery not saved; it is sent again", "error", err, "team", c.Team, "webhook", c.Webhook.ID)
 			}
 			return nil
 		})
 	})
 }
 
-// Deliver tries a claimed delivery once and saves the result, also when ctx ends meanwhile.
+// Deliver makes one attempt at a claimed delivery and saves the result, even if ctx ends
+// meanwhile. If that made Send fail, it returns the error of ctx and saves nothing: the
+// delivery is retried when the lease expires.
 func (w *Worker) Deliver(ctx context.Context, c dmarcd.ClaimedDelivery) (result dmarcd.DeliveryResult, err error) {
 	ctx, span := trace.Start(ctx, "webhook delivery", trace.Client)
 	if span != nil {
@@ -172,7 +179,7 @@ func (w *Worker) Deliver(ctx context.Context, c dmarcd.ClaimedDelivery) (result 
 	result, failure := w.Send(ctx, c)
 	if failure != nil {
 		if ctx.Err() != nil {
-			return result, ctx.Err() // the process stops: another takes it when the lease ends
+			return result, ctx.Err()
 		}
 		w.Log.WarnContext(ctx, "webhook not reached", "error", failure, "team", c.Team, "webhook", c.Webhook.ID)
 	}
@@ -184,7 +191,7 @@ func (w *Worker) Deliver(ctx context.Context, c dmarcd.ClaimedDelivery) (result 
 		w.Observe(result, result.Problem != "" && next.IsZero())
 	}
 	disable := ""
-	if result.Status == http.StatusGone { // Standard Webhooks: it asks not to be called again
+	if result.Status == http.StatusGone { // Standard Webhooks: the receiver wants no more deliveries
 		disable = "The endpoint answered with status 410 (gone)."
 	}
 	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
@@ -192,10 +199,12 @@ func (w *Worker) Deliver(ctx context.Context, c dmarcd.ClaimedDelivery) (result 
 	return result, w.Outbox.SaveDelivery(saving, c, result, next, disable, disableAfter)
 }
 
-// nextAttempt returns when a delivery that failed is tried again: after a time that doubles
-// with each attempt, with jitter, until it is given up. The zero time is never.
+// nextAttempt returns the time of the retry after a failed attempt: exponential backoff with
+// a jitter of ±50 %. It returns the zero time for a test, or if the retry would be after
+// GiveUpAt.
 func (w *Worker) nextAttempt(d dmarcd.WebhookDelivery) time.Time {
-	wait := min(minRetry<<min(max(d.Attempts-1, 0), 16), maxRetry)
+	const maxDoublings = 16 // well above maxRetry, and does not overflow
+	wait := min(minRetry<<min(max(d.Attempts-1, 0), maxDoublings), maxRetry)
 	next := w.Now().Add(wait/2 + rand.N(wait)) //nolint:gosec // no secret
 	if d.Test || next.After(d.GiveUpAt) {
 		return time.Time{}

@@ -1,6 +1,7 @@
 package notify_test
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"slices"
@@ -13,7 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/notify"
 )
 
-// outbox is an outbox in memory.
+// outbox is an Outbox in memory. The id of a delivery is its index in rows.
 type outbox struct {
 	mu   sync.Mutex
 	rows []*row
@@ -23,8 +24,9 @@ type row struct {
 	claimed dmarcd.ClaimedDelivery
 	next    time.Time
 	state   dmarcd.DeliveryState
-	tries   []time.Time
-	disable string
+	// attempts are the times of the claims.
+	attempts []time.Time
+	disable  string
 }
 
 func (o *outbox) DeliveryTeams(context.Context) ([]dmarcd.TeamID, error) {
@@ -48,7 +50,7 @@ func (o *outbox) ClaimDeliveries(_ context.Context, team dmarcd.TeamID, lease ti
 	for _, r := range o.rows {
 		if r.claimed.Team == team && r.due() && len(claimed) < limit {
 			r.claimed.Delivery.Attempts++
-			r.next, r.tries = time.Now().Add(lease), append(r.tries, time.Now())
+			r.next, r.attempts = time.Now().Add(lease), append(r.attempts, time.Now())
 			claimed = append(claimed, r.claimed)
 		}
 	}
@@ -78,55 +80,56 @@ func (o *outbox) add(team dmarcd.TeamID, test bool) *row {
 	return r
 }
 
-// run runs a worker for some time.
-func run(t *testing.T, o *outbox, d time.Duration, send func(context.Context, dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error)) {
+// run runs a worker, cancels it after d, and returns its log.
+func run(t *testing.T, o *outbox, d time.Duration, send func(context.Context, dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error)) (log string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	defer cancel()
-	worker := &notify.Worker{Outbox: o, Send: send, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer time.AfterFunc(d, cancel).Stop()
+	var lines bytes.Buffer
+	worker := &notify.Worker{Outbox: o, Send: send, Now: time.Now, Log: slog.New(slog.NewTextHandler(&lines, nil))}
 	if err := worker.Run(ctx); err != nil {
 		t.Error(err)
 	}
+	return lines.String()
 }
 
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := &outbox{}
-		failing, back, test, gone := o.add(1, false), o.add(1, false), o.add(1, true), o.add(2, false)
+		failing, recovers, test, gone := o.add(1, false), o.add(1, false), o.add(1, true), o.add(2, false)
 		began := time.Now()
 		run(t, o, 30*time.Hour, func(_ context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
 			switch {
-			case c.Delivery.ID == back.claimed.Delivery.ID && time.Since(began) > time.Hour:
+			case c.Delivery.ID == recovers.claimed.Delivery.ID && time.Since(began) > time.Hour:
 				return dmarcd.DeliveryResult{Status: 200}, nil
 			case c.Delivery.ID == gone.claimed.Delivery.ID:
 				return dmarcd.DeliveryResult{Status: 410, Problem: "gone"}, nil
 			}
 			return dmarcd.DeliveryResult{Status: 500, Problem: "it failed"}, nil
 		})
-		if failing.state != dmarcd.DeliveryFailed || len(failing.tries) < 20 || len(failing.tries) > 80 {
-			t.Errorf("failing: %s after %d attempts", failing.state, len(failing.tries))
+		if n := len(failing.attempts); failing.state != dmarcd.DeliveryFailed || n < 20 || n > 80 {
+			t.Errorf("a failing endpoint: got %s after %d attempts, want failed after 20 to 80", failing.state, n)
 		}
-		if last := failing.tries[len(failing.tries)-1].Sub(began); last < 22*time.Hour || last > 24*time.Hour {
-			t.Errorf("the last attempt was after %v, want about 24 h", last)
+		if last := failing.attempts[len(failing.attempts)-1].Sub(began); last < 22*time.Hour || last > 24*time.Hour {
+			t.Errorf("a failing endpoint: got the last attempt after %v, want about 24 h", last)
 		}
-		if first := failing.tries[1].Sub(failing.tries[0]); first < 2*time.Second || first > 10*time.Second {
-			t.Errorf("the second attempt was after %v", first)
+		if wait := failing.attempts[1].Sub(failing.attempts[0]); wait < 2*time.Second || wait > 10*time.Second {
+			t.Errorf("a failing endpoint: got the second attempt after %v, want about 5 s", wait)
 		}
-		if back.state != dmarcd.DeliveryDelivered || back.tries[len(back.tries)-1].Sub(began) > 4*time.Hour {
-			t.Errorf("back: %s, tried %v", back.state, back.tries)
+		if last := recovers.attempts[len(recovers.attempts)-1].Sub(began); recovers.state != dmarcd.DeliveryDelivered || last > 4*time.Hour {
+			t.Errorf("an endpoint that recovers after 1 h: got %s after %v, want delivered within 4 h", recovers.state, last)
 		}
-		if test.state != dmarcd.DeliveryFailed || len(test.tries) != 1 {
-			t.Errorf("a test: %s after %d attempts, want one", test.state, len(test.tries))
+		if test.state != dmarcd.DeliveryFailed || len(test.attempts) != 1 {
+			t.Errorf("a test: got %s after %d attempts, want failed after 1", test.state, len(test.attempts))
 		}
 		if gone.disable == "" {
-			t.Error("status 410 did not disable the webhook")
+			t.Error("status 410: got a webhook that is not disabled, want a reason")
 		}
 	})
 }
 
-// TestTeamsTakeTurns wants the delivery of one team not to wait for those of another, whose
-// endpoints hang.
+// TestTeamsTakeTurns checks that a team does not wait for another whose endpoints hang.
 func TestTeamsTakeTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -135,7 +138,7 @@ func TestTeamsTakeTurns(t *testing.T) {
 			o.add(1, true)
 		}
 		small := o.add(2, true)
-		began, most, now := time.Now(), 0, 0
+		began, most, sending := time.Now(), 0, 0
 		var mu sync.Mutex
 		var took time.Duration
 		run(t, o, time.Hour, func(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
@@ -144,45 +147,65 @@ func TestTeamsTakeTurns(t *testing.T) {
 				return dmarcd.DeliveryResult{Status: 200}, nil
 			}
 			mu.Lock()
-			now++
-			most = max(most, now)
+			sending++
+			most = max(most, sending)
 			mu.Unlock()
 			select {
 			case <-time.After(15 * time.Second):
 			case <-ctx.Done():
 			}
 			mu.Lock()
-			now--
+			sending--
 			mu.Unlock()
 			return dmarcd.DeliveryResult{Problem: "it hangs"}, nil
 		})
 		if small.state != dmarcd.DeliveryDelivered || took > 2*time.Second {
-			t.Errorf("the small team: %s after %v", small.state, took)
+			t.Errorf("the small team: got %s after %v, want delivered within 2 s", small.state, took)
 		}
 		if most > 16 {
-			t.Errorf("%d deliveries of one team were under way, want at most 16", most)
+			t.Errorf("got %d deliveries of one team at once, want at most 16", most)
 		}
 		for i, r := range o.rows {
 			if r.state == dmarcd.DeliveryPending {
-				t.Fatalf("delivery %d is still pending", i)
+				t.Fatalf("delivery %d: got pending, want it finished", i)
 			}
 		}
 	})
 }
 
-// TestStopLeavesDeliveriesPending wants an attempt that the end of the process cut short not
-// to count as a failure.
+// TestStopLeavesDeliveriesPending checks that an attempt that is interrupted by a stop stays
+// leased, and is neither a failure nor an error in the log.
 func TestStopLeavesDeliveriesPending(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := &outbox{}
-		cut := o.add(1, false)
-		run(t, o, time.Second, func(ctx context.Context, _ dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
+		interrupted := o.add(1, false)
+		log := run(t, o, time.Second, func(ctx context.Context, _ dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
 			<-ctx.Done()
-			return dmarcd.DeliveryResult{Problem: "cut"}, ctx.Err()
+			return dmarcd.DeliveryResult{Problem: "interrupted"}, ctx.Err()
 		})
-		if cut.state != dmarcd.DeliveryPending || !cut.next.After(time.Now()) {
-			t.Errorf("got %+v, want it leased", cut)
+		if interrupted.state != dmarcd.DeliveryPending || !interrupted.next.After(time.Now()) {
+			t.Errorf("got %+v, want it leased", interrupted)
+		}
+		if log != "" {
+			t.Errorf("got the log %s, want none", log)
+		}
+	})
+}
+
+func TestAPanicIsRetriedAfterTheLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := &outbox{}
+		r := o.add(1, false)
+		run(t, o, time.Hour, func(_ context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
+			if c.Delivery.Attempts == 1 {
+				panic("a bug")
+			}
+			return dmarcd.DeliveryResult{Status: 200}, nil
+		})
+		if r.state != dmarcd.DeliveryDelivered || len(r.attempts) != 2 || r.attempts[1].Sub(r.attempts[0]) < time.Minute {
+			t.Errorf("got %s after attempts at %v, want delivered by the second, a minute later", r.state, r.attempts)
 		}
 	})
 }
