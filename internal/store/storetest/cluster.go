@@ -18,15 +18,15 @@ import (
 )
 
 // ClusterVariable names the environment variable with the URL of a database on the coordinator
-// of a Citus cluster whose nodes it knows, if the tests are to run on a distributed database
-// instead of plain PostgreSQL. Databases are created on all nodes.
+// of a Citus cluster. If it is set, tests run on distributed databases of that cluster instead
+// of plain PostgreSQL.
 const ClusterVariable = "DMARCD_TEST_CITUS"
 
 // Distributed reports whether the databases of Postgres are distributed.
 func Distributed() bool { return os.Getenv(ClusterVariable) != "" }
 
-// EmptyCluster creates a database of the cluster without a schema, which goes with the test.
-// Call it only if Distributed; `make test` says that nothing was proven on Citus otherwise.
+// EmptyCluster creates a database of the cluster without a schema and drops it after the test.
+// Skip the test unless Distributed; `make test` reports that Citus was skipped.
 func EmptyCluster(t testing.TB) DB {
 	t.Helper()
 	name := "dmarcd_test_" + strings.ToLower(rand.Text())
@@ -50,29 +50,21 @@ func createCluster(name string) error {
 		return err
 	}
 	for i, node := range nodes {
-		dsn, err := onServer(node.url, name)
-		if err == nil {
-			err = admin(dsn, `CREATE EXTENSION citus`)
-		}
-		if err != nil {
+		if err := runIn(node.url, name, `CREATE EXTENSION citus`); err != nil {
 			return err
 		}
 		join := `citus_add_node`
 		if i == 0 {
 			join = `citus_set_coordinator_host`
 		}
-		coordinator, err := onServer(nodes[0].url, name)
-		if err == nil {
-			err = admin(coordinator, fmt.Sprintf(`SELECT %s('%s', %d)`, join, node.host, node.port))
-		}
-		if err != nil {
+		if err := runIn(nodes[0].url, name, fmt.Sprintf(`SELECT %s('%s', %d)`, join, node.host, node.port)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// distributedTemplate makes a database on all nodes that is migrated and distributed.
+// distributedTemplate creates a migrated and distributed database on all nodes.
 func distributedTemplate(name string) error {
 	if err := createCluster(name); err != nil {
 		return err
@@ -92,7 +84,7 @@ func distributedTemplate(name string) error {
 	if err := errors.Join(err, s.Close()); err != nil {
 		return err
 	}
-	// Citus keeps connections to databases, which must have none to be copied.
+	// Citus keeps connections open, but a template must have none when it is copied.
 	return errors.Join(
 		onNodes(`ALTER DATABASE `+name+` WITH ALLOW_CONNECTIONS false`),
 		onNodes(`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '`+name+`'`))
@@ -115,9 +107,9 @@ func clusterNodes() (nodes []node, err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	rows, err := db.QueryContext(context.Background(), `SELECT nodename, nodeport FROM pg_dist_node WHERE isactive AND noderole = 'primary' ORDER BY groupid`)
 	if err != nil {
-		return nil, fmt.Errorf("read the nodes of %s: %w", ClusterVariable, err)
+		return nil, fmt.Errorf("read the nodes of the Citus cluster in %s: %w", ClusterVariable, err)
 	}
-	defer func() { _ = rows.Close() }() // rows.Err tells
+	defer func() { _ = rows.Close() }() // rows.Err reports errors
 	for rows.Next() {
 		var n node
 		if err := rows.Scan(&n.host, &n.port); err != nil {
@@ -138,11 +130,7 @@ func clusterNodes() (nodes []node, err error) {
 func onNodes(statement string) error {
 	nodes, err := clusterNodes()
 	for _, node := range nodes {
-		dsn, failure := onServer(node.url, "postgres")
-		if failure == nil {
-			failure = admin(dsn, statement)
-		}
-		err = errors.Join(err, failure)
+		err = errors.Join(err, runIn(node.url, "postgres", statement))
 	}
 	return err
 }

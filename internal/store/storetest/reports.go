@@ -17,13 +17,13 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// Team creates a team that may use the API.
+// Team creates a team with access to the API.
 func Team(t testing.TB, s *store.Store, name string) dmarcd.Team {
 	t.Helper()
 	return musttest.Get(s.CreateTeam(t.Context(), name, true))(t)
 }
 
-// All repeats a step until there is nothing more to do, and returns how often that was.
+// All calls step until it reports that nothing more is to do, and returns the number of calls.
 func All(t testing.TB, step func(ctx context.Context) (more bool, err error)) (steps int) {
 	t.Helper()
 	for more := true; more; steps++ {
@@ -35,27 +35,27 @@ func All(t testing.TB, step func(ctx context.Context) (more bool, err error)) (s
 	return steps
 }
 
-// Count has a report come in for each of the counts, with the messages of that day
-// for the domain.
-func Count(t testing.TB, team *store.Team, name string, counts ...dmarcd.DayCount) {
+// Count stores one aggregate report about a domain for each count, with the messages of that
+// day.
+func Count(t testing.TB, team *store.Team, domain string, counts ...dmarcd.DayCount) {
 	t.Helper()
 	var deliveries []*dmarcd.Delivery
 	for i, c := range counts {
-		id := fmt.Sprintf("%s %d %d", name, c.Day, i)
-		deliveries = append(deliveries, Delivery(Aggregate(id, name, c.Day,
-			Passed(name, c.Compliant), Failed(name, c.NonCompliant))))
+		id := fmt.Sprintf("%s %d %d", domain, c.Day, i)
+		deliveries = append(deliveries, Delivery(Aggregate(id, domain, c.Day,
+			Passed(domain, c.Compliant), Failed(domain, c.NonCompliant))))
 	}
 	receipts := musttest.Get(team.Receive(t.Context(), deliveries))(t)
 	for _, all := range receipts {
 		for _, receipt := range all {
 			if receipt.Status != dmarcd.Stored {
-				t.Fatalf("a report for %s: got %s, want stored", name, receipt.Status)
+				t.Fatalf("a report for %s: got %s, want stored", domain, receipt.Status)
 			}
 		}
 	}
 }
 
-// Delivery is an upload of reports. Its original is made from their contents.
+// Delivery returns an upload of reports. Its original depends only on their contents.
 func Delivery(reports ...dmarcd.NewReport) *dmarcd.Delivery {
 	var content []byte
 	for _, r := range reports {
@@ -66,7 +66,7 @@ func Delivery(reports ...dmarcd.NewReport) *dmarcd.Delivery {
 	}
 }
 
-// Original is what was sent, not compressed.
+// Original returns an uncompressed original.
 func Original(content []byte) dmarcd.Original {
 	return dmarcd.Original{
 		Hash: sha256.Sum256(content), Size: int64(len(content)),
@@ -74,7 +74,7 @@ func Original(content []byte) dmarcd.Original {
 	}
 }
 
-// Passed is a record of compliant messages with that From domain, signed with the
+// Passed returns a record of messages with that From domain that pass DMARC, signed with the
 // selector s1.
 func Passed(from string, count int64) aggregate.Record {
 	return aggregate.Record{
@@ -84,7 +84,7 @@ func Passed(from string, count int64) aggregate.Record {
 	}
 }
 
-// Failed is a record of messages that did not comply and were rejected.
+// Failed returns a record of messages that failed DMARC and were rejected.
 func Failed(from string, count int64) aggregate.Record {
 	return aggregate.Record{
 		Addr: netip.MustParseAddr("198.51.100.7"), Source: "198.51.100.7", Count: count, HeaderFrom: from,
@@ -94,7 +94,7 @@ func Failed(from string, count int64) aggregate.Record {
 	}
 }
 
-// Aggregate is an aggregate report about a domain that begins with a day.
+// Aggregate returns an aggregate report about a domain and one day.
 func Aggregate(id, domain string, day dmarcd.Day, records ...aggregate.Record) dmarcd.NewReport {
 	begin := time.Unix(int64(day)*24*60*60, 0).UTC()
 	report := dmarcd.NewReport{
@@ -110,12 +110,12 @@ func Aggregate(id, domain string, day dmarcd.Day, records ...aggregate.Record) d
 	}
 	var sum dmarcd.Counts
 	var largest int64
-	numbers := make(map[string]int)
+	shares := make(map[string]int) // index in report.Shares by From domain
 	for _, r := range records {
-		n, ok := numbers[r.HeaderFrom]
+		n, ok := shares[r.HeaderFrom]
 		if !ok {
 			n = len(report.Shares)
-			numbers[r.HeaderFrom] = n
+			shares[r.HeaderFrom] = n
 			report.Shares = append(report.Shares, dmarcd.Share{From: r.HeaderFrom})
 		}
 		counts := dmarcd.CountsOf(r)

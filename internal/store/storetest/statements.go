@@ -13,20 +13,21 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// StatementsVariable names the environment variable with a file to which the statements
-// that stores run on PostgreSQL are added. test/tenantsql reads it.
+// StatementsVariable names the environment variable with the path of a file. If it is set,
+// stores append the statements that they run on PostgreSQL to that file, which test/tenantsql
+// reads.
 const StatementsVariable = "DMARCD_TEST_STATEMENTS"
 
 // statement is a line of that file.
 type statement struct {
 	SQL string `json:"sql"`
-	// Functions of the store that led to the statement, the innermost first, as
-	// (*Team).Reports.
+	// Functions are the functions of the store that led to the statement, innermost first,
+	// such as (*Team).Reports.
 	Functions []string `json:"functions"`
 }
 
-// recorded returns the options with statements added to the file, where there is one.
-func (db DB) recorded(t testing.TB, options store.Options) store.Options {
+// recording returns options that also append statements to the file, if there is one.
+func (db DB) recording(t testing.TB, options store.Options) store.Options {
 	t.Helper()
 	name := os.Getenv(StatementsVariable)
 	if name == "" || db.Engine != "postgres" {
@@ -38,7 +39,7 @@ func (db DB) recorded(t testing.TB, options store.Options) store.Options {
 			t.Errorf("close the statements: %v", err)
 		}
 	})
-	observe := options.Statement // of the test
+	observe := options.Statement // the test's own observer
 	options.Statement = func(query string) {
 		if observe != nil {
 			defer observe(query)
@@ -60,34 +61,35 @@ func (db DB) recorded(t testing.TB, options store.Options) store.Options {
 			return
 		}
 		known.lines[string(line)] = true
-		// A statement may run after the end of the test that opened the store.
-		_, _ = file.Write(append(line, '\n')) // what is missing, tenantsql misses
+		// A statement may run after the test that opened the store, when the file is closed.
+		_, _ = file.Write(append(line, '\n'))
 	}
 	return options
 }
 
-// known are the calls that were seen and the lines that were written by all stores of the process.
+// known holds the calls that stores of this process made and the lines that they wrote.
 var known = struct {
 	sync.Mutex
 	calls map[call]bool
 	lines map[string]bool
 }{calls: make(map[call]bool), lines: make(map[string]bool)}
 
-// call is a statement with the stack that led to it. Most statements run many times: to
-// compare stacks costs far less than to find the names of their functions.
+// call is a statement with the stack that led to it. Most statements run many times, and
+// comparing stacks costs far less than finding the names of their functions.
 type call struct {
 	query   string
-	callers [64]uintptr // 0 behind the last
+	callers [64]uintptr // zero after the last
 }
 
-// storeFunctions returns the functions of the store among the callers, up to the one that
-// was called from outside.
+// storeFunctions returns the functions of the store among the callers, from the innermost to
+// the one that was called from outside.
 func (c *call) storeFunctions() []string {
 	frames := runtime.CallersFrames(c.callers[:])
 	var functions []string
 	for {
 		frame, more := frames.Next()
-		// A closure of a function that was inlined has the name of where it went.
+		// The file decides: a closure of an inlined function is named after the function that
+		// it was inlined into.
 		inside := strings.HasSuffix(path.Dir(frame.File), "internal/store") && !strings.HasSuffix(frame.File, "_test.go")
 		if !inside && len(functions) > 0 {
 			return functions
@@ -101,8 +103,9 @@ func (c *call) storeFunctions() []string {
 	}
 }
 
-// functionName returns the part of the compiler's name that tells the function, without
-// its package. A closure, the body of a loop and an instance are parts of a function.
+// functionName returns the name of a function without its package, from the compiler's name
+// of the function, of a closure or range-over-func body in it, or of an instance of it:
+// ".../internal/store.(*Team).Reports.func1" becomes "(*Team).Reports".
 func functionName(name string) string {
 	if method := strings.LastIndex(name, "(*"); method >= 0 {
 		name = name[method:]

@@ -1,4 +1,4 @@
-// Package storetest gives tests a real database on every engine. SQLite is
+// Package storetest provides tests with a real database on every engine. SQLite is
 // embedded; PostgreSQL is the server named by DMARCD_TEST_POSTGRES, which
 // `make test` starts, or a distributed database of the Citus cluster named by
 // DMARCD_TEST_CITUS. Each test has a database of its own, so tests run side by
@@ -31,7 +31,8 @@ import (
 const ServerVariable = "DMARCD_TEST_POSTGRES"
 
 // PoolerVariable names the environment variable with the URL of a PgBouncer in front of that
-// server, if the stores of tests are to connect through it. Its database is of no meaning.
+// server. If it is set, the stores of tests connect through it. The database in the URL is
+// ignored.
 const PoolerVariable = "DMARCD_TEST_PGBOUNCER"
 
 // DB is a database for one test.
@@ -39,18 +40,18 @@ type DB struct {
 	Engine string // "sqlite" or "postgres"
 	DSN    string // as store.Open takes it
 
-	migrated bool // it has the present schema
+	migrated bool // it was created with the current schema
 }
 
-// Each runs the test on a database of every engine that has the present schema
-// and no rows, in parallel; with -short on SQLite alone.
+// Each runs the test in parallel on an empty database of every engine with the current schema.
+// With -short it uses SQLite only.
 func Each(t *testing.T, test func(t *testing.T, db DB)) {
 	t.Helper()
 	onEngines(t, test, SQLite, Postgres)
 }
 
-// EachEmpty is Each with databases that have no schema, for tests of the first
-// start and of migrations.
+// EachEmpty is like Each, but the databases have no schema. It is for tests of the first start
+// and of migrations.
 func EachEmpty(t *testing.T, test func(t *testing.T, db DB)) {
 	t.Helper()
 	onEngines(t, test, EmptySQLite, EmptyPostgres)
@@ -71,13 +72,12 @@ func onEngines(t *testing.T, test func(t *testing.T, db DB), sqlite, postgres fu
 	})
 }
 
-// SQLite returns an SQLite database with the present schema, which goes with
-// the test.
+// SQLite returns an SQLite database with the current schema. It is removed after the test.
 func SQLite(t testing.TB) DB {
 	t.Helper()
 	content, err := sqliteTemplate()
 	if err != nil {
-		t.Fatalf("make the template of SQLite databases: %v", err)
+		t.Fatalf("create the template of SQLite databases: %v", err)
 	}
 	db := EmptySQLite(t)
 	musttest.Do(t, os.WriteFile(db.DSN, content, 0o600))
@@ -85,28 +85,26 @@ func SQLite(t testing.TB) DB {
 	return db
 }
 
-// EmptySQLite returns the name of an SQLite file that does not exist yet.
+// EmptySQLite returns an SQLite database whose file does not exist yet.
 func EmptySQLite(t testing.TB) DB {
 	t.Helper()
 	return DB{Engine: "sqlite", DSN: filepath.Join(t.TempDir(), "dmarcd.db")}
 }
 
-// Postgres creates a PostgreSQL database with the present schema, which goes
-// with the test.
+// Postgres creates a PostgreSQL database with the current schema and drops it after the test.
 func Postgres(t testing.TB) DB {
 	t.Helper()
 	server := postgresServer(t)
 	template, err := postgresTemplate()
 	if err != nil {
-		t.Fatalf("make the template of PostgreSQL databases: %v", err)
+		t.Fatalf("create the template of PostgreSQL databases: %v", err)
 	}
 	db := createPostgres(t, server, " TEMPLATE "+template+fileCopy)
 	db.migrated = true
 	return db
 }
 
-// EmptyPostgres creates a PostgreSQL database without a schema, which goes with
-// the test.
+// EmptyPostgres creates a PostgreSQL database without a schema and drops it after the test.
 func EmptyPostgres(t testing.TB) DB {
 	t.Helper()
 	return createPostgres(t, postgresServer(t), "")
@@ -115,16 +113,16 @@ func EmptyPostgres(t testing.TB) DB {
 func createPostgres(t testing.TB, server, options string) DB {
 	t.Helper()
 	name := "dmarcd_test_" + strings.ToLower(rand.Text())
-	run := func(statement string) error { return admin(server, statement) }
+	exec := func(statement string) error { return run(server, statement) }
 	if Distributed() {
-		run = onNodes
+		exec = onNodes
 	}
 	t.Cleanup(func() {
-		if err := dropDatabase(run, name); err != nil {
+		if err := dropDatabase(exec, name); err != nil {
 			t.Error(err)
 		}
 	})
-	musttest.Do(t, run(`CREATE DATABASE `+name+options))
+	musttest.Do(t, exec(`CREATE DATABASE `+name+options))
 	if pooler := os.Getenv(PoolerVariable); pooler != "" {
 		server = pooler
 	}
@@ -132,20 +130,21 @@ func createPostgres(t testing.TB, server, options string) DB {
 	return DB{Engine: "postgres", DSN: dsn}
 }
 
-// dropDatabase drops a database with all connections to it. A worker of Citus may connect
-// again meanwhile.
-func dropDatabase(run func(statement string) error, name string) (err error) {
-	for range 10 {
-		var inUse *pgconn.PgError
-		err = run(`DROP DATABASE IF EXISTS ` + name + ` WITH (FORCE)`)
-		if !errors.As(err, &inUse) || inUse.Code != "55006" {
+// dropDatabase drops a database with all connections to it. It retries while the database is
+// in use: a worker of Citus may connect again meanwhile.
+func dropDatabase(exec func(statement string) error, name string) (err error) {
+	const inUse, attempts = "55006", 10 // object_in_use
+	for range attempts {
+		var e *pgconn.PgError
+		err = exec(`DROP DATABASE IF EXISTS ` + name + ` WITH (FORCE)`)
+		if !errors.As(err, &e) || e.Code != inUse {
 			break
 		}
 	}
 	return err
 }
 
-// postgresServer returns the URL of the server, or fails the test.
+// postgresServer returns the URL of the server. It fails the test if none is configured.
 func postgresServer(t testing.TB) string {
 	t.Helper()
 	if Distributed() {
@@ -158,34 +157,43 @@ func postgresServer(t testing.TB) string {
 	return server
 }
 
-// onServer returns the URL of another database of the server.
+// onServer returns the URL of a database on a server.
 func onServer(server, database string) (string, error) {
 	dsn, err := url.Parse(server)
 	if err != nil {
-		return "", fmt.Errorf("%s is not a URL: %w", ServerVariable, err)
+		return "", fmt.Errorf("invalid URL of a test server in %s, %s or %s: %w", ServerVariable, PoolerVariable, ClusterVariable, err)
 	}
 	dsn.Path = "/" + database
 	return dsn.String(), nil
 }
 
-// admin runs a statement that no transaction may hold.
-func admin(server, statement string) error {
-	db, err := sql.Open("pgx", server)
+// runIn runs a statement in a database of a server, outside a transaction.
+func runIn(server, database, statement string) error {
+	dsn, err := onServer(server, database)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = db.Close() }() // the statement has ended
+	return run(dsn, statement)
+}
+
+// run runs a statement in a database, outside a transaction.
+func run(dsn, statement string) error {
+	db, err := sql.Open("pgx", dsn)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }() // the error of the statement matters
 	if _, err := db.ExecContext(context.Background(), statement); err != nil {
 		return fmt.Errorf("%s: %w", statement, err)
 	}
 	return nil
 }
 
-// Open opens the database, brings it to the present schema unless it was created with it, and
-// closes it with the test.
+// Open opens the database, migrates it unless it was created with the current schema, and
+// closes it after the test.
 func (db DB) Open(t testing.TB, options store.Options) *store.Store {
 	t.Helper()
-	s := musttest.Get(store.Open(t.Context(), db.DSN, db.recorded(t, options)))(t)
+	s := musttest.Get(store.Open(t.Context(), db.DSN, db.recording(t, options)))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close the store: %v", err)
@@ -197,17 +205,17 @@ func (db DB) Open(t testing.TB, options store.Options) *store.Store {
 	return s
 }
 
-// SQL opens the database past the store, to inspect or damage it.
+// SQL opens the database without the store, to inspect or damage it.
 func (db DB) SQL(t testing.TB) *sql.DB {
 	t.Helper()
 	driver := map[string]string{"sqlite": "sqlite", "postgres": "pgx"}[db.Engine]
 	raw := musttest.Get(sql.Open(driver, db.DSN))(t)
-	t.Cleanup(func() { _ = raw.Close() }) // a test's second handle
+	t.Cleanup(func() { _ = raw.Close() }) // not under test
 	return raw
 }
 
-// Dump returns every row of every table as text, to look for what must not be
-// there or must not have changed.
+// Dump returns every row of every table as sorted text, to check that it does not contain
+// something or has not changed.
 func (db DB) Dump(t testing.TB) string {
 	t.Helper()
 	raw := db.SQL(t)
@@ -215,7 +223,7 @@ func (db DB) Dump(t testing.TB) string {
 	for _, table := range db.Tables(t) {
 		rows, err := raw.QueryContext(t.Context(), `SELECT * FROM `+table)
 		musttest.Do(t, err)
-		defer func() { _ = rows.Close() }() // rows.Err tells
+		defer func() { _ = rows.Close() }() // rows.Err reports errors
 		columns := musttest.Get(rows.Columns())(t)
 		for rows.Next() {
 			values := make([]any, len(columns))
@@ -232,7 +240,7 @@ func (db DB) Dump(t testing.TB) string {
 	return strings.Join(lines, "")
 }
 
-// Tables returns the names of the tables with data of ours, in order.
+// Tables returns the sorted names of dmarcd's tables, without partitions.
 func (db DB) Tables(t testing.TB) []string {
 	t.Helper()
 	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'goose_db_version' ORDER BY name`
@@ -242,7 +250,7 @@ func (db DB) Tables(t testing.TB) []string {
 	}
 	rows, err := db.SQL(t).QueryContext(t.Context(), query)
 	musttest.Do(t, err)
-	defer func() { _ = rows.Close() }() // rows.Err tells
+	defer func() { _ = rows.Close() }() // rows.Err reports errors
 	var tables []string
 	for rows.Next() {
 		var name string
