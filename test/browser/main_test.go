@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -63,7 +64,8 @@ func prepare() (folder string, err error) {
 }
 
 // startChromium starts the browser with a fresh profile. It can reach this machine
-// alone: no other name is resolved.
+// alone: no other name is resolved. Where there is the build of Chromium without windows, it
+// is used: it needs a fifth less processor time for the same pages.
 func startChromium(profile string) (stop func(), err error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.UserDataDir(profile),
@@ -74,6 +76,9 @@ func startChromium(profile string) (stop func(), err error) {
 		chromedp.Flag("hide-scrollbars", true),
 		chromedp.Env("TZ=UTC", "LC_ALL=C.UTF-8"),
 	)
+	if shell, err := exec.LookPath("chromium-headless-shell"); err == nil {
+		options = append(options, chromedp.ExecPath(shell))
+	}
 	allocator, endAllocator := chromedp.NewExecAllocator(context.Background(), options...)
 	browser, endBrowser := chromedp.NewContext(allocator)
 	stop = func() {
