@@ -131,12 +131,12 @@ type noNames struct{}
 
 func (noNames) Known(context.Context, []netip.Addr) (map[netip.Addr]string, error) { return nil, nil }
 
-// openSite opens the web interface with a database file until the test ends.
-func openSite(t *testing.T, file string) *site {
+// openSite opens the web interface with a database until the test ends.
+func openSite(t *testing.T, db storetest.DB) *site {
 	t.Helper()
 	s := &site{clock: now, zone: &zones{zone: dnstest.New("")}}
 	clock := func() time.Time { return s.clock }
-	s.store = storetest.DB{Engine: "sqlite", DSN: file}.Open(t, store.Options{Now: clock})
+	s.store = db.Open(t, store.Options{Now: clock})
 	checker := dnscheck.New(dnscheck.Options{Resolver: s.zone, ReportDomain: "reports.example", Interval: time.Hour, Now: clock})
 	limits := intake.DefaultLimits()
 	limits.Containers.Folder = t.TempDir()
@@ -227,9 +227,9 @@ func newSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal("there is no sample: ", err)
 	}
-	file := filepath.Join(t.TempDir(), "dmarcd.db")
-	musttest.Do(t, os.WriteFile(file, content, 0o600))
-	s := openSite(t, file)
+	db := storetest.SQLite(t)
+	musttest.Do(t, os.WriteFile(db.DSN, content, 0o600))
+	s := openSite(t, db)
 	s.sample = theSample
 	s.sessions = maps.Clone(theSample.sessions)
 	s.clock = now.Add(time.Second) // ids depend on the time; those of the sample are taken
