@@ -85,7 +85,7 @@ func TestMailThatCannotBeRejected(t *testing.T) {
 			s := open(t, on.configuration(t, folder))
 			mustPut(t, s, "unrejectable")
 			stop := work(t, s, r)
-			time.Sleep(time.Hour)
+			time.Sleep(10 * time.Minute)
 			synctest.Wait()
 			stop()
 			if got := len(r.rejects); got != 1 {

@@ -241,7 +241,7 @@ func TestWorkerTriesAgain(t *testing.T) {
 					if diff := cmp.Diff([]string{"good for team_7"}, r.all()); diff != "" {
 						t.Errorf("(-want +got):\n%s", diff)
 					}
-					time.Sleep(time.Hour)
+					time.Sleep(30 * time.Minute)
 					synctest.Wait()
 					attempts := slices.Delete(slices.Clone(r.times), 1, 2) // without that of "good"
 					for i := range 12 {
@@ -307,7 +307,7 @@ func TestEachTeamHasItsOwnAttempts(t *testing.T) {
 			if got := texts(t, s); len(got) != 1 {
 				t.Errorf("got %q want the message in the spool", got)
 			}
-			time.Sleep(time.Hour)
+			time.Sleep(5 * time.Minute)
 			synctest.Wait()
 			if diff := cmp.Diff([]string{"mail for team_7", "mail for team_8"}, r.all()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
