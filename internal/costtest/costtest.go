@@ -21,9 +21,12 @@ const (
 )
 
 // AtMost fails the test if large takes more than factor times as long as small. Both
-// are called several times. It must not be called by parallel tests.
+// are called several times. It must not be called by parallel tests. With -short it measures nothing.
 func AtMost(t testing.TB, factor float64, small, large func()) {
 	t.Helper()
+	if testing.Short() {
+		return
+	}
 	shortest, longest := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
 	for range attempts {
 		shortest = min(shortest, measure(small))

@@ -16,6 +16,9 @@ import (
 // s and 256 MiB of total allocations; it is not parallel because of that count. Package unpack
 // tests pure containers; these reach the report readers, or end the reading of a message.
 func TestBombs(t *testing.T) {
+	if testing.Short() {
+		return
+	}
 	const deadline = 5 * time.Second
 	const memory = 256 << 20
 	laughs := strings.Builder{}

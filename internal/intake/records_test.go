@@ -126,6 +126,9 @@ func checkShares(t rapid.TB, report *dmarcd.NewReport, records []aggregate.Recor
 // TestManyReportsAtOnce checks that an archive of long reports needs little memory and one
 // temporary file, and that all records are there.
 func TestManyReportsAtOnce(t *testing.T) {
+	if testing.Short() {
+		return
+	}
 	const reports, records = 16, 2000
 	a := acceptor(t)
 	m := message(longReports(t, reports, records))

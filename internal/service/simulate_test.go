@@ -212,7 +212,7 @@ func TestSimulationAgreesWithNaive(t *testing.T) {
 		case os.Getenv("DMARCD_SOAK") != "":
 			histories = 2000
 		case testing.Short():
-			histories = 60
+			histories = 30
 		}
 		r := rand.New(rand.NewPCG(1, 2))
 		day := dmarcd.DayOf(time.Now()) - 1

@@ -83,6 +83,9 @@ func TestAdviceIsReused(t *testing.T) {
 // TestAdviceTakesLittleMemory has a team with as many senders of its own as there may be, whose
 // advice for many domains is cached. It is not parallel: it measures the heap.
 func TestAdviceTakesLittleMemory(t *testing.T) { //nolint:paralleltest // see above
+	if testing.Short() {
+		return
+	}
 	s := storetest.SQLite(t).Open(t, store.Options{})
 	w := service.New(s, service.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil)})
 	acme := storetest.Team(t, s, "acme")
@@ -285,6 +288,9 @@ func advised(t *testing.T, s *store.Store, w *service.Service, domains int, text
 // their checks read in parts if they are large.
 func TestAdviceHasAMemoryBudget(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	const domains = 50
 	s := storetest.SQLite(t).Open(t, store.Options{})
 	var read atomic.Int64

@@ -48,6 +48,9 @@ func TestReadsAreCancelled(t *testing.T) {
 // of a single row waits past its deadline while every connection is taken.
 func TestReadsWaitNoLongerThanTheyMay(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	s := storetest.SQLite(t).Open(t, store.Options{})
 	team := newTeam(t, s, "a")
 	addDomain(t, team, "example.com")

@@ -189,6 +189,9 @@ func TestUnclaimedIsNotClaimedByNamesBetween(t *testing.T) {
 // All of them count when it is added; where that is interrupted, a chore does the rest.
 func TestManySharesAreClaimedInSteps(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		var claims atomic.Int64
 		interrupt := func() {}

@@ -334,6 +334,9 @@ func TestScanAcrossFreeze(t *testing.T) {
 }
 
 func TestColdLargeReport(t *testing.T) {
+	if testing.Short() {
+		return
+	}
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
 		var records []aggregate.Record
@@ -373,6 +376,9 @@ func TestColdLargeReport(t *testing.T) {
 // TestSmallGroupsAreMerged freezes few records each week: they share a block until it is large
 // enough.
 func TestSmallGroupsAreMerged(t *testing.T) {
+	if testing.Short() {
+		return
+	}
 	eachInbox(t, func(in *inbox) {
 		in.add(ours, "other.example")
 		blocks := func(want int) {
@@ -518,6 +524,9 @@ func TestAbandonedColdBlocks(t *testing.T) {
 // TestReplicasFreezeTogether has several processes freeze and delete at once, as when a lease
 // is lost.
 func TestReplicasFreezeTogether(t *testing.T) {
+	if testing.Short() {
+		return
+	}
 	eachInbox(t, func(in *inbox) {
 		in.fill()
 		before := in.everything()

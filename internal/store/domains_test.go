@@ -291,6 +291,9 @@ func TestClockThatWasWrong(t *testing.T) {
 
 func TestCountsOfManyDomainsAtOnce(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		s := db.Open(t, store.Options{})
 		team := newTeam(t, s, "a")

@@ -28,6 +28,9 @@ func checkWithPolicy(policy string) dmarcd.Check {
 // it must see every event once, in order.
 func TestEventsAreInTheOrderOfCommits(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	const processes, rounds = 4, 15
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		first := newTeam(t, db.Open(t, store.Options{}), "a")

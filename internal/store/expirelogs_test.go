@@ -101,6 +101,9 @@ func TestLogsHaveShortTexts(t *testing.T) {
 // TestHistoryIsLimited has the records of a domain change more often, and be longer, than the
 // history can hold. The latest entry stays, however long it is.
 func TestHistoryIsLimited(t *testing.T) {
+	if testing.Short() {
+		return
+	}
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
 		save := func(record string) {

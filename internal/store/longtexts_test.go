@@ -11,6 +11,9 @@ import (
 
 // TestLongTextsByPage reads records with long texts, hot and cold. A page has some megabytes.
 func TestLongTextsByPage(t *testing.T) {
+	if testing.Short() {
+		return
+	}
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
 		const records, size = 10, 1 << 20

@@ -410,6 +410,9 @@ func TestBackupHoldsUsers(t *testing.T) {
 // TestInvitationsAreLimited invites more users than a team may.
 func TestInvitationsAreLimited(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		const most = 500
 		ctx, w := t.Context(), newWorld(t, db)

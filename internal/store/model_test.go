@@ -423,7 +423,10 @@ func (m *model) decide(ctx context.Context, team *store.Team, move move) error {
 func TestModel(t *testing.T) {
 	t.Parallel()
 	in := newInbox(t, storetest.SQLite(t))
-	const games = 15 // enough for every commit; `make soak` plays them all
+	games := 15 // enough for every commit; `make soak` plays them all
+	if testing.Short() {
+		games = 5
+	}
 	played := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		if played++; played > games && !t.Failed() && os.Getenv("DMARCD_SOAK") == "" {

@@ -118,6 +118,9 @@ func wantFull(in *inbox, want map[string]dmarcd.Summary, team dmarcd.Summary) {
 
 // TestRecordsThatOverflow sums records beyond 64 bits.
 func TestRecordsThatOverflow(t *testing.T) {
+	if testing.Short() {
+		return
+	}
 	eachInbox(t, func(in *inbox) {
 		var records []aggregate.Record
 		for i := range 2100 {
@@ -133,6 +136,9 @@ func TestRecordsThatOverflow(t *testing.T) {
 
 // TestTeamOfFullDomains sums days and domains beyond 64 bits.
 func TestTeamOfFullDomains(t *testing.T) {
+	if testing.Short() {
+		return
+	}
 	eachInbox(t, func(in *inbox) {
 		const domains = 2100
 		var names []string

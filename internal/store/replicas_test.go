@@ -142,6 +142,9 @@ func TestDomainsComeWhileReportsDo(t *testing.T) {
 // TestDomainsGoWhileReportsDo deletes, purges and adds a domain while its reports arrive,
 // are replaced and expire.
 func TestDomainsGoWhileReportsDo(t *testing.T) {
+	if testing.Short() {
+		return
+	}
 	eachInbox(t, func(in *inbox) {
 		in.add(ours, "kept.example")
 		teams := in.replicas(2)

@@ -236,6 +236,9 @@ func TestRejectedByPage(t *testing.T) {
 
 // TestHugeReport stores a report of 20,000 records in little memory.
 func TestHugeReport(t *testing.T) {
+	if testing.Short() {
+		return
+	}
 	const records, mostMemory = 20_000, 64 << 20
 	huge := report("1", ours)
 	huge.Records, huge.Messages = records, records

@@ -165,6 +165,9 @@ func TestRollupsOfWhatGoes(t *testing.T) {
 // TestRollupsWhileReportsAreReplaced builds and reads rollups while each report is
 // replaced repeatedly. No answer may contain two versions of a report.
 func TestRollupsWhileReportsAreReplaced(t *testing.T) {
+	if testing.Short() {
+		return
+	}
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
 		const reports, versions = 5, 8

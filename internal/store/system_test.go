@@ -68,6 +68,9 @@ func TestCredential(t *testing.T) {
 // TestTokensAreLimited creates as many tokens as a team may have, and revokes more than are kept.
 func TestTokensAreLimited(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		const most = 500
 		ctx, clock := t.Context(), newClock()
@@ -162,6 +165,9 @@ func TestEnsureToken(t *testing.T) {
 
 func TestPurgeRemovesWhatWasDeleted(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		ctx, clock := t.Context(), newClock()
 		s := db.Open(t, store.Options{Now: clock.Now})

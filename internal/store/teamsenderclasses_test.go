@@ -45,6 +45,9 @@ func TestSenderClasses(t *testing.T) {
 // TestSenderClassesAreLimited sets the classes of as many senders as a team may.
 func TestSenderClassesAreLimited(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		s := db.Open(t, store.Options{})
 		team := newTeam(t, s, "acme")

@@ -106,6 +106,9 @@ var errStopped = errors.New("stopped")
 // TestLargeReportThatIsNotReceived is interrupted by an error or a crash: the purge
 // removes what was written.
 func TestLargeReportThatIsNotReceived(t *testing.T) {
+	if testing.Short() {
+		return
+	}
 	for _, how := range []string{"error", "crash"} {
 		t.Run(how, func(t *testing.T) {
 			eachInbox(t, func(in *inbox) {
@@ -153,6 +156,9 @@ func TestLargeReportThatIsNotReceived(t *testing.T) {
 // TestLeaseOfALargeReportEnds purges a report while it is received: the reception starts
 // again.
 func TestLeaseOfALargeReportEnds(t *testing.T) {
+	if testing.Short() {
+		return
+	}
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
 		purged := false
@@ -182,6 +188,9 @@ func TestLeaseOfALargeReportEnds(t *testing.T) {
 // TestReplicasReceiveTheSameLargeReport sends the same large reports, and versions of
 // one, to several processes at once.
 func TestReplicasReceiveTheSameLargeReport(t *testing.T) {
+	if testing.Short() {
+		return
+	}
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
 		teams := in.replicas(3)
@@ -216,6 +225,9 @@ func TestReplicasReceiveTheSameLargeReport(t *testing.T) {
 // TestDomainsChangeWhileALargeReportIsReceived adds or deletes the domain of a report
 // between the transactions of its reception.
 func TestDomainsChangeWhileALargeReportIsReceived(t *testing.T) {
+	if testing.Short() {
+		return
+	}
 	for _, what := range []string{"added", "deleted", "deleted and purged", "deleted and added"} {
 		t.Run(what, func(t *testing.T) {
 			eachInbox(t, func(in *inbox) {

@@ -57,6 +57,9 @@ func packed(in io.Reader) io.Reader {
 // TestHostile reads files that would need any amount of memory, of stack or of disk.
 func TestHostile(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	const mega = 1 << 20
 	manyMembers := `{"0":0`
 	for i := range 300 {
