@@ -40,19 +40,25 @@ func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check d
 	if check.Grade != "" {
 		row.Grade = check.Grade
 	}
+	document := shape.EncodeCheck(check)
 	last, found, err := t.lastEntry(ctx, tx, row.ID)
 	if err != nil {
 		return err
 	}
 	var changes []dmarcd.Change
 	errs := errorLines(last.errs, check)
+	if found && document == last.document && slices.Equal(errs, last.errs) {
+		return t.confirmEntry(ctx, tx, row, last.id) // what most checks find
+	}
 	if found {
+		if last.check, err = shape.DecodeCheck(last.document); err != nil {
+			return fmt.Errorf("read check %s: %w", last.id, err)
+		}
 		changes = dmarcd.Changes(last.check, check)
 		// A problem that the last check could not see may be the only one that is resolved.
 		resolved := slices.ContainsFunc(last.errs, func(line string) bool { id, _, _ := strings.Cut(line, ": "); return lacks(errs, id) })
 		if len(changes) == 0 && !resolved && !seesMore(check, last.check) {
-			_, err := tx.exec(ctx, `UPDATE checks SET last_at = $1 WHERE team_id = $2 AND id = $3`, unix(row.CheckedAt), t.id, last.id)
-			return err
+			return t.confirmEntry(ctx, tx, row, last.id)
 		}
 	}
 	if found {
@@ -60,16 +66,22 @@ func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check d
 	}
 	if found && len(changes) == 0 {
 		_, err := tx.exec(ctx, `UPDATE checks SET last_at = $1, grade = $2, document = $3, errors = $4 WHERE team_id = $5 AND id = $6`,
-			unix(row.CheckedAt), check.Grade, shape.EncodeCheck(check), strings.Join(errs, "\n"), t.id, last.id)
+			unix(row.CheckedAt), check.Grade, document, strings.Join(errs, "\n"), t.id, last.id)
 		return err
 	}
 	_, err = tx.exec(ctx, `INSERT INTO checks (id, team_id, domain_id, first_at, last_at, grade, document, changes, errors)
 		VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8)`,
-		newID(), t.id, row.ID, unix(row.CheckedAt), check.Grade, shape.EncodeCheck(check), shape.EncodeChanges(changes), strings.Join(errs, "\n"))
+		newID(), t.id, row.ID, unix(row.CheckedAt), check.Grade, document, shape.EncodeChanges(changes), strings.Join(errs, "\n"))
 	if err != nil {
 		return err
 	}
 	return t.trimHistory(ctx, tx, row.ID)
+}
+
+// confirmEntry notes that a check found the same as an entry.
+func (t *Team) confirmEntry(ctx context.Context, tx tx, row *checkedDomain, entry dmarcd.CheckID) error {
+	_, err := tx.exec(ctx, `UPDATE checks SET last_at = $1 WHERE team_id = $2 AND id = $3`, unix(row.CheckedAt), t.id, entry)
+	return err
 }
 
 // The history of a domain has at most maxHistory entries, and before the latest one at most
@@ -114,24 +126,22 @@ func seesMore(check, last dmarcd.Check) bool {
 
 // entry is the part of a check that the next one is compared with.
 type entry struct {
-	id    dmarcd.CheckID
-	check dmarcd.Check
-	errs  []string // one "id: text" each
+	id       dmarcd.CheckID
+	document string
+	check    dmarcd.Check // decoded from the document when the documents differ
+	errs     []string     // one "id: text" each
 }
 
 // lastEntry returns the newest entry of a domain's history, if any.
 func (t *Team) lastEntry(ctx context.Context, tx tx, domain dmarcd.DomainID) (last entry, found bool, err error) {
-	var document, errs string
+	var errs string
 	err = tx.queryRow(ctx, `SELECT id, document, errors FROM checks WHERE team_id = $1 AND domain_id = $2
-		ORDER BY first_at DESC, id DESC LIMIT 1`, []any{t.id, domain}, &last.id, &document, &errs)
+		ORDER BY first_at DESC, id DESC LIMIT 1`, []any{t.id, domain}, &last.id, &last.document, &errs)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return entry{}, false, nil
 	}
 	if err != nil {
 		return entry{}, false, err
-	}
-	if last.check, err = shape.DecodeCheck(document); err != nil {
-		return entry{}, false, fmt.Errorf("read check %s: %w", last.id, err)
 	}
 	if errs != "" {
 		last.errs = strings.Split(errs, "\n")
