@@ -64,10 +64,13 @@ func (b *budget) Resolve(ctx context.Context, q dns.Question) dns.Answer {
 	}
 }
 
-// inOrder returns a copy of an answer with sorted records. Recursive servers rotate
+// inOrder returns an answer with sorted records. Recursive servers rotate
 // records (their order has no meaning, RFC 1034 §3.6), and facts must not change because
 // of it. It does not modify the shared answer.
 func inOrder(a dns.Answer) dns.Answer {
+	if len(a.Records) < 2 {
+		return a
+	}
 	a.Records = slices.Clone(a.Records)
 	slices.SortFunc(a.Records, func(x, y dns.Record) int {
 		return cmp.Or(

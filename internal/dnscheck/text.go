@@ -63,6 +63,9 @@ func visible(text string) string {
 	}, text)
 }
 
+// escapes are those of a string in zone file syntax.
+var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
 // txtRecord returns a TXT record in zone file syntax, split between characters into
 // strings of at most 255 bytes.
 func txtRecord(name, text string) string {
@@ -76,7 +79,7 @@ func txtRecord(name, text string) string {
 				end--
 			}
 		}
-		b.WriteString(` "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text[:end]) + `"`)
+		b.WriteString(` "` + escapes.Replace(text[:end]) + `"`)
 		text = text[end:]
 	}
 	return b.String()

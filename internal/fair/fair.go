@@ -171,7 +171,10 @@ func (l *Limiter[K]) next() *account {
 		return nil
 	}
 	var next *account
-	now := time.Now()
+	var now time.Time
+	if l.options.HalfLife > 0 {
+		now = time.Now()
+	}
 	for _, a := range l.keys {
 		if len(a.waiting) == 0 || a.held+a.waiting[0].weight > l.options.PerKey+l.spare(a) {
 			continue

@@ -25,10 +25,10 @@ func silence(servers string) string {
 // askServers queries one server after the other until one gives a usable reply, and
 // retries silent ones. If none does, the failure lists the reason of each server.
 func (r *Resolver) askServers(ctx context.Context, q dns.Question, deadline func() time.Time) (part, *failure) {
-	reasons := map[*server]string{}
+	var reasons map[*server]string
 	plan := r.plan()
 	for round := range r.config.Attempts {
-		silent := make([]*server, 0, len(plan))
+		var silent []*server
 		for i, s := range plan {
 			// In the first round the remaining time is shared with the servers still to
 			// come, and with one retry.
@@ -42,6 +42,9 @@ func (r *Resolver) askServers(ctx context.Context, q dns.Question, deadline func
 			}
 			if ctx.Err() != nil {
 				return part{}, &failure{reason: r.whyEnded(ctx)}
+			}
+			if reasons == nil {
+				reasons = make(map[*server]string)
 			}
 			reasons[s] = failed.reason
 			if !failed.final {

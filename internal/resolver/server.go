@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -25,6 +26,7 @@ const (
 type server struct {
 	address   string // host:port
 	host      string
+	addr      netip.Addr // of host, if that is an address
 	port      uint16
 	inflight  *fair.Limiter[int64] // by client
 	silences  atomic.Int64         // consecutive
@@ -46,9 +48,11 @@ func findServers(c Config) ([]*server, error) {
 		if err != nil {
 			return nil, fmt.Errorf("DNS server %q is not a host:port, such as 192.0.2.53:53: %w", address, err)
 		}
+		addr, _ := netip.ParseAddr(host) // or a name
 		servers[i] = &server{
 			address:  address,
 			host:     host,
+			addr:     addr,
 			port:     port,
 			inflight: newLimiter(c.MaxInflightPerServer),
 		}
@@ -94,6 +98,9 @@ func splitAddress(address string) (host string, port uint16, err error) {
 func (r *Resolver) plan() []*server {
 	now := r.config.Now()
 	count := len(r.servers)
+	if count == 1 {
+		return r.servers
+	}
 	start := int(r.next.Add(1) % int64(count))
 	var rested, awake, resting []*server
 	for i := range count {

@@ -94,8 +94,9 @@ func (s *server) overTCP(ctx context.Context, query *mdns.Msg, until time.Time) 
 
 // dialUDP opens a socket that accepts packets from the server only.
 func (s *server) dialUDP(ctx context.Context, until time.Time) (net.Conn, error) {
-	addr, err := netip.ParseAddr(s.host)
-	if err != nil {
+	addr := s.addr
+	if !addr.IsValid() {
+		var err error
 		if addr, err = s.lookUpHost(ctx, until); err != nil {
 			return nil, err
 		}
@@ -120,15 +121,11 @@ func (s *server) lookUpHost(ctx context.Context, until time.Time) (netip.Addr, e
 // closes the connection.
 func bound(ctx context.Context, conn net.Conn, until time.Time) (release func()) {
 	_ = conn.SetDeadline(until) // fails only on a closed connection
-	interrupted := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		defer close(interrupted)
-		_ = conn.SetDeadline(time.Unix(1, 0)) // fails only on a closed connection
+		_ = conn.SetDeadline(time.Unix(1, 0)) // fails only on a closed connection, which may be by now
 	})
 	return func() {
-		if !stop() {
-			<-interrupted
-		}
+		stop()
 		_ = conn.Close() // nothing is buffered
 	}
 }
