@@ -124,6 +124,9 @@ func TestLostPacketIsRepeated(t *testing.T) {
 
 func TestDeadline(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	var servers []*resolvertest.Server
 	var addresses []string
 	for range 3 {

@@ -310,6 +310,9 @@ func TestTemporaryErrors(t *testing.T) {
 	t.Parallel()
 	t.Run("an SQLite file locked by another process", func(t *testing.T) {
 		t.Parallel()
+		if testing.Short() {
+			return
+		}
 		db := storetest.SQLite(t)
 		s := db.Open(t, store.Options{})
 		team := newTeam(t, s, "a")

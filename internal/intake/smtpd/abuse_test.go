@@ -150,6 +150,9 @@ func TestManyMailsInOneSession(t *testing.T) {
 
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	tests := []struct {
 		name   string
 		limits func(*smtpd.Limits)
