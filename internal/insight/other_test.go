@@ -82,7 +82,7 @@ func TestPagesAgree(t *testing.T) {
 	for _, group := range []insight.Group{insight.GroupAddress, insight.GroupEnvelope} {
 		seen := make(map[string]bool)
 		var sum int64
-		query := insight.Query{Group: group, Limit: 10_000}
+		query := insight.Query{Group: group, Limit: 15_000}
 		for more := true; more; more = query.After != "" {
 			slices.Reverse(of.all)
 			m := musttest.Get(service.Read(t.Context(), of, "", dmarcd.Days{}))(t)
