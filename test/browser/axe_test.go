@@ -35,6 +35,9 @@ const (
 	colourRules rules = `runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] }`
 	// shapeRules are all others.
 	shapeRules rules = `rules: { "target-size": { enabled: true }, "color-contrast": { enabled: false }, "link-in-text-block": { enabled: false } }`
+	// placeRules are those that depend on where elements are, and how large. The others depend
+	// on the document, and on which of its elements are hidden.
+	placeRules rules = `runOnly: { type: "rule", values: ["target-size", "scrollable-region-focusable"] }`
 	// mailRules are those that hold for a message, which is no page of ours.
 	mailRules rules = `runOnly: { type: "rule", values: ["color-contrast", "image-alt"] }`
 )
@@ -42,6 +45,17 @@ const (
 const runAxe = `axe.run(document, { resultTypes: ["violations"], %s }).then(({ violations }) =>
 	violations.map(({ id, impact, help, nodes }) => ({ ID: id, Impact: impact, Help: help,
 		Nodes: nodes.slice(0, 5).map(({ html, failureSummary }) => ({ HTML: html.slice(0, 300), FailureSummary: failureSummary })) })))`
+
+const (
+	// noteShown notes which elements the page shows.
+	noteShown = `(window.noted = ` + shownElements + `).size`
+	// sameShown tells whether it shows those that were noted.
+	sameShown = shownElements + `.symmetricDifference(window.noted).size === 0`
+	// shownElements are those that are not hidden. Left out are the heads of tables, which
+	// cards do not have, and what is hidden from screen readers in any case.
+	shownElements = `new Set([...document.querySelectorAll("body *:not(thead th, thead th *, [aria-hidden=true], [aria-hidden=true] *)")]
+		.filter((element) => element.checkVisibility({ visibilityProperty: true })))`
+)
 
 // axe returns the rules that the present page breaks.
 func (b *tab) axe(chosen rules) []violation {

@@ -245,24 +245,38 @@ func (b *tab) fits(name string, l look) {
 // inspect checks the current page in every rendering. The name tells which it is.
 func (b *tab) inspect(name string) {
 	b.t.Helper()
-	read(b, evaluate[int](fmt.Sprintf(openNumbers, true)))
-	b.fits(name, narrow)
-	read(b, evaluate[int](fmt.Sprintf(openNumbers, false)))
-	b.fits(name, tablet)
 	for _, l := range looks {
-		l.wear(b)
+		if l.rules == colourRules { // it differs in its colours alone
+			l.wear(b)
+		} else {
+			b.fits(name, l)
+		}
 		if blank := read(b, evaluate[int](blankCharts)); blank > 0 {
 			b.t.Errorf("%s, %s: got %d charts that are not drawn want none (scripts/build-assets.sh bundles what draws them)", name, l.name, blank)
 		}
-		if l.rules != colourRules { // which differs in its colours alone
-			b.fits(name, l)
-		}
-		for _, violation := range b.axe(l.rules) {
+		for _, violation := range b.axe(b.rulesOf(l)) {
 			b.t.Errorf("%s, %s: %s", name, l.name, violation)
 		}
 		if *screenshots != "" {
 			b.draw(name+"-"+l.name, l)
 		}
 	}
+	read(b, evaluate[int](fmt.Sprintf(openNumbers, true)))
+	b.fits(name, narrow)
+	read(b, evaluate[int](fmt.Sprintf(openNumbers, false)))
+	b.fits(name, tablet)
 	looks[0].wear(b)
+}
+
+// rulesOf returns the rules of axe to run in a rendering: where a phone shows the same elements
+// as the first one, only those that depend on their places.
+func (b *tab) rulesOf(l look) rules {
+	b.t.Helper()
+	switch {
+	case l.rules == allRules:
+		read(b, evaluate[int](noteShown))
+	case l.phone && read(b, evaluate[bool](sameShown)):
+		return placeRules
+	}
+	return l.rules
 }
