@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -42,12 +43,15 @@ func (p *program) serveDemo(ctx context.Context, cfg config.Config) (err error) 
 	const steps = 1000
 	bar, done := p.progress(steps, 0, "generating a year of reports")
 	told := 0
+	const collect = 400 // percent: it makes much garbage, and keeps little
+	before := debug.SetGCPercent(collect)
 	demo, err := app.NewDemo(ctx, cfg, func(share float64) {
 		now := int(share * steps)
 		bar(now - told)
 		told = now
 	})
 	done()
+	debug.SetGCPercent(before)
 	if err != nil {
 		return fmt.Errorf("generate the sample teams: %w", err)
 	}
