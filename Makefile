@@ -59,8 +59,8 @@ with-server: # the part of test that needs a PostgreSQL
 	$(MAKE) --jobs=2 test-daemon test-packages test-pgbouncer test-packaging test-sequential
 	cd test/tenantsql && DMARCD_TEST_STATEMENTS=$(STATEMENTS) go test -count=1 -timeout=40m ./...
 
-test-daemon: # the tests of the built daemon, the longest first; they often wait
-	go test -timeout=60m $(OUTSIDE)
+test-daemon: # the tests of the built daemon, which does not inherit GOGC, the longest first; they often wait
+	GOGC=400 go test -timeout=60m $(OUTSIDE)
 
 test-packages: # what runs in the process of its tests, the longest first
 	DMARCD_TEST_STATEMENTS=$(STATEMENTS) go test $(DETECT) -timeout=60m ./internal/store \
