@@ -29,6 +29,9 @@ const (
 	checkLease = time.Minute
 	// claimAhead bounds the work that is claimed before it starts.
 	claimAhead = time.Second
+	// claimPause is the time between claims: while all slots are busy, one claim takes several
+	// that become free.
+	claimPause = 10 * time.Millisecond
 	// checkPoll is the interval between queries for teams with due domains.
 	checkPoll = time.Second
 	// endTimeout bounds recording that a check ended without a result.
@@ -79,10 +82,9 @@ func (c *Checks) Run(ctx context.Context) error {
 			pause = backOff(failures)
 			failures++
 		case begun:
-			failures = 0
-			continue
+			failures, pause = 0, claimPause
 		}
-		if !r.sleep(ctx, pause, err == nil) {
+		if !r.sleep(ctx, pause, err == nil && !begun) {
 			return nil
 		}
 	}
