@@ -139,7 +139,9 @@ func TestBackRestoresTheFilter(t *testing.T) {
 	}
 	// The page may come back as it was left, without being loaded again.
 	b.do(evaluate[chromedp.Void](`setTimeout(() => history.back())`))
-	daemon.Eventually(t, stepLimit, "the page before", func() bool { return b.path() == "/app/?search=org&days=7&sort=name" })
+	daemon.Eventually(t, stepLimit, "the page before", func() bool {
+		return b.path() == "/app/?search=org&days=7&sort=name" && read(b, evaluate[bool](`document.readyState === "complete"`))
+	})
 	if got := read(b, evaluate[string](`document.querySelector("#search").value + " " + document.querySelector("#policy").value`)); got != "org " {
 		t.Errorf("got the filter %q want what the address says", got)
 	}
