@@ -59,7 +59,8 @@ with-server: # the part of test that needs a PostgreSQL
 	$(MAKE) --jobs=2 test-daemon test-packages test-pgbouncer test-packaging test-sequential
 	cd test/tenantsql && DMARCD_TEST_STATEMENTS=$(STATEMENTS) go test -count=1 -timeout=40m ./...
 
-test-daemon: # the tests of the built daemon, which does not inherit GOGC, the longest first; they often wait
+# GOGC is for the tests; the daemon does not inherit it.
+test-daemon: # the tests of the built daemon, the longest first; they often wait
 	GOGC=400 go test -timeout=60m $(OUTSIDE)
 
 test-packages: # what runs in the process of its tests, the longest first
@@ -95,7 +96,7 @@ adversary: ## attack the built binary as outsiders and tenants could, on both en
 # The longest packages first; without vet, which lint runs, with fewer collections of garbage,
 # which the compiler, the linker and the tests spend a tenth of their time on, and with files
 # in memory: a commit of SQLite waits for the disk. Packages that only tests use are not tested.
-test-short: ## run what needs nothing but Go, on SQLite, in half a minute
+test-short: ## run what needs nothing but Go, on SQLite, in less than a minute
 	. scripts/memory.sh; ! plenty_of_memory || use_memory; \
 	GOGC=400 go test -short -vet=off -parallel=4 ./internal/store ./cmd/dmarcd ./internal/service ./internal/app ./internal/api \
 		$$(go list ./... | grep -v '/test/\|test$$')

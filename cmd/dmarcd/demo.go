@@ -43,8 +43,8 @@ func (p *program) serveDemo(ctx context.Context, cfg config.Config) (err error) 
 	const steps = 1000
 	bar, done := p.progress(steps, 0, "generating a year of reports")
 	told := 0
-	const collect = 400 // percent: it makes much garbage, and keeps little
-	before := debug.SetGCPercent(collect)
+	const gcPercent = 400 // generating makes much garbage, and keeps little
+	before := debug.SetGCPercent(gcPercent)
 	demo, err := app.NewDemo(ctx, cfg, func(share float64) {
 		now := int(share * steps)
 		bar(now - told)
