@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,16 +14,8 @@ import (
 const maxClaimed = 5_000
 
 // claimAdded assigns waiting shares to domains that were just added, and counts them. If there
-// are very many, claimRest does the rest.
-func (t *Team) claimAdded(ctx context.Context, tx tx, domains []owner) error {
-	var one int
-	err := tx.queryRow(ctx, `SELECT 1 FROM shares WHERE team_id = $1 AND domain_id = 0 LIMIT 1`, []any{t.id}, &one)
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return nil // the usual case
-	}
-	if err != nil {
-		return err
-	}
+// are very many, claimRest has to do the rest.
+func (t *Team) claimAdded(ctx context.Context, tx tx, domains []owner) (rest bool, err error) {
 	var awaited []owner
 	for _, domain := range domains {
 		path := pathOf(domain.name)
@@ -33,38 +24,32 @@ func (t *Team) claimAdded(ctx context.Context, tx tx, domains []owner) error {
 				OR EXISTS (SELECT 1 FROM shares WHERE team_id = $1 AND domain_id = 0 AND policy_path >= $2 AND policy_path < $3)`,
 			[]any{t.id, path, afterPath(path)}, &waits)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if waits {
 			awaited = append(awaited, domain)
 		}
 	}
 	if len(awaited) == 0 {
-		return nil
+		return false, nil
 	}
 	done, err := t.claim(ctx, tx, awaited, maxClaimed)
 	if err != nil || done {
-		return err
+		return false, err
 	}
 	for _, domain := range awaited {
 		if _, err := tx.exec(ctx, `UPDATE domains SET claiming = TRUE WHERE team_id = $1 AND id = $2`, t.id, domain.id); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // claimRest assigns the waiting shares that claimAdded left, in short transactions. After an error
 // ClaimShares does the rest.
 func (t *Team) claimRest(ctx context.Context) {
-	for more := true; more; {
-		var claiming bool
-		err := t.store.queryRow(ctx, `SELECT EXISTS (SELECT 1 FROM domains WHERE team_id = $1 AND claiming)`, []any{t.id}, &claiming)
-		if err != nil || !claiming {
-			return
-		}
-		more, err = t.claimStep(ctx)
-		if err != nil {
+	for {
+		if more, err := t.claimStep(ctx); err != nil || !more {
 			return
 		}
 	}

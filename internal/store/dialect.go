@@ -15,6 +15,10 @@ type dialect struct {
 	shareRow string
 	// skipLocked ends a SELECT that claims rows; it skips rows that are claimed.
 	skipLocked string
+	// claimed is a condition on a column: it is one of the results of a query that claims rows.
+	claimed func(query string) string
+	// analyzeDomains updates the statistics of domains for the planner; "" if it needs none.
+	analyzeDomains string
 	// lockMigration serializes migrations of replicas; "" if not needed.
 	lockMigration string
 	// tables lists the names of all tables.

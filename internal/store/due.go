@@ -58,8 +58,8 @@ func (s *Store) ClaimDueDomains(ctx context.Context, lease time.Duration, shares
 		due = nil
 		claimed, err := collectEach(ctx, tx, `UPDATE domains SET unfinished = unfinished + 1,
 				next_check_at = CASE WHEN unfinished < $1 THEN $2 + $3 * (1 + 3 * unfinished) ELSE $4 END
-			WHERE team_id = $5 AND id IN (SELECT id FROM domains WHERE team_id = $5 AND next_check_at <= $2 AND deleted_at = 0
-				ORDER BY next_check_at LIMIT $6`+s.dialect.skipLocked+`)
+			WHERE team_id = $5 AND id`+s.dialect.claimed(`SELECT id FROM domains WHERE team_id = $5 AND next_check_at <= $2 AND deleted_at = 0
+				ORDER BY next_check_at LIMIT $6`)+`
 			RETURNING team_id, id, name, next_full_at <= $2, unfinished`, args, scanClaim)
 		if err != nil {
 			return err

@@ -14,9 +14,9 @@ import (
 func (s *Store) ClaimMailboxes(ctx context.Context, lease time.Duration, limit int) ([]dmarcd.Mailbox, error) {
 	now := s.now()
 	claimed, err := inTx(ctx, s.tx, func(t tx) ([]dmarcd.Mailbox, error) {
-		return collect(ctx, t, `UPDATE mailboxes SET lease_until = $1
-			WHERE (team_id, id) IN (SELECT team_id, id FROM mailboxes WHERE lease_until <= $2 AND paused_at = 0
+		return collect(ctx, t, `WITH due AS (SELECT team_id, id FROM mailboxes WHERE lease_until <= $2 AND paused_at = 0
 				ORDER BY lease_until LIMIT $3`+s.dialect.skipLocked+`)
+			UPDATE mailboxes SET lease_until = $1 WHERE (team_id, id) IN (SELECT team_id, id FROM due)
 			RETURNING `+mailboxColumns+`, secret`,
 			[]any{unix(now.Add(lease)), unix(now), limit}, scanClaimedMailbox)
 	})

@@ -29,20 +29,23 @@ const migrationLock = "110386840822628"
 const teamsLock = "499917090163"
 
 var postgresDialect = dialect{
-	name:          "postgres",
-	lockRow:       ` FOR UPDATE`,
-	shareRow:      ` FOR SHARE`,
-	skipLocked:    ` FOR UPDATE SKIP LOCKED`,
-	lockMigration: `SELECT pg_advisory_xact_lock(` + migrationLock + `)`,
-	tables:        `SELECT CAST(table_name AS TEXT) FROM information_schema.tables WHERE table_schema = current_schema()`,
-	beginSnapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
-	partitions:    true,
-	maxParameters: 1000,
-	copyRows:      copyRowsPostgres,
-	queryEach:     queryEachPostgres,
-	isUnique:      isUniquePostgres,
-	isCollision:   isCollisionPostgres,
-	isTemporary:   isTemporaryPostgres,
+	name:       "postgres",
+	lockRow:    ` FOR UPDATE`,
+	shareRow:   ` FOR SHARE`,
+	skipLocked: ` FOR UPDATE SKIP LOCKED`,
+	// Inside IN the query may run again for each row, and then claims more than its limit.
+	claimed:        func(query string) string { return ` = ANY (ARRAY(` + query + ` FOR UPDATE SKIP LOCKED))` },
+	analyzeDomains: `ANALYZE domains`,
+	lockMigration:  `SELECT pg_advisory_xact_lock(` + migrationLock + `)`,
+	tables:         `SELECT CAST(table_name AS TEXT) FROM information_schema.tables WHERE table_schema = current_schema()`,
+	beginSnapshot:  `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
+	partitions:     true,
+	maxParameters:  1000,
+	copyRows:       copyRowsPostgres,
+	queryEach:      queryEachPostgres,
+	isUnique:       isUniquePostgres,
+	isCollision:    isCollisionPostgres,
+	isTemporary:    isTemporaryPostgres,
 }
 
 const (

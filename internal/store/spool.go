@@ -97,9 +97,9 @@ func (s *Store) ClaimSpooled(ctx context.Context, maxCrashes, limit int, add fun
 	}
 	claimed, err := inTx(ctx, s.tx, func(t tx) ([]message, error) {
 		return collect(ctx, t, `UPDATE spool SET holder = $1
-			WHERE name IN (SELECT name FROM spool
+			WHERE name`+s.dialect.claimed(`SELECT name FROM spool
 				WHERE crashes <= $2 AND NOT EXISTS (SELECT 1 FROM spool_holders WHERE spool_holders.holder = spool.holder)
-				ORDER BY name LIMIT $3`+s.dialect.skipLocked+`)
+				ORDER BY name LIMIT $3`)+`
 			RETURNING name, envelope, size, crashes`, []any{s.holder, maxCrashes, limit}, func(scan scanner) (m message, err error) {
 			err = scan(&m.name, &m.envelope, &m.size, &m.crashes)
 			return m, err

@@ -19,6 +19,7 @@ import (
 
 var sqliteDialect = dialect{
 	name:            "sqlite",
+	claimed:         func(query string) string { return ` IN (` + query + `)` },
 	tables:          `SELECT name FROM sqlite_schema WHERE type = 'table'`,
 	beginSnapshot:   `BEGIN`, // and sees what the first query sees
 	uninterruptible: true,

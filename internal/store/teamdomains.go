@@ -28,13 +28,18 @@ const (
 	firstFullSpacing = 200 * time.Millisecond
 )
 
+// manyAdded is the number of added domains from which plans for few are too slow.
+const manyAdded = 1000
+
 // AddDomain adds a domain; name is as dmarcd.ParseName returns it. Scheduled checks start at
 // nextCheck. An existing domain is ErrConflict, one over the quota a *dmarcd.QuotaError. As
 // every change of a team it writes the audit entries in the same transaction.
 func (t *Team) AddDomain(ctx context.Context, name string, nextCheck time.Time, audit ...dmarcd.AuditEntry) (dmarcd.Domain, error) {
 	var domain dmarcd.Domain
+	var claiming bool
 	err := t.audited(ctx, audit, name, func(tx tx) error {
-		added, err := t.insertDomains(ctx, tx, []string{name}, nextCheck)
+		added, more, err := t.insertDomains(ctx, tx, []string{name}, nextCheck)
+		claiming = more
 		if err != nil {
 			return err
 		}
@@ -47,15 +52,18 @@ func (t *Team) AddDomain(ctx context.Context, name string, nextCheck time.Time, 
 	if err != nil {
 		return dmarcd.Domain{}, fmt.Errorf("add domain: %w", err)
 	}
-	t.claimRest(ctx)
+	if claiming {
+		t.claimRest(ctx)
+	}
 	return domain, nil
 }
 
 // AddDomains adds domains and returns the number of new ones; all or, over the quota (a
 // *dmarcd.QuotaError), none. Their first checks are spread from nextCheck on.
 func (t *Team) AddDomains(ctx context.Context, names []string, nextCheck time.Time, audit ...dmarcd.AuditEntry) (added int, err error) {
+	var claiming bool
 	err = t.tx(ctx, func(tx tx) (err error) {
-		if added, err = t.insertDomains(ctx, tx, names, nextCheck); err != nil || added == 0 {
+		if added, claiming, err = t.insertDomains(ctx, tx, names, nextCheck); err != nil || added == 0 {
 			return err
 		}
 		about := names[0]
@@ -67,26 +75,40 @@ func (t *Team) AddDomains(ctx context.Context, names []string, nextCheck time.Ti
 	if err != nil {
 		return 0, fmt.Errorf("add domains: %w", err)
 	}
-	t.claimRest(ctx)
+	if analyze := t.store.dialect.analyzeDomains; analyze != "" && added >= manyAdded {
+		_, _ = t.store.exec(ctx, analyze) // autovacuum does it otherwise, later
+	}
+	if claiming {
+		t.claimRest(ctx)
+	}
 	return added, nil
 }
 
-// insertDomains inserts the names that the team does not have, within the quota.
-func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextCheck time.Time) (added int, err error) {
+// insertDomains inserts the names that the team does not have, within the quota. It reports
+// whether claimRest has to follow.
+func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextCheck time.Time) (added int, claiming bool, err error) {
 	// The lock serializes additions, and reports that are being stored.
 	if err := t.lock(ctx, tx); err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	if _, err := t.deleteSample(ctx, tx); err != nil { // it is never mixed with other domains
-		return 0, err
+	var sample, waiting bool
+	err = tx.queryRow(ctx, `SELECT COALESCE((SELECT sample FROM domains WHERE team_id = $1 AND deleted_at = 0 LIMIT 1), FALSE),
+			EXISTS (SELECT 1 FROM shares WHERE team_id = $1 AND domain_id = 0)`, []any{t.id}, &sample, &waiting)
+	if err != nil {
+		return 0, false, err
+	}
+	if sample { // it is never mixed with other domains
+		if _, err := t.deleteSample(ctx, tx); err != nil {
+			return 0, false, err
+		}
 	}
 	quota, err := t.quota(ctx, tx)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	had, err := t.addresses(ctx, tx, names)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	now := t.store.now()
 	back := unix(now.Add(-mailboxRest))
@@ -110,28 +132,30 @@ func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextChe
 		addresses = append(addresses, []any{mailbox, t.id, name, id})
 	}
 	if len(rows) == 0 {
-		return 0, nil
+		return 0, false, nil
 	}
 	added, err = tx.insertMany(ctx, `INSERT INTO domains (id, team_id, name, created_at, updated_at, report_mailbox, next_full_at, next_check_at) VALUES `, rows, "")
 	if err != nil {
-		return added, err
+		return 0, false, err
 	}
 	if err := t.assignMailboxes(ctx, tx, addresses); err != nil {
-		return added, err
+		return 0, false, err
 	}
-	if err := t.claimAdded(ctx, tx, domains); err != nil {
-		return added, err
+	if waiting {
+		if claiming, err = t.claimAdded(ctx, tx, domains); err != nil {
+			return 0, false, err
+		}
 	}
 	most := quota[dmarcd.QuotaDomains]
 	if most == 0 {
-		return added, nil
+		return added, claiming, nil
 	}
 	var have int64
 	err = tx.queryRow(ctx, `SELECT count(*) FROM domains WHERE team_id = $1 AND deleted_at = 0`, []any{t.id}, &have)
 	if err == nil && have > most {
 		err = &dmarcd.QuotaError{Name: dmarcd.QuotaDomains, Max: most}
 	}
-	return added, err
+	return added, claiming, err
 }
 
 // Domain returns the domain with that name, or ErrNotFound.

@@ -24,7 +24,7 @@ func (t *Team) AddSampleDomains(ctx context.Context, names []string, audit ...dm
 		if present {
 			return &dmarcd.InvalidError{Field: "sample", Message: "Sample data is for teams without domains."}
 		}
-		if _, err := t.insertDomains(ctx, tx, names, t.store.now()); err != nil {
+		if _, _, err := t.insertDomains(ctx, tx, names, t.store.now()); err != nil {
 			return err
 		}
 		_, err = tx.exec(ctx, `UPDATE domains SET sample = TRUE, next_check_at = $1, next_full_at = $1 WHERE team_id = $2 AND deleted_at = 0`, int64(never), t.id)
