@@ -82,10 +82,16 @@ type golden struct {
 	Report json.RawMessage `json:"report"`
 }
 
+func goldenOf(t *testing.T, report tlsrpt.Report) golden {
+	t.Helper()
+	return golden{Quirks: quirkNames(report), Report: rendered(t, report)}
+}
+
 // TestReports reads our own files: a report without quirks in several forms, and one for
-// each quirk, named after it.
+// each quirk, named after it. Their golden files say in what they differ from the plain report.
 func TestReports(t *testing.T) {
 	t.Parallel()
+	plain := goldenOf(t, read(t, string(musttest.Get(os.ReadFile("testdata/report/plain.json"))(t))))
 	files := musttest.Get(filepath.Glob("testdata/report/*.json"))(t)
 	unseen := make(map[string]bool)
 	for _, q := range tlsrpt.Quirks() {
@@ -109,7 +115,12 @@ func TestReports(t *testing.T) {
 			if isQuirk && names[name] == 0 || !isQuirk && len(names) > 0 {
 				t.Errorf("got quirks %v, want those that the name of the file tells", names)
 			}
-			goldentest.CheckJSON(t, strings.TrimSuffix(file, ".json")+".golden.json", golden{Quirks: names, Report: rendered(t, report)})
+			goldenFile := strings.TrimSuffix(file, ".json") + ".golden.json"
+			if name == "plain" {
+				goldentest.CheckJSON(t, goldenFile, plain)
+			} else {
+				goldentest.CheckDifference(t, goldenFile, plain, goldenOf(t, report))
+			}
 			checkRoundTrip(t, report)
 		})
 	}

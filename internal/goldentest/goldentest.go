@@ -3,9 +3,13 @@
 package goldentest
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,4 +36,54 @@ func CheckJSON(t testing.TB, file string, value any) {
 	t.Helper()
 	got := musttest.Get(json.MarshalIndent(value, "", "  "))(t)
 	Check(t, file, string(got)+"\n")
+}
+
+// CheckDifference compares with a file in what the JSON of got differs from that of base: the
+// values of got by their paths, null for what it lacks. Elements of a list that base does not have
+// are compared with its last one.
+func CheckDifference(t testing.TB, file string, base, got any) {
+	t.Helper()
+	found := make(map[string]any)
+	difference(found, "", decoded(t, base), decoded(t, got))
+	CheckJSON(t, file, found)
+}
+
+// decoded returns the JSON of a value in maps and lists.
+func decoded(t testing.TB, value any) (result any) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(musttest.Get(json.Marshal(value))(t)))
+	d.UseNumber()
+	musttest.Do(t, d.Decode(&result))
+	return result
+}
+
+// difference adds the values of got at and below path that are not those of base.
+func difference(found map[string]any, path string, base, got any) {
+	switch base := base.(type) {
+	case map[string]any:
+		if got, ok := got.(map[string]any); ok {
+			for name := range base {
+				if _, ok := got[name]; !ok {
+					got[name] = nil
+				}
+			}
+			for name, value := range got {
+				difference(found, strings.TrimPrefix(path+"."+name, "."), base[name], value)
+			}
+			return
+		}
+	case []any:
+		if got, ok := got.([]any); ok && len(base) > 0 && len(got) > 0 {
+			if len(got) != len(base) {
+				found["len("+path+")"] = len(got)
+			}
+			for i, value := range got {
+				difference(found, fmt.Sprintf("%s[%d]", path, i), base[min(i, len(base)-1)], value)
+			}
+			return
+		}
+	}
+	if !reflect.DeepEqual(base, got) {
+		found[path] = got
+	}
 }
