@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 const (
@@ -80,7 +82,7 @@ var packages = map[string][]string{
 	"internal/costtest":   nil,
 	"internal/certtest":   {"internal/musttest"},
 	"internal/goldentest": {"internal/musttest"},
-	"internal/gziptest":   nil,
+	"internal/packtest":   nil,
 	"internal/musttest":   nil,
 
 	"internal/config":                {"."},
@@ -250,9 +252,7 @@ func parseModule(t *testing.T, files *token.FileSet) []sourceFile {
 		parsed = append(parsed, sourceFile{path: filepath.ToSlash(p), lines: bytes.Count(content, []byte("\n")), tree: tree})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	return parsed
 }
 
@@ -272,10 +272,7 @@ func enter(p, name string) error {
 // TestArchitectureDocument checks that ARCHITECTURE.md has a reason for each package.
 func TestArchitectureDocument(t *testing.T) {
 	t.Parallel()
-	document, err := os.ReadFile("ARCHITECTURE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := musttest.Get(os.ReadFile("ARCHITECTURE.md"))(t)
 	for name := range packages {
 		if name != "." && !bytes.Contains(document, []byte(path.Base(name)+"/`")) {
 			t.Errorf("%s: got no mention in ARCHITECTURE.md, want a row or a part of one", name)

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/internal/certtest"
-	"github.com/dmarcd/dmarcd/internal/gziptest"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 )
 
 var (
@@ -56,7 +56,7 @@ func mark(t testing.TB) x509.Certificate {
 		}},
 		DNSNames:           []string{"Example.com"},
 		UnknownExtKeyUsage: markUsage,
-		ExtraExtensions:    []pkix.Extension{logotype(t, gziptest.Pack(goodSVG), []byte(goodSVG))},
+		ExtraExtensions:    []pkix.Extension{logotype(t, packtest.Gzip(goodSVG), []byte(goodSVG))},
 	}
 }
 

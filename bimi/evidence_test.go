@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/bimi"
-	"github.com/dmarcd/dmarcd/internal/gziptest"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 )
 
 // expect returns the expectation that a valid document meets.
@@ -40,14 +40,14 @@ func TestCheckEvidenceOfCertificate(t *testing.T) {
 	}{
 		{name: "good"},
 		{name: "a hash of the compressed image", change: func(c *x509.Certificate) {
-			c.ExtraExtensions = []pkix.Extension{logotype(t, gziptest.Pack(goodSVG), gziptest.Pack(goodSVG))}
+			c.ExtraExtensions = []pkix.Extension{logotype(t, packtest.Gzip(goodSVG), packtest.Gzip(goodSVG))}
 		}},
 		{name: "an image that is not compressed", change: func(c *x509.Certificate) {
 			c.ExtraExtensions = []pkix.Extension{logotype(t, []byte(goodSVG), []byte(goodSVG))}
 		}},
 		{
 			name: "a hash of the image with its lines ended by LF", change: func(c *x509.Certificate) {
-				c.ExtraExtensions = []pkix.Extension{logotype(t, gziptest.Pack("\r\n"+goodSVG+"\r"), []byte("\n"+goodSVG+"\n"))}
+				c.ExtraExtensions = []pkix.Extension{logotype(t, packtest.Gzip("\r\n"+goodSVG+"\r"), []byte("\n"+goodSVG+"\n"))}
 			},
 			expect: func(e *bimi.Expectation) { e.ImageSHA256 = hashOf("\r\n" + goodSVG + "\r") },
 		},

@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/bimi"
-	"github.com/dmarcd/dmarcd/internal/gziptest"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 )
 
 // serve starts a server for https://example.com and returns a client that connects to it
@@ -41,7 +41,7 @@ func serve(t *testing.T) *http.Client {
 	})
 	mux.HandleFunc("/bomb", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
-		_, _ = w.Write(gziptest.Pack(strings.Repeat(" ", 2<<20)))
+		_, _ = w.Write(packtest.Gzip(strings.Repeat(" ", 2<<20)))
 	})
 	mux.Handle("/moved", http.RedirectHandler("/logo.svg", http.StatusFound))
 	mux.Handle("/plain", http.RedirectHandler("http://example.com/logo.svg", http.StatusFound))
@@ -139,9 +139,7 @@ func TestFetchUnreachable(t *testing.T) {
 func TestFetchLeavesTheClientAlone(t *testing.T) {
 	t.Parallel()
 	client := serve(t)
-	if _, err := bimi.FetchImage(t.Context(), client, "https://example.com/logo.svg"); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(bimi.FetchImage(t.Context(), client, "https://example.com/logo.svg"))(t)
 	if client.CheckRedirect != nil {
 		t.Error("got a client that was changed")
 	}

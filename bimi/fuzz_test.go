@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/dmarcd/dmarcd/bimi"
-	"github.com/dmarcd/dmarcd/internal/gziptest"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 )
 
 // most is the limit per source.
@@ -76,7 +76,7 @@ func FuzzCheckImage(f *testing.F) {
 		if got.Compressed {
 			return
 		}
-		expanded := bimi.CheckImage(gziptest.Pack(string(data)))
+		expanded := bimi.CheckImage(packtest.Gzip(string(data)))
 		if diff := cmp.Diff(got, expanded, cmpopts.IgnoreFields(bimi.Image{}, "Compressed")); diff != "" || !expanded.Compressed {
 			t.Errorf("compressed %v (-plain +compressed):\n%s", expanded.Compressed, diff)
 		}
@@ -86,7 +86,7 @@ func FuzzCheckImage(f *testing.F) {
 // FuzzLogotype checks that every certificate yields an image or a problem, whatever its
 // logotype extension contains.
 func FuzzLogotype(f *testing.F) {
-	f.Add(logotype(f, gziptest.Pack(goodSVG), []byte(goodSVG)).Value)
+	f.Add(logotype(f, packtest.Gzip(goodSVG), []byte(goodSVG)).Value)
 	f.Add(logotypeURI(f, "data:image/svg+xml;base64,!", nil).Value)
 	f.Add([]byte{0x30, 4, 0xa2, 2, 0xa0, 0})
 	f.Add([]byte{})

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/bimi"
-	"github.com/dmarcd/dmarcd/internal/gziptest"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 )
 
 const (
@@ -92,7 +92,7 @@ func TestCheckImage(t *testing.T) {
 
 func TestCheckImageFields(t *testing.T) {
 	t.Parallel()
-	got := bimi.CheckImage(gziptest.Pack(goodSVG))
+	got := bimi.CheckImage(packtest.Gzip(goodSVG))
 	if !got.Compressed || got.Bytes != len(goodSVG) || got.SHA256 != hashOf(goodSVG) || len(got.Problems) != 0 {
 		t.Errorf("got compressed %v, %d bytes, hash %s, problems %v", got.Compressed, got.Bytes, got.SHA256, got.Problems)
 	}
@@ -107,7 +107,7 @@ func TestCheckImageSize(t *testing.T) {
 		frame := svgHead + title + `<desc></desc></svg>`
 		return strings.Replace(frame, "<desc>", "<desc>"+strings.Repeat("x", n-len(frame)), 1)
 	}
-	truncated := gziptest.Pack(goodSVG)
+	truncated := packtest.Gzip(goodSVG)
 	truncated = truncated[:len(truncated)-4]
 	for _, tt := range []struct {
 		name string
@@ -116,9 +116,9 @@ func TestCheckImageSize(t *testing.T) {
 	}{
 		{name: "32 KiB", data: []byte(sized(bimi.MaxImageBytes))},
 		{name: "a byte more", data: []byte(sized(bimi.MaxImageBytes + 1)), want: []bimi.Problem{{Kind: bimi.ImageTooLarge, Text: "32769 bytes"}}},
-		{name: "the expanded size counts", data: gziptest.Pack(sized(bimi.MaxImageBytes + 1)), want: []bimi.Problem{{Kind: bimi.ImageTooLarge, Text: "32769 bytes"}}},
+		{name: "the expanded size counts", data: packtest.Gzip(sized(bimi.MaxImageBytes + 1)), want: []bimi.Problem{{Kind: bimi.ImageTooLarge, Text: "32769 bytes"}}},
 		{name: "too large to be read", data: bytes.Repeat([]byte(" "), 1<<20+1), want: []bimi.Problem{{Kind: bimi.ImageTooLarge, Text: "more than 1 MiB"}}},
-		{name: "a bomb", data: gziptest.Pack(strings.Repeat(" ", 8<<20)), want: []bimi.Problem{{Kind: bimi.ImageTooLarge, Text: "more than 1 MiB"}}},
+		{name: "a bomb", data: packtest.Gzip(strings.Repeat(" ", 8<<20)), want: []bimi.Problem{{Kind: bimi.ImageTooLarge, Text: "more than 1 MiB"}}},
 		{name: "no gzip after all", data: []byte{0x1f, 0x8b, 1}, want: []bimi.Problem{{Kind: bimi.BadCompression, Text: "unexpected EOF"}}},
 		{name: "gzip cut short", data: truncated, want: []bimi.Problem{{Kind: bimi.BadCompression, Text: "unexpected EOF"}}},
 	} {

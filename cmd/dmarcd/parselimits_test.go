@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dmarcd/dmarcd/internal/gziptest"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 )
 
 // TestParseKeepsTheConfiguredLimits parses the same input with the default limits and with
@@ -17,14 +17,13 @@ func TestParseKeepsTheConfiguredLimits(t *testing.T) {
 	t.Parallel()
 	two := reportOf("receiver.example", recordFrom("192.0.2.1"), recordFrom("192.0.2.2"))
 	long := reportOf("receiver.example", strings.Repeat(recordFrom("192.0.2.1"), 20))
-	several, err := os.ReadFile(mailFiles + "forwarded-as-attachment.eml")
-	musttest.Do(t, err)
+	several := musttest.Get(os.ReadFile(mailFiles + "forwarded-as-attachment.eml"))(t)
 	for _, tt := range []struct{ name, input, setting, want string }{
 		{"input", long, "DMARCD_LIMIT_UPLOAD=1024", "over the limit of 1024 for input bytes"},
-		{"expanded", string(gziptest.Pack(long)), "DMARCD_LIMIT_EXPANDED=1024", "over the limit of 1024 for expanded bytes"},
-		{"ratio", string(gziptest.Pack(long)), "DMARCD_LIMIT_RATIO=2", "over the limit of 2 for compression ratio"},
+		{"expanded", string(packtest.Gzip(long)), "DMARCD_LIMIT_EXPANDED=1024", "over the limit of 1024 for expanded bytes"},
+		{"ratio", string(packtest.Gzip(long)), "DMARCD_LIMIT_RATIO=2", "over the limit of 2 for compression ratio"},
 		{"members", string(several), "DMARCD_LIMIT_MEMBERS=1", "over the limit of 1 for members"},
-		{"nesting", string(gziptest.Pack(gziptest.Pack(two))), "DMARCD_LIMIT_NESTING=1", "over the limit of 1 for nesting"},
+		{"nesting", string(packtest.Gzip(packtest.Gzip(two))), "DMARCD_LIMIT_NESTING=1", "over the limit of 1 for nesting"},
 		{"records", two, "DMARCD_LIMIT_RECORDS=1", "too many records"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"archive/zip"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -9,22 +8,8 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 )
-
-// zipFile makes an archive of files, by name and content.
-func zipFile(t *testing.T, path string, files ...string) {
-	t.Helper()
-	file := musttest.Get(os.Create(path))(t)
-	archive := zip.NewWriter(file)
-	for i := 0; i < len(files); i += 2 {
-		w := musttest.Get(archive.Create(files[i]))(t)
-		if _, err := w.Write([]byte(files[i+1])); err != nil {
-			t.Fatal(err)
-		}
-	}
-	musttest.Do(t, archive.Close())
-	musttest.Do(t, file.Close())
-}
 
 // TestRetryIsForOneEntry retries one member of an archive. The others are counted once and
 // stay listed until they are retried too.
@@ -41,7 +26,8 @@ func TestRetryIsForOneEntry(t *testing.T) {
 	run(exitDone, "", "domain", "add", "--team", "acme", "example.com")
 	archive := filepath.Join(folder, "two.zip")
 	records := []string{recordFrom("192.0.2.1"), recordFrom("192.0.2.2")}
-	zipFile(t, archive, "a.xml", reportOf("a.example", records...), "b.xml", reportOf("b.example", records...))
+	content := packtest.Zip("a.xml", reportOf("a.example", records...), "b.xml", reportOf("b.example", records...))
+	musttest.Do(t, os.WriteFile(archive, content, 0o600))
 	run(exitProblem, "1 file read, 2 rejected; 0 new records, 0 messages\n", "import", "--team", "acme", "--limit-records=1", archive)
 
 	both := rejected()

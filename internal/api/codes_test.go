@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dmarcd/dmarcd/internal/gziptest"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -69,9 +69,7 @@ func form(t *testing.T, files ...[]byte) (body []byte, media string) {
 	musttest.Do(t, w.WriteField("comment", "not a report"))
 	for i, file := range files {
 		part := musttest.Get(w.CreateFormFile("file", "report "+strconv.Itoa(i)+".xml"))(t)
-		if _, err := part.Write(file); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(part.Write(file))(t)
 	}
 	musttest.Do(t, w.Close())
 	return b.Bytes(), w.FormDataContentType()
@@ -100,7 +98,7 @@ func TestUploadsAsForms(t *testing.T) {
 		items string // their statuses
 		code  string
 	}{
-		{"two reports", [][]byte{first, gziptest.Pack(second)}, 201, "stored stored", ""},
+		{"two reports", [][]byte{first, packtest.Gzip(second)}, 201, "stored stored", ""},
 		{"known, nothing and a text", [][]byte{first, nil, []byte("hello")}, 200, "duplicate rejected", ""},
 		{"a text", [][]byte{[]byte("hello again")}, 422, "rejected", "no_report"},
 		{"no file", nil, 400, "", "empty_body"},

@@ -10,9 +10,9 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/api"
-	"github.com/dmarcd/dmarcd/internal/gziptest"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -51,7 +51,7 @@ func TestTLSReportsAreDelivered(t *testing.T) {
 			want                  int
 			says                  string
 		}{
-			{"a report in gzip", "POST", mailbox, gziptest.Pack(report), 201, "stored"},
+			{"a report in gzip", "POST", mailbox, packtest.Gzip(report), 201, "stored"},
 			{"the same as it is", "POST", mailbox, report, 200, "duplicate"},
 			{"to the mailbox in capitals", "POST", strings.ToUpper(mailbox), report, 200, "duplicate"},
 			{"about a domain that the team does not have", "POST", mailbox, tlsJSON("1", "unknown.example"), 201, "stored"},

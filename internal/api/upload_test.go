@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"archive/zip"
 	"bytes"
 	"errors"
 	"io"
@@ -16,9 +15,9 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/api"
-	"github.com/dmarcd/dmarcd/internal/gziptest"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 	usecase "github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -36,11 +35,7 @@ func TestUploadTellsWhatBecameOfEachReport(t *testing.T) {
 		s.add("example.com")
 		first := aggregateXML("1", "example.com", firstDay, row{"example.com", "none", "pass", 5}, row{"example.com", "reject", "fail", 2})
 		second := aggregateXML("1", "example.com", firstDay, row{"example.com", "none", "pass", 6})
-		var archive bytes.Buffer
-		z := zip.NewWriter(&archive)
-		err := errors.Join(addFile(z, "a.xml", aggregateXML("2", "example.com", firstDay)),
-			addFile(z, "note.txt", []byte("Nothing to see here.")), z.Close())
-		musttest.Do(t, err)
+		archive := packtest.Zip("a.xml", string(aggregateXML("2", "example.com", firstDay)), "note.txt", "Nothing to see here.")
 		for _, tt := range []struct {
 			name   string
 			body   []byte
@@ -49,15 +44,15 @@ func TestUploadTellsWhatBecameOfEachReport(t *testing.T) {
 			sum    string
 		}{
 			{"a new report", first, 201, "aggregate stored example.com 2 7", `{"total":7,"compliant":5,"non_compliant":2}`},
-			{"the same in gzip", gziptest.Pack(first), 200, "aggregate duplicate example.com 2 7", `{"total":7,"compliant":5,"non_compliant":2}`},
+			{"the same in gzip", packtest.Gzip(first), 200, "aggregate duplicate example.com 2 7", `{"total":7,"compliant":5,"non_compliant":2}`},
 			{"another version", second, 201, "aggregate replaced example.com 1 6", `{"total":6,"compliant":6,"non_compliant":0}`},
 			{"the first version again", first, 200, "aggregate duplicate example.com 2 7", `{"total":6,"compliant":6,"non_compliant":0}`},
 			{
 				"about a domain that the team does not have", aggregateXML("3", "example.net", firstDay, row{"example.net", "none", "pass", 1}),
 				201, "aggregate unclaimed example.net 1 1", `{"total":6,"compliant":6,"non_compliant":0}`,
 			},
-			{"an archive with something else in it", archive.Bytes(), 201, "aggregate stored example.com 0 0; null rejected null 0 0", ""},
-			{"the same again", archive.Bytes(), 200, "aggregate duplicate example.com 0 0; null rejected null 0 0", ""},
+			{"an archive with something else in it", archive, 201, "aggregate stored example.com 0 0; null rejected null 0 0", ""},
+			{"the same again", archive, 200, "aggregate duplicate example.com 0 0; null rejected null 0 0", ""},
 			{"a TLS report", tlsJSON("4", "example.com"), 201, "tls stored example.com 1 8", ""},
 			{"a text", []byte("hello"), 422, "null rejected null 0 0", ""},
 			{"a report that is cut off before it says anything", first[:200], 422, "aggregate rejected null 0 0", ""},
@@ -84,15 +79,6 @@ func TestUploadTellsWhatBecameOfEachReport(t *testing.T) {
 			}
 		}
 	})
-}
-
-func addFile(z *zip.Writer, name string, content []byte) error {
-	w, err := z.Create(name)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(content)
-	return err
 }
 
 func TestUploadRefuses(t *testing.T) {

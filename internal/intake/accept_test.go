@@ -20,6 +20,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/failure"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
@@ -86,7 +87,7 @@ func recordOf(from, disposition, dkim, spf string, count int64) string {
 func TestDelivery(t *testing.T) {
 	t.Parallel()
 	const about = `by "receiver.example", id "1", of "example.com", 2026-01-01 00:00:00 to 2026-01-01 23:59:59: `
-	whole := archive(t, "a.xml", opening+record("192.0.2.1", 2, "pass")+closing)
+	whole := packtest.Zip("a.xml", opening+record("192.0.2.1", 2, "pass")+closing)
 	for _, tt := range []struct {
 		name  string
 		input []byte
@@ -183,7 +184,7 @@ func TestDelivery(t *testing.T) {
 		},
 		{
 			"one odd member does not stop the rest",
-			archive(t, "a.xml", "<feedback/>", "b.txt", "hello", "c.xml", opening+closing),
+			packtest.Zip("a.xml", "<feedback/>", "b.txt", "hello", "c.xml", opening+closing),
 			[]string{
 				`aggregate "c.xml" ` + about + `0 records, 0 of 0 compliant`,
 				`share "": 0 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0 Unverified:0}`,
@@ -261,7 +262,7 @@ func failureMail(to string) string {
 
 func TestForged(t *testing.T) {
 	t.Parallel()
-	reports := archive(t, "a.xml", opening+closing, "b.txt", "hello", "c.json", `{"report-id":"1","policies":[`+tlsPolicy("a.example", 1, 0)+`]}`)
+	reports := packtest.Zip("a.xml", opening+closing, "b.txt", "hello", "c.json", `{"report-id":"1","policies":[`+tlsPolicy("a.example", 1, 0)+`]}`)
 	const reason = "the sender of the message is spoofed: no signature verifies"
 	rejected := []string{
 		`refused aggregate "a.xml": ` + reason,
@@ -305,7 +306,7 @@ func TestForged(t *testing.T) {
 func TestOverALimit(t *testing.T) {
 	t.Parallel()
 	good := opening + record("192.0.2.1", 1, "pass") + closing
-	three := archive(t, "a.xml", good, "b.xml", good, "c.xml", good)
+	three := packtest.Zip("a.xml", good, "b.xml", good, "c.xml", good)
 	bigTLS := `{"report-id":"1","policies":[` + strings.TrimSuffix(strings.Repeat(
 		`{"policy":{"policy-type":"sts","policy-domain":"a.example","mx-host":"`+strings.Repeat("m", 60<<10)+`"}},`, 100), ",") + `]}`
 	for _, tt := range []struct {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dmarcd/dmarcd/internal/gziptest"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 )
 
 // TestBombs sends input that is made to exhaust a reader. Each must be handled in less than 5
@@ -34,10 +34,10 @@ func TestBombs(t *testing.T) {
 		want    string // part of the description
 	}{
 		// Members of one gzip stream are one content (RFC 1952 §2.2).
-		{"4 GiB of zeros in gzip", bytes.Repeat(gziptest.Pack(make([]byte, 64<<20)), 64), "the content is not a report"},
+		{"4 GiB of zeros in gzip", bytes.Repeat(packtest.Gzip(make([]byte, 64<<20)), 64), "the content is not a report"},
 		{
 			"4 GiB of zeros in a report in gzip",
-			append(gziptest.Pack([]byte(opening)), bytes.Repeat(gziptest.Pack(make([]byte, 64<<20)), 64)...),
+			append(packtest.Gzip([]byte(opening)), bytes.Repeat(packtest.Gzip(make([]byte, 64<<20)), 64)...),
 			"a text or tag is too long",
 		},
 		{"a zip of 20,000 reports", stored(t, manyReports(20_000)...), "over the limit of 1000 for members"},

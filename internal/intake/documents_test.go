@@ -14,6 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/costtest"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 )
 
 func TestSeveralDocuments(t *testing.T) {
@@ -32,7 +33,7 @@ func TestSeveralDocuments(t *testing.T) {
 	}{
 		{"one after another", []byte(one + two), []string{"aggregate||" + lineOne, "aggregate|2|" + lineTwo}},
 		{"in an element", []byte("<all>" + one[len(`<?xml version="1.0"?>`):] + two[len(`<?xml version="1.0"?>`):] + "</all>"), []string{"aggregate||" + lineOne, "aggregate|2|" + lineTwo}},
-		{"in an archive", archive(t, "a.xml", one+two, "b.xml", two), []string{"aggregate|a.xml|" + lineOne, "aggregate|a.xml/2|" + lineTwo, "aggregate|b.xml|" + lineTwo}},
+		{"in an archive", packtest.Zip("a.xml", one+two, "b.xml", two), []string{"aggregate|a.xml|" + lineOne, "aggregate|a.xml/2|" + lineTwo, "aggregate|b.xml|" + lineTwo}},
 		{"one cannot be used", []byte(one + incomplete + two), []string{
 			"aggregate||" + lineOne, "aggregate|2|refused: aggregate report rejected: the report has no time range", "aggregate|3|" + lineTwo,
 		}},

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/gziptest"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 )
 
 // mailed returns a mail with an attachment.
@@ -36,17 +36,17 @@ func TestSameInAnyWrapping(t *testing.T) {
 		wrappings map[string][]byte
 	}{
 		{"aggregate", map[string][]byte{
-			"raw": xml, "gzip": gziptest.Pack(xml), "zip": archive(t, "a.xml", string(xml)), "mail": mailed(gziptest.Pack(xml)),
-			"zip in a mail": mailed(archive(t, "b.xml", string(xml))), "mailbox": mailbox(mailed(xml)),
+			"raw": xml, "gzip": packtest.Gzip(xml), "zip": packtest.Zip("a.xml", string(xml)), "mail": mailed(packtest.Gzip(xml)),
+			"zip in a mail": mailed(packtest.Zip("b.xml", string(xml))), "mailbox": mailbox(mailed(xml)),
 			"with a byte order mark": append([]byte("\xef\xbb\xbf"), xml...),
 			"in other words":         bytes.ReplaceAll(xml, []byte("><"), []byte(">\n <")),
 		}},
 		{"tls", map[string][]byte{
-			"raw": []byte(tlsReport), "gzip": gziptest.Pack([]byte(tlsReport)), "mail": mailed([]byte(tlsReport)),
+			"raw": []byte(tlsReport), "gzip": packtest.Gzip([]byte(tlsReport)), "mail": mailed([]byte(tlsReport)),
 			"with blanks": []byte(strings.ReplaceAll(tlsReport, ",", " , ")),
 		}},
 		{"failure", map[string][]byte{
-			"mail": failed, "gzip": gziptest.Pack(failed), "zip": archive(t, "a.eml", string(failed)), "mailbox": mailbox(failed),
+			"mail": failed, "gzip": packtest.Gzip(failed), "zip": packtest.Zip("a.eml", string(failed)), "mailbox": mailbox(failed),
 			"on its way": bytes.ReplaceAll(failed, []byte("\n"), []byte("\r\n")),
 		}},
 	} {

@@ -1,7 +1,6 @@
 package intake_test
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
@@ -16,6 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 )
 
 const (
@@ -31,21 +31,6 @@ func record(source string, count int64, dkim string) string {
 		`<dkim>%s</dkim><spf>fail</spf></policy_evaluated></row><identifiers><header_from>example.com</header_from></identifiers>`+
 		`<auth_results><spf><domain>example.com</domain><scope>mfrom</scope><result>fail</result></spf></auth_results></record>`,
 		source, count, dkim)
-}
-
-// archive returns a zip archive, from pairs of name and content.
-func archive(t *testing.T, files ...string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	for i := 0; i < len(files); i += 2 {
-		w := musttest.Get(z.Create(files[i]))(t)
-		if _, err := w.Write([]byte(files[i+1])); err != nil {
-			t.Fatal(err)
-		}
-	}
-	musttest.Do(t, z.Close())
-	return b.Bytes()
 }
 
 // describe returns an item as one line.
@@ -76,7 +61,7 @@ func file(t *testing.T, parts ...string) []byte {
 func TestRead(t *testing.T) {
 	t.Parallel()
 	three := opening + record("192.0.2.1", 5, "pass") + record("192.0.2.1", 2, "fail") + record("2001:db8::1", 1, "pass") + closing
-	whole := archive(t, "a.xml", three)
+	whole := packtest.Zip("a.xml", three)
 	for _, tt := range []struct {
 		name  string
 		input []byte
@@ -95,7 +80,7 @@ func TestRead(t *testing.T) {
 		},
 		{
 			"one odd member does not stop the rest",
-			archive(t, "a.xml", "<feedback/>", "b.txt", "hello", "c.json", "{}", "d.xml", opening+closing),
+			packtest.Zip("a.xml", "<feedback/>", "b.txt", "hello", "c.json", "{}", "d.xml", opening+closing),
 			[]string{
 				"aggregate|a.xml|refused: aggregate report rejected: the report has no time range",
 				"rejected|b.txt|refused: the content is not a report: it is text",
@@ -199,7 +184,7 @@ func TestWhatEndsTheReading(t *testing.T) {
 		want   error
 	}{
 		{"the input is too long", []byte(report), tooLong, nil, dmarcd.ErrLimit},
-		{"the input expands to too much", archive(t, "a.xml", report), tooMuch, nil, dmarcd.ErrLimit},
+		{"the input expands to too much", packtest.Zip("a.xml", report), tooMuch, nil, dmarcd.ErrLimit},
 		{"a copy cannot be kept", []byte(long), noFolder, nil, os.ErrNotExist},
 		{"the visitor has enough", []byte(report), intake.DefaultLimits(), func(*intake.Item) error { return broken }, broken},
 	} {
@@ -225,7 +210,7 @@ func TestRatioRejectsOneMember(t *testing.T) {
 	t.Parallel()
 	bomb := opening + strings.Repeat(" ", 4<<20) + closing
 	var got []string
-	err := intake.Read(t.Context(), bytes.NewReader(archive(t, "bomb.xml", bomb, "good.xml", opening+closing)), intake.DefaultLimits(),
+	err := intake.Read(t.Context(), bytes.NewReader(packtest.Zip("bomb.xml", bomb, "good.xml", opening+closing)), intake.DefaultLimits(),
 		func(item *intake.Item) error {
 			got = append(got, describe(item))
 			return nil

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/gziptest"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 )
 
 // patience is the deadline for expected events.
@@ -63,7 +63,7 @@ func TestLightMessagesDoNotWaitForHeavyOnes(t *testing.T) {
 	long := opening + strings.Repeat(record("192.0.2.1", 1, "pass"), 5000) + closing
 	for name, heavy := range map[string][]byte{
 		"long on the wire": []byte(long),
-		"expands":          gziptest.Pack([]byte(long)),
+		"expands":          packtest.Gzip([]byte(long)),
 		"many reports":     stored(t, manyReports(20)...),
 	} {
 		first := open(t, a, messageOf(1, heavy))

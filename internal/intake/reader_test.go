@@ -2,7 +2,6 @@ package intake_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 )
 
 // TestReaderReusesBuffers reads many inputs twice with one reader, and wants what Read
@@ -46,16 +46,11 @@ func readerInputs(t *testing.T) map[string][]byte {
 		}
 		for _, name := range names {
 			content := musttest.Get(os.ReadFile(name))(t)
-			var packed bytes.Buffer
-			z := gzip.NewWriter(&packed)
-			if _, err := z.Write(content); err != nil {
-				t.Fatal(err)
-			}
-			musttest.Do(t, z.Close())
+			packed := packtest.Gzip(content)
 			inputs[name] = content
-			inputs[name+".gz"] = packed.Bytes()
-			inputs[name+".gz cut off"] = packed.Bytes()[:packed.Len()*2/3]
-			inputs[name+".zip"] = archive(t, "a.xml", string(content), "b.xml", string(content))
+			inputs[name+".gz"] = packed
+			inputs[name+".gz cut off"] = packed[:len(packed)*2/3]
+			inputs[name+".zip"] = packtest.Zip("a.xml", string(content), "b.xml", string(content))
 		}
 	}
 	return inputs

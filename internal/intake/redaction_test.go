@@ -12,6 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/failure"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 )
 
 // originalOf returns the stored original of a delivery.
@@ -37,8 +38,8 @@ func TestFailureReportsAreRedacted(t *testing.T) {
 	}{
 		{"a mail", []byte(failureMail("jane")), failure.Options{}, []string{"jane", "bob@", "Bob", "Dear all"}},
 		{"a mailbox", []byte(mailbox), failure.Options{}, []string{"jane", "joe", "bob@", "Bob", "Dear all"}},
-		{"an archive", archive(t, "a.eml", failureMail("jane")), failure.Options{}, []string{"jane", "bob@", "Bob", "Dear all"}},
-		{"an archive with another report", archive(t, "a.eml", failureMail("jane"), "b.xml", opening+closing), failure.Options{}, []string{"jane", "Dear all"}},
+		{"an archive", packtest.Zip("a.eml", failureMail("jane")), failure.Options{}, []string{"jane", "bob@", "Bob", "Dear all"}},
+		{"an archive with another report", packtest.Zip("a.eml", failureMail("jane"), "b.xml", opening+closing), failure.Options{}, []string{"jane", "Dear all"}},
 		{"a complaint, which is rejected", []byte(complaint), failure.Options{}, []string{"jane", "bob@", "Bob", "Dear all"}},
 		{"with the body", []byte(failureMail("jane")), failure.Options{KeepBody: true}, []string{"jane", "bob@", "Bob"}},
 		{"with the addresses", []byte(failureMail("jane")), failure.Options{KeepLocalParts: true}, []string{"Dear all"}},

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/packtest"
 )
 
 // TestPrivacy sends a failure report with what must not be stored, and looks
@@ -27,7 +29,7 @@ func TestPrivacy(t *testing.T) {
 		}
 		a.victim.upload([]byte(failure("uploaded")))
 		a.mail("127.2.0.1", "noreply@reporter.test", to, failure("mailed"))
-		a.victim.upload(gzipped(t, failure("packed")))
+		a.victim.upload(packtest.Gzip(failure("packed")))
 		var reports []listedReport
 		eventually(t, 2*answerLimit, "three failure reports are stored", func() bool {
 			reports = a.victim.reports("?kind=failure")

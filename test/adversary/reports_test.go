@@ -118,17 +118,6 @@ func closings(t testing.TB, size int) []byte {
 	return packed.Bytes()
 }
 
-func gzipped(t testing.TB, content string) []byte {
-	t.Helper()
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	if _, err := io.WriteString(w, content); err != nil {
-		t.Fatal(err)
-	}
-	musttest.Do(t, w.Close())
-	return packed.Bytes()
-}
-
 // mailFrom returns a mail of a domain with an attachment. More header fields
 // may stand before the others.
 func mailFrom(domain, attachment string, header ...string) string {

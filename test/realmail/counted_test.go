@@ -1,8 +1,6 @@
 package realmail_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/base64"
 	"fmt"
 	"net/http"
@@ -10,13 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 )
 
 // reportMail returns a mail that has an aggregate report of that id with 10 messages,
 // 8 of them compliant, in the form that most reporters use.
-func reportMail(t *testing.T, id string) string {
-	t.Helper()
+func reportMail(id string) string {
 	const record = "<record><row><source_ip>192.0.2.1</source_ip><count>%d</count>" +
 		"<policy_evaluated><disposition>none</disposition><dkim>%s</dkim><spf>fail</spf></policy_evaluated></row>" +
 		"<identifiers><header_from>example.com</header_from></identifiers><auth_results/></record>"
@@ -24,16 +21,10 @@ func reportMail(t *testing.T, id string) string {
 		"<report_id>" + id + "</report_id><date_range><begin>1794614400</begin><end>1794700799</end></date_range></report_metadata>" +
 		"<policy_published><domain>example.com</domain><p>none</p></policy_published>" +
 		fmt.Sprintf(record, 8, "pass") + fmt.Sprintf(record, 2, "fail") + "</feedback>"
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	if _, err := w.Write([]byte(report)); err != nil {
-		t.Fatal(err)
-	}
-	musttest.Do(t, w.Close())
 	const name = "reporter.example!example.com!1794614400!1794700799.xml.gz"
 	return strings.Replace(head, "X-Odd:", "MIME-Version: 1.0\nContent-Type: application/gzip; name=\""+name+"\"\n"+
 		"Content-Disposition: attachment; filename=\""+name+"\"\nContent-Transfer-Encoding: base64\nX-Odd:", 1) +
-		base64.StdEncoding.EncodeToString(packed.Bytes()) + "\n"
+		base64.StdEncoding.EncodeToString(packtest.Gzip(report)) + "\n"
 }
 
 // TestMailedReportsAreCounted has Exim send reports to the real binary, and reads them
@@ -49,7 +40,7 @@ func TestMailedReportsAreCounted(t *testing.T) {
 	ways := []eximSettings{{}, {chunking: true}, {tls: true}, {chunking: true, tls: true}}
 	for i, way := range ways {
 		e := newExim(t, d.SMTP, way)
-		mail := reportMail(t, fmt.Sprint(i))
+		mail := reportMail(fmt.Sprint(i))
 		e.send(t, mail, "bounce@reporter.example", address)
 		e.send(t, mail, "bounce@reporter.example", address) // it counts once
 		if got := e.queued(t); got != 0 {
@@ -61,7 +52,7 @@ func TestMailedReportsAreCounted(t *testing.T) {
 	}
 
 	// What came before has been dealt with when the last one is counted.
-	newExim(t, d.SMTP, eximSettings{}).send(t, reportMail(t, "last"), "bounce@reporter.example", address)
+	newExim(t, d.SMTP, eximSettings{}).send(t, reportMail("last"), "bounce@reporter.example", address)
 
 	type summary struct {
 		Total        int64 `json:"total"`

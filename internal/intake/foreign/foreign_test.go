@@ -13,10 +13,10 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
-	"github.com/dmarcd/dmarcd/internal/gziptest"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/foreign"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 )
 
 // read is what was read of a file.
@@ -167,7 +167,7 @@ func TestSplit(t *testing.T) {
 	jsonOne := head
 	second := strings.Replace(jsonOne, "r-1", "r-2", 1)
 	originalLines := []string{"report Original|||o-1|1793491200-1793577599||example.com p=none sp= np= adkim= aspf= pct= fo=", "192.0.2.1 5  / example.com   [][][]"}
-	gzipped := base64.StdEncoding.EncodeToString(gziptest.Pack(original))
+	gzipped := base64.StdEncoding.EncodeToString(packtest.Gzip(original))
 	for _, tt := range []struct {
 		name    string
 		tool    foreign.Tool
@@ -183,7 +183,7 @@ func TestSplit(t *testing.T) {
 			[]string{jsonOne, recordLine, failureLine, tlsLines, tlsPolicyLine},
 			nil,
 		},
-		{"JSON in gzip", foreign.Parsedmarc, string(gziptest.Pack(jsonReport("r-1", jsonRecord))), []string{jsonOne, recordLine}, nil},
+		{"JSON in gzip", foreign.Parsedmarc, string(packtest.Gzip(jsonReport("r-1", jsonRecord))), []string{jsonOne, recordLine}, nil},
 		{
 			"JSON with bad records", foreign.Parsedmarc, "[" + jsonReport("r-1", `{"count": -1}`, jsonRecord, `{"count": {}}`) + `, 5, {"other": 1}]`,
 			[]string{jsonOne, recordLine},
