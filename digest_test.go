@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 func TestDigestPeriods(t *testing.T) {
@@ -22,10 +23,7 @@ func TestDigestPeriods(t *testing.T) {
 		{dmarcd.DigestMonthly, "2026-03-01T12:00:00Z", "2026-02-01", "2026-02-28"},
 		{dmarcd.DigestMonthly, "2026-03-31T13:00:00Z", "2026-02-01", "2026-02-28"},
 	} {
-		now, err := time.Parse(time.RFC3339, row.now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		now := musttest.Get(time.Parse(time.RFC3339, row.now))(t)
 		last, due := row.kind.LastDigest(now)
 		from, to := dmarcd.Event{Kind: row.kind, EventData: dmarcd.EventData{Day: last}}.DigestPeriod()
 		if from.String() != row.from || to.String() != row.to {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // retired matches the words of the glossary in CONTRIBUTING.md that we no longer use, as
@@ -95,14 +97,9 @@ func checkFiles(t *testing.T, folder, extension string) {
 // checkYAML reports retired words in all scalars of a YAML file.
 func checkYAML(t *testing.T, name string) {
 	t.Helper()
-	content, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := musttest.Get(os.ReadFile(name))(t)
 	var document yaml.Node
-	if err := yaml.Unmarshal(content, &document); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, yaml.Unmarshal(content, &document))
 	if len(document.Content) == 0 {
 		t.Fatalf("%s: got no content", name)
 	}

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // compatibilityPattern matches what a migration says about programs that do not know it.
@@ -18,10 +20,7 @@ func TestMigrations(t *testing.T) {
 	t.Parallel()
 	names := make(map[string][]string)
 	for _, engine := range []string{"sqlite", "postgres"} {
-		files, err := filepath.Glob("internal/store/migrations/" + engine + "/*.sql")
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := musttest.Get(filepath.Glob("internal/store/migrations/" + engine + "/*.sql"))(t)
 		for i, file := range files {
 			name := filepath.Base(file)
 			names[engine] = append(names[engine], name)
@@ -31,10 +30,7 @@ func TestMigrations(t *testing.T) {
 			if i+1 <= 12 { // the first one with compatibility, which it introduces
 				continue
 			}
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := musttest.Get(os.ReadFile(file))(t)
 			if !compatibilityPattern.Match(text) {
 				t.Errorf("%s: want %q, with the oldest version whose programs can use the schema; see docs/operating.md", file, compatibilityPattern)
 			}

@@ -9,16 +9,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestSequentialPackages checks that the packages which `make test` runs without
 // the race detector start no goroutines and synchronize nothing.
 func TestSequentialPackages(t *testing.T) {
 	t.Parallel()
-	makefile, err := os.ReadFile("Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	makefile := musttest.Get(os.ReadFile("Makefile"))(t)
 	line := regexp.MustCompile(`(?m)^SEQUENTIAL *:=(.*)$`).FindSubmatch(makefile)
 	if line == nil {
 		t.Fatal("the Makefile does not name the sequential packages")
@@ -39,10 +38,7 @@ func TestSequentialPackages(t *testing.T) {
 
 func checkSequential(t *testing.T, file string) {
 	t.Helper()
-	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := musttest.Get(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t)
 	for _, imported := range parsed.Imports {
 		if strings.HasPrefix(imported.Path.Value, `"sync`) {
 			t.Errorf("%s imports %s: test its package with the race detector", file, imported.Path.Value)

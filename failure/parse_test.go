@@ -117,15 +117,13 @@ func upperNames(text string) []byte {
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	message := failure.Message{Feedback: []byte(complete), Original: []byte(original)}
-	got, err := failure.Parse(message, failure.Options{KeepLocalParts: true, KeepBody: true})
-	musttest.Do(t, err)
+	got := musttest.Get(failure.Parse(message, failure.Options{KeepLocalParts: true, KeepBody: true}))(t)
 	header, body, _ := strings.Cut(original, "\n\n")
 	if got.Header != header || got.Body != body || got.From != `"Alice Ample" <alice@sender.example>` ||
 		got.OriginalMailFrom != "alice@bounce.example" || got.DKIMIdentity != "alice@sender.example" {
 		t.Errorf("got %+v, want everything as it was sent", got)
 	}
-	got, err = failure.Parse(message, failure.Options{KeepBody: true})
-	musttest.Do(t, err)
+	got = musttest.Get(failure.Parse(message, failure.Options{KeepBody: true}))(t)
 	if want := "Dear Bob, write to redacted@sender.example.\n"; got.Body != want {
 		t.Errorf("got body %q, want %q", got.Body, want)
 	}

@@ -23,9 +23,7 @@ func longReport(t *testing.T) []byte {
 	w := musttest.Get(gzip.NewWriterLevel(&packed, gzip.BestSpeed))(t)
 	before, after, _ := strings.Cut(reportOf("receiver.example", "\n"), "\n")
 	write := func(text string) {
-		if _, err := io.WriteString(w, text); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(io.WriteString(w, text))(t)
 	}
 	write(before)
 	for i := range manyRecords {

@@ -84,9 +84,7 @@ func useInvitation(t *testing.T, file, secret string) {
 	s := musttest.Get(store.Open(t.Context(), file, store.Options{}))(t)
 	defer func() { _ = s.Close() }() // the test's own
 	invitations := auth.Invitations{Store: s, Passwords: auth.NewPasswords(), Now: time.Now}
-	if _, err := invitations.Accept(t.Context(), secret, auth.Answer{Name: "Ann", Password: "correct horse battery"}); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(invitations.Accept(t.Context(), secret, auth.Answer{Name: "Ann", Password: "correct horse battery"}))(t)
 	log, err := s.Audit(t.Context(), store.AuditFilter{Action: "user.invite"}, store.Cursor{}, 10)
 	if err != nil || len(log) != 1 || log[0].Target != "ann@example.com" || log[0].Actor != "command line" {
 		t.Errorf("the audit log has %+v, %v; want the invitation", log, err)

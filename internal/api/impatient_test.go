@@ -39,9 +39,7 @@ func TestImpatientClient(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		s := db.Open(t, store.Options{})
 		team := newTeam(t, s, "a")
-		if _, err := s.Team(team).AddDomain(t.Context(), "example.com", time.Now().Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(s.Team(team).AddDomain(t.Context(), "example.com", time.Now().Add(time.Hour)))(t)
 		ctx, leave := context.WithCancel(t.Context())
 		resolver := hangUp{dnstest.New(`_dmarc.example.com TXT "v=DMARC1; p=reject"`), leave}
 		handler, err := api.New(api.Options{

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd/internal/api"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -195,9 +196,7 @@ func TestOriginalIsWhatWasSent(t *testing.T) {
 		}
 
 		for _, table := range []string{"original_chunks", "originals"} {
-			if _, err := db.SQL(t).ExecContext(t.Context(), "DELETE FROM "+table); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Get(db.SQL(t).ExecContext(t.Context(), "DELETE FROM "+table))(t)
 		}
 		for _, r := range []*http.Request{
 			s.request(http.MethodGet, "/insights/reports/"+id+"/original", nil),

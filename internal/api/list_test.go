@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -24,9 +25,7 @@ func TestBrokenListIsNoList(t *testing.T) {
 	for i := range 3000 {
 		names = append(names, fmt.Sprintf("d%d.example", i))
 	}
-	if _, err := s.Team(team).AddDomains(t.Context(), names, time.Time{}); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(s.Team(team).AddDomains(t.Context(), names, time.Time{}))(t)
 	handler := newAPI(t, s, onlyTeam{team}, dnstest.New(""))
 	w := &breaking{ResponseRecorder: httptest.NewRecorder(), onFlush: func() { _ = s.Close() }}
 	r := httptest.NewRequest(http.MethodGet, "http://api.example/api/domains", nil)

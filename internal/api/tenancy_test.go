@@ -35,9 +35,7 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		s := db.Open(t, store.Options{})
 		victim, other := newTeam(t, s, "victim"), newTeam(t, s, "other")
-		if _, err := s.Team(victim).AddDomain(t.Context(), "theirs.example", time.Time{}); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(s.Team(victim).AddDomain(t.Context(), "theirs.example", time.Time{}))(t)
 		theirReport, theirRejected := victimised(t, s, victim)
 		zone := dnstest.New(`_dmarc.theirs.example TXT "v=DMARC1; p=reject"`)
 		handler := newAPI(t, s, onlyTeam{other}, zone)
@@ -133,9 +131,7 @@ func victimised(t *testing.T, s *store.Store, victim dmarcd.TeamID) (dmarcd.Repo
 func newTeam(t *testing.T, s *store.Store, name string) dmarcd.TeamID {
 	t.Helper()
 	team := storetest.Team(t, s, name)
-	if _, err := s.Team(team.ID).CreateToken(t.Context(), store.NewToken{Scope: dmarcd.ScopeWrite, Hash: sha256.Sum256([]byte(name))}); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(s.Team(team.ID).CreateToken(t.Context(), store.NewToken{Scope: dmarcd.ScopeWrite, Hash: sha256.Sum256([]byte(name))}))(t)
 	return team.ID
 }
 

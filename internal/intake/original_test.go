@@ -72,9 +72,7 @@ func TestUnpackRejects(t *testing.T) {
 	encoder := musttest.Get(zstd.NewWriter(nil, zstd.WithWindowSize(64<<20), zstd.WithSingleSegment(false)))(t)
 	var greedy bytes.Buffer
 	encoder.Reset(&greedy)
-	if _, err := io.Copy(encoder, bytes.NewReader(random(9<<20))); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(io.Copy(encoder, bytes.NewReader(random(9<<20))))(t)
 	musttest.Do(t, encoder.Close())
 	for _, tt := range []struct {
 		name   string

@@ -41,9 +41,7 @@ func stored(t *testing.T, files ...string) []byte {
 	z := zip.NewWriter(&b)
 	for i, content := range files {
 		w := musttest.Get(z.CreateHeader(&zip.FileHeader{Name: fmt.Sprintf("%d.xml", i), Method: zip.Store}))(t)
-		if _, err := io.WriteString(w, content); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(io.WriteString(w, content))(t)
 	}
 	musttest.Do(t, z.Close())
 	return b.Bytes()

@@ -50,9 +50,7 @@ func TestAdviceIsReused(t *testing.T) {
 	domains := []string{"a.example", "b.example"}
 	musttest.Get(stored.AddDomains(t.Context(), domains, time.Now().Add(time.Hour)))(t)
 	for _, domain := range domains {
-		if err := errors.Join(save(domain, "v=DMARC1; p=none"), receive("0", domain)); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, errors.Join(save(domain, "v=DMARC1; p=none"), receive("0", domain)))
 	}
 	for _, change := range []struct {
 		name string
@@ -168,9 +166,7 @@ func TestAdviceIsReadTogether(t *testing.T) {
 		report := storetest.Delivery(storetest.Aggregate("1", names[0], dmarcd.DayOf(time.Now())-1, records...))
 		musttest.Get(s.Team(acme.ID).AddDomains(t.Context(), names, time.Now().Add(time.Hour)))(t)
 		for _, name := range names {
-			if err := saveRecord(s.Team(acme.ID), name, "v=DMARC1; p=none"); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Do(t, saveRecord(s.Team(acme.ID), name, "v=DMARC1; p=none"))
 		}
 		musttest.Get(s.Team(acme.ID).Receive(t.Context(), []*dmarcd.Delivery{report}))(t)
 		all, more, err := w.Team(acme.ID, service.CommandLine()).AllAdvice(t.Context(), 0, domains)
@@ -200,9 +196,7 @@ func TestAgeOfAdvice(t *testing.T) {
 			}))(t)
 		}
 		receive("0")
-		if err := saveRecord(s.Team(acme.ID), ours, "v=DMARC1; p=none"); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, saveRecord(s.Team(acme.ID), ours, "v=DMARC1; p=none"))
 		var err error
 		ask := func() { _, err = w.Team(acme.ID, service.CommandLine()).TopAdvice(t.Context()) }
 		refresh := func() { _, err = w.RefreshAdvice(t.Context()) }

@@ -19,8 +19,7 @@ import (
 // TestFailures renders errors of every kind.
 func TestFailures(t *testing.T) {
 	t.Parallel()
-	pages, err := New(Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	musttest.Do(t, err)
+	pages := musttest.Get(New(Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)}))(t)
 	for _, row := range []struct {
 		name string
 		err  error

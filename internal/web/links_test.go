@@ -28,9 +28,7 @@ var filters = map[string]string{"tag": "shop", "search": "example", "policy": "r
 func TestFiltersFollowEveryLink(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	if _, err := s.service.Team(s.team, service.CommandLine()).SetTags(t.Context(), sampleDomain, []string{"shop"}); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(s.service.Team(s.team, service.CommandLine()).SetTags(t.Context(), sampleDomain, []string{"shop"}))(t)
 	seen := map[string]bool{}
 	for _, page := range s.allPages() {
 		address := musttest.Get(url.Parse(page.path))(t)
@@ -82,9 +80,7 @@ func TestFiltersFollowEveryLink(t *testing.T) {
 func TestInternationalDomain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	if _, err := s.service.Team(s.team, service.CommandLine()).AddDomain(t.Context(), "bücher.example"); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(s.service.Team(s.team, service.CommandLine()).AddDomain(t.Context(), "bücher.example"))(t)
 	const domain = "/app/domains/xn--bcher-kva.example"
 	for _, path := range []string{"/app/", "/app/search?q=xn--b", "/app/print", domain, domain + "/senders", domain + "/dns", domain + "/policy", domain + "/print", domain + "/setup"} {
 		if body := s.body(t, operator, path); !strings.Contains(body, "bücher.example (xn--bcher-kva.example)") {

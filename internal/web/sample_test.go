@@ -169,15 +169,11 @@ const secretPath = "T000-B000-XXXX"
 // makeSettings adds a token, a mailbox and webhooks.
 func (s *site) makeSettings(t *testing.T, team *service.Team) {
 	t.Helper()
-	if _, err := team.CreateToken(t.Context(), service.NewToken{Name: hostile, Scope: dmarcd.ScopeRead}); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(team.CreateToken(t.Context(), service.NewToken{Name: hostile, Scope: dmarcd.ScopeRead}))(t)
 	tokens := musttest.Get(team.Tokens(t.Context()))(t)
 	s.token = tokens[0].ID.String()
 	crm := dmarcd.TeamSender{Key: "crm", Name: "CRM " + hostile[:min(len(hostile), 60)], Class: dmarcd.ClassYours, Hosts: []string{"out.crm.example"}}
-	if _, err := team.SetTeamSender(t.Context(), crm, []string{"203.0.113.64/26"}); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(team.SetTeamSender(t.Context(), crm, []string{"203.0.113.64/26"}))(t)
 	mailbox, err := team.AddMailbox(t.Context(), service.NewMailbox{Mailbox: dmarcd.Mailbox{
 		Host: "imap.example.com", Port: 993, Security: dmarcd.SecurityTLS, Username: "reports", Method: dmarcd.LoginPassword,
 		Folder: "INBOX", After: dmarcd.AfterFlag,
@@ -225,9 +221,7 @@ func (s *site) makeUsers(t *testing.T) {
 		}
 		s.sessions[user.email] = musttest.Get(sessions.Begin(t.Context(), joined.ID, auth.Client{Address: "192.0.2.7", UserAgent: hostile}, ""))(t)
 	}
-	if _, err := s.service.Team(s.team, s.actor(t, owner)).InviteMember(t.Context(), "new@example.com", dmarcd.RoleEditor); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(s.service.Team(s.team, s.actor(t, owner)).InviteMember(t.Context(), "new@example.com", dmarcd.RoleEditor))(t)
 	var secret [32]byte
 	s.invitation, secret = auth.NewInvitation()
 	musttest.Do(t, s.store.CreateInvitation(t.Context(), secret, dmarcd.Invitation{

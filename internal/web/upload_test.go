@@ -18,9 +18,7 @@ func uploadOf(t *testing.T, files map[string]string) *http.Request {
 	form := multipart.NewWriter(&body)
 	for name, content := range files {
 		part := musttest.Get(form.CreateFormFile("file", name))(t)
-		if _, err := part.Write([]byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(part.Write([]byte(content)))(t)
 	}
 	musttest.Do(t, form.Close())
 	r := httptest.NewRequest(http.MethodPost, "/app/reports/upload", &body)

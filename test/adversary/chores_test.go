@@ -41,9 +41,7 @@ func TestOneTeamsErrorStopsNoRetention(t *testing.T) {
 			fault = fmt.Sprintf(`CREATE FUNCTION fault() RETURNS trigger AS 'BEGIN RAISE EXCEPTION ''a fault''; END' LANGUAGE plpgsql;
 				CREATE TRIGGER fault BEFORE UPDATE ON reports FOR EACH ROW WHEN (OLD.team_id = %d) EXECUTE FUNCTION fault()`, mallory)
 		}
-		if _, err := raw.ExecContext(t.Context(), fault); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(raw.ExecContext(t.Context(), fault))(t)
 		// What is past its time is removed at the start, and every hour after that.
 		a.in = a.in.With("DMARCD_RETENTION_RECORDS=1h")
 		a.serve()

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // forbidden are ways to write, or to reach, a host that an outsider must not
@@ -48,10 +50,7 @@ type canary struct {
 // startCanary listens on every address of this host.
 func startCanary(t testing.TB) *canary {
 	t.Helper()
-	listener, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := musttest.Get(net.Listen("tcp", ":0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	c := &canary{port: listener.Addr().(*net.TCPAddr).Port} // a TCP listener has one
 	go func() {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestMailboxMovesInside has a mailbox whose name first leads to an address that is allowed, and
@@ -20,10 +22,7 @@ func TestMailboxMovesInside(t *testing.T) {
 			}
 		}
 		port := listen(t, answer(&inside))
-		other, err := net.Listen("tcp", fmt.Sprintf("127.0.0.2:%d", port))
-		if err != nil {
-			t.Fatal(err)
-		}
+		other := musttest.Get(net.Listen("tcp", fmt.Sprintf("127.0.0.2:%d", port)))(t)
 		defer func() { _ = other.Close() }() // it is only a peer
 		go func() {
 			for {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestAnonymousPostsLeaveNothing posts what is no TLS report, as large as
@@ -14,9 +16,7 @@ func TestAnonymousPostsLeaveNothing(t *testing.T) {
 	const posts, size, growth = 8, 30 * mega, 16 * mega
 	onEach(t, func(t *testing.T, a *arena) {
 		garbage := make([]byte, size)
-		if _, err := rand.Read(garbage); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(rand.Read(garbage))(t)
 		path := "/tlsrpt/" + a.mailbox("victim", "victim.test")
 		before := a.used()
 		a.watch("anonymous posts", func() {
@@ -178,9 +178,7 @@ func (a *arena) quotaUsed(team, quota string) int64 {
 func noise(t testing.TB, n int) []byte {
 	t.Helper()
 	bytes := make([]byte, n)
-	if _, err := rand.Read(bytes); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(rand.Read(bytes))(t)
 	return bytes
 }
 

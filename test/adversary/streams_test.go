@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestManyStreams has a tenant hold all connections with streams of events, from several networks.
@@ -14,10 +16,7 @@ func TestManyStreams(t *testing.T) {
 	onSQLite(t, func(t *testing.T, a *arena) {
 		for i := range networks * each {
 			dialer := net.Dialer{LocalAddr: localAddress(fmt.Sprintf("127.1.%d.1", i%networks))}
-			conn, err := dialer.DialContext(t.Context(), "tcp", a.d.HTTP)
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := musttest.Get(dialer.DialContext(t.Context(), "tcp", a.d.HTTP))(t)
 			t.Cleanup(func() { _ = conn.Close() }) // it is only a peer
 			_, _ = fmt.Fprintf(conn, "GET /api/events HTTP/1.1\r\nHost: dmarcd\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\n\r\n", a.mallory.token)
 			_, _ = bufio.NewReader(conn).Peek(1) // it streams, or is closed

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // deadline is the moment when a wait on a connection ends.
@@ -141,10 +143,7 @@ func smtpCode(err error) int {
 // listen runs a server on loopback until the test ends, and returns its port.
 func listen(t testing.TB, serve func(net.Conn)) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() }) // it is only a peer
 	go func() {
 		for {

@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
@@ -64,9 +65,7 @@ func TestChartsOnPaperAndInSystemColours(t *testing.T) {
 		{Media: "print", Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}},
 		{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}, {Name: "forced-colors", Value: "active"}}},
 	} {
-		if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, media); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(chromedp.Call(b.ctx, emulation.SetEmulatedMedia, media))(t)
 		seen := strings.Join(read(b, evaluate[[]string](chartColours)), ", ")
 		if !strings.Contains(seen, compliant) || !strings.Contains(seen, failing) {
 			t.Errorf("%q: got the colours %s want %s and %s among them", media.Media, seen, compliant, failing)

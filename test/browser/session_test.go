@@ -60,15 +60,11 @@ func TestSessions(t *testing.T) {
 	victim.wantIn("on another browser", true)
 
 	// So does time.
-	if _, err := s.db.SQL(t).ExecContext(t.Context(), "UPDATE sessions SET expires_at = 1"); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(s.db.SQL(t).ExecContext(t.Context(), "UPDATE sessions SET expires_at = 1"))(t)
 	victim.wantIn("after the session expired", false)
 	victim.signIn("ada@example.com")
 	victim.wantIn("after signing in again", true)
-	if _, err := s.db.SQL(t).ExecContext(t.Context(), "UPDATE sessions SET seen_at = 1"); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(s.db.SQL(t).ExecContext(t.Context(), "UPDATE sessions SET seen_at = 1"))(t)
 	victim.wantIn("after the session was not used for long", false)
 
 	// And so does the removal of the user.

@@ -20,6 +20,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/blobs"
 	"github.com/dmarcd/dmarcd/internal/cold"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -33,26 +34,17 @@ func serve(t *testing.T) (address, folder string) {
 	root := t.TempDir()
 	folder = filepath.Join(root, "objects", "records")
 	for _, dir := range []string{folder, filepath.Join(root, "attributes")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, os.MkdirAll(dir, 0o700))
 	}
-	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	free := musttest.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	address = free.Addr().String()
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, free.Close())
 	ctx, stop := context.WithCancel(context.Background())
 	var log bytes.Buffer
 	command := exec.CommandContext(ctx, os.Getenv(server), "--port", address, "--access", "key", "--secret", "secret", "--region", "eu-test",
 		"posix", "--sidecar", filepath.Join(root, "attributes"), filepath.Join(root, "objects"))
 	command.Stdout, command.Stderr = &log, &log
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, command.Start())
 	t.Cleanup(func() {
 		stop()
 		_ = command.Wait() // it was killed
@@ -65,21 +57,13 @@ func serve(t *testing.T) (address, folder string) {
 
 func open(t *testing.T, url string) *blobs.Bucket {
 	t.Helper()
-	bucket, err := blobs.Open(url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bucket
+	return musttest.Get(blobs.Open(url, nil))(t)
 }
 
 // objects returns the files of a team.
 func objects(t *testing.T, folder string, team dmarcd.TeamID) []string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(folder, "dmarcd", "cold", team.String(), "*.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
+	return musttest.Get(filepath.Glob(filepath.Join(folder, "dmarcd", "cold", team.String(), "*.parquet")))(t)
 }
 
 func TestOldRecordsInABucket(t *testing.T) {
@@ -114,9 +98,7 @@ func TestOldRecordsInABucket(t *testing.T) {
 			t.Error(err)
 		}
 		large := bytes.Repeat([]byte("0123456789abcdef"), 1<<18)
-		if err := bucket.Put(t.Context(), "large", large); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, bucket.Put(t.Context(), "large", large))
 		if got, err := bucket.Get(t.Context(), "large", int64(len(large))); err != nil || !bytes.Equal(got, large) {
 			t.Errorf("got %d bytes, %v", len(got), err)
 		}
@@ -132,34 +114,24 @@ func freeze(t *testing.T, db storetest.DB, bucket *blobs.Bucket, folder string) 
 	t.Helper()
 	now := time.Now()
 	s := db.Open(t, store.Options{Now: func() time.Time { return now }, Blobs: bucket})
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	created, err := s.CreateTeam(t.Context(), "a", true)
-	must(err)
+	created := musttest.Get(s.CreateTeam(t.Context(), "a", true))(t)
 	team := s.Team(created.ID)
-	_, err = team.AddDomains(t.Context(), []string{"example.com"}, time.Time{})
-	must(err)
+	musttest.Get(team.AddDomains(t.Context(), []string{"example.com"}, time.Time{}))(t)
 	var ids []dmarcd.ReportID
 	for i := range 3 {
 		receipts, err := team.Receive(t.Context(), []*dmarcd.Delivery{storetest.Delivery(storetest.Aggregate(fmt.Sprint(i), "example.com", dmarcd.DayOf(now),
 			storetest.Passed("example.com", 5), storetest.Failed("www.example.com", 2)))})
-		must(err)
+		musttest.Do(t, err)
 		ids = append(ids, receipts[0][0].ID)
 	}
 	read := func(s *store.Store) (all []store.Record) {
 		t.Helper()
 		for _, id := range ids {
 			records, _, err := s.Team(created.ID).Records(t.Context(), id, store.RecordCursor{}, 10)
-			must(err)
+			musttest.Do(t, err)
 			all = append(all, records...)
 		}
-		problem, err := s.Integrity(t.Context())
-		must(err)
-		if problem != "" {
+		if problem := musttest.Get(s.Integrity(t.Context()))(t); problem != "" {
 			t.Error(problem)
 		}
 		return all
@@ -180,7 +152,7 @@ func freeze(t *testing.T, db storetest.DB, bucket *blobs.Bucket, folder string) 
 	}
 
 	// A deleted report leaves the bucket.
-	must(team.DeleteReport(t.Context(), ids[0], dmarcd.AuditEntry{Action: "report.delete"}))
+	musttest.Do(t, team.DeleteReport(t.Context(), ids[0], dmarcd.AuditEntry{Action: "report.delete"}))
 	storetest.All(t, s.Purge)
 	ids, want = ids[1:], want[2:]
 	for range 2 {
@@ -196,14 +168,12 @@ func freeze(t *testing.T, db storetest.DB, bucket *blobs.Bucket, folder string) 
 	}
 
 	// A damaged object is an error.
-	must(os.WriteFile(left[0], []byte("other"), 0o600))
+	musttest.Do(t, os.WriteFile(left[0], []byte("other"), 0o600))
 	broken := db.Open(t, store.Options{Now: func() time.Time { return now }, Blobs: bucket})
 	if _, _, err := broken.Team(created.ID).Records(t.Context(), ids[0], store.RecordCursor{}, 10); !errors.Is(err, cold.ErrDamaged) {
 		t.Errorf("got %v, want %v", err, cold.ErrDamaged)
 	}
-	problem, err := broken.Integrity(t.Context())
-	must(err)
-	if !strings.Contains(problem, cold.ErrDamaged.Error()) {
+	if problem := musttest.Get(broken.Integrity(t.Context()))(t); !strings.Contains(problem, cold.ErrDamaged.Error()) {
 		t.Errorf("got the problem %q", problem)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 const sampleCode = `package sample
@@ -94,12 +96,8 @@ func TestSurvivors(t *testing.T) {
 		"go.mod": "module sample.example\n\ngo 1.26\n", "known.md": sampleKnown,
 		"p/sample.go": sampleCode, "p/sample_test.go": sampleTest, "user/user_test.go": sampleUser,
 	} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Do(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		musttest.Do(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	t.Setenv("GOWORK", "off")
 	t.Setenv("GOFLAGS", "")

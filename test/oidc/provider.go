@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // Account is a person whom the provider knows.
@@ -54,20 +55,12 @@ func Start(t testing.TB, options Options) *Provider {
 		"accounts":           options.Accounts,
 		"claims_in_id_token": options.ClaimsInIDToken,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	cmd := exec.CommandContext(t.Context(), "node", "provider.mjs")
 	cmd.Dir = folder(t)
 	cmd.Stderr = t.Output()
-	input, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	input := musttest.Get(cmd.StdinPipe())(t)
+	output := musttest.Get(cmd.StdoutPipe())(t)
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("start Node.js (scripts/need-node.sh installs it): %v", err)
 	}
@@ -89,10 +82,7 @@ func Start(t testing.TB, options Options) *Provider {
 // folder returns the folder of this package, from that of the test that runs.
 func folder(t testing.TB) string {
 	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := musttest.Get(os.Getwd())(t)
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			return filepath.Join(dir, "test", "oidc")
@@ -109,10 +99,7 @@ func folder(t testing.TB) string {
 // account and returns where the provider sends the browser then.
 func (p *Provider) SignIn(t testing.TB, location, account string) *url.URL {
 	t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	jar := musttest.Get(cookiejar.New(nil))(t)
 	browser := &http.Client{
 		Jar:       jar,
 		Timeout:   10 * time.Second,
@@ -138,15 +125,10 @@ func (p *Provider) SignIn(t testing.TB, location, account string) *url.URL {
 // answer there.
 func visit(t testing.TB, browser *http.Client, method, address string, body io.Reader) (at *url.URL, header http.Header) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, address, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := musttest.Get(http.NewRequestWithContext(t.Context(), method, address, body))(t)
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	response, err := browser.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	defer func() { _ = response.Body.Close() }() // it was read
 	text, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode >= http.StatusBadRequest {

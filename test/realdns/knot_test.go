@@ -8,6 +8,7 @@ import (
 
 	mdns "github.com/miekg/dns"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
@@ -126,10 +127,7 @@ func (k *knot) change(t *testing.T, z zone) {
 // zone, as its parent should hold it.
 func (k *knot) delegationSigner(t *testing.T, zone string) *mdns.DS {
 	t.Helper()
-	reply, err := exchange(k.address, zone, mdns.TypeDNSKEY)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := musttest.Get(exchange(k.address, zone, mdns.TypeDNSKEY))(t)
 	for _, rr := range reply.Answer {
 		if key, ok := rr.(*mdns.DNSKEY); ok && key.Flags&mdns.SEP != 0 {
 			return key.ToDS(mdns.SHA256)

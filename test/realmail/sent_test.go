@@ -187,9 +187,7 @@ func TestSentMail(t *testing.T) {
 	first.Stop()
 	// The digest of last week is for those who subscribed before it was due.
 	database := storetest.DB{Engine: "sqlite", DSN: filepath.Join(folder, "data", "dmarcd.db")}.SQL(t)
-	if _, err := database.ExecContext(t.Context(), `UPDATE webhooks SET created_at = 1`); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(database.ExecContext(t.Context(), `UPDATE webhooks SET created_at = 1`))(t)
 	d.Daemon = in.Serve(t)
 	t.Cleanup(d.Stop)
 

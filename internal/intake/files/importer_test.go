@@ -182,9 +182,7 @@ func TestImportGoesOn(t *testing.T) {
 
 	// The process crashed during a write.
 	file := musttest.Get(os.OpenFile(filepath.Join(data, "journal"), os.O_APPEND|os.O_WRONLY, 0))(t)
-	if _, err := io.WriteString(file, `{"path":"`); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(io.WriteString(file, `{"path":"`))(t)
 	musttest.Do(t, file.Close())
 
 	k.broken = nil
@@ -316,9 +314,7 @@ func TestInvalidPartsDoNotPileUp(t *testing.T) {
 			}
 		},
 	}
-	if err := i.Run(t.Context(), files.List(folder).Files); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, i.Run(t.Context(), files.List(folder).Files))
 	if got := reported.Load(); got != 10<<10+1 {
 		t.Errorf("got %d results, want one for each part and the end", got)
 	}

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	msgauth "github.com/emersion/go-msgauth/dkim"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // Keys are generated once because it is slow.
@@ -72,9 +74,7 @@ func sign(t *testing.T, mail string, s signing) string {
 		BodyCanonicalization:   msgauth.CanonicalizationRelaxed,
 		HeaderKeys:             []string{"From", "Subject"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	musttest.Do(t, err)
 	return signed.String()
 }
 
@@ -88,9 +88,6 @@ func signPartly(t *testing.T, mail, domain string, length int) string {
 	field := fmt.Sprintf("DKIM-Signature: v=1; a=ed25519-sha256; c=simple/simple; d=%s; s=ed; h=From; l=%d; bh=%s; b=",
 		domain, length, base64.StdEncoding.EncodeToString(hashed[:]))
 	digest := sha256.Sum256([]byte(from + "\r\n" + field))
-	signature, err := edKey().Sign(rand.Reader, digest[:], crypto.Hash(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	signature := musttest.Get(edKey().Sign(rand.Reader, digest[:], crypto.Hash(0)))(t)
 	return field + base64.StdEncoding.EncodeToString(signature) + "\r\n" + mail
 }

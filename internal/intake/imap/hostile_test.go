@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // hostile is an IMAP server with one message that attacks on a given command.
@@ -150,10 +152,7 @@ func attacks() map[string]struct {
 // listenHostile serves until the end of the test, and returns a dialer.
 func listenHostile(t *testing.T, h hostile) func(context.Context, string, string) (net.Conn, error) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var all sync.WaitGroup
 	t.Cleanup(func() {
 		_ = listener.Close() // ends the loop below

@@ -45,16 +45,10 @@ func (r recorded) Write(b []byte) (int, error) {
 // have.
 func sockets(t *testing.T) (client, remote net.Conn) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	musttest.Do(t, err)
+	listener := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = listener.Close() }() // it has done its work
-	if client, err = net.Dial("tcp", listener.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
-	if remote, err = listener.Accept(); err != nil {
-		t.Fatal(err)
-	}
-	return client, remote
+	client = musttest.Get(net.Dial("tcp", listener.Addr().String()))(t)
+	return client, musttest.Get(listener.Accept())(t)
 }
 
 func TestTryOverEverySecurity(t *testing.T) {

@@ -21,9 +21,7 @@ func connectOther(t *testing.T, s *server) *other {
 	client := imapclient.New(conn, nil)
 	t.Cleanup(func() { _ = client.Close() }) // the server may have stopped
 	musttest.Do(t, client.Login(user, password).Wait())
-	if _, err := client.Select("INBOX", nil).Wait(); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(client.Select("INBOX", nil).Wait())(t)
 	return &other{t: t, client: client}
 }
 

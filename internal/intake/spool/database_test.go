@@ -283,9 +283,7 @@ func TestGoneMailIsForgotten(t *testing.T) {
 		mustPut(t, s, "mail")
 		musttest.Do(t, s.Close())
 		s, _ = on.replica(t) // claims it
-		if _, err := on.db.SQL(t).ExecContext(t.Context(), `DELETE FROM spool`); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(on.db.SQL(t).ExecContext(t.Context(), `DELETE FROM spool`))(t)
 		r := newRecorder(t)
 		defer work(t, s, r)()
 		synctest.Wait()

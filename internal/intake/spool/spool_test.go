@@ -238,9 +238,7 @@ func TestUnfinishedDraftLeavesNothing(t *testing.T) {
 				folder := t.TempDir()
 				s := open(t, on.configuration(t, folder))
 				draft := musttest.Get(s.Create(envelope("a")))(t)
-				if _, err := draft.Write([]byte("half a mail")); err != nil {
-					t.Fatal(err)
-				}
+				musttest.Get(draft.Write([]byte("half a mail")))(t)
 				musttest.Do(t, test.finish(s, draft))
 				if got := texts(t, open(t, on.configuration(t, folder))); len(got) != 0 {
 					t.Errorf("got %q want nothing", got)
@@ -286,8 +284,7 @@ func TestSecondProcessIsKeptAway(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	s := open(t, configuration(folder))
-	draft, err := s.Create(envelope("a"))
-	musttest.Do(t, err)
+	draft := musttest.Get(s.Create(envelope("a")))(t)
 	defer draft.Discard()
 	if second, err := spool.Open(configuration(folder)); err == nil {
 		_ = second.Close()

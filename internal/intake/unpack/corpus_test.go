@@ -36,10 +36,9 @@ func TestCorpus(t *testing.T) {
 	for _, file := range corpustest.Reports[corpusFacts](t, "aggregate", "failure", "tlsrpt") {
 		t.Run(file.File, func(t *testing.T) {
 			t.Parallel()
-			data, err := os.ReadFile(file.Path())
-			musttest.Do(t, err)
+			data := musttest.Get(os.ReadFile(file.Path()))(t)
 			var got []found
-			err = unpack.Walk(t.Context(), bytes.NewReader(data), unpack.DefaultLimits(), func(p *unpack.Part) error {
+			err := unpack.Walk(t.Context(), bytes.NewReader(data), unpack.DefaultLimits(), func(p *unpack.Part) error {
 				n, err := io.Copy(io.Discard, p)
 				got = append(got, found{p.Kind, p.Path, int(n)})
 				return err

@@ -89,9 +89,7 @@ func zippedBy(t testing.TB, method uint16, namesAndContents []string) []byte {
 	z := zip.NewWriter(&b)
 	for i := 0; i < len(namesAndContents); i += 2 {
 		w := musttest.Get(z.CreateHeader(&zip.FileHeader{Name: namesAndContents[i], Method: method}))(t)
-		if _, err := io.WriteString(w, namesAndContents[i+1]); err != nil {
-			t.Fatal(err)
-		}
+		musttest.Get(io.WriteString(w, namesAndContents[i+1]))(t)
 	}
 	musttest.Do(t, z.Close())
 	return b.Bytes()
@@ -107,9 +105,7 @@ func zippedWith(t testing.TB, name, content string, change func(*zip.FileHeader)
 	h.UncompressedSize64 = uint64(len(content))
 	change(h)
 	w := musttest.Get(z.CreateRaw(h))(t)
-	if _, err := io.WriteString(w, content); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(io.WriteString(w, content))(t)
 	musttest.Do(t, z.Close())
 	return b.Bytes()
 }
@@ -138,8 +134,6 @@ func zlibbed(t testing.TB, content string) []byte {
 
 func write(t testing.TB, w io.WriteCloser, content string) {
 	t.Helper()
-	if _, err := io.WriteString(w, content); err != nil {
-		t.Fatal(err)
-	}
+	musttest.Get(io.WriteString(w, content))(t)
 	musttest.Do(t, w.Close())
 }

@@ -254,9 +254,8 @@ func TestPartsNeedNotBeRead(t *testing.T) {
 func TestContentIsUnchanged(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"plain-as-rfc9990.eml", "quoted-printable.eml", "base64-broken.eml", "forwarded-in-base64.eml", "no-empty-line.eml"} {
-		data, err := os.ReadFile(filepath.Join("testdata", file))
-		musttest.Do(t, err)
-		err = unpack.Walk(t.Context(), bytes.NewReader(data), unpack.DefaultLimits(), func(p *unpack.Part) error {
+		data := musttest.Get(os.ReadFile(filepath.Join("testdata", file)))(t)
+		err := unpack.Walk(t.Context(), bytes.NewReader(data), unpack.DefaultLimits(), func(p *unpack.Part) error {
 			got, err := io.ReadAll(p)
 			if diff := cmp.Diff(report, string(got)); diff != "" {
 				t.Errorf("%s: got (+) against want (-):\n%s", file, diff)
