@@ -56,7 +56,7 @@ race: ## like test, with the race detector in all that runs concurrently
 
 with-server: # the part of test that needs a PostgreSQL
 	mkdir -p $(dir $(STATEMENTS)) && rm -f $(STATEMENTS)
-	$(MAKE) --jobs=2 test-daemon test-packages test-pgbouncer test-packaging test-sequential
+	$(MAKE) --jobs=3 test-daemon test-packages test-pgbouncer test-packaging test-sequential
 	cd test/tenantsql && DMARCD_TEST_STATEMENTS=$(STATEMENTS) go test -count=1 -timeout=40m ./...
 
 # GOGC is for the tests; the daemon does not inherit it.
