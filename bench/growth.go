@@ -60,7 +60,9 @@ func measureGrowth(ctx context.Context, s settings, d *daemon) ([]figure, error)
 				}
 			}
 			slices.Sort(times)
-			values[i] += fmt.Sprintf(", %.1f ms", milliseconds(times[len(times)/2]))
+			median := fmt.Sprintf("%.1f ms", milliseconds(times[len(times)/2]))
+			fmt.Fprintf(os.Stderr, "GET %s: %s\n", path, median)
+			values[i] += ", " + median
 		}
 	}
 	var figures []figure
