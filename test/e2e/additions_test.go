@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +23,15 @@ func additions(name string) []endpoint {
 		{http.MethodGet, "/insights/daily", false},
 		{http.MethodGet, "/insights/sources", false},
 	}
+}
+
+// otherRequests returns a request to each endpoint but the seven.
+func otherRequests(token string) []request {
+	var all []request
+	for _, e := range append(additions("example.com"), keptThings("rep_1", "rej_1")...) {
+		all = append(all, e.request(token))
+	}
+	return slices.Concat(all, verdicts("rep_1", "rej_1", token), advisorRequests("example.com", hookNames{"whk_1", "dlv_1"}, token), teamRequests(token))
 }
 
 func TestAdditionsAreReadByATokenOfTheTeam(t *testing.T) {
@@ -50,14 +60,9 @@ func TestAdditionsAreReadByATokenOfTheTeam(t *testing.T) {
 		for _, e := range additions("example.com") {
 			for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions} {
 				// The client compares Allow with the document.
-				a := s.send(request{method: method, path: e.path, token: in.token})
-				if a.status != http.StatusMethodNotAllowed {
-					t.Errorf("%s %s: got status %d want 405: %s", method, e.path, a.status, a.body)
-				}
+				s.send(request{method: method, path: e.path, token: in.token}).wantStatus(t, http.StatusMethodNotAllowed)
 			}
-			if a := s.get(e.path + "/"); a.status != http.StatusNotFound {
-				t.Errorf("%s/: got status %d want 404: %s", e.path, a.status, a.body)
-			}
+			s.get(e.path+"/").wantStatus(t, http.StatusNotFound)
 		}
 	})
 }
@@ -152,38 +157,5 @@ func TestDeletionTakesTheAdditionsAway(t *testing.T) {
 			t.Errorf("added again: got %d entries want 1", len(got))
 		}
 		s.get("/events").wantBody(t, `{"items":[],"next":null}`)
-	})
-}
-
-func TestAdditionsHaveTheRateLimit(t *testing.T) {
-	each(t, "", func(t *testing.T, in *installation) {
-		s := in.serve("DMARCD_RATE_LIMIT=0.01") // an empty bucket stays empty
-		for i := 0; s.statusWith(in.token) != http.StatusTooManyRequests; i++ {
-			if i > 10 {
-				t.Fatal("the bucket does not get empty")
-			}
-		}
-		for _, e := range additions("example.com") {
-			if a := s.send(e.request(in.token)); a.status != http.StatusTooManyRequests {
-				t.Errorf("%s: got status %d want 429: %s", e, a.status, a.body)
-			}
-		}
-	})
-}
-
-func TestAdditionsWithoutTheDatabase(t *testing.T) {
-	t.Parallel()
-	onPostgres(t, exampleZone, func(t *testing.T, in *installation) {
-		in.mayLogErrors = true
-		p, through := startProxy(t, in.db.DSN)
-		s := in.serve("DMARCD_DATABASE=" + through)
-		s.add("example.com")
-		p.cut()
-		for _, e := range additions("example.com") {
-			if a := s.send(e.request(in.token)); a.status != http.StatusServiceUnavailable {
-				t.Errorf("%s: got status %d want 503: %s", e, a.status, a.body)
-			}
-		}
-		p.restore() // for the checks in finish
 	})
 }

@@ -73,9 +73,7 @@ func TestAnswersOfTheAdvisor(t *testing.T) {
 		in.do("team", "create", "other", "--api")
 		want := func(r request, status int) {
 			t.Helper()
-			if a := s.send(r); a.status != status {
-				t.Errorf("%s %s %s: got status %d want %d: %s", r.method, r.path, r.body, a.status, status, a.body)
-			}
+			s.send(r).wantStatus(t, status)
 		}
 		for token, status := range map[string]int{
 			"": http.StatusUnauthorized, cast.denied: http.StatusForbidden, in.newToken("other"): http.StatusNotFound,
@@ -113,9 +111,7 @@ func TestAnswersOfTheAdvisor(t *testing.T) {
 		for _, path := range []string{"/insights/advice", "/insights/simulate?domain=example.com", "/webhooks", "/webhooks/" + hook.webhook + "/deliveries", "/senders", "/tags", "/domains/example.com/tags", "/search?q=example"} {
 			a := s.get(path)
 			a.wantStatus(t, http.StatusOK)
-			if got := s.ifNoneMatch(path, a.header.Get("ETag")).status; got != http.StatusNotModified {
-				t.Errorf("%s again: got status %d want 304", path, got)
-			}
+			s.ifNoneMatch(path, a.header.Get("ETag")).wantStatus(t, http.StatusNotModified)
 		}
 		want(changing(http.MethodPut, "/senders/our-crm", in.token, `{"name":"Our CRM","networks":["192.0.2.0/24"]}`), http.StatusOK)
 		for _, r := range advisorRequests("example.com", hook, in.token) {
@@ -123,40 +119,5 @@ func TestAnswersOfTheAdvisor(t *testing.T) {
 				t.Errorf("%s %s: got status %d want a success: %s", r.method, r.path, a.status, a.body)
 			}
 		}
-	})
-}
-
-func TestAdvisorHasTheRateLimit(t *testing.T) {
-	each(t, "", func(t *testing.T, in *installation) {
-		s := in.serve("DMARCD_RATE_LIMIT=0.01") // an empty bucket stays empty
-		for i := 0; s.statusWith(in.token) != http.StatusTooManyRequests; i++ {
-			if i > 10 {
-				t.Fatal("the bucket does not get empty")
-			}
-		}
-		hook := hookNames{"whk_1", "dlv_1"}
-		for _, r := range append(advisorRequests("example.com", hook, in.token), teamRequests(in.token)...) {
-			if a := s.send(r); a.status != http.StatusTooManyRequests {
-				t.Errorf("%s %s: got status %d want 429: %s", r.method, r.path, a.status, a.body)
-			}
-		}
-	})
-}
-
-func TestAdvisorWithoutTheDatabase(t *testing.T) {
-	t.Parallel()
-	onPostgres(t, exampleZone, func(t *testing.T, in *installation) {
-		in.mayLogErrors = true
-		p, through := startProxy(t, in.db.DSN)
-		s := in.serve("DMARCD_DATABASE=" + through)
-		s.add("example.com")
-		p.cut()
-		hook := hookNames{"whk_1", "dlv_1"}
-		for _, r := range append(advisorRequests("example.com", hook, in.token), teamRequests(in.token)...) {
-			if a := s.send(r); a.status != http.StatusServiceUnavailable {
-				t.Errorf("%s %s: got status %d want 503: %s", r.method, r.path, a.status, a.body)
-			}
-		}
-		p.restore() // for the checks at the end
 	})
 }

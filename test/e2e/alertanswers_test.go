@@ -21,13 +21,9 @@ func TestAnswersOfAlerts(t *testing.T) {
 	each(t, checkedZone, func(t *testing.T, in *installation) {
 		s := in.serve()
 		cast := newErrorFixture(in)
-		want := func(r request, status int) answer {
+		want := func(r request, status int) {
 			t.Helper()
-			a := s.send(r)
-			if a.status != status {
-				t.Errorf("%s %s %s: got status %d want %d: %s", r.method, r.path, r.body, a.status, status, a.body)
-			}
-			return a
+			s.send(r).wantStatus(t, status)
 		}
 		test := readAs[struct {
 			Seq   int64
@@ -65,9 +61,7 @@ func TestAnswersOfAlerts(t *testing.T) {
 		for _, path := range []string{"/alerts?open=true&state=sent&kind=alert.test", "/alerts/rules"} {
 			a := s.get(path)
 			a.wantStatus(t, http.StatusOK)
-			if got := s.ifNoneMatch(path, a.header.Get("ETag")).status; got != http.StatusNotModified {
-				t.Errorf("%s again: got status %d want 304", path, got)
-			}
+			s.ifNoneMatch(path, a.header.Get("ETag")).wantStatus(t, http.StatusNotModified)
 		}
 	})
 }

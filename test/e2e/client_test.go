@@ -38,6 +38,7 @@ type request struct {
 }
 
 type answer struct {
+	to     string // the request
 	status int
 	header http.Header
 	body   []byte
@@ -99,7 +100,8 @@ func (s *server) exchange(r request) (*http.Request, answer, error) {
 	if err != nil {
 		return nil, answer{}, err
 	}
-	return sent, answer{status: received.StatusCode, header: received.Header, body: content, took: time.Since(began)}, nil
+	to := fmt.Sprintf("%s %s %.100s", r.method, r.path, r.body)
+	return sent, answer{to: to, status: received.StatusCode, header: received.Header, body: content, took: time.Since(began)}, nil
 }
 
 // outside requests a path outside the prefix.
@@ -109,7 +111,7 @@ func (s *server) outside(path string) answer {
 	musttest.Do(s.in.t, err)
 	defer func() { _ = received.Body.Close() }() // read to the end
 	content := musttest.Get(io.ReadAll(received.Body))(s.in.t)
-	return answer{status: received.StatusCode, header: received.Header, body: content}
+	return answer{to: path, status: received.StatusCode, header: received.Header, body: content}
 }
 
 // breaches returns the rules for all answers that this one breaks.
@@ -233,6 +235,6 @@ func (a answer) errorShape(verify, addition bool) error {
 func (a answer) wantStatus(t testing.TB, want int) {
 	t.Helper()
 	if a.status != want {
-		t.Errorf("got status %d want %d; the body: %s", a.status, want, a.body)
+		t.Errorf("%s: got status %d want %d; the body: %s", a.to, a.status, want, a.body)
 	}
 }

@@ -75,9 +75,7 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 		for _, statement := range []string{
 			`INSERT INTO goose_db_version (version_id, is_applied) VALUES (999999, true)`, `UPDATE schema_compatibility SET oldest = 999999`,
 		} {
-			if _, err := in.db.SQL(t).ExecContext(t.Context(), statement); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Get(in.db.SQL(t).ExecContext(t.Context(), statement))(t)
 		}
 		status, said := in.start().Refused()
 		if status == 0 || !strings.Contains(said, "newer") {
@@ -97,9 +95,7 @@ func TestTooOldDatabaseIsRefused(t *testing.T) {
 	eachEmpty(t, "", func(t *testing.T, in *installation) {
 		in.do("migrate")
 		for _, table := range []string{"deliveries", "webhooks"} {
-			if _, err := in.db.SQL(t).ExecContext(t.Context(), `DROP TABLE `+table); err != nil {
-				t.Fatal(err)
-			}
+			musttest.Get(in.db.SQL(t).ExecContext(t.Context(), `DROP TABLE `+table))(t)
 		}
 		const says = "before the first release"
 		status, said := in.start().Refused()

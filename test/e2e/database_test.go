@@ -24,13 +24,14 @@ func TestDatabaseOutOfReach(t *testing.T) {
 		for range 2 {
 			p.cut()
 			// A token that was just used is cached for a second.
+			for _, r := range otherRequests(in.token) {
+				s.send(r).wantStatus(t, http.StatusServiceUnavailable)
+			}
 			daemon.Eventually(t, recoveryLimit, "the server notices", func() bool {
 				return s.get("/no/such/path").status == http.StatusServiceUnavailable
 			})
 			for _, e := range everywhere() {
-				if a := s.send(e.request(in.token)); a.status != http.StatusServiceUnavailable {
-					t.Errorf("%s: got status %d want 503: %s", e, a.status, a.body)
-				}
+				s.send(e.request(in.token)).wantStatus(t, http.StatusServiceUnavailable)
 			}
 			s.outside("/readyz").wantStatus(t, http.StatusServiceUnavailable)
 			s.outside("/healthz").wantStatus(t, http.StatusOK)
@@ -56,37 +57,54 @@ func TestDatabaseIsLocked(t *testing.T) {
 	onSQLite(t, exampleZone, func(t *testing.T, in *installation) {
 		in.mayLogErrors = true
 		s := in.serve()
-		before := s.add("example.com")
-		lock, err := in.db.SQL(t).Conn(t.Context())
-		musttest.Do(t, err)
-		defer func() { _ = lock.Close() }() // the transaction has ended
-		daemon.Eventually(t, recoveryLimit, "the test gets the lock, which the daemon may hold just now", func() bool {
-			_, err := lock.ExecContext(t.Context(), `BEGIN EXCLUSIVE`)
-			return err == nil
-		})
+		s.add("example.com")
+		report, refusal := s.someReport()
+		before := s.read("example.com")
+		unlock := in.lockSQLite()
 		var asking sync.WaitGroup
-		for _, e := range endpoints("example.com") {
+		ask := func(r request, want int) {
 			asking.Go(func() {
-				want := http.StatusOK
-				if e.writes {
-					want = http.StatusServiceUnavailable
-				}
-				a, err := s.try(e.request(in.token))
-				if err != nil || a.status != want {
-					t.Errorf("%s: got status %d, %v want %d: %s", e, a.status, err, want, a.body)
+				if a, err := s.try(r); err != nil || a.status != want {
+					t.Errorf("%s %s: got status %d, %v want %d: %s", r.method, r.path, a.status, err, want, a.body)
 				}
 			})
 		}
+		for _, e := range append(endpoints("example.com"), keptThings(report, refusal)...) {
+			want := http.StatusOK
+			if e.writes {
+				want = http.StatusServiceUnavailable
+			}
+			ask(e.request(in.token), want)
+		}
+		for _, r := range verdicts(report, refusal, in.token) {
+			ask(r, http.StatusServiceUnavailable)
+		}
 		asking.Wait()
 		s.outside("/healthz").wantStatus(t, http.StatusOK)
-		if _, err := lock.ExecContext(t.Context(), `ROLLBACK`); err != nil {
-			t.Fatal(err)
-		}
+		unlock()
 		if got := s.read("example.com"); got != before {
 			t.Errorf("afterwards: got %v want %v", got, before)
 		}
+		s.wantCounted("nothing was changed", "example.com", 1, 1)
 		s.get("/domains/new.example").wantStatus(t, http.StatusNotFound)
 		s.add("new.example")
 		s.remove("example.com")
 	})
+}
+
+// lockSQLite locks the database against all other connections, as soon as no other one writes.
+func (in *installation) lockSQLite() (unlock func()) {
+	in.t.Helper()
+	lock := musttest.Get(in.db.SQL(in.t).Conn(in.t.Context()))(in.t)
+	do := func(statement string) {
+		in.t.Helper()
+		_, err := lock.ExecContext(in.t.Context(), statement)
+		musttest.Do(in.t, err)
+	}
+	do(`PRAGMA busy_timeout = 30000`)
+	do(`BEGIN EXCLUSIVE`)
+	return func() {
+		do(`ROLLBACK`)
+		musttest.Do(in.t, lock.Close())
+	}
 }

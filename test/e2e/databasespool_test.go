@@ -46,9 +46,7 @@ func TestDatabaseSpoolSurvivesADisk(t *testing.T) {
 				if block, err = raw.BeginTx(t.Context(), nil); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := block.ExecContext(t.Context(), `LOCK TABLE reports IN EXCLUSIVE MODE`); err != nil {
-					t.Fatal(err)
-				}
+				musttest.Get(block.ExecContext(t.Context(), `LOCK TABLE reports IN EXCLUSIVE MODE`))(t)
 			}
 			var sending sync.WaitGroup
 			for _, l := range senders {

@@ -195,9 +195,7 @@ func badQueriesOfTheAdditions(t *testing.T, s *server) {
 		"/domains/unknown.example/checks": cursors, // 422 comes before 404
 	} {
 		for _, query := range queries {
-			if a := s.get(path + "?" + query); a.status != http.StatusUnprocessableEntity {
-				t.Errorf("%s?%s: got status %d want 422: %s", path, query, a.status, a.body)
-			}
+			s.get(path+"?"+query).wantStatus(t, http.StatusUnprocessableEntity)
 		}
 	}
 	// A cursor whose row no longer exists is valid.

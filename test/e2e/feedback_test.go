@@ -1,16 +1,12 @@
 package e2e_test
 
 import (
-	"archive/zip"
-	"bytes"
-	"compress/gzip"
 	"encoding/base64"
 	"fmt"
 	"strings"
-	"testing"
 	"time"
 
-	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 )
 
 // feedback is an aggregate report.
@@ -78,48 +74,27 @@ func (f feedback) xml() string {
 // wrapping is a container format.
 type wrapping struct {
 	name string
-	wrap func(t *testing.T, content string) string
+	wrap func(content string) string
 }
 
 // wrappings returns the container formats of a report.
 func wrappings() []wrapping {
 	return []wrapping{
-		{"report.xml", func(_ *testing.T, content string) string { return content }},
+		{"report.xml", func(content string) string { return content }},
 		{"report.xml.gz", gzipped},
-		{"report.zip", func(t *testing.T, content string) string { return zipped(t, "report.xml", content) }},
-		{"report.eml", func(t *testing.T, content string) string { return mailWith(gzipped(t, content)) }},
-		{"report.mbox", func(_ *testing.T, content string) string { return mailboxOf(mailWith(content)) }},
-		{"nested.zip", func(t *testing.T, content string) string {
-			return zipped(t, "folder/forwarded.eml", forwarded(mailWith(zipped(t, "report.xml", content))))
+		{"report.zip", func(content string) string { return zipped("report.xml", content) }},
+		{"report.eml", func(content string) string { return mailWith(gzipped(content)) }},
+		{"report.mbox", func(content string) string { return mailboxOf(mailWith(content)) }},
+		{"nested.zip", func(content string) string {
+			return zipped("folder/forwarded.eml", forwarded(mailWith(zipped("report.xml", content))))
 		}},
 	}
 }
 
-func gzipped(t *testing.T, content string) string {
-	t.Helper()
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	if _, err := w.Write([]byte(content)); err != nil {
-		t.Fatal(err)
-	}
-	musttest.Do(t, w.Close())
-	return packed.String()
-}
+func gzipped(content string) string { return string(packtest.Gzip(content)) }
 
 // zipped returns a zip archive of pairs of name and content.
-func zipped(t *testing.T, pairs ...string) string {
-	t.Helper()
-	var packed bytes.Buffer
-	w := zip.NewWriter(&packed)
-	for i := 0; i < len(pairs); i += 2 {
-		member := musttest.Get(w.Create(pairs[i]))(t)
-		if _, err := member.Write([]byte(pairs[i+1])); err != nil {
-			t.Fatal(err)
-		}
-	}
-	musttest.Do(t, w.Close())
-	return packed.String()
-}
+func zipped(pairs ...string) string { return string(packtest.Zip(pairs...)) }
 
 // mailHeader is the header of a mail with a report from reporter.example.
 const mailHeader = "From: Reports <noreply@reporter.example>\r\n" +

@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,13 +51,9 @@ func TestReportsAreForTokensOfTheTeam(t *testing.T) {
 				wanted[other] = http.StatusUnprocessableEntity
 			}
 			for token, want := range wanted {
-				if a := s.send(e.request(token)); a.status != want {
-					t.Errorf("%s: got status %d want %d: %s", e, a.status, want, a.body)
-				}
+				s.send(e.request(token)).wantStatus(t, want)
 			}
-			if a := s.send(request{method: http.MethodPut, path: e.path, token: in.token}); a.status != http.StatusMethodNotAllowed {
-				t.Errorf("PUT %s: got status %d want 405", e.path, a.status)
-			}
+			s.send(request{method: http.MethodPut, path: e.path, token: in.token}).wantStatus(t, http.StatusMethodNotAllowed)
 		}
 
 		// An item of another team is like an unknown one.
@@ -92,15 +87,13 @@ func TestReportsAreConditional(t *testing.T) {
 			s.ifNoneMatch(path, tags[path]).wantStatus(t, http.StatusNotModified)
 			s.ifNoneMatch(path, `"other"`).wantStatus(t, http.StatusOK)
 		}
-		s.upload(zipped(t, "report.xml", about("example.com", "one more", 1, 1).xml(), "note.txt", "no report"), http.StatusCreated)
+		s.upload(zipped("report.xml", about("example.com", "one more", 1, 1).xml(), "note.txt", "no report"), http.StatusCreated)
 		for path, changes := range changing {
 			want := http.StatusNotModified
 			if changes {
 				want = http.StatusOK
 			}
-			if a := s.ifNoneMatch(path, tags[path]); a.status != want {
-				t.Errorf("%s after one more report: got status %d want %d", path, a.status, want)
-			}
+			s.ifNoneMatch(path, tags[path]).wantStatus(t, want)
 		}
 	})
 }
@@ -117,65 +110,8 @@ func TestReportsWithBadQueries(t *testing.T) {
 			"/insights/rejected?limit=-1", "/insights/rejected?after=x",
 			"/insights/sources?by=x", "/insights/daily?by=week", "/insights/daily?from=2026-11-02&to=2026-11-01", "/insights/daily?domain=-",
 		} {
-			if a := s.get(path); a.status != http.StatusUnprocessableEntity {
-				t.Errorf("%s: got status %d want 422: %s", path, a.status, a.body)
-			}
+			s.get(path).wantStatus(t, http.StatusUnprocessableEntity)
 		}
-	})
-}
-
-func TestReportsHaveTheRateLimit(t *testing.T) {
-	each(t, "", func(t *testing.T, in *installation) {
-		s := in.serve("DMARCD_RATE_LIMIT=0.01") // an empty bucket stays empty
-		for i := 0; s.statusWith(in.token) != http.StatusTooManyRequests; i++ {
-			if i > 10 {
-				t.Fatal("the bucket does not get empty")
-			}
-		}
-		for _, e := range keptThings("rep_1", "rej_1") {
-			if a := s.send(e.request(in.token)); a.status != http.StatusTooManyRequests {
-				t.Errorf("%s: got status %d want 429: %s", e, a.status, a.body)
-			}
-		}
-	})
-}
-
-func TestReportsWithoutTheDatabase(t *testing.T) {
-	t.Parallel()
-	onPostgres(t, "", func(t *testing.T, in *installation) {
-		in.mayLogErrors = true
-		p, through := startProxy(t, in.db.DSN)
-		s := in.serve("DMARCD_DATABASE="+through, unscheduled)
-		s.add("example.com")
-		report, refusal := s.someReport()
-		p.cut()
-		for _, e := range keptThings(report, refusal) {
-			if a := s.send(e.request(in.token)); a.status != http.StatusServiceUnavailable {
-				t.Errorf("%s: got status %d want 503: %s", e, a.status, a.body)
-			}
-		}
-		p.restore() // for the checks in finish
-	})
-	onSQLite(t, "", func(t *testing.T, in *installation) {
-		in.mayLogErrors = true
-		s := in.serve(unscheduled)
-		s.add("example.com")
-		report, refusal := s.someReport()
-		unlock := in.lockSQLite()
-		var asking sync.WaitGroup
-		for _, e := range keptThings(report, refusal) {
-			asking.Go(func() {
-				want := http.StatusOK
-				if e.writes {
-					want = http.StatusServiceUnavailable
-				}
-				if a, err := s.try(e.request(in.token)); err != nil || a.status != want {
-					t.Errorf("%s: got status %d, %v want %d: %s", e, a.status, err, want, a.body)
-				}
-			})
-		}
-		asking.Wait()
-		unlock()
 	})
 }
 

@@ -32,7 +32,7 @@ func TestReportCountsOnceInEveryWrapping(t *testing.T) {
 			xml := about("example.com", id, 10, 1).xml()
 			everything = append(everything, fmt.Sprintf("%d.xml", sent), xml)
 			sent++
-			return w.wrap(t, xml)
+			return w.wrap(xml)
 		}
 
 		for _, w := range wrappings() {
@@ -63,7 +63,7 @@ func TestReportCountsOnceInEveryWrapping(t *testing.T) {
 
 		// Send everything again, then one more report. When that one counts, everything
 		// before it on the same transport is done.
-		again := zipped(t, everything...)
+		again := zipped(everything...)
 		last := func(way string) string {
 			sent++
 			return about("example.com", "last by "+way, 10, 1).xml()
@@ -112,9 +112,9 @@ func TestUploadOfAMixedArchive(t *testing.T) {
 			status   int
 			statuses string
 		}{
-			{"nothing that can be read", zipped(t, "a.xml", bad), http.StatusUnprocessableEntity, "rejected"},
-			{"something new", zipped(t, "a.xml", bad, "b.xml", good, "c.xml", other), http.StatusCreated, "rejected stored unclaimed"},
-			{"nothing new", zipped(t, "a.xml", bad, "b.xml", good), http.StatusOK, "duplicate rejected"},
+			{"nothing that can be read", zipped("a.xml", bad), http.StatusUnprocessableEntity, "rejected"},
+			{"something new", zipped("a.xml", bad, "b.xml", good, "c.xml", other), http.StatusCreated, "rejected stored unclaimed"},
+			{"nothing new", zipped("a.xml", bad, "b.xml", good), http.StatusOK, "duplicate rejected"},
 			{"no archive and no report", "hello", http.StatusUnprocessableEntity, "rejected"},
 		}
 		for _, row := range rows {
@@ -153,7 +153,7 @@ func TestReportIsReadBack(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve(unscheduled)
 		s.add("example.com")
-		sent := gzipped(t, about("example.com", "<1@reporter.example>", 3, 2).xml())
+		sent := gzipped(about("example.com", "<1@reporter.example>", 3, 2).xml())
 		s.upload(sent, http.StatusCreated)
 		reports := s.reports("?domain=example.com&kind=aggregate")
 		if len(reports) != 1 {

@@ -85,8 +85,7 @@ func TestLockedDatabaseUnderLoad(t *testing.T) {
 		settings := receiving()
 		s := in.serve(settings...)
 		s.add("example.com")
-		lock, err := in.db.SQL(t).Conn(t.Context())
-		musttest.Do(t, err)
+		lock := musttest.Get(in.db.SQL(t).Conn(t.Context()))(t)
 		defer func() { _ = lock.Close() }() // the transaction has ended
 		do := func(statement string) func() {
 			return func() {

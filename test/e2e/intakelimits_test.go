@@ -25,7 +25,7 @@ func TestIntakeLimits(t *testing.T) {
 			s.send(r).wantStatus(t, http.StatusRequestEntityTooLarge)
 		}
 		s.send(uploading(in.token, "")).wantStatus(t, http.StatusBadRequest)
-		encoded := uploading(in.token, gzipped(t, report))
+		encoded := uploading(in.token, gzipped(report))
 		encoded.header["Content-Encoding"] = "gzip"
 		s.send(encoded).wantStatus(t, http.StatusUnsupportedMediaType)
 

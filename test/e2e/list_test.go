@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 var nextPattern = regexp.MustCompile(`^<([^<>]+)>; rel="next"$`)
@@ -116,9 +118,7 @@ func queriesOfTheList(t *testing.T, s *server) {
 	for _, row := range rows {
 		a := s.get("/domains?" + row.query)
 		if row.want == nil {
-			if a.status != http.StatusUnprocessableEntity {
-				t.Errorf("%s: got status %d want 422: %s", row.query, a.status, a.body)
-			}
+			a.wantStatus(t, http.StatusUnprocessableEntity)
 			continue
 		}
 		if a.status != http.StatusOK {
@@ -165,14 +165,8 @@ func longListIsCompressedOnRequest(t *testing.T, s *server) {
 			t.Errorf("Vary: got %q want Accept-Encoding", got)
 		}
 	}
-	reader, err := gzip.NewReader(bytes.NewReader(packed.body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	unpacked, err := io.ReadAll(reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := musttest.Get(gzip.NewReader(bytes.NewReader(packed.body)))(t)
+	unpacked := musttest.Get(io.ReadAll(reader))(t)
 	if !bytes.Equal(unpacked, plain.body) || !bytes.Equal(refused.body, plain.body) {
 		t.Errorf("the unpacked list differs from the plain one")
 	}

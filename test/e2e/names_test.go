@@ -50,22 +50,14 @@ func namesAreNormalised(t *testing.T, s *server) {
 		if got, want := a.header.Get("Location"), s.baseURL+"/domains/"+row.want; got != want {
 			t.Errorf("%s: Location: got %s want %s", row.name, got, want)
 		}
-		if again := s.send(adding(in.token, row.want)); again.status != http.StatusConflict {
-			t.Errorf("%s: as %s: got status %d want 409", row.name, row.want, again.status)
-		}
+		s.send(adding(in.token, row.want)).wantStatus(t, http.StatusConflict)
 		for _, path := range []string{"/domains/", "/reports/"} {
 			for _, spelling := range []string{row.input, row.want} {
-				if got := s.get(path + url.PathEscape(spelling)); got.status != http.StatusOK {
-					t.Errorf("%s: GET %s%q: got status %d want 200", row.name, path, spelling, got.status)
-				}
+				s.get(path+url.PathEscape(spelling)).wantStatus(t, http.StatusOK)
 			}
 		}
-		if got := s.send(verifying(in.token, row.input)); got.status != http.StatusOK {
-			t.Errorf("%s: verify: got status %d want 200", row.name, got.status)
-		}
-		if got := s.send(request{method: http.MethodDelete, path: "/domains/" + url.PathEscape(row.input), token: in.token}); got.status != http.StatusNoContent {
-			t.Errorf("%s: delete: got status %d want 204", row.name, got.status)
-		}
+		s.send(verifying(in.token, row.input)).wantStatus(t, http.StatusOK)
+		s.send(request{method: http.MethodDelete, path: "/domains/" + url.PathEscape(row.input), token: in.token}).wantStatus(t, http.StatusNoContent)
 	}
 }
 
@@ -111,10 +103,7 @@ func namesThatAreRefused(t *testing.T, s *server) {
 	}
 	in := s.in
 	for _, row := range rows {
-		a := s.send(adding(in.token, row.input))
-		if a.status != http.StatusUnprocessableEntity {
-			t.Errorf("%s: add: got status %d want 422: %s", row.name, a.status, a.body)
-		}
+		s.send(adding(in.token, row.input)).wantStatus(t, http.StatusUnprocessableEntity)
 		escaped := url.PathEscape(row.input)
 		for _, e := range []endpoint{
 			{http.MethodGet, "/domains/" + escaped, false},
@@ -122,9 +111,7 @@ func namesThatAreRefused(t *testing.T, s *server) {
 			{http.MethodPost, "/domains/" + escaped + "/verify", true},
 			{http.MethodGet, "/reports/" + escaped, false},
 		} {
-			if got := s.send(e.request(in.token)); got.status != http.StatusNotFound {
-				t.Errorf("%s: %s: got status %d want 404: %s", row.name, e, got.status, got.body)
-			}
+			s.send(e.request(in.token)).wantStatus(t, http.StatusNotFound)
 		}
 	}
 	if got := s.list(); len(got) != 0 {
@@ -156,12 +143,8 @@ func namesInPathsAreDecodedOnce(t *testing.T, s *server) {
 	}
 	for _, row := range rows {
 		for _, collection := range []string{"/domains/", "/reports/"} {
-			if got := s.get(collection + row.path); got.status != row.want {
-				t.Errorf("%s: GET %s%s: got status %d want %d", row.name, collection, row.path, got.status, row.want)
-			}
+			s.get(collection+row.path).wantStatus(t, row.want)
 		}
-		if got := s.send(request{method: http.MethodPost, path: "/domains/" + row.path + "/verify", token: in.token}); got.status != row.want {
-			t.Errorf("%s: verify %s: got status %d want %d", row.name, row.path, got.status, row.want)
-		}
+		s.send(request{method: http.MethodPost, path: "/domains/" + row.path + "/verify", token: in.token}).wantStatus(t, row.want)
 	}
 }

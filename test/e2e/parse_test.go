@@ -19,14 +19,14 @@ func TestParseReadsEveryWrapping(t *testing.T) {
 		args := []string{"parse", "--summary"}
 		for _, w := range wrappings() {
 			path := filepath.Join(folder, w.name)
-			writeFiles(t, folder, w.name, w.wrap(t, report.xml()))
+			writeFiles(t, folder, w.name, w.wrap(report.xml()))
 			args = append(args, path)
 			want += path + facts
 		}
 		if r := in.run(command{args: args}); r.Status != 0 || r.Stdout != want {
 			t.Errorf("got status %d and\n%swant 0 and\n%s", r.Status, r.Stdout, want)
 		}
-		r := in.run(command{args: []string{"parse", "--json", "-"}, stdin: gzipped(t, report.xml())})
+		r := in.run(command{args: []string{"parse", "--json", "-"}, stdin: gzipped(report.xml())})
 		var parsed []corpusReport
 		if err := json.Unmarshal([]byte(r.Stdout), &parsed); err != nil || len(parsed) != 1 {
 			t.Fatalf("got %v and %d reports want one", err, len(parsed))

@@ -17,26 +17,14 @@ func pathsAreTakenAsTheyStand(t *testing.T, s *server) {
 		"/reports/", "/reports//", "/docs/", "/openapi.json/", "/openapi", "/index.html", "/healthz", "/metrics",
 	}
 	for _, path := range paths {
-		a := s.send(request{method: http.MethodGet, path: path, token: in.token})
-		if a.status != http.StatusNotFound {
-			t.Errorf("GET %s: got status %d want 404: %s", path, a.status, a.body)
-		}
-		a = s.send(request{method: http.MethodGet, path: path})
-		if a.status != http.StatusUnauthorized {
-			t.Errorf("GET %s without a token: got status %d want 401: %s", path, a.status, a.body)
-		}
+		s.send(request{method: http.MethodGet, path: path, token: in.token}).wantStatus(t, http.StatusNotFound)
+		s.send(request{method: http.MethodGet, path: path}).wantStatus(t, http.StatusUnauthorized)
 	}
 	for _, path := range []string{"/domains/example.com/verify/", "//domains/example.com/verify", "/domains/a/b/verify"} {
-		a := s.send(request{method: http.MethodPost, path: path, token: in.token})
-		if a.status != http.StatusNotFound {
-			t.Errorf("POST %s: got status %d want 404: %s", path, a.status, a.body)
-		}
+		s.send(request{method: http.MethodPost, path: path, token: in.token}).wantStatus(t, http.StatusNotFound)
 	}
-	a := s.send(request{method: http.MethodGet, path: "", token: in.token, undocumented: true})
-	a.wantStatus(t, http.StatusNotFound)
-	if a := s.outside("/apis/domains"); a.status != http.StatusNotFound {
-		t.Errorf("outside the prefix: got status %d want 404", a.status)
-	}
+	s.send(request{method: http.MethodGet, path: "", token: in.token, undocumented: true}).wantStatus(t, http.StatusNotFound)
+	s.outside("/apis/domains").wantStatus(t, http.StatusNotFound)
 }
 
 func TestPrefixIsConfigured(t *testing.T) {

@@ -113,9 +113,7 @@ func readTokenMayOnlyRead(t *testing.T, s *server) {
 		if e.writes {
 			want = http.StatusForbidden
 		}
-		if a := s.send(e.request(cast.read)); a.status != want {
-			t.Errorf("%s: got status %d want %d: %s", e, a.status, want, a.body)
-		}
+		s.send(e.request(cast.read)).wantStatus(t, want)
 	}
 	if got := s.list(); len(got) != 1 {
 		t.Errorf("got the domains %v want example.com alone", got)
@@ -198,9 +196,7 @@ func wrongMethodTellsTheRightOnes(t *testing.T, s *server) {
 	for path, methods := range rows {
 		for _, method := range methods {
 			// The client compares Allow with the document.
-			if a := s.send(request{method: method, path: path, token: in.token}); a.status != http.StatusMethodNotAllowed {
-				t.Errorf("%s %s: got status %d want 405: %s", method, path, a.status, a.body)
-			}
+			s.send(request{method: method, path: path, token: in.token}).wantStatus(t, http.StatusMethodNotAllowed)
 		}
 	}
 }

@@ -6,15 +6,13 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // day returns the counts of a day, such as 2026-11-15.
 func day(t *testing.T, text string, compliant, nonCompliant int64) dmarcd.DayCount {
 	t.Helper()
-	d, err := dmarcd.ParseDay(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := musttest.Get(dmarcd.ParseDay(text))(t)
 	return dmarcd.DayCount{Day: d, Summary: dmarcd.Summary{Compliant: compliant, NonCompliant: nonCompliant}}
 }
 
@@ -59,9 +57,7 @@ func summariesWithBadDays(t *testing.T, s *server) {
 		"from=2026-11-01&to=x", "from=x&to=2026-11-01", "from=-2026-11-01",
 	} {
 		for _, path := range []string{"/reports", "/reports/example.com"} {
-			if a := s.get(path + "?" + query); a.status != http.StatusUnprocessableEntity {
-				t.Errorf("%s?%s: got status %d want 422: %s", path, query, a.status, a.body)
-			}
+			s.get(path+"?"+query).wantStatus(t, http.StatusUnprocessableEntity)
 		}
 	}
 }

@@ -85,8 +85,7 @@ func startSyslog(t *testing.T) *syslogServer {
 	t.Cleanup(web.Close)
 	s := &syslogServer{roots: filepath.Join(t.TempDir(), "roots.pem")}
 	musttest.Do(t, os.WriteFile(s.roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}), 0o600))
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: web.TLS.Certificates, MinVersion: tls.VersionTLS12})
-	musttest.Do(t, err)
+	listener := musttest.Get(tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: web.TLS.Certificates, MinVersion: tls.VersionTLS12}))(t)
 	s.address = listener.Addr().String()
 	var serving sync.WaitGroup
 	serving.Go(func() {

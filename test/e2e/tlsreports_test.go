@@ -53,7 +53,7 @@ func TestTLSReportsAreDelivered(t *testing.T) {
 		first, second := tlsReport("example.com", "first"), tlsReport("example.com", "second")
 
 		const plain, packed = "application/tlsrpt+json", "application/tlsrpt+gzip"
-		s.reporter(http.MethodPost, path, packed, gzipped(t, first), http.StatusCreated)
+		s.reporter(http.MethodPost, path, packed, gzipped(first), http.StatusCreated)
 		s.reporter(http.MethodPost, path, plain, first, http.StatusOK)
 		s.reporter(http.MethodPost, path, plain, second, http.StatusCreated)
 		s.reporter(http.MethodPost, "/tlsrpt/unknown", plain, second, http.StatusNotFound)
@@ -65,7 +65,7 @@ func TestTLSReportsAreDelivered(t *testing.T) {
 		if got := statuses(s.upload(second, http.StatusOK)); got != "duplicate" {
 			t.Errorf("uploaded: got %s want duplicate", got)
 		}
-		s.mail(address, mailWith(gzipped(t, tlsReport("example.com", "third"))))
+		s.mail(address, mailWith(gzipped(tlsReport("example.com", "third"))))
 		daemon.Eventually(t, seenLimit, "three TLS reports are kept", func() bool {
 			return len(s.reports("?kind=tls&domain=example.com")) == 3
 		})

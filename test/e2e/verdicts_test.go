@@ -4,10 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
-
-	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 func changing(method, path, token, body string) request {
@@ -44,9 +41,7 @@ func TestVerdictsAreForEditorsOfTheTeam(t *testing.T) {
 					s.send(r).wantBody(t, `{"changed":0}`)
 					continue
 				}
-				if a := s.send(r); a.status != want {
-					t.Errorf("%s %s: got status %d want %d: %s", r.method, r.path, a.status, want, a.body)
-				}
+				s.send(r).wantStatus(t, want)
 			}
 		}
 		s.wantCounted("after what others tried", "example.com", 1, 1)
@@ -70,21 +65,16 @@ func TestVerdictsWithBadBodies(t *testing.T) {
 				"[]": http.StatusUnprocessableEntity, "{}": http.StatusUnprocessableEntity, `{"counted":1}`: http.StatusUnprocessableEntity,
 				`{"counted":null}`: http.StatusUnprocessableEntity, `{"counted":"false"}`: http.StatusUnprocessableEntity,
 			} {
-				if a := s.send(request{method: method, path: path, token: in.token, header: jsonType(), body: body}); a.status != want {
-					t.Errorf("%s %.40q: got status %d want %d: %s", method, body, a.status, want, a.body)
-				}
+				s.send(request{method: method, path: path, token: in.token, header: jsonType(), body: body}).wantStatus(t, want)
 			}
-			if a := s.send(request{method: method, path: path, token: in.token, header: map[string]string{"Content-Type": "text/plain"}, body: "{}"}); a.status != http.StatusUnsupportedMediaType {
-				t.Errorf("%s text: got status %d want 415", method, a.status)
-			}
+			text := request{method: method, path: path, token: in.token, header: map[string]string{"Content-Type": "text/plain"}, body: "{}"}
+			s.send(text).wantStatus(t, http.StatusUnsupportedMediaType)
 		}
 		for _, body := range []string{
 			`{"counted":false}`, `{"reporter":"","counted":false}`, `{"reporter":5}`, `{"from":"yesterday"}`, `{"to":1}`,
 			`{"from":"2026-11-02","to":"2026-11-01"}`,
 		} {
-			if a := s.send(changing(http.MethodPost, "/insights/reports/exclude", in.token, body)); a.status != http.StatusUnprocessableEntity {
-				t.Errorf("%s: got status %d want 422: %s", body, a.status, a.body)
-			}
+			s.send(changing(http.MethodPost, "/insights/reports/exclude", in.token, body)).wantStatus(t, http.StatusUnprocessableEntity)
 		}
 		s.wantCounted("after bad requests", "example.com", 1, 1)
 	})
@@ -236,73 +226,4 @@ func TestImplausibleReportIsHeld(t *testing.T) {
 		s.setCounted(held[0].ID, false, "counted false, held false, replaced false")
 		s.wantEverywhere("excluded", 8, 10)
 	})
-}
-
-func TestVerdictsHaveTheRateLimit(t *testing.T) {
-	each(t, "", func(t *testing.T, in *installation) {
-		s := in.serve("DMARCD_RATE_LIMIT=0.01") // an empty bucket stays empty
-		for i := 0; s.statusWith(in.token) != http.StatusTooManyRequests; i++ {
-			if i > 10 {
-				t.Fatal("the bucket does not get empty")
-			}
-		}
-		for _, r := range verdicts("rep_1", "rej_1", in.token) {
-			if a := s.send(r); a.status != http.StatusTooManyRequests {
-				t.Errorf("%s %s: got status %d want 429: %s", r.method, r.path, a.status, a.body)
-			}
-		}
-	})
-}
-
-func TestVerdictsWithoutTheDatabase(t *testing.T) {
-	t.Parallel()
-	onPostgres(t, "", func(t *testing.T, in *installation) {
-		in.mayLogErrors = true
-		p, through := startProxy(t, in.db.DSN)
-		s := in.serve("DMARCD_DATABASE="+through, unscheduled)
-		s.add("example.com")
-		report, refusal := s.someReport()
-		p.cut()
-		for _, r := range verdicts(report, refusal, in.token) {
-			if a := s.send(r); a.status != http.StatusServiceUnavailable {
-				t.Errorf("%s %s: got status %d want 503: %s", r.method, r.path, a.status, a.body)
-			}
-		}
-		p.restore() // for the checks in finish
-	})
-	onSQLite(t, "", func(t *testing.T, in *installation) {
-		in.mayLogErrors = true
-		s := in.serve(unscheduled)
-		s.add("example.com")
-		report, refusal := s.someReport()
-		unlock := in.lockSQLite()
-		var asking sync.WaitGroup
-		for _, r := range verdicts(report, refusal, in.token) {
-			asking.Go(func() {
-				if a, err := s.try(r); err != nil || a.status != http.StatusServiceUnavailable {
-					t.Errorf("%s %s: got status %d, %v want 503: %s", r.method, r.path, a.status, err, a.body)
-				}
-			})
-		}
-		asking.Wait()
-		unlock()
-		s.wantCounted("nothing was changed", "example.com", 1, 1)
-	})
-}
-
-// lockSQLite locks the database against all other connections, as soon as no other one writes.
-func (in *installation) lockSQLite() (unlock func()) {
-	in.t.Helper()
-	lock := musttest.Get(in.db.SQL(in.t).Conn(in.t.Context()))(in.t)
-	do := func(statement string) {
-		in.t.Helper()
-		_, err := lock.ExecContext(in.t.Context(), statement)
-		musttest.Do(in.t, err)
-	}
-	do(`PRAGMA busy_timeout = 30000`)
-	do(`BEGIN EXCLUSIVE`)
-	return func() {
-		do(`ROLLBACK`)
-		musttest.Do(in.t, lock.Close())
-	}
 }
