@@ -36,8 +36,7 @@ var alertUses = map[string]use{
 		needs: change, action: "alert.acknowledge", wants: dmarcd.ErrNotFound,
 		team: func(w *world, t *service.Team) error { return finds(t.AcknowledgeAlert(ctx, w.alert)) },
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
-			_, err := t.AcknowledgeAlert(ctx, 1<<40)
-			return err
+			return errorOf(t.AcknowledgeAlert(ctx, 1<<40))
 		},
 	},
 }

@@ -42,8 +42,7 @@ var labelUses = map[string]use{
 			return finds(t.SetTeamSender(ctx, dmarcd.TeamSender{Key: "crm", Name: "CRM"}, []string{"192.0.2.1"}))
 		},
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
-			_, err := t.SetTeamSender(ctx, dmarcd.TeamSender{Key: "crm", Name: "CRM", Domains: []string{ours}}, nil)
-			return err
+			return errorOf(t.SetTeamSender(ctx, dmarcd.TeamSender{Key: "crm", Name: "CRM", Domains: []string{ours}}, nil))
 		},
 	},
 	"RemoveTeamSender": {
@@ -57,8 +56,7 @@ var labelUses = map[string]use{
 	"Search": {
 		needs: see, wants: dmarcd.ErrInvalid, team: func(_ *world, t *service.Team) error { return finds(t.Search(ctx, "example", 10)) },
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
-			_, err := t.Search(ctx, strings.Repeat("x", 201), 10)
-			return err
+			return errorOf(t.Search(ctx, strings.Repeat("x", 201), 10))
 		},
 	},
 	"Tagged": asks(func(_ *world, t *service.Team) ([]dmarcd.Domain, error) { return t.Tagged("eu").Domains(ctx, "", 10) }),
@@ -66,16 +64,14 @@ var labelUses = map[string]use{
 	"DomainTags": {
 		needs: see, wants: dmarcd.ErrNotFound, team: func(_ *world, t *service.Team) error { _, err := t.DomainTags(ctx, ours); return err },
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
-			_, err := t.DomainTags(ctx, "example.net")
-			return err
+			return errorOf(t.DomainTags(ctx, "example.net"))
 		},
 	},
 	"SetTags": {
 		needs: change, action: "domain.tags", target: ours, wants: dmarcd.ErrInvalid,
 		team: func(_ *world, t *service.Team) error { return finds(t.SetTags(ctx, ours, []string{"eu"})) },
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
-			_, err := t.SetTags(ctx, ours, []string{"a b"})
-			return err
+			return errorOf(t.SetTags(ctx, ours, []string{"a b"}))
 		},
 	},
 }

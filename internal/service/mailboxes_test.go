@@ -21,8 +21,7 @@ const mailboxPassword = "open sesame"
 
 // addMailbox adds the sample mailbox as an actor.
 func (w *world) addMailbox(actor service.Actor) error {
-	_, err := w.service.Team(w.team.ID, actor).AddMailbox(w.Context(), service.NewMailbox{Mailbox: sampleMailbox(), Password: mailboxPassword})
-	return err
+	return errorOf(w.service.Team(w.team.ID, actor).AddMailbox(w.Context(), service.NewMailbox{Mailbox: sampleMailbox(), Password: mailboxPassword}))
 }
 
 // asOwner is the owner of the team.

@@ -62,8 +62,7 @@ func TestAdviceIsReused(t *testing.T) {
 		{"a record", func() error { return save("a.example", "v=DMARC1; p=quarantine") }, 1},
 		{"a class", func() error { return team.SetSenderClass(t.Context(), "a.example", "AS64496", dmarcd.ClassYours) }, 1},
 		{"a sender", func() error {
-			_, err := team.SetTeamSender(t.Context(), dmarcd.TeamSender{Key: "AS64496", Name: "Data centre"}, nil)
-			return err
+			return errorOf(team.SetTeamSender(t.Context(), dmarcd.TeamSender{Key: "AS64496", Name: "Data centre"}, nil))
 		}, 2},
 		{"the page of a domain", func() error { _, err := team.Advice(t.Context(), "b.example"); return err }, 1},
 	} {

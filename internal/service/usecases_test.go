@@ -50,12 +50,12 @@ func finds[T any](found T, err error) error {
 	return err
 }
 
+// errorOf returns the error of a call.
+func errorOf[T any](_ T, err error) error { return err }
+
 // asks is a use that changes nothing, and finds nothing in a world.
 func asks[T any](ask func(w *world, t *service.Team) (T, error)) use {
-	return use{needs: see, team: func(w *world, t *service.Team) error {
-		_, err := ask(w, t)
-		return err
-	}}
+	return use{needs: see, team: func(w *world, t *service.Team) error { return errorOf(ask(w, t)) }}
 }
 
 // call makes the successful call.

@@ -29,8 +29,7 @@ var webhookUses = map[string]use{
 			return err
 		},
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
-			_, err := t.SelfTest(ctx, "elsewhere.example")
-			return err
+			return errorOf(t.SelfTest(ctx, "elsewhere.example"))
 		},
 	},
 	"Webhooks": reads(func(_ *world, t *service.Team) ([]dmarcd.Webhook, error) { return t.Webhooks(ctx) }),
@@ -76,11 +75,8 @@ var webhookUses = map[string]use{
 	},
 	"TestWebhook": {
 		needs: remove, action: "webhook.test", wants: dmarcd.ErrNotFound,
-		team: func(w *world, t *service.Team) error { return finds(t.TestWebhook(ctx, w.webhook)) },
-		fails: func(_ *world, t *service.Team, _ *service.System) error {
-			_, err := t.TestWebhook(ctx, 1)
-			return err
-		},
+		team:  func(w *world, t *service.Team) error { return finds(t.TestWebhook(ctx, w.webhook)) },
+		fails: func(_ *world, t *service.Team, _ *service.System) error { return errorOf(t.TestWebhook(ctx, 1)) },
 	},
 	"RetryDelivery": {
 		needs: remove, action: "webhook.retry", wants: dmarcd.ErrNotFound,
@@ -88,8 +84,7 @@ var webhookUses = map[string]use{
 			return finds(t.RetryDelivery(ctx, w.webhook, w.delivery))
 		},
 		fails: func(w *world, t *service.Team, _ *service.System) error {
-			_, err := t.RetryDelivery(ctx, w.webhook, 1)
-			return err
+			return errorOf(t.RetryDelivery(ctx, w.webhook, 1))
 		},
 	},
 	"TeamOfWebhook": {needs: operate, system: func(w *world, s *service.System) error { return finds(s.TeamOfWebhook(ctx, w.webhook)) }},
