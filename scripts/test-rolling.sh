@@ -15,6 +15,5 @@ mkdir "$dir/source"
 git archive "$previous" | tar --extract --directory "$dir/source"
 (cd "$dir/source" && CGO_ENABLED=0 go build -trimpath -o "$dir/old" ./cmd/dmarcd)
 CGO_ENABLED=0 go build -trimpath -o "$dir/new" ./cmd/dmarcd
-go build -trimpath -o "$dir/rolling" ./test/rolling
 echo "rolling: from $(git log -1 --format='%h %s' "$previous")"
-scripts/with-postgres.sh "$dir/rolling" "$dir/old" "$dir/new"
+DMARCD_TEST_OLD=$dir/old DMARCD_TEST_NEW=$dir/new scripts/with-postgres.sh go test -count=1 -v -timeout=30m ./test/rolling
