@@ -14,9 +14,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// maxSenderKey limits the key of a sender, in bytes.
-const maxSenderKey = 200
-
 // setSenderClass sets the class of a sender for a domain.
 func (a *API) setSenderClass(c *call) error {
 	body := readObject(c, "class", `{"class": "yours"}`)
@@ -34,8 +31,8 @@ func (a *API) setSenderClass(c *call) error {
 		return body.err
 	}
 	key := c.params.Get("key")
-	if len(key) > maxSenderKey || !storable(key) {
-		return &dmarcd.InvalidError{Field: "key", Message: "The key of a sender is the member key of a source, at most 200 characters."}
+	if err := service.CheckSenderKey(key); err != nil {
+		return err
 	}
 	domain, err := namedDomain(c)
 	if err != nil {

@@ -217,6 +217,11 @@ func TestSenderClasses(t *testing.T) {
 	if err := team.SetSenderClass(ctx, "elsewhere.example", "AS64496", dmarcd.ClassYours); !errors.Is(err, dmarcd.ErrNotFound) {
 		t.Errorf("got %v, want %v", err, dmarcd.ErrNotFound)
 	}
+	for _, key := range []string{"", "a\x00b", "a\xffb", strings.Repeat("a", 201)} {
+		if err := team.SetSenderClass(ctx, ours, key, dmarcd.ClassYours); !errors.Is(err, dmarcd.ErrInvalid) {
+			t.Errorf("%.10q: got %v, want %v", key, err, dmarcd.ErrInvalid)
+		}
+	}
 	for purpose, detail := range map[dmarcd.Purpose]string{dmarcd.PurposeBusiness: string(dmarcd.PurposeBusiness), "": "none"} {
 		w.must(team.SetPurpose(ctx, ours, purpose))
 		if got := w.entries()[0].Detail; got != detail {
