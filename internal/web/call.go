@@ -3,11 +3,13 @@ package web
 import (
 	"context"
 	"encoding/csv"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/httproute"
@@ -40,12 +42,21 @@ const maxForm = 64 << 10
 func withForm(handle func(c *call, written url.Values) error) func(c *call) error {
 	return func(c *call) error {
 		c.r.Body = http.MaxBytesReader(c.w, c.r.Body, maxForm)
-		if err := c.r.ParseForm(); err != nil {
+		if err := c.r.ParseForm(); err != nil || !legible(texts(c.r.PostForm)...) {
 			return errBadForm
 		}
 		return handle(c, c.r.PostForm)
 	}
 }
+
+// legible reports whether all texts can be in the database. Others must not be queried: PostgreSQL
+// rejects them.
+func legible(texts ...string) bool {
+	return !slices.ContainsFunc(texts, func(text string) bool { return !utf8.ValidString(text) || strings.Contains(text, "\x00") })
+}
+
+// texts returns the values of a query or form.
+func texts(of url.Values) []string { return slices.Concat(slices.Collect(maps.Values(of))...) }
 
 // again shows a form with the user's input and an error about it; it returns other errors.
 func again(form ui.Form, written url.Values, err error, show func(ui.Form) error) error {
@@ -174,8 +185,11 @@ func (c *call) wantsFragment() bool { return strings.Contains(c.r.Header.Get("Ac
 // pageNumber returns the number of the requested page, starting at 1.
 func pageNumber(query url.Values) int {
 	n, err := strconv.Atoi(query.Get("page"))
-	if err != nil || n < 1 {
+	if err != nil || n < 1 || n > maxPageNumber {
 		return 1
 	}
 	return n
 }
+
+// maxPageNumber is above that of any list. The number of the first row must not overflow.
+const maxPageNumber = 1_000_000

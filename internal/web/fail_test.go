@@ -102,3 +102,13 @@ func TestDaysOfAPage(t *testing.T) {
 		}
 	}
 }
+
+// TestPageNumber checks that the number of a row on any page fits into an int.
+func TestPageNumber(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{"": 1, "0": 1, "-3": 1, "two": 1, "2": 2, "9223372036854775807": 1, "184467440737095517": 1} {
+		if got := pageNumber(url.Values{"page": {text}}); got != want {
+			t.Errorf("%q: got %d, want %d", text, got, want)
+		}
+	}
+}

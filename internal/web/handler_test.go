@@ -51,6 +51,9 @@ func TestPaths(t *testing.T) {
 		{name: "a cursor that is none", method: "GET", path: "/app/reports/" + s.aggregate.String() + "?after=nowhere", want: 422},
 		{name: "HEAD is GET", method: "HEAD", path: "/app/senders", want: 200},
 		{name: "wrong method", method: "DELETE", path: "/app/settings/tokens", want: 405, allow: "GET, HEAD, POST"},
+		{name: "NUL in the path", method: "GET", path: "/app/senders/own%00", want: 404},
+		{name: "NUL in the query", method: "GET", path: "/app/senders?domain=%00", want: 400},
+		{name: "a query that is not UTF-8", method: "GET", path: "/app/senders?sender=%E9", want: 400},
 		{name: "unknown asset", method: "GET", path: "/app/static/style.css", want: 404},
 	} {
 		w := s.send(viewer, httptest.NewRequest(row.method, row.path, http.NoBody))
@@ -76,6 +79,7 @@ func TestFieldErrors(t *testing.T) {
 		says string
 	}{
 		{"/app/domains/new", url.Values{"domain": {"-"}}, `id="error-domain"`},
+		{"/app/domains/new", url.Values{"domain": {" "}}, "Enter at least one domain name"},
 		{"/app/domains/new", url.Values{"domain": {sampleDomain}}, "The team already has this domain."},
 		{"/app/domains/example.com/purpose", url.Values{"purpose": {"war"}}, `id="error-purpose"`},
 		{"/app/domains/example.com/tags", url.Values{"tags": {"a/b"}}, `id="error-tags"`},
@@ -102,6 +106,9 @@ func TestFieldErrors(t *testing.T) {
 		if body := w.Body.String(); w.Code != 422 || !strings.Contains(body, row.says) || strings.Contains(body, "hunter-22") {
 			t.Errorf("%s with %v: got %d, want 422 with %q and no password", row.path, row.form, w.Code, row.says)
 		}
+	}
+	if w := s.post(operator, "/app/settings/invitations/withdraw", url.Values{"email": {"a\x00@example.com"}}); w.Code != 400 {
+		t.Errorf("a form with NUL: got %d, want 400", w.Code)
 	}
 }
 

@@ -32,7 +32,10 @@ func (s *Web) newDomainPage(c *call) error {
 
 func (s *Web) addDomain(c *call, written url.Values) error {
 	names, unreadable := dmarcd.NamesIn(written.Get("domain"))
-	if len(unreadable) > 0 || len(names) == 0 {
+	if len(names)+len(unreadable) == 0 {
+		return refuseDomains(c, written, &dmarcd.InvalidError{Field: "domain", Message: "Enter at least one domain name, such as example.com."})
+	}
+	if len(unreadable) > 0 {
 		return refuseDomains(c, written, &dmarcd.InvalidError{Field: "domain", Message: "Not a domain name: " + strings.Join(unreadable[:min(len(unreadable), maxUnreadable)], ", ") + ". Enter names such as example.com."})
 	}
 	if len(names) > 1 {

@@ -136,6 +136,12 @@ func (s *Web) serve(c *call) error {
 // handle runs the handler of a route, and releases its memory.
 func (c *call) handle(matched *route) error {
 	defer c.mail.release()
+	if !legible(c.r.URL.Path) {
+		return errNoSuchPage
+	}
+	if !legible(texts(c.r.URL.Query())...) {
+		return errBadForm
+	}
 	if c.r.Method == http.MethodGet && c.r.URL.Query().Has("csv") {
 		if err := c.reserve(); err != nil {
 			return err
