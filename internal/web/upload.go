@@ -2,7 +2,6 @@ package web
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -45,6 +44,9 @@ func (s *Web) uploadPage(c *call) error {
 // the server's limit for a response.
 const uploadTime = 10 * time.Minute
 
+// maxFiles limits the files of an upload: all their receipts are in memory.
+const maxFiles = 1000
+
 // upload reads the files of a form one by one, as streams. A script only asks for the
 // receipts.
 func (s *Web) upload(c *call) error {
@@ -69,6 +71,9 @@ func (s *Web) upload(c *call) error {
 		if part.FileName() == "" {
 			continue
 		}
+		if len(read) == maxFiles {
+			return &dmarcd.InvalidError{Field: "file", Message: "The first 1,000 files are stored, which is the most at once. Send the others again, or all of them in one archive."}
+		}
 		receipts, err := c.uploadFile(part)
 		if err != nil {
 			return err
@@ -89,19 +94,19 @@ func (c *call) uploadFile(part *multipart.Part) ([]dmarcd.Receipt, error) {
 	options := c.web.options
 	content, err := options.Service.ReceiveUpload(part, options.MaxUpload)
 	if err != nil {
-		return nil, fmt.Errorf("receive an upload: %w", err)
+		return nil, brokenUpload(err)
 	}
 	defer content.Close()
 	return c.team.Upload(c.r.Context(), part.FileName(), content)
 }
 
-// brokenUpload distinguishes a body that is too large from a broken one.
+// brokenUpload distinguishes a body that is too large, and problems of ours, from a broken body.
 func brokenUpload(err error) error {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
 		return errTooLarge
-	case errors.Is(err, dmarcd.ErrTemporary):
+	case errors.Is(err, dmarcd.ErrTemporary), errors.Is(err, dmarcd.ErrLimit):
 		return err
 	}
 	return errBadForm

@@ -2,10 +2,12 @@ package web_test
 
 import (
 	"bytes"
+	"io"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -64,11 +66,19 @@ func TestRetryIsToldAboveTheList(t *testing.T) {
 func TestRefusedUploads(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
+	cut := uploadOf(t, map[string]string{"a": "this is the first half of"})
+	cut.Body = io.NopCloser(io.LimitReader(cut.Body, cut.ContentLength-80))
+	many := make(map[string]string)
+	for i := range 1001 {
+		many["folder"+strconv.Itoa(i)] = "" // no report, and not stored
+	}
 	for _, row := range []struct {
 		name    string
 		request *http.Request
 		want    int
 	}{
+		{"cut", cut, 400},
+		{"too many files", uploadOf(t, many), 422},
 		{"no file", uploadOf(t, nil), 422},
 		{"no form", httptest.NewRequest(http.MethodPost, "/app/reports/upload", strings.NewReader("x")), 400},
 		{"too large", uploadOf(t, map[string]string{"a": strings.Repeat("x", 1<<20+1)}), 413},
