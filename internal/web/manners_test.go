@@ -85,6 +85,21 @@ func TestFilterKeepsTheRest(t *testing.T) {
 	}
 }
 
+// TestFilterIsWhyTheListIsEmpty filters a list of reports so that nothing is left. Reports were
+// received nevertheless.
+func TestFilterIsWhyTheListIsEmpty(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, filter := range []string{"organization=unknown.example", "id=nothing", "state=replaced", "kind=tls&state=held", "genuine=no&state=replaced", "quirks=1&state=replaced"} {
+		for _, list := range []string{"/app/reports", "/app/domains/example.com/reports"} {
+			body := s.body(t, viewer, list+"?"+filter)
+			if !strings.Contains(body, "No report matches") || strings.Contains(body, "No report was received") {
+				t.Errorf("%s?%s: got no word of the filter, want it named as the reason", list, filter)
+			}
+		}
+	}
+}
+
 // TestNamesCanBeCopied checks the elements to which copy.js adds buttons.
 func TestNamesCanBeCopied(t *testing.T) {
 	t.Parallel()

@@ -174,7 +174,7 @@ func (s *Web) loadReports(c *call, path string, asked reportQuery) (reportsView,
 // nothing explains why the list is empty, and what to do.
 func (q reportQuery) nothing(path string, c *call) ui.Empty {
 	switch {
-	case q.OrganizationPart != "" || q.ExternalID != "" || q.Domain != "" && path == Prefix+"/reports":
+	case q.OrganizationPart != "" || q.ExternalID != "" || q.Kind != "" || q.State != "" || q.Genuine != "" || q.Quirks || q.Domain != "" && path == Prefix+"/reports":
 		return ui.Empty{Title: "No report matches", Advice: "Change the filter, or choose a longer period.", Action: ui.Link{Text: "Show all reports", Href: c.link(path)}}
 	case q.Domain != "":
 		return ui.Empty{Title: "No reports", Advice: "No report was received for these days. Choose a longer period, or check the setup guide.", Action: ui.Link{Text: "Setup guide", Href: c.link(domainPath(q.Domain) + "/setup")}}
