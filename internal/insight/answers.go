@@ -22,6 +22,10 @@ const (
 	// maxAnswers limits the answers of all teams, and maxTeamAnswers those of one, in bytes.
 	maxAnswers     = 16 << 20
 	maxTeamAnswers = 2 << 20
+	// entryBytes is what an answer takes beside its value.
+	entryBytes = 1 << 10
+	// sweepEvery is the time between searches for answers that have expired, if there is no room.
+	sweepEvery = time.Second
 )
 
 // basis is what the answers about some mail follow from.
@@ -61,6 +65,10 @@ type answer struct {
 type answers struct {
 	mu    sync.Mutex
 	known map[answerKey]answer
+	// bytes are those of known, ofTeam by team, and swept is when those that had expired were removed.
+	bytes  int
+	ofTeam map[dmarcd.TeamID]int
+	swept  time.Time
 }
 
 func (a *answers) get(key answerKey, now time.Time) (any, bool) {
@@ -73,24 +81,34 @@ func (a *answers) get(key answerKey, now time.Time) (any, bool) {
 func (a *answers) put(key answerKey, value any, bytes int, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	all, ofTeam := bytes, bytes
-	for k, old := range a.known {
-		if !now.Before(old.until) {
-			delete(a.known, k)
-			continue
+	bytes += entryBytes
+	fits := func() bool { return a.bytes+bytes <= maxAnswers && a.ofTeam[key.team]+bytes <= maxTeamAnswers }
+	if since := now.Sub(a.swept); since >= answerAge || since >= sweepEvery && !fits() {
+		a.sweep(now)
+	}
+	a.charge(key.team, -a.known[key].bytes)
+	delete(a.known, key)
+	if fits() {
+		a.known[key] = answer{value, bytes, now.Add(answerAge)}
+		a.charge(key.team, bytes)
+	}
+}
+
+func (a *answers) charge(team dmarcd.TeamID, bytes int) {
+	a.bytes += bytes
+	a.ofTeam[team] += bytes
+}
+
+// sweep removes the answers that have expired.
+func (a *answers) sweep(now time.Time) {
+	known := a.known
+	a.known, a.bytes, a.ofTeam, a.swept = make(map[answerKey]answer), 0, make(map[dmarcd.TeamID]int), now
+	for key, old := range known {
+		if now.Before(old.until) {
+			a.known[key] = old
+			a.charge(key.team, old.bytes)
 		}
-		all += old.bytes
-		if k.team == key.team {
-			ofTeam += old.bytes
-		}
 	}
-	if all > maxAnswers || ofTeam > maxTeamAnswers {
-		return
-	}
-	if a.known == nil {
-		a.known = make(map[answerKey]answer)
-	}
-	a.known[key] = answer{value, bytes, now.Add(answerAge)}
 }
 
 // answered returns the answer to a question from the cache, or computes it.
