@@ -29,7 +29,7 @@ func listed(in *inbox) {
 	waiting := storetest.Aggregate("waiting", "strange.example", 102, storetest.Passed("strange.example", 4))
 	waiting.Quirks = []dmarcd.Quirk{{Name: "version-missing-too", Count: 2}, {Name: "range-long", Count: 1}}
 	half := storetest.Aggregate("half", "strange.example", 103, storetest.Passed("strange.example", 4), storetest.Passed("b.example", 8))
-	half.Quirks = nil
+	half.Quirks, half.Organization = nil, "ÖPOST"
 	tls := storetest.Aggregate("tls", "b.example", 103)
 	tls.Kind, tls.EachRecord, tls.Shares = dmarcd.KindTLS, nil, []dmarcd.Share{{From: "b.example", Records: 1}}
 	gone := storetest.Aggregate("gone", "gone.example", 100, storetest.Passed("gone.example", 1))
@@ -54,6 +54,7 @@ func TestReportFilters(t *testing.T) {
 		{"an organization in any case", store.ReportFilter{Organization: "BIG mail inc."}, "plain"},
 		{"half of an organization", store.ReportFilter{Organization: "Big Mail"}, ""},
 		{"a part of an organization", store.ReportFilter{OrganizationPart: "g MAIL"}, "plain"},
+		{"a part of an organization that is not ASCII", store.ReportFilter{OrganizationPart: "Öp"}, "half"},
 		{"the reporter's id", store.ReportFilter{ExternalID: "half"}, "half"},
 		{"the reporter's id in another case", store.ReportFilter{ExternalID: "Half"}, ""},
 		{"a kind", store.ReportFilter{Kind: dmarcd.KindTLS}, "tls"},

@@ -78,8 +78,8 @@ func (f ReportFilter) conditions(team dmarcd.TeamID, first int) (string, []any) 
 	if f.Organization != "" {
 		and(`lower(reports.organization) = lower(%s)`, plain(f.Organization))
 	}
-	if part := strings.ToLower(plain(f.OrganizationPart)); part != "" {
-		and(`replace(lower(reports.organization), %s, '') <> lower(reports.organization)`, part)
+	if f.OrganizationPart != "" { // SQLite's lower changes ASCII letters only
+		and(`replace(lower(reports.organization), lower(%s), '') <> lower(reports.organization)`, plain(f.OrganizationPart))
 	}
 	if f.ExternalID != "" {
 		and(`reports.external_id = %s`, plain(f.ExternalID))
