@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -71,8 +70,8 @@ func (p *program) listAdvice(cmd *cobra.Command, t *service.Team, tag string, li
 	if err != nil {
 		return err
 	}
-	if limit < 1 {
-		return wrongUsage(errors.New("--limit must be at least 1"))
+	if err := checkLimit(limit); err != nil {
+		return err
 	}
 	all, _, err := t.AllAdvice(cmd.Context(), 0, limit)
 	if err != nil {

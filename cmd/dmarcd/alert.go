@@ -39,7 +39,10 @@ and why.`,
 		if err := checkEventFlags(filter.Kind, *limit); err != nil {
 			return err
 		}
-		return p.withTeam(cmd, func(cfg config.Config, t *service.Team) error {
+		return p.withTeam(cmd, func(cfg config.Config, t *service.Team) (err error) {
+			if filter.Domain, err = domainFlag(cmd.Context(), t, filter.Domain); err != nil {
+				return err
+			}
 			alerts, err := t.Alerts(cmd.Context(), filter, 0, *limit)
 			if err != nil {
 				return err
@@ -80,7 +83,7 @@ seconds, whatever the rules select.`,
 					enabled++
 				}
 			}
-			_, err = fmt.Fprintf(p.out, "event %d is sent to %d webhooks\n", alert.Event.Seq, enabled)
+			_, err = fmt.Fprintf(p.out, "event %d is sent to %s\n", alert.Event.Seq, number(enabled, "webhook"))
 			return err
 		})
 	}

@@ -207,3 +207,11 @@ func knownDomain(ctx context.Context, t *service.Team, input string) (string, er
 	}
 	return name, err
 }
+
+// domainFlag is knownDomain for a flag, where "" means all domains.
+func domainFlag(ctx context.Context, t *service.Team, input string) (string, error) {
+	if input == "" {
+		return "", nil
+	}
+	return knownDomain(ctx, t, input)
+}

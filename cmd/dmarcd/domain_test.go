@@ -115,3 +115,33 @@ func TestReadingCommandsCreateNoDatabase(t *testing.T) {
 		}
 	}
 }
+
+// TestListsOfADomain names a domain in another spelling, and one that the team does not have.
+func TestListsOfADomain(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, `_dmarc.example.com. TXT "v=DMARC1; p=none"`)
+	database := "--database=" + filepath.Join(t.TempDir(), "dmarcd.db")
+	run := func(want int, args ...string) (stdout, stderr string) {
+		t.Helper()
+		status, stdout, stderr := runProgram(t, server, "", append(args, database)...)
+		if status != want {
+			t.Fatalf("%v: got status %d and %q, want %d", args, status, stderr, want)
+		}
+		return stdout, stderr
+	}
+	run(exitDone, "team", "create", "acme")
+	run(exitDone, "domain", "add", "--team", "acme", "example.com")
+	run(exitDone, "domain", "verify", "--team", "acme", "example.com")
+	musttest.Do(t, server.Set(`_dmarc.example.com. TXT "v=DMARC1; p=reject"`))
+	run(exitDone, "domain", "verify", "--team", "acme", "example.com")
+	for _, list := range []string{"event", "alert"} {
+		if stdout, _ := run(exitDone, list, "list", "--team", "acme", "--domain", "EXAMPLE.com."); !strings.Contains(stdout, "policy.strengthened") {
+			t.Errorf("%s list: got %q, want the change of the policy", list, stdout)
+		}
+	}
+	for _, list := range []string{"event", "alert", "report"} {
+		if _, stderr := run(exitProblem, list, "list", "--team", "acme", "--domain", "other.example"); !strings.Contains(stderr, "no domain other.example") {
+			t.Errorf("%s list: got %q, want that the domain is unknown", list, stderr)
+		}
+	}
+}

@@ -51,6 +51,9 @@ events until it is interrupted; --json then prints one event per line.`,
 			if err != nil {
 				return err
 			}
+			if filter.Domain, err = domainFlag(cmd.Context(), t, filter.Domain); err != nil {
+				return err
+			}
 			events, err := t.Events(cmd.Context(), filter, 0, *limit)
 			if err != nil {
 				return err
@@ -72,6 +75,11 @@ func checkEventFlags(kind dmarcd.EventKind, limit int) error {
 	if kind != "" && !slices.Contains(dmarcd.EventKinds(), kind) {
 		return fmt.Errorf("there are no events of the kind %q; the kinds are %q", kind, dmarcd.EventKinds())
 	}
+	return checkLimit(limit)
+}
+
+// checkLimit validates --limit.
+func checkLimit(limit int) error {
 	if limit < 1 {
 		return errors.New("--limit must be at least 1")
 	}

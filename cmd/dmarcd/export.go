@@ -58,6 +58,9 @@ that was sent, and the next run continues there.`,
 	for _, other := range []string{"format", "output"} {
 		cmd.MarkFlagsMutuallyExclusive("syslog", other)
 	}
+	for _, other := range []string{"from", "to", "all"} {
+		cmd.MarkFlagsMutuallyExclusive("events", other)
+	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var err error
 		if filter.Days.From, err = dayFlag("from", *from); err != nil {
@@ -65,6 +68,9 @@ that was sent, and the next run continues there.`,
 		}
 		if filter.Days.To, err = dayFlag("to", *to); err != nil {
 			return err
+		}
+		if days := filter.Days; days.From != nil && days.To != nil && *days.From > *days.To {
+			return errors.New("--from must not be later than --to")
 		}
 		if target.url != "" {
 			return p.exportSyslog(cmd, filter, target)
@@ -97,10 +103,20 @@ func formatOf(file string) export.Format {
 	return export.NDJSON
 }
 
-// exportFile writes records to a file. It exists under its name only when it is complete.
+// exportFile writes records to a file. It exists under its name only when it is complete, unless it is
+// a device or a pipe.
 func (p *program) exportFile(ctx context.Context, t *service.Team, filter service.RecordFilter, format export.Format, output string) (err error) {
 	out, done := p.out, func() error { return nil }
-	if output != "-" {
+	switch info, err := os.Stat(output); {
+	case output == "-":
+	case err == nil && !info.Mode().IsRegular():
+		file, err := os.OpenFile(output, os.O_WRONLY, 0) //nolint:gosec // the operator names it
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }() // closed before unless something failed
+		out, done = file, file.Close
+	default:
 		file, err := os.CreateTemp(filepath.Dir(output), "."+filepath.Base(output)+".*")
 		if err != nil {
 			return err

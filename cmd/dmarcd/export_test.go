@@ -71,6 +71,8 @@ func TestExportWritesWhatWasImported(t *testing.T) {
 		t.Errorf("got %q, want the unknown domain named", stderr)
 	}
 	run(exitFailed, "export", "--team", "acme", "--format", "xlsx")
+	run(exitFailed, "export", "--team", "acme", "--from", "2026-10-31", "--to", "2026-10-01")
+	run(exitFailed, "export", "--team", "acme", "--syslog", "tcp://127.0.0.1:1", "--events", "--from", "2026-10-01")
 	entries := musttest.Get(os.ReadDir(folder))(t)
 	for _, entry := range entries {
 		if strings.Contains(entry.Name(), "other.csv") {

@@ -119,9 +119,12 @@ func recordMessage(r service.ReportRecord) export.Message {
 
 // events sends events after the cursor: the number of an event, or "".
 func (s *syslogExport) events(ctx context.Context, cfg config.Config, t *service.Team, domain, cursor string) error {
+	domain, err := domainFlag(ctx, t, domain)
+	if err != nil {
+		return err
+	}
 	since := int64(0)
 	if cursor != "" {
-		var err error
 		if since, err = strconv.ParseInt(cursor, 10, 64); err != nil || since < 0 {
 			return fmt.Errorf("%s: must have the number of an event, not %q", s.target.cursorFile, cursor)
 		}

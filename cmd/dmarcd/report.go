@@ -56,16 +56,15 @@ func (p *program) reportListCommand() *cobra.Command {
 		if *kind != "" && !slices.Contains(dmarcd.ReportKinds(), filter.Kind) {
 			return fmt.Errorf("--kind %q: must be one of aggregate, failure, tls", *kind)
 		}
-		if filter.Domain != "" {
-			name, err := dmarcd.ParseName(filter.Domain)
-			if err != nil {
-				return err
-			}
-			filter.Domain = name
+		if err := checkLimit(*limit); err != nil {
+			return err
 		}
 		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
 			t, err := narrowed(t, *tag)
 			if err != nil {
+				return err
+			}
+			if filter.Domain, err = domainFlag(cmd.Context(), t, filter.Domain); err != nil {
 				return err
 			}
 			reports, err := t.Reports(cmd.Context(), filter, 0, *limit)
@@ -101,6 +100,9 @@ func (p *program) reportRejectedCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "rejected --team NAME", Short: "List rejected reports, the latest first", Example: "  dmarcd report rejected --team acme --json"}
 	limit := cmd.Flags().Int("limit", defaultReports, "maximum number of entries")
 	list := func(t *service.Team, ctx context.Context) ([]dmarcd.Rejected, error) {
+		if err := checkLimit(*limit); err != nil {
+			return nil, err
+		}
 		return t.Rejected(ctx, 0, *limit)
 	}
 	heading := []string{"ID", "KIND", "INTAKE", "NAME", "MEMBER", "BYTES", "RECEIVED", "REASON"}

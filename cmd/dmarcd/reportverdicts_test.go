@@ -51,6 +51,8 @@ func TestReportVerdicts(t *testing.T) {
 		{"report", "exclude", "--team", "acme", "--org", "x", first},
 		{"report", "exclude", "--team", "acme", "--from", "yesterday"},
 		{"report", "list", "--team", "acme", "--state", "odd"},
+		{"report", "list", "--team", "acme", "--limit", "-1"},
+		{"report", "rejected", "--team", "acme", "--limit", "0"},
 	} {
 		run(exitFailed, "", args...)
 	}
