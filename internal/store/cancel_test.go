@@ -3,7 +3,6 @@ package store_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -78,27 +77,5 @@ func TestReadsWaitNoLongerThanTheyMay(t *testing.T) {
 	readers.Wait()
 	if _, err := team.Domain(t.Context(), "example.com"); err != nil {
 		t.Errorf("once connections are free: %v", err)
-	}
-}
-
-// TestPreparedStatementsAreBounded runs more queries than are cached, from several
-// goroutines that evict each other's statements.
-func TestPreparedStatementsAreBounded(t *testing.T) {
-	t.Parallel()
-	s := storetest.SQLite(t).Open(t, store.Options{})
-	var workers sync.WaitGroup
-	for worker := range 4 {
-		workers.Go(func() {
-			for i := range 600 {
-				want := (i*7 + worker*150) % 600
-				if got, err := s.ReadText(t.Context(), fmt.Sprintf(`SELECT %d`, want)); err != nil || got != want {
-					t.Errorf("got %d, %v, want %d", got, err, want)
-				}
-			}
-		})
-	}
-	workers.Wait()
-	if got := s.Statements(); got > 256 {
-		t.Errorf("got %d cached statements, want at most 256", got)
 	}
 }

@@ -28,8 +28,9 @@ type dialect struct {
 	// uninterruptible makes single-row reads ignore cancellation. They take microseconds, and
 	// cancellation costs a goroutine in database/sql and another in the SQLite driver.
 	uninterruptible bool
-	// prepare makes transactions prepare statements, if the driver does not.
-	prepare bool
+	// commitsLate tells that a statement outside a transaction commits when its rows are closed:
+	// an error of that would be lost.
+	commitsLate bool
 	// unnumbered makes multi-row inserts use ? instead of $1, $2….
 	unnumbered bool
 	// partitions tells that records are partitioned by time.

@@ -2,23 +2,21 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"runtime"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
 )
 
-// Explain returns how SQLite carries out what f reads: a line for each table and
-// index, with the query after it.
+// Explain returns how SQLite carries out the statements of f: a line for each table and index,
+// with the statement after it.
 func (s *Store) Explain(ctx context.Context, f func()) ([]string, error) {
-	seen := &recording{runner: s.read, args: make(map[string][]any)}
-	s.read = seen
+	var queries, plan []string
+	s.options.Statement = func(query string) { queries = append(queries, query) }
 	f()
-	s.read = seen.runner
-	var plan []string
-	for query, args := range seen.args {
-		lines, err := collectRead(ctx, s.own(), `EXPLAIN QUERY PLAN `+query, args, func(scan scanner) (line string, err error) {
+	s.options.Statement = nil
+	for _, query := range queries {
+		lines, err := collectRead(ctx, s.own(), `EXPLAIN QUERY PLAN `+query, make([]any, s.dialect.maxParameters), func(scan scanner) (line string, err error) {
 			var id, parent, unused int
 			err = scan(&id, &parent, &unused, &line)
 			return line, err
@@ -33,41 +31,11 @@ func (s *Store) Explain(ctx context.Context, f func()) ([]string, error) {
 	return plan, nil
 }
 
-// recording notes what is read.
-type recording struct {
-	runner
-	args map[string][]any // by query
-}
-
-func (r *recording) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	r.args[query] = args
-	return r.runner.QueryContext(ctx, query, args...)
-}
-
-func (r *recording) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	r.args[query] = args
-	return r.runner.QueryRowContext(ctx, query, args...)
-}
-
 // ReadForever runs a read for a team that ends with ctx alone.
 func (s *Store) ReadForever(ctx context.Context, team dmarcd.TeamID) error {
 	_, err := collectRead(ctx, reads{s, team}, `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n > 0)
 		SELECT n FROM numbers WHERE n < 0`, nil, func(scan scanner) (n int64, err error) { return n, scan(&n) })
 	return err
-}
-
-// ReadText runs a query of the test's own that returns one number.
-func (s *Store) ReadText(ctx context.Context, query string) (n int, err error) {
-	err = s.own().queryRow(ctx, query, nil, &n)
-	return n, err
-}
-
-// Statements returns how many prepared statements are cached.
-func (s *Store) Statements() int {
-	p := s.read.(*preparing)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.cached)
 }
 
 // TenantTables and Directories return the tables with a team_id: those that a cluster shards by
@@ -95,8 +63,6 @@ func BackupColumns() []string {
 	}
 	return columns
 }
-
-func (r *recording) watch(other runner) runner { return &recording{runner: other, args: r.args} }
 
 // InsertAfterEnd begins a transaction, has it end by a cancellation, and inserts a record
 // all the same. It returns the error of the insertion.

@@ -82,6 +82,10 @@ func TestQueriesUseTheirIndex(t *testing.T) {
 		{"reports of some days", "INDEX reports_of_team (team_id=? AND id<?)", reports(store.ReportFilter{Days: daysOf(1, 2)})},
 		{"reports of a reporter", "INDEX reports_of_team (team_id=? AND id<?)", reports(store.ReportFilter{Days: daysOf(1, 2), OrganizationPart: "x"})},
 		{"a report by its id", "INDEX reports_of_external_id (team_id=? AND external_id=?", reports(store.ReportFilter{ExternalID: "x"})},
+		{"records after a cursor", "records USING PRIMARY KEY (team_id=? AND report_id=? AND (share,n)>(?,?))", func() error {
+			_, _, err := in.team.Records(t.Context(), 1, store.RecordCursor{Begun: true}, 10)
+			return err
+		}},
 		{"purge", "INDEX domains_deleted", func() error { _, err := in.store.Purge(t.Context()); return err }},
 		{"lag of checks", "COVERING INDEX domains_due ", func() error { _, err := in.store.CheckLag(t.Context()); return err }},
 		{"due checks", "COVERING INDEX domains_due ", func() error { _, err := in.store.DueTeams(t.Context()); return err }},

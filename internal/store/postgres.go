@@ -84,7 +84,6 @@ func (s *Store) openPostgres(dsn string) (err error) {
 			return errors.Join(err, s.writer.Close())
 		}
 	}
-	s.read = s.reader // the driver prepares by itself
 	return nil
 }
 

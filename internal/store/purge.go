@@ -36,7 +36,7 @@ func (t *Team) purge(ctx context.Context) (more bool, err error) {
 		},
 		func() (bool, error) {
 			return purgeFirst(ctx, t, "purge of an original", `SELECT chunks FROM unused_chunks
-				WHERE team_id = $1 AND lease_until < $2 ORDER BY lease_until`, scanValue[[]byte], t.purgeUnused)
+				WHERE team_id = $1 AND lease_until < $2 ORDER BY chunks`, scanValue[[]byte], t.purgeUnused)
 		},
 		func() (bool, error) {
 			return purgeFirst(ctx, t, "purge of a domain", `SELECT id FROM domains

@@ -56,7 +56,7 @@ func (t *Team) tx(ctx context.Context, f func(tx) error) (err error) {
 		return s.kind(err)
 	}
 	defer func() { _ = run.Rollback() }() // no effect after a commit
-	inside := tx{store: s, run: s.inTx(run), conn: conn, charges: make(charges), events: make(newEvents)}
+	inside := tx{store: s, run: run, conn: conn, charges: make(charges), events: make(newEvents)}
 	if err := f(inside); err != nil {
 		return err
 	}
@@ -86,14 +86,6 @@ func (s *Store) begin(query string) (end func()) {
 	return func() { s.options.Took(query, time.Since(began)) }
 }
 
-// inTx returns the runner of a transaction.
-func (s *Store) inTx(run *sql.Tx) runner {
-	if !s.dialect.prepare {
-		return run
-	}
-	return &preparingTx{Tx: run, statements: make(map[string]*sql.Stmt)}
-}
-
 // writerWait limits the wait for the writing connection. SQLite has one: while another process
 // holds the lock, waiting requests fail in time.
 const writerWait = 5 * time.Second
@@ -120,14 +112,6 @@ func (t *Team) writerConn(ctx context.Context) (conn *sql.Conn, done func(), err
 	}, nil
 }
 
-// onConn returns the runner of a connection.
-func (s *Store) onConn(conn *sql.Conn) runner {
-	if watching, ok := s.read.(interface{ watch(runner) runner }); ok {
-		return watching.watch(conn)
-	}
-	return conn
-}
-
 // exec runs one statement in its own transaction and returns the number of changed rows.
 func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	return s.Team(system).exec(ctx, query, args...)
@@ -151,8 +135,7 @@ func (t *Team) exec(ctx context.Context, query string, args ...any) (changed int
 
 // execRow runs one statement that changes and returns a row, in its own transaction.
 func (t *Team) execRow(ctx context.Context, query string, args []any, dest ...any) error {
-	// SQLite would commit when the row is closed, and an error of that would be lost.
-	if t.store.readsStandby() || t.store.dialect.prepare {
+	if t.store.readsStandby() || t.store.dialect.commitsLate {
 		return t.tx(ctx, func(tx tx) error { return tx.queryRow(ctx, query, args, dest...) })
 	}
 	conn, done, err := t.writerConn(ctx)

@@ -53,7 +53,7 @@ func (r reads) longRead(ctx context.Context, f func(read tx) error) error {
 		return r.kind(err)
 	}
 	defer release()
-	return f(tx{store: r.Store, run: r.read})
+	return f(tx{store: r.Store, run: r.reader})
 }
 
 // snapshot runs f on a consistent snapshot.
@@ -75,7 +75,7 @@ func (r reads) snapshot(ctx context.Context, f func(read tx) error) (err error) 
 				_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // closes it
 			}
 		}()
-		return f(tx{store: r.Store, run: r.onConn(conn)})
+		return f(tx{store: r.Store, run: conn})
 	})
 }
 

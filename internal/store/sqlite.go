@@ -23,7 +23,7 @@ var sqliteDialect = dialect{
 	tables:          `SELECT name FROM sqlite_schema WHERE type = 'table'`,
 	beginSnapshot:   `BEGIN`, // and sees what the first query sees
 	uninterruptible: true,
-	prepare:         true,
+	commitsLate:     true,
 	unnumbered:      true,
 	maxParameters:   180,
 	isUnique:        isUniqueSQLite,
@@ -64,9 +64,7 @@ func openSQLite(ctx context.Context, path string) (reader, writer *sql.DB, err e
 			return nil, nil, fmt.Errorf("create the database: %w", err)
 		}
 	}
-	writing := newSQLiteConnector(path, sqlitePragmas)
-	writing.reuse = true
-	writer = sql.OpenDB(writing)
+	writer = sql.OpenDB(newSQLiteConnector(path, sqlitePragmas))
 	writer.SetMaxOpenConns(1)
 
 	readOnly := slices.Concat(sqlitePragmas, []pragma{{name: "query_only", set: "1", want: "1"}})
@@ -92,7 +90,6 @@ type sqliteConnector struct {
 	driver  driver.Driver
 	dsn     string
 	pragmas []pragma
-	reuse   bool // statements, for transactions that do not cache them
 }
 
 func newSQLiteConnector(path string, pragmas []pragma) *sqliteConnector {
@@ -126,10 +123,7 @@ func (c *sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
 			return nil, errors.Join(err, conn.Close())
 		}
 	}
-	if known, ok := conn.(sqliteConn); ok && c.reuse {
-		return &reusingConn{known, make(map[string]sqliteStmt)}, nil
-	}
-	return conn, nil
+	return &cachingConn{conn.(sqliteConn), make(map[string]*cachedStmt)}, nil //nolint:forcetypeassert // the driver has no other type
 }
 
 func readPragma(ctx context.Context, conn driver.Conn, name string) (string, error) {

@@ -47,7 +47,6 @@ type Options struct {
 // Store is the system's view of the database. It is safe for concurrent use.
 type Store struct {
 	reader, writer *sql.DB                      // the same pool on PostgreSQL
-	read           runner                       // reader, with prepared statements if that helps
 	readers        *fair.Limiter[dmarcd.TeamID] // one slot per read outside a transaction; see reads
 	dialect        dialect
 	timeout        time.Duration // of a statement outside a transaction, 0 for none
@@ -84,7 +83,6 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 		s.dialect = sqliteDialect
 		s.turns = fair.New[dmarcd.TeamID](fair.Options{Capacity: 1})
 		s.reader, s.writer, err = openSQLite(ctx, dsn)
-		s.read = newPreparing(s.reader)
 	}
 	if err != nil {
 		return nil, err

@@ -211,9 +211,10 @@ func (t *Team) Records(ctx context.Context, id dmarcd.ReportID, after RecordCurs
 		after.Share, after.N = -1, -1
 	}
 	text := 0
+	// Without + 0 SQLite looks up the records of each share, those before the cursor too.
 	err = t.store.eachRead(ctx, `SELECT records.share, records.n, COALESCE(domains.name, ''), records.source, records.count,
 			records.disposition, records.dkim, records.spf, shares.header_from, records.details
-		FROM records JOIN shares ON shares.team_id = records.team_id AND shares.report_id = records.report_id AND shares.n = records.share
+		FROM records JOIN shares ON shares.team_id = records.team_id AND shares.report_id = records.report_id AND shares.n = records.share + 0
 			JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id AND reports.state <> 'deleted' AND reports.emptied_at <= 0 AND reports.cold = 0
 			LEFT JOIN domains ON domains.id = shares.domain_id AND domains.team_id = shares.team_id
 		WHERE records.team_id = $1 AND records.report_id = $2 AND (records.share, records.n) > ($3, $4) AND `+visibleShare+`
