@@ -274,6 +274,11 @@ func TestSeries(t *testing.T) {
 	if err != nil || content.Table != nil || len(content.Paragraphs) != 1 {
 		t.Errorf("a day without mail: got %+v, %v", content, err)
 	}
+	storetest.Count(t, w.store.Team(w.team.ID), parked, dmarcd.DayCount{Day: to - 1, Summary: dmarcd.Summary{Compliant: 7}})
+	got = musttest.Get(w.service.Team(w.team.ID, w.asOwner()).Series(ctx, from, to))(t)
+	if got.Parked != 0 || got.Counts.Total() != 33_000+55_000+7 {
+		t.Errorf("a parked domain of which mail passes: got %+v, %d parked, want its mail counted", got.Counts, got.Parked)
+	}
 }
 
 // TestRetention sets how long data is kept.
