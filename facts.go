@@ -357,10 +357,3 @@ func (f Facts) Hides(finding, text string) bool {
 func (f Facts) hidesByServer(finding string) bool {
 	return len(f.STARTTLS.Silent) > 0 && f.DANE.Status != inconclusive && IsUnseen([]string{"starttls", "dane.no-match"}, finding)
 }
-
-// Parked reports whether the domain says that it is not used for mail: it takes none, and
-// lets no address send any.
-func (f *Facts) Parked() bool {
-	return f != nil && (f.MX.Status == "null" || f.MX.Status == "none") &&
-		strings.EqualFold(strings.Join(strings.Fields(f.SPF.Record), " "), "v=spf1 -all")
-}

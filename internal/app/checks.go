@@ -46,8 +46,12 @@ func examine(ctx context.Context, checker *dnscheck.Checker, team *store.Team, n
 	if err != nil {
 		return err
 	}
+	used, err := passes(ctx, team, name)
+	if err != nil {
+		return err
+	}
 	check := checker.Examine(dns.ForClient(ctx, int64(team.ID())), dnscheck.Request{
-		Domain: name, Purpose: domain.Purpose, Selectors: selectors,
+		Domain: name, Purpose: domain.Purpose, Selectors: selectors, Used: used,
 		ReportAddress: domain.ReportAddress(cfg.ReportDomain), TLSReportURIs: domain.TLSReportURIs(cfg.ReportDomain, cfg.BaseURL),
 	})
 	check.Asked = occasion != dnscheck.Scheduled
@@ -55,6 +59,20 @@ func examine(ctx context.Context, checker *dnscheck.Checker, team *store.Team, n
 		_, err := team.SaveCheck(ctx, name, check, plan)
 		return err
 	})
+}
+
+// A domain is used if at least usedMessages of it pass within usedDays: fewer may be mistakes of
+// one reporter.
+const (
+	usedMessages = 10
+	usedDays     = 30
+)
+
+// passes reports whether mail of the domain or its subdomains passes DMARC, as reports say.
+func passes(ctx context.Context, team *store.Team, name string) (bool, error) {
+	from := dmarcd.DayOf(time.Now()) - usedDays
+	summary, err := team.DomainSummary(ctx, name, dmarcd.Days{From: &from})
+	return summary.Compliant >= usedMessages, err
 }
 
 // maxReported limits the selectors from reports that are checked.

@@ -25,7 +25,7 @@ func (j *judgement) agree() {
 		return
 	}
 	base := proposed(record, "", nil) // its parts may not fit together
-	if record, _ = dmarc.Parse(base); j.facts.Parked() {
+	if record, _ = dmarc.Parse(base); isParked(j.facts, j.request) {
 		base = record.Locked()
 		record, _ = dmarc.Parse(base)
 	}
@@ -93,7 +93,7 @@ func Repaired(check dmarcd.Check, domain dmarcd.Domain) string {
 			return quotedText(line)
 		}
 	}
-	if check.Facts.Parked() {
+	if domain.Parked {
 		record, _ := dmarc.Parse(BaseRecord(domain, "", "", nil))
 		return record.Locked()
 	}

@@ -296,4 +296,15 @@ _dmarc.example.com TXT "v=DMARC1; p=reject"`,
 		zone: "example.com MX 0 .\n" + `example.com TXT "v=spf1 -all"` + "\n" + `_dmarc.example.com TXT "v=DMARC1; p=none"`,
 		want: []string{"dmarc.policy-none"}, not: []string{"parked.policy"},
 	},
+	{
+		name: "a domain whose subdomains send mail is not parked", request: dnscheck.Request{Used: true},
+		zone: "example.com MX 0 .\n" + `example.com TXT "v=spf1 -all"` + "\n" + `_dmarc.example.com TXT "v=DMARC1; p=none; rua=mailto:d@example.com"`,
+		want: []string{"dmarc.policy-none"}, not: []string{"parked.policy", "dkim.no-keys", "mx.none"},
+		fix: `_dmarc.example.com. TXT "v=DMARC1; p=quarantine; rua=mailto:d@example.com"`,
+	},
+	{
+		name: "a domain without a record whose subdomains send mail", request: dnscheck.Request{Used: true},
+		zone: `example.com TXT "v=spf1 -all"`, want: []string{"dmarc.missing"}, not: []string{"parked.takes-mail"},
+		fix: `_dmarc.example.com. TXT "v=DMARC1; p=none"`,
+	},
 }

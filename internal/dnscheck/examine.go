@@ -44,7 +44,12 @@ type Request struct {
 	// Purpose is the declared use of the domain. A domain with a purpose is never treated
 	// as parked.
 	Purpose dmarcd.Purpose
+	// Used is true if reported mail of the domain or its subdomains passes DMARC. It is then
+	// not treated as parked either.
+	Used bool
 }
+
+func (r Request) inUse() bool { return r.Purpose != "" || r.Used }
 
 // examination is the shared state of one run of Examine.
 type examination struct {
@@ -78,6 +83,7 @@ func (c *Checker) Examine(ctx context.Context, request Request) dmarcd.Check {
 		func(ctx context.Context) { e.checkMX(ctx); e.checkMTASTS(ctx) },
 	)
 	check.Facts = &e.facts
+	check.Parked = isParked(e.facts, request)
 	check.Findings = judge(e.facts, request)
 	if check.Conclusive {
 		check.Grade = grade(check.Findings)

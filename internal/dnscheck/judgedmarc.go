@@ -183,7 +183,7 @@ func (j *judgement) inheritance(f dmarcd.DMARCFacts) {
 
 // strength judges how strict the policy is.
 func (j *judgement) strength(f dmarcd.DMARCFacts) {
-	if j.saysParked() {
+	if j.saysParked() && !j.request.Used {
 		return // covered by the findings for parked domains
 	}
 	w := words{"at": f.RecordDomain, "source": f.Source, "policy": f.Policy, "applied": f.Applied, "percent": f.Percent}

@@ -19,6 +19,12 @@ func sendsNothing(f dmarcd.SPFFacts) bool {
 	return strings.EqualFold(strings.Join(strings.Fields(f.Record), " "), denyAll)
 }
 
+// isParked reports whether the domain is not used for mail, as far as DNS, its owner and the
+// reports tell.
+func isParked(f dmarcd.Facts, r Request) bool {
+	return !r.inUse() && (f.MX.Status == mxNull || f.MX.Status == mxNone) && sendsNothing(f.SPF)
+}
+
 // saysParked reports whether the domain declares that it is not used for mail.
 func (j *judgement) saysParked() bool {
 	return j.request.Purpose == "" && j.facts.MX.Status == mxNull && sendsNothing(j.facts.SPF)
@@ -29,13 +35,13 @@ func (j *judgement) unused() bool {
 	f := j.facts
 	quiet := f.MX.Status == mxNull || f.MX.Status == mxNone
 	silent := sendsNothing(f.SPF) || f.SPF.Status == string(spf.StatusNone)
-	return j.request.Purpose == "" && quiet && silent && f.DKIM.Namespace == dkim.NamespaceMissing.String()
+	return !j.request.inUse() && quiet && silent && f.DKIM.Namespace == dkim.NamespaceMissing.String()
 }
 
 // parked judges the protection of a domain that is not used for mail.
 func (j *judgement) parked() {
 	f := j.facts
-	if j.request.Purpose != "" {
+	if j.request.inUse() {
 		return
 	}
 	switch {

@@ -30,6 +30,8 @@ type Published struct {
 	// ReportsHere tells that Record has reports sent here, or that there is no address
 	// to send them to.
 	ReportsHere bool
+	// Parked tells that the domain is not used for mail.
+	Parked bool
 }
 
 // policyOf returns the policy that applies to the domain, as a record of its own would
@@ -76,11 +78,11 @@ func percent(r dmarc.Record) int {
 }
 
 // stage returns how far the domain has come.
-func (p Published) stage(f *dmarcd.Facts) dmarcd.Stage {
+func (p Published) stage() dmarcd.Stage {
 	policy, _, ok := p.policyOf()
 	applied := policy.forRFC9989(dmarc.Itself)
 	switch {
-	case f.Parked():
+	case p.Parked:
 		return dmarcd.StageParked
 	case !ok:
 		return dmarcd.StageNone
@@ -158,7 +160,7 @@ func (m *Mail) Advise(ctx context.Context, situations ...Situation) ([]dmarcd.Ad
 	var trials []Trial
 	var places []int
 	for i, s := range situations {
-		all[i].Domain, all[i].Stage = s.Name, s.stage(s.Facts)
+		all[i].Domain, all[i].Stage = s.Name, s.stage()
 		all[i].Action = s.recordAction(all[i].Stage, s.Name)
 		if all[i].Action != nil || all[i].Stage == dmarcd.StageParked {
 			continue

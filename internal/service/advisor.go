@@ -308,7 +308,7 @@ func (t *Team) situation(ctx context.Context, domain dmarcd.Domain, days dmarcd.
 		return insight.Situation{}, err
 	}
 	options := t.service.options
-	published := insight.Published{Record: domain.Record, Own: domain.RecordDomain == domain.Name, ReportsHere: true}
+	published := insight.Published{Record: domain.Record, Own: domain.RecordDomain == domain.Name, ReportsHere: true, Parked: domain.Parked}
 	repaired := dnscheck.Repaired(check, domain)
 	published.Base = dnscheck.ProposedHere(check, domain)
 	setup := dnscheck.Setup(domain, options.ReportDomain, options.BaseURL, dmarcd.Published{Repaired: repaired}, t.service.store.ActiveMailbox(ctx))

@@ -109,7 +109,7 @@ func (t *Team) adviceBasis(ctx context.Context, domain dmarcd.Domain, own advice
 		return adviceBasis{}, err
 	}
 	classes, err := t.team.SenderClasses(ctx, domain.Name)
-	return basisOf("%q %q %t %v %q %x", domain.Record, domain.RecordDomain, domain.KnownAt.IsZero(), state, classes, own), err
+	return basisOf("%q %q %t %t %v %q %x", domain.Record, domain.RecordDomain, domain.KnownAt.IsZero(), domain.Parked, state, classes, own), err
 }
 
 // RefreshAdvice computes the advice of a team that was asked for lately, where something has

@@ -55,7 +55,7 @@ func (t *Team) SaveCheck(ctx context.Context, name string, check dmarcd.Check, p
 			return err
 		}
 		if check.Facts != nil && check.Conclusive {
-			row.Parked = check.Facts.Parked()
+			row.Parked = check.Parked
 			if err := t.saveEntry(ctx, tx, &row, check, plan); err != nil {
 				return err
 			}

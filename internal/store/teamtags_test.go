@@ -196,10 +196,12 @@ func TestLockedDomains(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		team := newTeam(t, db.Open(t, store.Options{}), "a")
-		for name, d := range map[string]struct{ policy, mx string }{"locked.example": {"reject", "null"}, "open.example": {"none", "none"}, "used.example": {"reject", "ok"}} {
+		for name, d := range map[string]struct {
+			policy string
+			parked bool
+		}{"locked.example": {"reject", true}, "open.example": {"none", true}, "used.example": {"reject", false}} {
 			addDomain(t, team, name)
-			facts := dmarcd.Facts{MX: dmarcd.MXFacts{Status: d.mx}, SPF: dmarcd.SPFFacts{Record: "v=spf1 -all"}}
-			check := dmarcd.Check{At: time.Unix(1e9, 0), Conclusive: true, Usable: true, Record: "v=DMARC1; p=" + d.policy, Policy: d.policy, Grade: "F", Facts: &facts}
+			check := dmarcd.Check{At: time.Unix(1e9, 0), Conclusive: true, Usable: true, Record: "v=DMARC1; p=" + d.policy, Policy: d.policy, Grade: "F", Facts: &dmarcd.Facts{}, Parked: d.parked}
 			musttest.Get(team.SaveCheck(t.Context(), name, check, dmarcd.Plan{}))(t)
 			receive(t, team, storetest.Aggregate(name, name, 100, storetest.Failed(name, 10)))
 		}
