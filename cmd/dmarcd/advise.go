@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -39,6 +40,9 @@ urgent first.`,
 	asJSON, tag := jsonFlag(cmd), tagFlag(cmd)
 	limit := cmd.Flags().Int("limit", defaultAdvised, "maximum number of domains that are listed")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 && *tag != "" {
+			return errors.New("--tag selects domains of the list: give a domain or a tag, not both")
+		}
 		return p.withInsight(cmd, func(t *service.Team) error {
 			if len(args) == 0 {
 				return p.listAdvice(cmd, t, *tag, *limit, *asJSON)

@@ -36,6 +36,9 @@ func TestAdvise(t *testing.T) {
 	if status, stdout, _ := run("advise", "--team", "acme", "new.example"); status != exitDone || !strings.Contains(stdout, "Check the DNS") {
 		t.Errorf("before a check: got status %d, %s, want no conclusion", status, stdout)
 	}
+	if status, stdout, stderr := run("advise", "--team", "acme", "example.com", "--tag", "shop"); status == exitDone || !strings.Contains(stderr, "not both") {
+		t.Errorf("a domain and a tag: got status %d, %s%s, want an error", status, stdout, stderr)
+	}
 	run("domain", "verify", "--team", "acme", "new.example") // it has no record, which is the status
 	status, stdout, stderr := run("advise", "--team", "acme", "new.example", "--json")
 	var advice wire.Advice

@@ -100,6 +100,22 @@ func TestFilterIsWhyTheListIsEmpty(t *testing.T) {
 	}
 }
 
+// TestExcludeIsFilledIn checks that the form to exclude reports gets the full name of the reporter to
+// which a part of it led.
+func TestExcludeIsFilledIn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, row := range []struct{ part, want string }{
+		{"igmai", "reporter=bigmail.example"},
+		{"i", "reporter=i"}, // of more than one reporter
+		{"unknown", "reporter=unknown"},
+	} {
+		if body := s.body(t, editor, "/app/reports?days=90&organization="+row.part); !strings.Contains(body, "/app/reports/exclude?") || !strings.Contains(body, row.want+"&") {
+			t.Errorf("%s: got no link with %s, want it", row.part, row.want)
+		}
+	}
+}
+
 // TestNamesCanBeCopied checks the elements to which copy.js adds buttons.
 func TestNamesCanBeCopied(t *testing.T) {
 	t.Parallel()

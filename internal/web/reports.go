@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -156,7 +157,7 @@ func (s *Web) loadReports(c *call, path string, asked reportQuery) (reportsView,
 		Table: c.reportTable(found.Items, ui.WithQuery(path, query, "csv", "reports", "after", "")),
 		Pager: ui.CursorPager(path, query, next(found)),
 	}
-	view.Exclude = ui.WithQuery(excludePath, url.Values{}, "reporter", asked.OrganizationPart, "from", asked.Period.From.String(), "to", asked.Period.To.String())
+	view.Exclude = ui.WithQuery(excludePath, url.Values{}, "reporter", asked.reporter(found.Items), "from", asked.Period.From.String(), "to", asked.Period.To.String())
 	view.Table.Empty = asked.nothing(path, c)
 	if view.Table.Empty.Action.Href == uploadPath {
 		view.Table.Empty = view.Table.Empty.OfferedTo(view.MayEdit)
@@ -169,6 +170,19 @@ func (s *Web) loadReports(c *call, path string, asked reportQuery) (reportsView,
 		view.Table = view.Table.Without("Quirks")
 	}
 	return view, nil
+}
+
+// reporter is the full name of the reporter that the filter selects, if all found reports are
+// from one. Otherwise it is the part of a name, which selects no report to exclude.
+func (q reportQuery) reporter(found []dmarcd.Report) string {
+	if q.OrganizationPart == "" || len(found) == 0 {
+		return q.OrganizationPart
+	}
+	name := found[0].Organization
+	if slices.ContainsFunc(found, func(r dmarcd.Report) bool { return !strings.EqualFold(r.Organization, name) }) {
+		return q.OrganizationPart
+	}
+	return name
 }
 
 // nothing explains why the list is empty, and what to do.
