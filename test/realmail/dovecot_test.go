@@ -157,17 +157,17 @@ func (d *dovecot) killSessions(t *testing.T) int {
 	return len(sessions)
 }
 
-// renumber has the server forget the UIDs of the mailbox, and the sessions that
-// know them.
+// renumber has the server forget the UIDs of the mailbox. No client may be connected: its session
+// would write the UIDs again.
 func (d *dovecot) renumber(t *testing.T) {
 	t.Helper()
+	d.killSessions(t) // those that have not ended yet
 	for _, pattern := range []string{"dovecot-uidlist", "dovecot.index*"} {
 		names := musttest.Get(filepath.Glob(filepath.Join(d.folder, "mail", pattern)))(t)
 		for _, name := range names {
 			musttest.Do(t, os.Remove(name))
 		}
 	}
-	d.killSessions(t) // those that have not noticed by themselves
 }
 
 func (d *dovecot) makeFolder(t *testing.T, name string, as *syscall.Credential) {

@@ -183,14 +183,17 @@ func TestMailboxIsReadAgainAfterItWasRenumbered(t *testing.T) {
 	}
 	d := startDovecot(t)
 	r := newMailboxReader(t, d)
-	r.start(t)
+	stop := r.start(t)
 	d.deliver(t, letter(1))
 	r.want(t, 1)
 	r.looked(t)
+	stop()
 	before := r.Mailbox.UIDValidity
 	d.renumber(t)
+	stop = r.start(t)
 	r.want(t, 1)
 	r.looked(t)
+	stop()
 	if after := r.Mailbox.UIDValidity; after == before || before == 0 {
 		t.Errorf("got UIDVALIDITY %d after %d, want another", after, before)
 	}
