@@ -2,6 +2,7 @@ package insight
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -12,7 +13,7 @@ import (
 
 const (
 	// cachedRecords is from how many records on an answer is cached: it takes a scan of all.
-	cachedRecords = 200_000
+	cachedRecords = 20_000
 	// cachedParts is from how many records on their parts are cached, if they are small enough:
 	// they may be read row by row.
 	cachedParts = 1000
@@ -52,6 +53,7 @@ type answerKey struct {
 	basis
 	question string
 	query    Query
+	known    [sha256.Size]byte // of the domains, if the answer follows from it
 }
 
 type answer struct {
@@ -113,19 +115,43 @@ func (a *answers) sweep(now time.Time) {
 
 // answered returns the answer to a question from the cache, or computes it.
 func answered[T any](m *Mail, question string, q Query, compute func() (T, error)) (T, error) {
-	if m.basis == nil || m.records < cachedRecords || q.Assess && m.KnowsDomains() {
+	var about []Domain
+	if q.Assess {
+		about = m.about
+	}
+	return answeredAbout(m, question, q, about, compute)
+}
+
+// answeredAbout is answered for an answer that follows from what is known of domains, too.
+func answeredAbout[T any](m *Mail, question string, q Query, about []Domain, compute func() (T, error)) (T, error) {
+	if m.basis == nil || m.records < cachedRecords {
 		return compute()
 	}
-	key := answerKey{*m.basis, question, q}
+	key := answerKey{*m.basis, question, q, knowledge(about)}
 	if found, ok := m.service.answers.get(key, time.Now()); ok {
 		value, _ := found.(T)
 		return value, nil
 	}
 	value, err := compute()
-	if err == nil {
-		m.service.answers.put(key, value, len(fmt.Appendf(nil, "%v %v", q, value)), time.Now())
+	if err != nil {
+		return value, err
 	}
-	return value, err
+	if text, err := json.Marshal(value); err == nil { // about as long as what it takes
+		m.service.answers.put(key, value, len(question)+len(text), time.Now())
+	}
+	return value, nil
+}
+
+// knowledge identifies what is known of domains: the facts of a stored check do not change.
+func knowledge(about []Domain) [sha256.Size]byte {
+	sum := sha256.New()
+	for _, d := range about {
+		_, _ = fmt.Fprintf(sum, "%d %q %d %q", d.ID, d.Name, d.Check, d.Classes) // a hash has no errors
+		for _, check := range d.Checks {
+			_, _ = fmt.Fprintf(sum, " %d %d", check.ID, check.FirstAt.Unix())
+		}
+	}
+	return [sha256.Size]byte(sum.Sum(nil))
 }
 
 // keptParts returns the parts of all days if they were read before, otherwise nil.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 )
@@ -17,9 +18,11 @@ func TestAnswersAreCached(t *testing.T) {
 	of := usual()
 	of.state = dmarcd.SentState{Records: 1 << 20, Days: 3, Changes: 5}
 	service := newService(t)
+	policy := insight.Policy{P: dmarc.None, Percent: 100}
 	asked := insight.Query{Group: insight.GroupNetwork, Limit: 10, Trends: true}
 	type page struct {
 		List    insight.List
+		Trials  []insight.Simulation
 		Flows   []insight.Flow
 		Source  insight.Source
 		Records insight.RecordPage
@@ -35,6 +38,9 @@ func TestAnswersAreCached(t *testing.T) {
 		p.Source = musttest.Get(m.Source(t.Context(), one))(t)
 		p.Flows = musttest.Get(m.Flows(t.Context(), one))(t)
 		p.Records = musttest.Get(m.Records(t.Context(), one))(t)
+		for _, domain := range about {
+			p.Trials = musttest.Get(m.Simulate(t.Context(), insight.Trial{Domain: domain, Policy: policy}))(t)
+		}
 		return p, of.scans - before
 	}
 	first, scans := ask(daysOf(1, 3))
@@ -45,8 +51,21 @@ func TestAnswersAreCached(t *testing.T) {
 	if scans != 0 || !reflect.DeepEqual(first, again) {
 		t.Errorf("got %+v after %d scans, want %+v without one", again, scans, first)
 	}
-	if assessed, _ := ask(daysOf(1, 3), insight.Domain{Name: "example.com"}); reflect.DeepEqual(first.List, assessed.List) {
+	known := insight.Domain{Name: "example.com", Check: 1}
+	assessed, _ := ask(daysOf(1, 3), known)
+	if reflect.DeepEqual(first.List, assessed.List) {
 		t.Error("an assessment: got the old answer")
+	}
+	if again, scans := ask(daysOf(1, 3), known); scans != 0 || !reflect.DeepEqual(assessed, again) {
+		t.Errorf("got %+v after %d scans, want %+v without one", again, scans, assessed)
+	}
+	known.Classes = map[string]dmarcd.Class{"AS64496": dmarcd.ClassSpoofing}
+	if again, _ := ask(daysOf(1, 3), known); reflect.DeepEqual(assessed.List, again.List) {
+		t.Error("another class: got the old answer")
+	}
+	policy.P = dmarc.Reject
+	if again, _ := ask(daysOf(1, 3), known); reflect.DeepEqual(assessed.Trials, again.Trials) {
+		t.Error("another policy: got the old answer")
 	}
 	for name, change := range map[string]func() (page, int){
 		"other days":        func() (page, int) { return ask(daysOf(1, 2)) },

@@ -38,3 +38,27 @@ func TestAnswersAreBounded(t *testing.T) {
 		t.Errorf("got %v among %d answers, want the new one alone", got, len(cached.known))
 	}
 }
+
+// TestKnowledge changes what is known of a domain, each part of it.
+func TestKnowledge(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(1_794_900_000, 0)
+	seen := map[[32]byte]int{knowledge(nil): -1}
+	for i, d := range []Domain{
+		{},
+		{ID: 1},
+		{Name: "example.com"},
+		{Check: 1},
+		{Checks: []dmarcd.StoredCheck{{ID: 1}}},
+		{Checks: []dmarcd.StoredCheck{{ID: 1, FirstAt: at}}},
+		{Checks: []dmarcd.StoredCheck{{ID: 1}, {ID: 2}}},
+		{Classes: map[string]dmarcd.Class{"a": dmarcd.ClassYours}},
+		{Classes: map[string]dmarcd.Class{"a": dmarcd.ClassSpoofing}},
+	} {
+		known := knowledge([]Domain{d})
+		if other, ok := seen[known]; ok {
+			t.Errorf("got the same for the domains %d and %d, want another", other, i)
+		}
+		seen[known] = i
+	}
+}

@@ -15,8 +15,9 @@ import (
 type Domain struct {
 	ID   dmarcd.DomainID
 	Name string
-	// Facts is what the latest full check found, nil if there is none.
+	// Facts is what the latest full check, Check, found, nil if there is none.
 	Facts *dmarcd.Facts
+	Check dmarcd.CheckID
 	// Checks are the full checks of the period, the latest first: causes follow from what
 	// they found at the time. Without them the latest check counts.
 	Checks []dmarcd.StoredCheck

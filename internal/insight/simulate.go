@@ -3,6 +3,7 @@ package insight
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -59,7 +60,17 @@ type Trial struct {
 //
 // Reports do not say whether a subdomain exists: np is applied to those from which no
 // message passes in the period.
+//
+// The caller must not change the simulations.
 func (m *Mail) Simulate(ctx context.Context, trials ...Trial) ([]Simulation, error) {
+	if len(trials) != 1 { // for a cached advice
+		return m.simulate(ctx, trials)
+	}
+	question, about := fmt.Sprintf("simulate %+v", trials[0].Policy), []Domain{trials[0].Domain}
+	return answeredAbout(m, question, Query{}, about, func() ([]Simulation, error) { return m.simulate(ctx, trials) })
+}
+
+func (m *Mail) simulate(ctx context.Context, trials []Trial) ([]Simulation, error) {
 	froms := &passingFroms{names: make(map[string]struct{})}
 	var first []gatherer
 	if slices.ContainsFunc(trials, func(t Trial) bool { return t.Policy.NP != dmarc.Unstated }) {

@@ -89,7 +89,7 @@ func (t *Team) about(ctx context.Context, domain dmarcd.Domain, days dmarcd.Days
 		}
 	}
 	classes, err := t.team.SenderClasses(ctx, domain.Name)
-	about := insight.Domain{ID: domain.ID, Name: domain.Name, Facts: latest.Check.Facts, Checks: checks, Classes: classes}
+	about := insight.Domain{ID: domain.ID, Name: domain.Name, Facts: latest.Check.Facts, Check: latest.ID, Checks: checks, Classes: classes}
 	return about, latest.Check, err
 }
 
