@@ -20,7 +20,8 @@ const (
 	// answerAge is how long an answer is reused while the records are the same: the names of
 	// addresses and the first and last days of senders change without them.
 	answerAge = time.Minute
-	// maxAnswers limits the answers of all teams, and maxTeamAnswers those of one, in bytes.
+	// maxAnswers limits the answers of all teams, and maxTeamAnswers those of one, in bytes. Parts
+	// use half of it at most: an answer saves more and takes less.
 	maxAnswers     = 16 << 20
 	maxTeamAnswers = 2 << 20
 	// entryBytes is what an answer takes beside its value.
@@ -84,7 +85,13 @@ func (a *answers) put(key answerKey, value any, bytes int, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	bytes += entryBytes
-	fits := func() bool { return a.bytes+bytes <= maxAnswers && a.ofTeam[key.team]+bytes <= maxTeamAnswers }
+	share := 1
+	if key.question == parts {
+		share = 2
+	}
+	fits := func() bool {
+		return a.bytes+bytes <= maxAnswers/share && a.ofTeam[key.team]+bytes <= maxTeamAnswers/share
+	}
 	if since := now.Sub(a.swept); since >= answerAge || since >= sweepEvery && !fits() {
 		a.sweep(now)
 	}
@@ -164,11 +171,14 @@ func (m *Mail) keptParts() []rollup.Part {
 }
 
 // keep keeps the parts of all days for the next scan of this mail, and for that of others.
-func (m *Mail) keep(parts []rollup.Part, bytes int) {
-	m.kept = parts
+func (m *Mail) keep(read []rollup.Part, bytes int) {
+	m.kept = read
 	if m.basis != nil {
-		m.service.answers.put(m.partsKey(), parts, bytes, time.Now())
+		m.service.answers.put(m.partsKey(), read, bytes, time.Now())
 	}
 }
 
-func (m *Mail) partsKey() answerKey { return answerKey{basis: *m.basis, question: "parts"} }
+// parts is the question for the parts of all days.
+const parts = "parts"
+
+func (m *Mail) partsKey() answerKey { return answerKey{basis: *m.basis, question: parts} }

@@ -39,6 +39,24 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
+// TestPartsLeaveRoom caches parts, of which there are too many, and then an answer.
+func TestPartsLeaveRoom(t *testing.T) {
+	t.Parallel()
+	var cached answers
+	now := time.Now()
+	for day := range dmarcd.Day(4) {
+		cached.put(answerKey{basis: basis{team: 1, from: day}, question: parts}, day, maxTeamAnswers/4, now)
+	}
+	if cached.bytes == 0 || cached.bytes > maxTeamAnswers/2 {
+		t.Errorf("got %d bytes of parts, want some, and at most half of %d", cached.bytes, maxTeamAnswers)
+	}
+	answer := answerKey{basis: basis{team: 1}, question: "sources"}
+	cached.put(answer, "answer", maxTeamAnswers/2, now)
+	if _, ok := cached.get(answer, now); !ok {
+		t.Error("got no answer after the parts, want it cached")
+	}
+}
+
 // TestKnowledge changes what is known of a domain, each part of it.
 func TestKnowledge(t *testing.T) {
 	t.Parallel()
