@@ -65,7 +65,7 @@ func main() {
 	flag.IntVar(&s.domains, "domains", 100_000, "domains of the large team")
 	flag.IntVar(&s.records, "records", 10_000_000, "records of the large database")
 	flag.DurationVar(&s.day, "day", 24*time.Hour, "part of the day that the suite day simulates")
-	flag.Float64Var(&s.speed, "speed", 24, "how many times as fast as a real day the suite day is")
+	flag.Float64Var(&s.speed, "speed", 12, "how many times as fast as a real day the suite day is")
 	attacking := flag.Bool("attack", false, "attack a daemon as the standard input says; used by the suite fairness")
 	flag.Parse()
 	if *attacking {
