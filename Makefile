@@ -51,12 +51,12 @@ test: ## run every test, on SQLite and PostgreSQL; installs what it needs
 	scripts/with-postgres.sh $(MAKE) with-server
 	@scripts/say-skipped.sh
 
-race: ## like test, with the race detector in all that runs concurrently
-	DMARCD_TEST_RACE=1 $(MAKE) test DETECT='$(RACE)'
+race: ## like test, with the race detector in all that runs concurrently, and through PgBouncer
+	DMARCD_TEST_RACE=1 $(MAKE) test DETECT='$(RACE)' ALSO=test-pgbouncer
 
 with-server: # the part of test that needs a PostgreSQL
 	mkdir -p $(dir $(STATEMENTS)) && rm -f $(STATEMENTS)
-	$(MAKE) --jobs=3 test-daemon test-packages test-pgbouncer test-packaging test-sequential
+	$(MAKE) --jobs=3 test-daemon test-packages $(ALSO) test-packaging test-sequential
 	cd test/tenantsql && DMARCD_TEST_STATEMENTS=$(STATEMENTS) go test -count=1 -timeout=40m ./...
 
 # GOGC is for the tests; the daemon does not inherit it.
