@@ -35,13 +35,14 @@ func measureGrowth(ctx context.Context, s settings, d *daemon) ([]figure, error)
 	steps, number := "", 0
 	for total, before := growthRecords, 0; total <= s.records; total, before = total*10, total {
 		began := time.Now()
-		// Every day has as much mail as the others.
-		last, days := int64(before/perDay), (total-before)/perDay
-		err := receiveSamples(ctx, d, (total-before)/sampleRecords, func(i int) sample {
+		// Every day has as much mail as the others, and the mail of a day arrives together, as
+		// it does in life: a job that reads a day must not read the whole table.
+		last, days, samples := before/perDay, (total-before)/perDay, (total-before)/sampleRecords
+		err := receiveSamples(ctx, d, samples, func(i int) sample {
 			number++
 			return sample{
 				number: number, domain: domainName(number % growthDomains), records: sampleRecords,
-				day: int64(today) - 1 - last - int64(i%days),
+				day: int64(today) - int64(last+days) + int64(i*days/samples),
 			}
 		})
 		if err != nil {
