@@ -3,6 +3,7 @@ package insight_test
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/dmarcd/dmarcd"
@@ -58,6 +59,11 @@ func TestAnswersAreCached(t *testing.T) {
 	}
 	if again, scans := ask(daysOf(1, 3), known); scans != 0 || !reflect.DeepEqual(assessed, again) {
 		t.Errorf("got %+v after %d scans, want %+v without one", again, scans, assessed)
+	}
+	wanted := slices.Clone(assessed.Trials[0].Senders)
+	clear(assessed.Trials[0].Senders) // as a filter of the caller does
+	if again, _ := ask(daysOf(1, 3), known); len(wanted) == 0 || !reflect.DeepEqual(again.Trials[0].Senders, wanted) {
+		t.Errorf("got the senders %+v after a caller changed its own, want %+v", again.Trials[0].Senders, wanted)
 	}
 	known.Classes = map[string]dmarcd.Class{"AS64496": dmarcd.ClassSpoofing}
 	if again, _ := ask(daysOf(1, 3), known); reflect.DeepEqual(assessed.List, again.List) {

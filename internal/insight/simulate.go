@@ -60,14 +60,18 @@ type Trial struct {
 //
 // Reports do not say whether a subdomain exists: np is applied to those from which no
 // message passes in the period.
-//
-// The caller must not change the simulations.
 func (m *Mail) Simulate(ctx context.Context, trials ...Trial) ([]Simulation, error) {
 	if len(trials) != 1 { // for a cached advice
 		return m.simulate(ctx, trials)
 	}
 	question, about := fmt.Sprintf("simulate %+v", trials[0].Policy), []Domain{trials[0].Domain}
-	return answeredAbout(m, question, Query{}, about, func() ([]Simulation, error) { return m.simulate(ctx, trials) })
+	cached, err := answeredAbout(m, question, Query{}, about, func() ([]Simulation, error) { return m.simulate(ctx, trials) })
+	if err != nil {
+		return nil, err
+	}
+	one := cached[0]
+	one.Senders = slices.Clone(one.Senders) // the caller may change it
+	return []Simulation{one}, nil
 }
 
 func (m *Mail) simulate(ctx context.Context, trials []Trial) ([]Simulation, error) {
