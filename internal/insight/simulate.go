@@ -61,7 +61,7 @@ type Trial struct {
 // Reports do not say whether a subdomain exists: np is applied to those from which no
 // message passes in the period.
 func (m *Mail) Simulate(ctx context.Context, trials ...Trial) ([]Simulation, error) {
-	if len(trials) != 1 { // for a cached advice
+	if len(trials) != 1 { // for advice, which the service caches
 		return m.simulate(ctx, trials)
 	}
 	question, about := fmt.Sprintf("simulate %+v", trials[0].Policy), []Domain{trials[0].Domain}
