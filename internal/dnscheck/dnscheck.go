@@ -94,7 +94,11 @@ const (
 // conclusive or not. The next check is scheduled after the interval, or earlier if this
 // one was inconclusive.
 func (c *Checker) Check(ctx context.Context, saver Saver, name string, occasion Occasion) (dmarcd.Domain, dmarcd.Check, error) {
-	check := c.CheckDMARC(dns.ForClient(ctx, int64(saver.ID())), name)
+	client := dns.ForClient(ctx, int64(saver.ID()))
+	if occasion != Scheduled {
+		client = dns.Anew(client) // the user may have changed the record a moment ago
+	}
+	check := c.CheckDMARC(client, name)
 	check.Asked = occasion != Scheduled
 	var domain dmarcd.Domain
 	err := c.save(ctx, name, occasion, func(ctx context.Context, plan dmarcd.Plan) (err error) {
