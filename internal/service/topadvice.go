@@ -45,18 +45,13 @@ func (t *Team) TopAdvice(ctx context.Context) ([]dmarcd.Advice, error) {
 // not older than age; 0 computes all of it. It may return memory.ErrBusy.
 func (t *Team) advise(ctx context.Context, domains []dmarcd.Domain, age time.Duration) ([]dmarcd.Advice, error) {
 	all := make([]dmarcd.Advice, len(domains))
-	bases := make([]adviceBasis, len(domains))
 	var open []int
 	cache, now := &t.service.advice, t.service.options.Now()
-	own, err := t.team.TeamSenders(ctx)
+	bases, err := t.adviceBases(ctx, domains)
 	if err != nil {
 		return nil, err
 	}
-	senders := basisOf("%q", own)
 	for i, domain := range domains {
-		if bases[i], err = t.adviceBasis(ctx, domain, senders); err != nil {
-			return nil, err
-		}
 		var ok bool
 		if all[i], ok = cache.get(adviceKey{t.team.ID(), domain.ID}, bases[i], now.Add(-age)); !ok || age == 0 {
 			open = append(open, i)
@@ -89,8 +84,8 @@ func (t *Team) advise(ctx context.Context, domains []dmarcd.Domain, age time.Dur
 	return all, nil
 }
 
-// adviceBasis identifies what advice follows from. It is a hash: the classes of senders and the
-// senders of a team may be megabytes, and the cache has one for each domain.
+// adviceBasis identifies what advice follows from. It is a hash: the senders of a team may be
+// megabytes, and the cache has one for each domain.
 type adviceBasis [sha256.Size]byte
 
 // basisOf returns the basis of values, in a format that differs where they do.
@@ -100,16 +95,28 @@ func basisOf(format string, values ...any) adviceBasis {
 	return adviceBasis(sum.Sum(nil))
 }
 
-// adviceBasis identifies the state of a domain, and the team's own senders, that its advice
+// adviceBases identifies the states of domains, and the team's own senders, that their advice
 // follows from.
-func (t *Team) adviceBasis(ctx context.Context, domain dmarcd.Domain, own adviceBasis) (adviceBasis, error) {
-	from, to := t.period(dmarcd.Days{})
-	state, err := t.team.AdviceState(ctx, domain.ID, dmarcd.Days{From: &from, To: &to})
+func (t *Team) adviceBases(ctx context.Context, domains []dmarcd.Domain) ([]adviceBasis, error) {
+	own, err := t.team.TeamSenders(ctx)
 	if err != nil {
-		return adviceBasis{}, err
+		return nil, err
 	}
-	classes, err := t.team.SenderClasses(ctx, domain.Name)
-	return basisOf("%q %q %t %t %v %q %x", domain.Record, domain.RecordDomain, domain.KnownAt.IsZero(), domain.Parked, state, classes, own), err
+	senders := basisOf("%q", own)
+	ids := make([]dmarcd.DomainID, len(domains))
+	for i, domain := range domains {
+		ids[i] = domain.ID
+	}
+	from, to := t.period(dmarcd.Days{})
+	states, err := t.team.AdviceStates(ctx, ids, dmarcd.Days{From: &from, To: &to})
+	if err != nil {
+		return nil, err
+	}
+	bases := make([]adviceBasis, len(domains))
+	for i, domain := range domains {
+		bases[i] = basisOf("%q %q %t %t %v %x", domain.Record, domain.RecordDomain, domain.KnownAt.IsZero(), domain.Parked, states[domain.ID], senders)
+	}
+	return bases, nil
 }
 
 // RefreshAdvice computes the advice of a team that was asked for lately, where something has

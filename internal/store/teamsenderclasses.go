@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"slices"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -65,28 +67,63 @@ func (t *Team) UrgentDomains(ctx context.Context, days dmarcd.Days, offset, limi
 		LIMIT $4 OFFSET $5`, args, scanDomain)
 }
 
-// AdviceState is what the advice for a domain follows from, apart from the domain itself and
-// the classes of its senders: two equal states are the same.
+// AdviceState is what the advice for a domain follows from, apart from the domain itself: two
+// equal states are the same.
 type AdviceState struct {
-	Check dmarcd.CheckID // the latest, 0 if there is none
-	Days  int            // with mail
+	Check   dmarcd.CheckID    // the latest, 0 if there is none
+	Classes [sha256.Size]byte // identifies the overridden classes of senders
+	Days    int               // with mail
 	dmarcd.Counts
 }
 
-// AdviceState returns the state of a domain, with its mail in some days.
-func (t *Team) AdviceState(ctx context.Context, domain dmarcd.DomainID, days dmarcd.Days) (AdviceState, error) {
+// AdviceStates returns the states of domains, with their mail in some days.
+func (t *Team) AdviceStates(ctx context.Context, domains []dmarcd.DomainID, days dmarcd.Days) (map[dmarcd.DomainID]AdviceState, error) {
 	from, to := bounds(days)
-	states, err := collectRead(ctx, t.store, `SELECT
-			COALESCE((SELECT id FROM checks WHERE team_id = $1 AND domain_id = $2 ORDER BY first_at DESC, id DESC LIMIT 1), 0),
-			COUNT(*), CAST(COALESCE(SUM(compliant), 0) AS BIGINT), CAST(COALESCE(SUM(non_compliant), 0) AS BIGINT),
-			CAST(COALESCE(SUM(quarantined), 0) AS BIGINT), CAST(COALESCE(SUM(rejected), 0) AS BIGINT),
-			CAST(COALESCE(SUM(dkim), 0) AS BIGINT), CAST(COALESCE(SUM(spf), 0) AS BIGINT), CAST(COALESCE(SUM(unverified), 0) AS BIGINT)
-		FROM domain_days WHERE team_id = $1 AND domain_id = $2 AND day BETWEEN $3 AND $4`, []any{t.id, domain, from, to},
-		func(scan scanner) (s AdviceState, err error) {
-			return s, scan(&s.Check, &s.Days, &s.Compliant, &s.NonCompliant, &s.Quarantined, &s.Rejected, &s.DKIM, &s.SPF, &s.Unverified)
+	states := make(map[dmarcd.DomainID]AdviceState, len(domains))
+	for some := range slices.Chunk(domains, rowsPerQuery) {
+		err := t.store.longRead(ctx, func(read tx) error {
+			classes, err := t.classHashes(ctx, read, some)
+			if err != nil {
+				return err
+			}
+			list, args := inList([]any{t.id, from, to}, some)
+			return each(ctx, read, `SELECT domains.id,
+					COALESCE((SELECT checks.id FROM checks WHERE checks.team_id = $1 AND checks.domain_id = domains.id
+						ORDER BY checks.first_at DESC, checks.id DESC LIMIT 1), 0),
+					COUNT(domain_days.day), CAST(COALESCE(SUM(domain_days.compliant), 0) AS BIGINT), CAST(COALESCE(SUM(domain_days.non_compliant), 0) AS BIGINT),
+					CAST(COALESCE(SUM(domain_days.quarantined), 0) AS BIGINT), CAST(COALESCE(SUM(domain_days.rejected), 0) AS BIGINT),
+					CAST(COALESCE(SUM(domain_days.dkim), 0) AS BIGINT), CAST(COALESCE(SUM(domain_days.spf), 0) AS BIGINT), CAST(COALESCE(SUM(domain_days.unverified), 0) AS BIGINT)
+				FROM domains LEFT JOIN domain_days ON domain_days.team_id = domains.team_id AND domain_days.domain_id = domains.id
+					AND domain_days.day BETWEEN $2 AND $3
+				WHERE domains.team_id = $1 AND domains.id IN `+list+`
+				GROUP BY domains.id`, args, func(scan scanner) error {
+				var id dmarcd.DomainID
+				var s AdviceState
+				err := scan(&id, &s.Check, &s.Days, &s.Compliant, &s.NonCompliant, &s.Quarantined, &s.Rejected, &s.DKIM, &s.SPF, &s.Unverified)
+				s.Classes = classes[id]
+				states[id] = s
+				return err
+			})
 		})
-	if err != nil {
-		return AdviceState{}, err
+		if err != nil {
+			return nil, err
+		}
 	}
-	return states[0], nil
+	return states, nil
+}
+
+// classHashes returns hashes of the overridden classes of domains that have some: the classes
+// themselves may be megabytes.
+func (t *Team) classHashes(ctx context.Context, read tx, domains []dmarcd.DomainID) (map[dmarcd.DomainID][sha256.Size]byte, error) {
+	hashes := map[dmarcd.DomainID][sha256.Size]byte{}
+	list, args := inList([]any{t.id}, domains)
+	err := each(ctx, read, `SELECT domain_id, sender, class FROM sender_classes
+		WHERE team_id = $1 AND domain_id IN `+list+` ORDER BY domain_id, sender`, args, func(scan scanner) error {
+		var id dmarcd.DomainID
+		var sender, class string
+		err := scan(&id, &sender, &class)
+		hashes[id] = sha256.Sum256(fmt.Appendf(nil, "%x %q %q", hashes[id], sender, class))
+		return err
+	})
+	return hashes, err
 }

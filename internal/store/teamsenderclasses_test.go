@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"testing"
 	"time"
@@ -38,6 +39,62 @@ func TestSenderClasses(t *testing.T) {
 			if err != nil || !maps.Equal(got, step.want) {
 				t.Errorf("after %s %q: got %v, %v, want %v", step.sender, step.class, got, err, step.want)
 			}
+		}
+	})
+}
+
+// The state of a domain differs when its mail, its check or the class of a sender does.
+func TestAdviceStates(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := db.Open(t, store.Options{})
+		team := newTeam(t, s, "acme")
+		ids := make([]dmarcd.DomainID, 200) // more than one query asks for
+		for i := range ids {
+			ids[i] = addDomain(t, team, fmt.Sprintf("n%d.example", i)).ID
+		}
+		state := func(i int) store.AdviceState {
+			t.Helper()
+			states := musttest.Get(team.AdviceStates(t.Context(), ids, dmarcd.Days{}))(t)
+			if len(states) != len(ids) {
+				t.Fatalf("got %d states, want %d", len(states), len(ids))
+			}
+			if states[ids[0]] != (store.AdviceState{}) {
+				t.Errorf("got %v for a domain without mail and check, want nothing", states[ids[0]])
+			}
+			return states[ids[i]]
+		}
+		before := state(150)
+		changes := []struct {
+			name   string
+			change func()
+		}{
+			{"a class", func() {
+				musttest.Do(t, team.SetSenderClass(t.Context(), "n150.example", "a", dmarcd.ClassYours))
+			}},
+			{"another sender", func() {
+				musttest.Do(t, team.SetSenderClass(t.Context(), "n150.example", "b", dmarcd.ClassYours))
+			}},
+			{"another class", func() {
+				musttest.Do(t, team.SetSenderClass(t.Context(), "n150.example", "a", dmarcd.ClassSpoofing))
+			}},
+			{"mail", func() {
+				storetest.Count(t, team, "n150.example", dmarcd.DayCount{Day: 100, Summary: dmarcd.Summary{Compliant: 3}})
+			}},
+			{"a check", func() {
+				musttest.Get(team.SaveCheck(t.Context(), "n150.example", dmarcd.Check{At: time.Now(), Conclusive: true, Facts: &dmarcd.Facts{}}, dmarcd.Plan{}))(t)
+			}},
+		}
+		for _, c := range changes {
+			c.change()
+			after := state(150)
+			if after == before {
+				t.Errorf("%s did not change the state", c.name)
+			}
+			if again := state(150); again != after {
+				t.Errorf("after %s: got %v, then %v", c.name, after, again)
+			}
+			before = after
 		}
 	})
 }

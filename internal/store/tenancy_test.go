@@ -78,9 +78,9 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 		domains, err := other.UrgentDomains(ctx, dmarcd.Days{}, 0, 100)
 		return wantNone(len(domains), err)
 	},
-	"AdviceState": func(ctx context.Context, other *store.Team, v victim) error {
-		state, err := other.AdviceState(ctx, v.domain.ID, dmarcd.Days{})
-		return wantNone(state.Days+int(state.Check), err)
+	"AdviceStates": func(ctx context.Context, other *store.Team, v victim) error {
+		states, err := other.AdviceStates(ctx, []dmarcd.DomainID{v.domain.ID}, dmarcd.Days{})
+		return wantNone(len(states), err)
 	},
 	"SenderClasses": func(ctx context.Context, other *store.Team, v victim) error {
 		classes, err := other.SenderClasses(ctx, v.domain.Name)
