@@ -18,17 +18,17 @@ func ClientOf(ctx context.Context) int64 {
 	return client
 }
 
-// anewKey is the key of Anew in a context.
-type anewKey struct{}
+// userKey is the key of ForUser in a context.
+type userKey struct{}
 
-// Anew returns a context whose queries are sent after it was made: they do not share the
-// answer to a query that is already in progress. It is for a caller who has just changed a
-// record and asks what DNS answers now.
-func Anew(ctx context.Context) context.Context {
-	return context.WithValue(ctx, anewKey{}, true)
+// ForUser returns a context whose queries are made for a user who waits. A Resolver does not
+// answer them with a query of background work that is already in progress: it may have been sent
+// before the user changed a record.
+func ForUser(ctx context.Context) context.Context {
+	return context.WithValue(ctx, userKey{}, true)
 }
 
-// IsAnew reports whether the context comes from Anew.
-func IsAnew(ctx context.Context) bool {
-	return ctx.Value(anewKey{}) != nil
+// IsForUser reports whether the context comes from ForUser.
+func IsForUser(ctx context.Context) bool {
+	return ctx.Value(userKey{}) != nil
 }

@@ -96,7 +96,7 @@ const (
 func (c *Checker) Check(ctx context.Context, saver Saver, name string, occasion Occasion) (dmarcd.Domain, dmarcd.Check, error) {
 	client := dns.ForClient(ctx, int64(saver.ID()))
 	if occasion != Scheduled {
-		client = dns.Anew(client) // the user may have changed the record a moment ago
+		client = dns.ForUser(client)
 	}
 	check := c.CheckDMARC(client, name)
 	check.Asked = occasion != Scheduled

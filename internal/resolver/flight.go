@@ -12,7 +12,7 @@ import (
 type asked struct {
 	dns.Question
 	client int64
-	number uint64 // of a query that no other caller joins (see dns.Anew), else 0
+	user   bool // see dns.ForUser
 }
 
 // flight is a query in progress that any number of callers wait for. It is cancelled when

@@ -100,7 +100,6 @@ type Resolver struct {
 	servers []*server
 	err     error                // why there is no server
 	next    atomic.Int64         // counts queries
-	anew    atomic.Uint64        // counts the queries of dns.Anew
 	inAll   *fair.Limiter[int64] // by client
 	buffers sync.Pool            // of *[readBytes]byte
 	cache   *cache
@@ -190,10 +189,7 @@ func (r *Resolver) ask(ctx context.Context, q dns.Question) dns.Answer {
 	if ctx.Err() != nil {
 		return inconclusive(q, r.whyEnded(ctx))
 	}
-	question := asked{Question: q, client: dns.ClientOf(ctx)}
-	if dns.IsAnew(ctx) {
-		question.number = r.anew.Add(1)
-	}
+	question := asked{q, dns.ClientOf(ctx), dns.IsForUser(ctx)}
 	f, ok := r.join(ctx, question)
 	if !ok {
 		return inconclusive(q, reasonClosed)

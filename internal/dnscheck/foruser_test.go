@@ -12,16 +12,16 @@ import (
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 )
 
-// freshness records whether queries were made with dns.Anew.
-type freshness struct {
-	mu   sync.Mutex
-	anew []bool
+// attribution records which queries are made for a user.
+type attribution struct {
+	mu      sync.Mutex
+	forUser []bool
 }
 
-func (f *freshness) Resolve(ctx context.Context, q dns.Question) dns.Answer {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.anew = append(f.anew, dns.IsAnew(ctx))
+func (a *attribution) Resolve(ctx context.Context, q dns.Question) dns.Answer {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.forUser = append(a.forUser, dns.IsForUser(ctx))
 	return dns.Answer{Question: q, Outcome: dns.Data, Records: []dns.Record{{Text: []string{"v=DMARC1; p=none"}}}}
 }
 
@@ -35,7 +35,7 @@ func (forgetful) SaveCheck(context.Context, string, dmarcd.Check, dmarcd.Plan) (
 }
 
 // A user who has just changed a record must not get the answer to an earlier query.
-func TestAUsersCheckSharesNoAnswer(t *testing.T) {
+func TestQueriesForAUser(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name     string
@@ -49,13 +49,13 @@ func TestAUsersCheckSharesNoAnswer(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			queries := &freshness{}
+			queries := &attribution{}
 			checker := dnscheck.New(dnscheck.Options{Resolver: queries, Now: time.Now})
 			if _, _, err := checker.Check(t.Context(), forgetful{}, "example.com", test.occasion); err != nil {
 				t.Fatal(err)
 			}
-			if len(queries.anew) == 0 || slices.Contains(queries.anew, !test.want) {
-				t.Errorf("got %v, want queries with %v", queries.anew, test.want)
+			if len(queries.forUser) == 0 || slices.Contains(queries.forUser, !test.want) {
+				t.Errorf("got %v, want queries with %v", queries.forUser, test.want)
 			}
 		})
 	}
