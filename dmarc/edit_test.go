@@ -47,6 +47,13 @@ func TestTightened(t *testing.T) {
 		"v=DMARC1; p=quarantine; sp=none":                     "v=DMARC1; p=reject",
 		"v=DMARC1; p=reject; pct=20; np=none":                 "v=DMARC1; p=reject",
 		"v=DMARC1; p=reject; t=y":                             "v=DMARC1; p=reject",
+		"v=DMARC1; p=none; pct=50":                            "v=DMARC1; p=quarantine",
+		"v=DMARC1; p=quarantine; pct=0":                       "v=DMARC1; p=quarantine",
+		"v=DMARC1; p=quarantine; pct=99":                      "v=DMARC1; p=quarantine",
+		"v=DMARC1; p=quarantine; pct=100":                     "v=DMARC1; p=reject",
+		"v=DMARC1; p=quarantine; pct=-1":                      "v=DMARC1; p=reject",
+		"v=DMARC1; p=quarantine; pct=half":                    "v=DMARC1; p=reject",
+		"v=DMARC1; p=quarantine; foo=50":                      "v=DMARC1; p=reject; foo=50",
 		"v=DMARC1; p=none; sp=reject; np=quarantine":          "v=DMARC1; p=quarantine; sp=reject",
 	} {
 		parsed, _ := dmarc.Parse(record)

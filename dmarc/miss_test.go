@@ -18,6 +18,7 @@ func TestClassifyMiss(t *testing.T) {
 		{"7 version twelve", "v=DMARC12; p=none", dmarc.OtherVersion},
 		{"version two", "v=DMARC2; p=none", dmarc.OtherVersion},
 		{"no number", "v=DMARC; p=none", dmarc.OtherVersion},
+		{"no number, and nothing else", "v=DMARC", dmarc.OtherVersion},
 		{"8 version last", "p=reject; v=DMARC1", dmarc.VersionNotFirst},
 		{"tags without a version", "p=reject; sp=none", dmarc.Unrelated},
 		{"9 no separator", "v=DMARC1 p=none", dmarc.MissingSeparator},

@@ -199,8 +199,8 @@ func TestParse(t *testing.T) {
 
 func TestParseKeepsAllTags(t *testing.T) {
 	t.Parallel()
-	got, _ := dmarc.Parse("v=DMARC1; P = reject ; foo=a=b;; x-y=1; sp=;")
-	want := []dmarc.Tag{{"P", "reject"}, {"foo", "a=b"}, {"sp", ""}}
+	got, _ := dmarc.Parse("v=DMARC1; P = reject ; foo=a=b;; x-y=1; sp=; az=~ ~;")
+	want := []dmarc.Tag{{"P", "reject"}, {"foo", "a=b"}, {"sp", ""}, {"az", "~ ~"}}
 	if diff := cmp.Diff(want, got.Tags); diff != "" {
 		t.Errorf("tags (-want +got):\n%s", diff)
 	}

@@ -43,6 +43,11 @@ func TestParseDestinations(t *testing.T) {
 			problems: problems{{dmarc.UnsupportedScheme, "rua", "https://Reports.example.net/dmarc"}},
 		},
 		{
+			name: "33 other scheme, two paths", rua: "https://r.example/a,https://r.example/b",
+			want:     []dmarc.URI{{Text: "https://r.example/a", Scheme: "https", Host: "r.example"}, {Text: "https://r.example/b", Scheme: "https", Host: "r.example"}},
+			problems: problems{{dmarc.UnsupportedScheme, "rua", "https://r.example/a"}, {dmarc.UnsupportedScheme, "rua", "https://r.example/b"}},
+		},
+		{
 			name: "34 empty entry", rua: "mailto:a@example.com,,mailto:b@example.com",
 			want: mailboxes("a@example.com", "b@example.com"), problems: bad(""),
 		},

@@ -15,6 +15,8 @@ import (
 
 func TestCheckResults(t *testing.T) {
 	t.Parallel()
+	label := strings.Repeat("b", 63)
+	name := label + "." + label + "." + label + "." + strings.Repeat("b", 53) + ".example" // 253 bytes
 	tests := []struct {
 		name string
 		// zone is the DNS; the record of example.com is record.
@@ -30,7 +32,7 @@ func TestCheckResults(t *testing.T) {
 		{name: "mechanisms after all are ignored", record: "v=spf1 ?all ip4:192.0.2.1 -all", want: spf.Neutral},
 		{name: "an error after all is found", record: "v=spf1 +all moo", want: spf.PermError},
 		{name: "an error after a match is found", record: "v=spf1 ip4:192.0.2.1 ip4:192.0.2 -all", want: spf.PermError},
-		{name: "unknown modifiers are ignored", record: "v=spf1 x=y ip4:192.0.2.1 -all", want: spf.Pass},
+		{name: "unknown modifiers are ignored", record: "v=spf1 az=y ip4:192.0.2.1 -all", want: spf.Pass},
 
 		{name: "mapped addresses are IPv4", record: "v=spf1 ip4:192.0.2.1 -all", ip: "::ffff:192.0.2.1", want: spf.Pass},
 		{name: "ip6 does not match them", record: "v=spf1 ip6:::ffff:192.0.2.1 ip6:::/0 -all", ip: "::ffff:192.0.2.1", want: spf.Fail},
@@ -65,6 +67,9 @@ func TestCheckResults(t *testing.T) {
 		{name: "ptr of IPv6", record: "v=spf1 ptr -all", ip: "2001:db8::1", zone: "1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa PTR example.com\nexample.com AAAA 2001:db8::1", want: spf.Pass},
 
 		{name: "exists", record: "v=spf1 exists:%{ir}.b.example -all", zone: "1.2.0.192.b.example A 127.0.0.2", want: spf.Pass},
+		{name: "the longest label", record: "v=spf1 exists:" + label + ".example -all", zone: label + ".example A 127.0.0.2", want: spf.Pass},
+		{name: "the longest name", record: "v=spf1 exists:" + name + " -all", zone: name + " A 127.0.0.2", want: spf.Pass},
+		{name: "any character in a name", record: "v=spf1 exists:b~c.example -all", zone: "b~c.example A 127.0.0.2", want: spf.Pass},
 		{name: "exists asks for A even of IPv6", record: "v=spf1 exists:b.example -all", zone: "b.example A 127.0.0.2", ip: "2001:db8::1", want: spf.Pass},
 		{name: "exists does not take AAAA", record: "v=spf1 exists:b.example -all", zone: "b.example AAAA 2001:db8::1", ip: "2001:db8::1", want: spf.Fail},
 		{name: "exists that cannot be looked up", record: "v=spf1 exists:b.example -all", zone: "b.example INCONCLUSIVE", want: spf.TempError},

@@ -95,6 +95,21 @@ func TestLimits(t *testing.T) {
 			want:   spf.PermError, kind: spf.VoidLimit, lookups: 3, voids: 3,
 		},
 		{
+			name:   "an include of a name that does not exist is void",
+			record: "v=spf1 include:b.example -all",
+			want:   spf.PermError, kind: spf.NoSuchName, lookups: 1, voids: 1,
+		},
+		{
+			name:   "an include of a name without TXT records is void",
+			record: "v=spf1 include:b.example -all", zone: "b.example A 192.0.2.1",
+			want: spf.PermError, kind: spf.NoRecord, lookups: 1, voids: 1,
+		},
+		{
+			name:   "an include of a name with other TXT records is not",
+			record: "v=spf1 include:b.example -all", zone: `b.example TXT "hello"`,
+			want: spf.PermError, kind: spf.NoRecord, lookups: 1,
+		},
+		{
 			name:   "a client without a name makes ptr void",
 			record: "v=spf1 ptr:a.example ptr:b.example ptr:c.example ?all",
 			want:   spf.PermError, kind: spf.VoidLimit, lookups: 3, voids: 3,
@@ -135,6 +150,10 @@ func TestLimits(t *testing.T) {
 			}
 			if v.Result != tt.want || kind != tt.kind {
 				t.Errorf("got %v %q, want %v %q", v.Result, kind, tt.want, tt.kind)
+			}
+			family := map[bool]spf.Family{true: spf.IPv4, false: spf.IPv6}[ip.Is4()]
+			if kind == spf.VoidLimit && v.Problem.Family != family {
+				t.Errorf("got the limit for %v, want %v", v.Problem.Family, family)
 			}
 			if v.Lookups != tt.lookups || v.Voids != tt.voids {
 				t.Errorf("got %d lookups and %d voids, want %d and %d", v.Lookups, v.Voids, tt.lookups, tt.voids)

@@ -46,7 +46,7 @@ func TestMacros(t *testing.T) {
 		{macro: "%{r}", want: "mail.example.net"},
 		{macro: "%{t}", want: "1700000000"},
 		{macro: "%{S}", want: "strong-bad%40email.example.com"},
-		{macro: "%%|%_|%-", want: "%| |%20"},
+		{macro: "%%|%_|%-|~", want: "%| |%20|~"},
 		{macro: "%{p}", want: "unknown"},
 		{macro: "%{p}", ip: "192.0.2.4", want: "mx.email.example.com"}, // below the domain
 		{macro: "%{p}", ip: "192.0.2.5", want: "email.example.com"},    // the domain
@@ -57,6 +57,7 @@ func TestMacros(t *testing.T) {
 		{macro: "100% sure", want: ""},
 		{macro: "%{x}", want: ""},
 		{macro: "tab\there", want: ""},
+		{macro: "\ttab", want: ""},
 		{macro: "Näh", want: ""},
 		{macro: strings.Repeat("%{s}", 1000), want: ""},
 	}
@@ -105,6 +106,7 @@ func TestMacrosInNames(t *testing.T) {
 		asked    string
 	}{
 		{"in lower case without a final dot", "exists:%{l}.B.example.", "User@example.com", "user.b.example"},
+		{"a field before the first delimiter is empty", "exists:%{l1-}.b.example", "-a@example.com", "a.b.example"},
 		{"URL escape", "exists:%{L}.b.example", "a&b@example.com", "a%26b.b.example"},
 		{"odd characters are asked for", "exists:a%_b%%:/.b.example", "u@example.com", "a b%:/.b.example"},
 		{"labels are dropped until it fits", "exists:x.yy.zzz.%{l}", long + "@example.com", "zzz." + long},

@@ -230,6 +230,7 @@ func TestParseErrors(t *testing.T) {
 		{"v=spf1 a:%{c}", spf.InvalidMacro, 9, "%{c}"},
 		{"v=spf1 -all exp=%{r}.example", spf.InvalidMacro, 16, "%{r}"},
 		{"v=spf1 -all foo=%abc", spf.InvalidMacro, 16, "%a"},
+		{"v=spf1 -all foo=x%abc", spf.InvalidMacro, 17, "%a"},
 		{"v=spf1 ip4:192.0.2", spf.InvalidAddress, 11, "192.0.2"},
 		{"v=spf1 ip4:192.0.2.1:25", spf.InvalidAddress, 11, "192.0.2.1:25"},
 		{"v=spf1 ip4:192.0.2.01", spf.InvalidAddress, 11, "192.0.2.01"},
@@ -238,6 +239,7 @@ func TestParseErrors(t *testing.T) {
 		{"v=spf1 ip4:192.0.2.1//32", spf.InvalidAddress, 11, "192.0.2.1/"},
 		{"v=spf1 ip4/24", spf.InvalidAddress, 10, ""},
 		{"v=spf1 ip6:192.0.2.1", spf.InvalidAddress, 11, "192.0.2.1"},
+		{"v=spf1 ip6:bogus", spf.InvalidAddress, 11, "bogus"},
 		{"v=spf1 ip6:2001:db8::1%eth0", spf.InvalidAddress, 11, "2001:db8::1%eth0"},
 		{"v=spf1 ip4:192.0.2.1/33", spf.InvalidPrefixLength, 20, "/33"},
 		{"v=spf1 ip4:192.0.2.1/", spf.InvalidPrefixLength, 20, "/"},
@@ -275,6 +277,20 @@ func TestParseErrors(t *testing.T) {
 
 // comparePrefixes lets cmp compare addresses, whose fields are not exported.
 var comparePrefixes = cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
+
+func TestLongErrorIsCut(t *testing.T) {
+	t.Parallel()
+	for _, length := range []int{80, 81} {
+		_, err := spf.Parse("v=spf1 " + strings.Repeat("q", length))
+		want := strings.Repeat("q", 80)
+		if length > 80 {
+			want += "..."
+		}
+		if err == nil || !strings.Contains(err.Error(), `"`+want+`"`) {
+			t.Errorf("%d bytes: got %v, want %q", length, err, want)
+		}
+	}
+}
 
 func TestParseTellsEveryError(t *testing.T) {
 	t.Parallel()

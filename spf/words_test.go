@@ -22,4 +22,12 @@ func TestWords(t *testing.T) {
 			t.Errorf("got %q, want %q", got, word)
 		}
 	}
+	if got := (spf.Unknown + 1).String(); got != "invalid" {
+		t.Errorf("a kind that does not exist: got %q, want invalid", got)
+	}
+	for kind := spf.All; kind <= spf.Unknown; kind++ {
+		if got, want := kind.Modifier(), kind == spf.Redirect || kind == spf.Exp || kind == spf.Unknown; got != want {
+			t.Errorf("%s is a modifier: got %t, want %t", kind, got, want)
+		}
+	}
 }
