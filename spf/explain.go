@@ -38,7 +38,7 @@ func Explain(ctx context.Context, r dns.Resolver, domain string, limits Limits) 
 		nodes:    map[string]*Node{domain: x.Root},
 		answers:  make(map[dns.Question]dns.Answer),
 	}
-	e.enter(x.Root, nil)
+	e.enter(x.Root, 0)
 	e.run(ctx)
 	x.Questions = len(e.answers)
 	t := e.tally()

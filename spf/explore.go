@@ -39,22 +39,6 @@ type request struct {
 	then     func(answer dns.Answer, asked bool)
 }
 
-// lineage is the path from a record to the root.
-type lineage struct {
-	domain string
-	depth  int
-	above  *lineage
-}
-
-func (l *lineage) includes(domain string) bool {
-	for ; l != nil; l = l.above {
-		if l.domain == domain {
-			return true
-		}
-	}
-	return false
-}
-
 // run processes the queue in rounds until no answer causes another query.
 func (e *explorer) run(ctx context.Context) {
 	for len(e.queue) > 0 {
@@ -98,12 +82,8 @@ func (e *explorer) ask(ctx context.Context, round []request) {
 	}
 }
 
-// enter queries the record of a node.
-func (e *explorer) enter(n *Node, above *lineage) {
-	at := &lineage{domain: n.Domain, above: above}
-	if above != nil {
-		at.depth = above.depth + 1
-	}
+// enter queries the record of a node, which is so many records below the root.
+func (e *explorer) enter(n *Node, depth int) {
 	q := dns.Question{Name: n.Domain, Type: dns.TXT}
 	e.queue = append(e.queue, request{q, func(answer dns.Answer, asked bool) {
 		if !asked {
@@ -111,7 +91,7 @@ func (e *explorer) enter(n *Node, above *lineage) {
 			return
 		}
 		n.read(answer)
-		e.fill(n, at)
+		e.fill(n, depth)
 	}})
 }
 
@@ -149,7 +129,7 @@ func (n *Node) read(answer dns.Answer) {
 
 // fill creates the steps of a node's terms. Terms of a record with syntax errors are
 // followed too, to show the cost once it is fixed.
-func (e *explorer) fill(n *Node, at *lineage) {
+func (e *explorer) fill(n *Node, depth int) {
 	terms := n.Record.Terms
 	if room := maxTerms - e.terms; len(terms) > room {
 		terms, n.Truncated = terms[:room], outOfTerms
@@ -166,32 +146,32 @@ func (e *explorer) fill(n *Node, at *lineage) {
 		case t.Kind == IP4 || t.Kind == IP6:
 			s.Ranges = []netip.Prefix{t.Network.Masked()}
 		case t.Kind.AsksDNS():
-			e.follow(s, at)
+			e.follow(s, n.Domain, depth)
 		}
 	}
 }
 
-// follow queues the queries of a term.
-func (e *explorer) follow(s *Step, at *lineage) {
+// follow queues the queries of a term in the record of a domain.
+func (e *explorer) follow(s *Step, domain string, depth int) {
 	s.Dynamic = s.Term.Domain.Dynamic() || s.Term.Kind == PTR
 	if s.Term.Domain.Dynamic() {
 		s.Provider = Provider(fixedSuffix(s.Term.Domain))
 		return
 	}
-	s.Target = at.domain
+	s.Target = domain
 	if !s.Term.Domain.IsZero() {
 		name, _ := expand(s.Term.Domain.parts, func(letter byte) string {
 			if letter == 'o' {
 				return e.root.Domain
 			}
-			return at.domain // d: every other letter makes the name dynamic
+			return domain // d: every other letter makes the name dynamic
 		})
 		s.Target = fitName(name)
 		s.Provider = Provider(s.Target)
 	}
 	switch {
 	case s.Term.Kind == Include || s.Term.Kind == Redirect:
-		e.descend(s, at)
+		e.descend(s, depth)
 	case !askable(s.Target):
 	case s.Term.Kind == A:
 		e.addresses(s, s.Target, &s.Questions)
@@ -213,20 +193,19 @@ func fixedSuffix(d DomainSpec) string {
 	return suffix
 }
 
-// descend queues the record that an include or redirect refers to.
-func (e *explorer) descend(s *Step, at *lineage) {
+// descend queues the record that an include or redirect refers to. Which of the repeated ones
+// are loops is determined when the tree is complete (see counter).
+func (e *explorer) descend(s *Step, depth int) {
 	switch {
 	case !checkable(s.Target):
-	case at.includes(s.Target):
-		s.Loop = true
 	case e.nodes[s.Target] != nil:
 		s.Repeated = true
-	case at.depth == e.limits.Depth:
+	case depth == e.limits.Depth:
 		s.Truncated = outOfDepth
 	default:
 		s.Child = &Node{Domain: s.Target}
 		e.nodes[s.Target] = s.Child
-		e.enter(s.Child, at)
+		e.enter(s.Child, depth+1)
 	}
 }
 
