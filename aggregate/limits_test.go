@@ -212,3 +212,15 @@ func TestConstantMemory(t *testing.T) {
 		t.Errorf("got %d records, of which the report knows %d, want %d", n, r.Report().Records, records)
 	}
 }
+
+func TestTextBytes(t *testing.T) {
+	t.Parallel()
+	r := aggregate.Record{
+		Reasons:     []aggregate.Reason{{Type: "local_policy", Comment: "arc=pass"}},
+		DKIMResults: []aggregate.DKIMResult{{Domain: "example.com", Selector: "s1", Result: "pass", HumanResult: "fine"}},
+		SPFResults:  []aggregate.SPFResult{{Domain: "example.org", Scope: "helo", Result: "none", HumanResult: "no record"}},
+	}
+	if got, want := r.TextBytes(), len("local_policy"+"arc=pass"+"example.com"+"s1"+"pass"+"fine"+"example.org"+"helo"+"none"+"no record"); got != want {
+		t.Errorf("got %d, want %d", got, want)
+	}
+}
