@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"strings"
 
@@ -87,4 +88,13 @@ func InsertAfterEnd(ctx context.Context, t *Team) error {
 // QueryStandby reads a row as reads of the store do.
 func (s *Store) QueryStandby(ctx context.Context, query string, args []any, dest ...any) error {
 	return s.own().queryRow(ctx, query, args, dest...)
+}
+
+// SettingInTransactions returns a setting of PostgreSQL as a transaction and a snapshot have it.
+func (s *Store) SettingInTransactions(ctx context.Context, name string) (inTx, inSnapshot string, err error) {
+	const query = `SELECT current_setting($1)`
+	err = s.tx(ctx, func(tx tx) error { return tx.queryRow(ctx, query, []any{name}, &inTx) })
+	return inTx, inSnapshot, errors.Join(err, s.own().snapshot(ctx, func(read tx) error {
+		return read.queryRow(ctx, query, []any{name}, &inSnapshot)
+	}))
 }

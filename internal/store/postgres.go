@@ -62,6 +62,10 @@ var postgresSettings = map[string]string{
 	"idle_in_transaction_session_timeout": "60s",
 }
 
+// jitOff has PostgreSQL interpret the expressions of queries: with 10^8 records, it took 2.4 s
+// to compile those of a query that ran for 0.2 s.
+const jitOff = `jit = off`
+
 // remoteApply has commits wait until synchronous standbys show them.
 const remoteApply = `; SET LOCAL synchronous_commit = remote_apply`
 
@@ -126,7 +130,11 @@ func postgresPool(dsn, extra string, settings *string) (db *sql.DB, statementTim
 		}
 		*settings += `; SET LOCAL ` + name + ` = ` + strconv.FormatInt(timeout.Milliseconds(), 10)
 	}
-	*settings += extra
+	*settings += `; SET LOCAL ` + jitOff + extra // through a pooler, too
+	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		_, err := conn.Exec(ctx, `SET `+jitOff).ReadAll()
+		return err
+	}
 	db = sql.OpenDB(postgresConnector{Connector: stdlib.GetConnector(*config), begin: settings})
 	db.SetMaxOpenConns(postgresConns)
 	db.SetMaxIdleConns(postgresConns)

@@ -294,6 +294,15 @@ func TestBackupBesideWriters(t *testing.T) {
 	}
 }
 
+func TestQueriesAreNotCompiled(t *testing.T) {
+	t.Parallel()
+	s := storetest.Postgres(t).Open(t, store.Options{})
+	inTx, inSnapshot, err := s.SettingInTransactions(t.Context(), "jit")
+	if err != nil || inTx != "off" || inSnapshot != "off" {
+		t.Errorf("got jit = %q in a transaction and %q in a snapshot, %v, want off", inTx, inSnapshot, err)
+	}
+}
+
 // withSettings adds pairs of names and values to the query of a URL.
 func withSettings(t *testing.T, dsn string, settings ...string) string {
 	t.Helper()
