@@ -129,7 +129,7 @@ var packages = map[string][]string{
 	"internal/api":         join(workers, "internal/httproute", "internal/fair", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire", "internal/intake"),
 	"internal/api/apitest": {".", "internal/api", "internal/wire"},
 	"internal/web/ui":      {".", "internal/wire"},
-	"internal/web":         join(protocols, ".", "internal/fair", "internal/httproute", "internal/web/ui", "internal/service", "internal/insight", "internal/intake", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire"),
+	"internal/web":         join(protocols, ".", "internal/fair", "internal/httproute", "internal/web/ui", "internal/service", "internal/insight", "internal/intake", "internal/memory", "internal/recovered", "internal/upload", "internal/clientaddr", "internal/wire"),
 	"internal/app": join(append(slices.Clone(workers), transports...), "internal/memory", "internal/fair", "internal/upload", "internal/clientaddr", "internal/blobs", "internal/store", "internal/store/shape", "internal/config",
 		"internal/resolver", "internal/outbound", "internal/starttls", "internal/api", "internal/web", "internal/web/ui", "internal/secret", "internal/senders", "internal/demo", "internal/recovered", "internal/trace"),
 

@@ -1,12 +1,14 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
@@ -37,25 +39,30 @@ const (
 )
 
 func (c *call) overview(filter service.DomainFilter, period ui.Period) (Overview, error) {
-	ctx := c.r.Context()
 	var found Overview
-	var err error
+	var errActions error
+	var group recovered.Group // each of the two sorts all domains by their mail
+	group.Go(func() { found.Actions, found.Troubled, errActions = c.actions() })
+	err := c.mailOfDomains(&found, filter, period)
+	group.Wait()
+	return found, cmp.Or(err, errActions)
+}
+
+// mailOfDomains reads all of the overview except the actions.
+func (c *call) mailOfDomains(found *Overview, filter service.DomainFilter, period ui.Period) (err error) {
+	ctx := c.r.Context()
 	if found.DomainList, err = c.team.DomainRows(ctx, filter); err != nil {
-		return Overview{}, err
+		return err
 	}
 	if found.Series, err = c.team.Series(ctx, period.From, period.To); err != nil {
-		return Overview{}, err
+		return err
 	}
 	if found.News, err = c.news(); err != nil {
-		return Overview{}, err
+		return err
 	}
 	changed, err := c.team.Events(ctx, service.EventFilter{Until: dayTime(period.To + 1)}, 0, maxMarkEvents)
-	if err != nil {
-		return Overview{}, err
-	}
 	found.Marks = c.policyMarks(since(changed, dayTime(period.From)))
-	found.Actions, found.Troubled, err = c.actions()
-	return found, err
+	return err
 }
 
 // news returns the events since the start of yesterday.
