@@ -94,12 +94,13 @@ const (
 // conclusive or not. The next check is scheduled after the interval, or earlier if this
 // one was inconclusive.
 func (c *Checker) Check(ctx context.Context, saver Saver, name string, occasion Occasion) (dmarcd.Domain, dmarcd.Check, error) {
-	client := dns.ForClient(ctx, int64(saver.ID()))
-	if occasion != Scheduled {
-		client = dns.ForUser(client)
+	asked := occasion != Scheduled
+	queries := dns.ForClient(ctx, int64(saver.ID()))
+	if asked {
+		queries = dns.ForUser(queries)
 	}
-	check := c.CheckDMARC(client, name)
-	check.Asked = occasion != Scheduled
+	check := c.CheckDMARC(queries, name)
+	check.Asked = asked
 	var domain dmarcd.Domain
 	err := c.save(ctx, name, occasion, func(ctx context.Context, plan dmarcd.Plan) (err error) {
 		domain, err = saver.SaveCheck(ctx, name, check, plan)

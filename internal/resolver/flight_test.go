@@ -46,6 +46,16 @@ func wait(t *testing.T, parent context.Context, r dns.Resolver, q dns.Question) 
 	return w
 }
 
+// wantData waits until all callers have an answer with records.
+func wantData(t *testing.T, waiters []waiter) {
+	t.Helper()
+	for i, w := range waiters {
+		if got := <-w.answer; got.Outcome != dns.Data {
+			t.Errorf("caller %d: got %s (%s) want %s", i, got.Outcome, got.Reason, dns.Data)
+		}
+	}
+}
+
 func TestSameQuestionIsAskedOnce(t *testing.T) {
 	t.Parallel()
 	const callers = 50
@@ -61,11 +71,7 @@ func TestSameQuestionIsAskedOnce(t *testing.T) {
 		waiters = append(waiters, wait(t, t.Context(), from, text("a.example.org")))
 	}
 	release()
-	for i, w := range waiters {
-		if got := <-w.answer; got.Outcome != dns.Data {
-			t.Errorf("caller %d: got %s (%s) want %s", i, got.Outcome, got.Reason, dns.Data)
-		}
-	}
+	wantData(t, waiters)
 	if got := server.Asked("a.example.org", dns.TXT); got != 1 {
 		t.Errorf("got %d questions want 1", got)
 	}
@@ -83,11 +89,7 @@ func TestUserDoesNotJoinAQueryOfBackgroundWork(t *testing.T) {
 	}
 	waiters = append(waiters, wait(t, t.Context(), r, text("a.example.org"))) // joins the first
 	release()
-	for i, w := range waiters {
-		if got := <-w.answer; got.Outcome != dns.Data {
-			t.Errorf("caller %d: got %s (%s) want %s", i, got.Outcome, got.Reason, dns.Data)
-		}
-	}
+	wantData(t, waiters)
 	if got := server.Asked("a.example.org", dns.TXT); got != 2 {
 		t.Errorf("got %d questions want 2", got)
 	}
