@@ -43,13 +43,13 @@ func (c *call) overview(filter service.DomainFilter, period ui.Period) (Overview
 	var errActions error
 	var group recovered.Group // each of the two sorts all domains by their mail
 	group.Go(func() { found.Actions, found.Troubled, errActions = c.actions() })
-	err := c.mailOfDomains(&found, filter, period)
+	err := c.listAndNews(&found, filter, period)
 	group.Wait()
 	return found, cmp.Or(err, errActions)
 }
 
-// mailOfDomains reads all of the overview except the actions.
-func (c *call) mailOfDomains(found *Overview, filter service.DomainFilter, period ui.Period) (err error) {
+// listAndNews reads all of the overview except the actions.
+func (c *call) listAndNews(found *Overview, filter service.DomainFilter, period ui.Period) (err error) {
 	ctx := c.r.Context()
 	if found.DomainList, err = c.team.DomainRows(ctx, filter); err != nil {
 		return err
