@@ -95,10 +95,11 @@ adversary: ## attack the built binary as outsiders and tenants could, on both en
 
 # The longest packages first; without vet, which lint runs, with fewer collections of garbage,
 # which the compiler, the linker and the tests spend a tenth of their time on, and with files
-# in memory: a commit of SQLite waits for the disk. Packages that only tests use are not tested.
-test-short: ## run what needs nothing but Go, on SQLite, in less than a minute
+# in memory, databases and test programs: a commit of SQLite waits for the disk, and so does the
+# linker. Packages that only tests use are not tested.
+test-short: ## run what needs nothing but Go, on SQLite, in half a minute
 	. scripts/memory.sh; ! plenty_of_memory || use_memory; \
-	GOGC=400 go test -short -vet=off -parallel=4 ./internal/store ./cmd/dmarcd ./internal/service ./internal/app ./internal/api \
+	GOTMPDIR="$$TMPDIR" GOGC=400 go test -short -vet=off -parallel=4 ./internal/store ./cmd/dmarcd ./internal/service ./internal/app ./internal/api \
 		$$(go list ./... | grep -v '/test/\|test$$')
 	@scripts/say-skipped.sh
 

@@ -36,6 +36,9 @@ func (b byWord) Authenticate(_ context.Context, secret string) (dmarcd.Credentia
 // document.
 func TestAnswersAboutReports(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	document := musttest.Get(api.Document(base))(t)
 	validator := musttest.Get(apitest.New(document))(t)
 	s := newService(t, storetest.SQLite(t).Open(t, store.Options{}))

@@ -68,6 +68,9 @@ func TestRequestsAtOnce(t *testing.T) {
 // TestWaitsAtOnce has a team wait for events with many requests. Its other requests are served.
 func TestWaitsAtOnce(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	s := newService(t, storetest.SQLite(t).Open(t, store.Options{}))
 	ctx, leave := context.WithCancel(t.Context())
 	n := 0

@@ -112,6 +112,9 @@ func TestRecordsAreStreamed(t *testing.T) {
 // one with a lower id may still become visible.
 func TestUnsettledRecordsFollowLater(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	clock := time.Now().Add(-time.Hour)
 	opened := storetest.SQLite(t).Open(t, store.Options{})
 	s := newService(t, opened, func(o *api.Options) {

@@ -241,6 +241,9 @@ func TestProbes(t *testing.T) {
 // TestStopIsQuick is a safety bound: SIGTERM is answered within 10 s.
 func TestStopIsQuick(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	server := resolvertest.Start(t, "")
 	server.SetFault("*", resolvertest.Drop)
 	db := storetest.SQLite(t)

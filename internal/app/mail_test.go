@@ -51,6 +51,9 @@ func TestFailedStartClosesTheSMTPListener(t *testing.T) {
 // crashed three times.
 func TestCrashingMailIsShownAsRejected(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	db, data := storetest.SQLite(t), t.TempDir()
 	musttest.Do(t, start(t, db).stop())
 	opened := db.Open(t, store.Options{})

@@ -66,6 +66,9 @@ func (c *traces) named(name string) (found []exported) {
 
 func TestTraces(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	collector := &traces{}
 	receiver := httptest.NewServer(collector)
 	defer receiver.Close()

@@ -103,6 +103,9 @@ func TestRequests(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	for _, test := range []struct {
 		status int
 		body   string

@@ -147,6 +147,9 @@ var takeCensus = sync.OnceValues(func() (census, error) {
 
 func TestStoryIsAYear(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	c := musttest.Get(takeCensus())(t)
 	for _, d := range scenario().Domains() {
 		days := slices.Sorted(maps.Keys(c.days[d.Name]))
@@ -215,6 +218,9 @@ func (c census) share(domain string, from, to int) (compliant float64, messages 
 
 func TestWhatTheReportsTell(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	for _, test := range []struct {
 		name, domain string
 		from, to     int
@@ -279,6 +285,9 @@ func TestMissingKey(t *testing.T) {
 
 func TestTurns(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	s := scenario()
 	turns := s.Turns()
 	if !slices.IsSortedFunc(turns, time.Time.Compare) || !turns[0].Equal(s.Begin()) || !turns[len(turns)-1].Before(end) {

@@ -29,6 +29,9 @@ func question(name string) dns.Question { return dns.Question{Name: name, Type: 
 // day.
 func TestReportsAgreeWithTheDNS(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	s := scenario()
 	zones := map[int64]*demo.Zone{}
 	for document := range days(s, 19) {

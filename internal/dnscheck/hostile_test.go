@@ -105,6 +105,9 @@ func TestTerminalCodesInRecords(t *testing.T) {
 // over TCP.
 func TestSlowDripOverTCP(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	address := dripServer(t)
 	r := resolver.New(resolver.Config{Servers: []string{address}, Timeout: 50 * time.Millisecond, Attempts: 1})
 	t.Cleanup(r.Close)

@@ -305,6 +305,9 @@ func TestForged(t *testing.T) {
 // are stored.
 func TestOverALimit(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	good := opening + record("192.0.2.1", 1, "pass") + closing
 	three := packtest.Zip("a.xml", good, "b.xml", good, "c.xml", good)
 	bigTLS := `{"report-id":"1","policies":[` + strings.TrimSuffix(strings.Repeat(

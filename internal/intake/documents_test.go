@@ -61,6 +61,9 @@ func TestSeveralDocuments(t *testing.T) {
 // once, also if they do not fit in memory.
 func TestLongDocuments(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	const reports, records = 4, 3000
 	var input strings.Builder
 	for i := range reports {

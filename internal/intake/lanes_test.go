@@ -58,6 +58,9 @@ func waits(t *testing.T, a *intake.Acceptor, m intake.Message) {
 
 func TestLightMessagesDoNotWaitForHeavyOnes(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	a := lanedAcceptor(t)
 	light := []byte(opening + record("192.0.2.1", 1, "pass") + closing)
 	long := opening + strings.Repeat(record("192.0.2.1", 1, "pass"), 5000) + closing

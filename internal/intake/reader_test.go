@@ -18,6 +18,9 @@ import (
 // returns for each of them. The inputs are reports in containers, some of them damaged.
 func TestReaderReusesBuffers(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	inputs := readerInputs(t)
 	reader := intake.NewReader(intake.DefaultLimits())
 	for range 2 {

@@ -195,6 +195,9 @@ func TestServerByName(t *testing.T) {
 
 func TestSilentServerIsAskedLast(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	silent, good := resolvertest.Start(t, ""), resolvertest.Start(t, "")
 	silent.SetFault("*", resolvertest.Drop)
 	var c clock

@@ -34,6 +34,9 @@ func (w *world) export(t *service.Team, filter service.RecordFilter, after servi
 
 func TestExportOfRecords(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		w := newWorld(t, db) // it has a report with 7 messages
 		const second = "second.example"

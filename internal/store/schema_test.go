@@ -115,6 +115,9 @@ func TestMigrateIsRepeatable(t *testing.T) {
 
 func TestReplicasMigrateTogether(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	storetest.EachEmpty(t, func(t *testing.T, db storetest.DB) {
 		var group sync.WaitGroup
 		for range 6 {

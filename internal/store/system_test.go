@@ -296,6 +296,9 @@ func TestBackupBesideWriters(t *testing.T) {
 
 func TestQueriesAreNotCompiled(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	s := storetest.Postgres(t).Open(t, store.Options{})
 	inTx, inSnapshot, err := s.SettingInTransactions(t.Context(), "jit")
 	if err != nil || inTx != "off" || inSnapshot != "off" {

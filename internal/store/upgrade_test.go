@@ -59,6 +59,9 @@ func TestTooOldDatabaseIsRefused(t *testing.T) {
 
 // TestBackupOfReports opens a backup, which contains reports and unclaimed shares.
 func TestBackupOfReports(t *testing.T) {
+	if testing.Short() {
+		return
+	}
 	eachInbox(t, func(in *inbox) {
 		in.add(ours, "gone.example")
 		first, second := report("1", ours, storetest.Passed(ours, 1)), report("1", ours, storetest.Passed(ours, 20))

@@ -47,6 +47,9 @@ func large(id string, at func(n int) error) dmarcd.NewReport {
 // TestLargeReport writes a report in many transactions: nothing is visible before the
 // end, everything after.
 func TestLargeReport(t *testing.T) {
+	if testing.Short() {
+		return
+	}
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
 		other := newTeam(in.T, in.store, "b")
