@@ -30,11 +30,11 @@ func (k EventKind) LastDigest(now time.Time) (last Day, due time.Time) {
 	next := DayOf(now.Add(-digestHour * time.Hour)) // the day after the period
 	switch k {
 	case DigestWeekly:
-		next -= Day((next.time().Weekday() + 6) % 7) // the days since Monday
+		next -= Day((next.Time().Weekday() + 6) % 7) // the days since Monday
 	case DigestMonthly:
-		next -= Day(next.time().Day() - 1) //nolint:gosec // 0 to 30
+		next -= Day(next.Time().Day() - 1) //nolint:gosec // 0 to 30
 	}
-	return next - 1, next.time().Add(digestHour * time.Hour)
+	return next - 1, next.Time().Add(digestHour * time.Hour)
 }
 
 // DigestPeriod returns the days of a digest.
@@ -43,7 +43,7 @@ func (e Event) DigestPeriod() (from, to Day) {
 	case DigestWeekly:
 		return e.Day - 6, e.Day
 	case DigestMonthly:
-		return e.Day - Day(e.Day.time().Day()) + 1, e.Day //nolint:gosec // 1 to 31
+		return e.Day - Day(e.Day.Time().Day()) + 1, e.Day //nolint:gosec // 1 to 31
 	}
 	return e.Day, e.Day
 }
@@ -53,7 +53,7 @@ func (e Event) digest() string {
 	from, to := e.DigestPeriod()
 	period := map[EventKind]string{
 		DigestDaily: "Daily digest of " + to.String(), DigestWeekly: fmt.Sprintf("Weekly digest of %s to %s", from, to),
-		DigestMonthly: "Monthly digest of " + to.time().Format("January 2006"),
+		DigestMonthly: "Monthly digest of " + to.Time().Format("January 2006"),
 	}[e.Kind]
 	if e.Messages == 0 {
 		return period + ": no mail was reported."

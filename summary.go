@@ -48,10 +48,10 @@ func ParseDay(s string) (Day, error) {
 }
 
 // String formats the day as 2026-11-15.
-func (d Day) String() string { return d.time().Format(DayLayout) }
+func (d Day) String() string { return d.Time().Format(DayLayout) }
 
-// time returns when the day begins.
-func (d Day) time() time.Time { return time.Unix(int64(d)*secondsPerDay, 0).UTC() }
+// Time returns the start of the day, in UTC.
+func (d Day) Time() time.Time { return time.Unix(int64(d)*secondsPerDay, 0).UTC() }
 
 // Days is an inclusive range of days. A nil end is open.
 type Days struct {

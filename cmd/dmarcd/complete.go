@@ -42,10 +42,16 @@ func (p *program) completeCommand(cmd *cobra.Command) {
 	words := map[string][]string{
 		"scope":    {string(dmarcd.ScopeRead), string(dmarcd.ScopeWrite)},
 		"role":     {string(dmarcd.RoleOwner), string(dmarcd.RoleEditor), string(dmarcd.RoleViewer)},
-		"kind":     convert(dmarcd.ReportKinds(), func(k dmarcd.ReportKind) string { return string(k) }),
+		"kind":     convert(dmarcd.EventKinds(), func(k dmarcd.EventKind) string { return string(k) }),
 		"security": {string(dmarcd.SecurityTLS), string(dmarcd.SecuritySTARTTLS), string(dmarcd.SecurityNone)},
-		"format":   convert(export.Formats(), func(f export.Format) string { return string(f) }),
+		"format":   convert(dmarcd.WebhookFormats(), func(f dmarcd.WebhookFormat) string { return string(f) }),
 		"after":    {string(dmarcd.AfterKeep), string(dmarcd.AfterFlag), string(dmarcd.AfterMove) + ":", string(dmarcd.AfterDelete)},
+	}
+	switch cmd.CommandPath() {
+	case "dmarcd report list":
+		words["kind"] = convert(dmarcd.ReportKinds(), func(k dmarcd.ReportKind) string { return string(k) })
+	case "dmarcd export":
+		words["format"] = convert(export.Formats(), func(f export.Format) string { return string(f) })
 	}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 		switch {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
@@ -145,7 +146,10 @@ func TestCompletion(t *testing.T) {
 		{"teams as arguments", []string{"team", "deny", database, ""}, []string{"acme", "beta", noFiles}},
 		{"scopes", []string{"token", "create", "--scope", ""}, []string{"read", "write", noFiles}},
 		{"roles", []string{"user", "invite", "--role="}, []string{"owner", "editor", "viewer", noFiles}},
-		{"kinds", []string{"report", "list", "--kind", ""}, []string{"aggregate", "failure", "tls", noFiles}},
+		{"kinds of reports", []string{"report", "list", "--kind", ""}, []string{"aggregate", "failure", "tls", noFiles}},
+		{"kinds of alerts", []string{"alert", "list", "--kind", ""}, append(convert(dmarcd.EventKinds(), func(k dmarcd.EventKind) string { return string(k) }), noFiles)},
+		{"formats of files", []string{"export", "--format", ""}, []string{"parquet", "ndjson", "csv", noFiles}},
+		{"formats of webhooks", []string{"webhook", "add", "--format", ""}, []string{"standard", "json", "slack", "teams", "discord", "pagerduty", "email", noFiles}},
 		{"purposes", []string{"domain", "purpose", "--team=acme", "example.com", ""}, []string{"business", "personal", "education", "nonprofit", "none", noFiles}},
 		{"a domain", []string{"domain", "purpose", "--team=acme", ""}, []string{noFiles}},
 		{"words of a setting", []string{"serve", "--log-format", ""}, []string{config.FormatAuto, config.FormatText, config.FormatJSON, noFiles}},

@@ -3,9 +3,9 @@
 // longer arrive. It compares each day with the same weekday of the weeks before, by median
 // and median absolute deviation, so that neither weekends nor a single odd day matter.
 //
-// All functions are pure. A day may be judged any number of times while its reports arrive:
-// New reports each incident once. Where the figures come from, and who is told, is for
-// others to say. docs/alerts.md explains every threshold.
+// Detect, Rejected and Merge are pure. A day may be judged any number of times while its reports
+// arrive: Merge returns each incident once. Scanner calls them for all teams; Source reads the
+// figures and saves the results. docs/alerts.md explains every threshold.
 package alert
 
 import (
@@ -84,9 +84,9 @@ func (j *judgement) add(kind dmarcd.EventKind, subject dmarcd.MailPart, measured
 	})
 }
 
-// New returns the detections that belong to none of the known incidents, each once, and the
+// Merge returns the detections that belong to none of the known incidents, each once, and the
 // known incidents that go on, with their new last days.
-func New(known []dmarcd.Incident, found []dmarcd.Detection) (fresh []dmarcd.Detection, extended []dmarcd.Incident) {
+func Merge(known []dmarcd.Incident, found []dmarcd.Detection) (fresh []dmarcd.Detection, extended []dmarcd.Incident) {
 	known = slices.Clone(known)
 	changed := make(map[int]bool)
 	added := make(map[int]int) // the place in fresh of incidents that are not known yet

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -93,11 +92,11 @@ func (j *judgement) foreign(key string, day dmarcd.Day) bool {
 	return of.rate() <= neverPasses
 }
 
-// isService tells whether the key of a sender is that of a known service: those of networks
+// isService reports whether the key of a sender is that of a known service. Those of networks
 // are the numbers of autonomous systems, such as AS64500.
 func isService(key string) bool {
-	number, isSystem := strings.CutPrefix(key, "AS")
-	return key != unknownSender && (!isSystem || strings.Trim(number, "0123456789") != "")
+	_, isSystem := dmarcd.SystemNumber(key)
+	return key != unknownSender && !isSystem
 }
 
 // own returns the mail of a day of senders that are not foreign, without some of them.

@@ -14,8 +14,6 @@ const (
 	lease = 5 * time.Minute
 	// batch is how many domains of a team are judged before the next team has its turn.
 	batch = 100
-	// known is how many days back incidents are looked for.
-	known = Days
 )
 
 // Batch is what is judged at once.
@@ -75,7 +73,7 @@ func (s *Scanner) team(ctx context.Context, team dmarcd.TeamID) (more bool, err 
 		return false, err
 	}
 	today := dmarcd.DayOf(s.Now())
-	read, err := s.Source.Read(ctx, scan, batch, today-known)
+	read, err := s.Source.Read(ctx, scan, batch, today-Days)
 	if err != nil {
 		return false, err
 	}
@@ -86,7 +84,7 @@ func (s *Scanner) team(ctx context.Context, team dmarcd.TeamID) (more bool, err 
 	if scan.After == 0 { // once in each pass
 		found = append(found, Rejected(read.Rejected, today)...)
 	}
-	fresh, extended := New(read.Incidents, found)
+	fresh, extended := Merge(read.Incidents, found)
 	if err := s.Source.Save(ctx, scan, fresh, extended); err != nil {
 		return false, err
 	}

@@ -36,7 +36,7 @@ func TestOutage(t *testing.T) {
 			if today < stop || today >= resume {
 				days = append(days, mail)
 			}
-			fresh, _ := alert.New(incidents, alert.Detect(dmarcd.DomainMail{ID: 1, Days: days}, today))
+			fresh, _ := alert.Merge(incidents, alert.Detect(dmarcd.DomainMail{ID: 1, Days: days}, today))
 			for _, d := range fresh {
 				got = append(got, d.Subject)
 				incidents = append(incidents, dmarcd.Incident{Kind: d.Kind, Domain: d.Domain, Subject: d.Subject, First: d.Day, Last: d.Day})

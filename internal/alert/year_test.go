@@ -56,7 +56,7 @@ func run(s *alerttest.Simulation, plan alerttest.Plan) (others []dmarcd.Detectio
 			return true
 		})
 		found := alert.Detect(dmarcd.DomainMail{ID: 1, Days: days[max(0, len(days)-alert.Days):]}, today)
-		fresh, extended := alert.New(incidents, found)
+		fresh, extended := alert.Merge(incidents, found)
 		for _, i := range extended {
 			at := slices.IndexFunc(incidents, func(k dmarcd.Incident) bool {
 				return k.Kind == i.Kind && k.Subject == i.Subject && k.First == i.First

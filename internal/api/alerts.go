@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
 
 	"github.com/dmarcd/dmarcd"
@@ -14,16 +13,10 @@ import (
 func (a *API) listAlerts(c *call) error {
 	limit, after := c.query.cursor()
 	events := readEventFilter(c.query)
-	filter := dmarcd.AlertFilter{Domain: events.Domain, Kind: events.Kind, State: dmarcd.AlertState(c.query.Get("state"))}
-	states := []dmarcd.AlertState{dmarcd.AlertSent, dmarcd.AlertSuppressed, dmarcd.AlertWaiting, dmarcd.AlertGrouped}
-	if c.query.Has("state") && !slices.Contains(states, filter.State) {
-		c.query.reject("state", "The parameter state must be sent, suppressed, waiting or grouped.")
-	}
-	if c.query.Has("open") {
-		var err error
-		if filter.Open, err = strconv.ParseBool(c.query.Get("open")); err != nil {
-			c.query.reject("open", "The parameter open must be true or false.")
-		}
+	filter := dmarcd.AlertFilter{
+		Domain: events.Domain, Kind: events.Kind,
+		State: word(c.query, "state", dmarcd.AlertSent, dmarcd.AlertSuppressed, dmarcd.AlertWaiting, dmarcd.AlertGrouped),
+		Open:  word(c.query, "open", "true", "false") == "true",
 	}
 	if err := c.reserveRows(limit); err != nil {
 		return err

@@ -139,7 +139,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 	}
 	c := &call{w: w, r: r, params: params}
 	if matched != nil {
-		note(w, "route", matched.name())
+		httproute.Note(w, "route", matched.name())
 		if matched.scope == scopeNone {
 			if _, err := matched.readQuery(r); err != nil {
 				return err
@@ -152,8 +152,8 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 		return err
 	}
 	token := credential.Token
-	note(w, "team", token.Team.String())
-	note(w, "token", token.ID.String())
+	httproute.Note(w, "team", token.Team.String())
+	httproute.Note(w, "token", token.ID.String())
 	limited := a.tokens.take(w.Header(), token.ID)
 	switch {
 	case !credential.API:
@@ -219,11 +219,4 @@ func (a *API) authenticate(w http.ResponseWriter, r *http.Request) (dmarcd.Crede
 	}
 	w.Header().Set("WWW-Authenticate", challenge+`, error="invalid_token"`)
 	return dmarcd.Credential{}, err
-}
-
-// note adds a fact to the access log, if the writer supports it.
-func note(w http.ResponseWriter, key, value string) {
-	if n, ok := w.(interface{ Note(key, value string) }); ok {
-		n.Note(key, value)
-	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 	usecase "github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
@@ -59,7 +60,7 @@ func newOptions(t *testing.T, s *store.Store, authenticator api.Authenticator) a
 	limits.Containers.Folder = t.TempDir()
 	acceptor := &intake.Acceptor{
 		Limits: limits, Encode: shape.EncodeDetail,
-		Fault: func(err error) { t.Error(err) },
+		Recovered: func(e *recovered.Error) { t.Error(e) },
 	}
 	return api.Options{
 		Service: useCases(s, usecase.Options{Acceptor: acceptor}), Authenticator: authenticator, Acceptor: acceptor,

@@ -8,13 +8,14 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
+	"github.com/dmarcd/dmarcd/internal/httproute"
 	"github.com/dmarcd/dmarcd/internal/service"
 )
 
 // ServeTLSReport receives a TLS report at an address below dmarcd.TLSReportPath, outside the
 // API prefix. It needs no token: every client that knows the address may send.
 func (a *API) ServeTLSReport(w http.ResponseWriter, r *http.Request) {
-	note(w, "route", "POST "+dmarcd.TLSReportPath+"{mailbox}")
+	httproute.Note(w, "route", "POST "+dmarcd.TLSReportPath+"{mailbox}")
 	if err := a.receiveTLSReport(w, r); err != nil {
 		a.fail(w, r, true, err)
 	}
@@ -43,7 +44,7 @@ func (a *API) receiveTLSReport(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	note(w, "team", recipient.Team.String())
+	httproute.Note(w, "team", recipient.Team.String())
 	if err := recipient.Admit(r.Context()); err != nil {
 		return anonymousQuota(w, err)
 	}

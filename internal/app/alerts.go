@@ -73,7 +73,7 @@ func (a *App) saveDetections(ctx context.Context, team dmarcd.TeamID, found []dm
 	if err != nil {
 		return err
 	}
-	fresh, extended := alert.New(incidents, found)
+	fresh, extended := alert.Merge(incidents, found)
 	return of.SaveDetections(ctx, nil, fresh, extended)
 }
 

@@ -137,11 +137,8 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	a.checker = NewChecker(cfg, a.resolver, a.log)
 	a.authenticator = auth.NewAuthenticator(a.store, time.Now, a.log)
 	_ = os.MkdirAll(cfg.Data, 0o700) // without it, temporary files go to the system default
-	a.acceptor = NewAcceptor(cfg, a.log)
+	a.acceptor = a.newAcceptor(cfg)
 	a.uploads = upload.NewGate(upload.DefaultLimits())
-	a.acceptor.Lanes = intake.NewLanes(fair.Cores())
-	a.acceptor.Received = a.metrics.observeReceipts
-	a.acceptor.Took = a.metrics.observeIntake
 	if a.atlas, err = OpenAtlas(cfg); err != nil {
 		return nil, err
 	}

@@ -13,9 +13,11 @@ import (
 
 	"github.com/dmarcd/dmarcd/failure"
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/files"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
@@ -33,8 +35,18 @@ func NewAcceptor(cfg config.Config, log *slog.Logger) *intake.Acceptor {
 		},
 		RejectForged: cfg.Intake.Forged == config.ForgedReject,
 		Encode:       shape.EncodeDetail,
-		Fault:        func(err error) { log.Error("panic while parsing a message", "error", err) },
+		Recovered:    func(e *recovered.Error) { logPanic(log, e) },
 	}
+}
+
+// newAcceptor returns the Acceptor of the daemon, which serves many teams and is measured.
+func (a *App) newAcceptor(cfg config.Config) *intake.Acceptor {
+	acceptor := NewAcceptor(cfg, a.log)
+	acceptor.Lanes = intake.NewLanes(fair.Cores())
+	acceptor.Recovered = a.recovered
+	acceptor.Received = a.metrics.observeReceipts
+	acceptor.Took = a.metrics.observeIntake
+	return acceptor
 }
 
 // enoughDisk returns intake.ErrLowDisk if the data folder has too little free space. If that
@@ -75,7 +87,7 @@ func (a *App) runIntake(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { return a.mailboxes().Run(ctx) })
 	if a.spool != nil {
 		worker := &spool.Worker{
-			Spool: a.spool, Verify: a.verifyMail, Handle: a.storeMails, Reject: a.rejectMail, Boundary: a.recovered,
+			Spool: a.spool, Verify: a.verifyMail, Handle: a.storeMails, Reject: a.rejectMail, Recovered: a.recovered,
 		}
 		group.Go(func() error { return worker.Run(ctx) })
 	}

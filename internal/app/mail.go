@@ -86,7 +86,7 @@ func (a *App) listenForMail(ctx context.Context) (_ *mail, err error) {
 			return recipient.Team, err
 		},
 		Admit: func(ctx context.Context, team dmarcd.TeamID, _ int64) error { return a.store.Team(team).Admit(ctx) },
-		Spool: a.spool, Log: a.log, Now: time.Now, Observe: a.metrics.observeMail, Boundary: a.recovered,
+		Spool: a.spool, Log: a.log, Now: time.Now, Observe: a.metrics.observeMail, Recovered: a.recovered,
 	})
 	if m.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.SMTPListen); err != nil {
 		return nil, fmt.Errorf("listen for SMTP (set DMARCD_SMTP_LISTEN to use another address): %w", err)

@@ -13,17 +13,17 @@ import (
 // mailboxes returns the reader of all mailboxes.
 func (a *App) mailboxes() *imap.Service {
 	return &imap.Service{
-		Leases:   a.store,
-		Team:     func(id dmarcd.TeamID) imap.MailboxStore { return a.store.Team(id) },
-		Sealer:   secret.File(a.config.Secret.File),
-		Accept:   a.acceptMessages,
-		MaxBytes: int64(a.config.Limit.Mail),
-		Interval: a.config.IMAP.Interval,
-		Folder:   a.acceptor.Limits.Containers.Folder,
-		Dial:     a.dialer.DialContext,
-		HTTP:     a.dialer.Client(nil),
-		Panics:   a.recovered,
-		Log:      a.log,
+		Leases:    a.store,
+		Team:      func(id dmarcd.TeamID) imap.MailboxStore { return a.store.Team(id) },
+		Sealer:    secret.File(a.config.Secret.File),
+		Accept:    a.acceptMessages,
+		MaxBytes:  int64(a.config.Limit.Mail),
+		Interval:  a.config.IMAP.Interval,
+		Folder:    a.acceptor.Limits.Containers.Folder,
+		Dial:      a.dialer.DialContext,
+		HTTP:      a.dialer.Client(nil),
+		Recovered: a.recovered,
+		Log:       a.log,
 	}
 }
 

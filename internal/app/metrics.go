@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"sync"
@@ -121,7 +122,11 @@ func (a *App) recovered(e *recovered.Error) { a.reportPanic(e) }
 // reportPanic logs and counts a panic; facts are added to the log line.
 func (a *App) reportPanic(e *recovered.Error, facts ...any) {
 	a.metrics.panics.WithLabelValues(e.Where).Inc()
-	a.log.With(facts...).Error("panic recovered", "where", e.Where, "panic", fmt.Sprint(e.Value), "stack", string(e.Stack))
+	logPanic(a.log.With(facts...), e)
+}
+
+func logPanic(log *slog.Logger, e *recovered.Error) {
+	log.Error("panic recovered", "where", e.Where, "panic", fmt.Sprint(e.Value), "stack", string(e.Stack))
 }
 
 // databaseCollector exports figures of the store.

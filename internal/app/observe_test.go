@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -71,6 +74,20 @@ func TestPanics(t *testing.T) {
 			_, _ = w.Write([]byte("["))
 			panic("late")
 		})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+	})
+	t.Run("in a parser", func(t *testing.T) {
+		effective := musttest.Get(config.Load(config.Input{Environ: []string{"DMARCD_DATA=" + t.TempDir()}}))(t)
+		acceptor := a.newAcceptor(effective.Config)
+		acceptor.Encode = func(dmarcd.Detail) string { panic("odd report") }
+		report := strings.NewReader(`<feedback><report_metadata><org_name>receiver.example</org_name><report_id>1</report_id>` +
+			`<date_range><begin>1767225600</begin><end>1767311999</end></date_range></report_metadata>` +
+			`<policy_published><domain>example.com</domain><p>none</p></policy_published></feedback>`)
+		musttest.Get(acceptor.Read(t.Context(), intake.Message{Content: report, Size: report.Size()}))(t).Close()
+		w := httptest.NewRecorder()
+		a.metrics.handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		if want := `dmarcd_panics_total{where="parser"} 1`; !strings.Contains(w.Body.String(), want) || !strings.Contains(log.String(), "odd report") {
+			t.Errorf("want %s and a line of the log, got\n%s\n%s", want, w.Body, log.String())
+		}
 	})
 }
 

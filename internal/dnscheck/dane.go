@@ -101,7 +101,7 @@ func (e *examination) checkCertificates(ctx context.Context, found dane.Result) 
 func daneProblems(problems []dane.Problem) []dmarcd.Problem {
 	var facts []dmarcd.Problem
 	for _, p := range problems {
-		facts = append(facts, dmarcd.Problem{Kind: string(p.Kind), At: p.Host, Text: cut(printable(p.Text), maxText)})
+		facts = append(facts, dmarcd.Problem{Kind: string(p.Kind), At: p.Host, Text: storable(p.Text)})
 	}
 	return facts
 }

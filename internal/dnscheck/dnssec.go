@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/dns"
 )
@@ -43,7 +44,7 @@ func denialHost(nameservers []string) string {
 			return "Route 53"
 		}
 		for _, known := range compactDenial {
-			if name == known.domain || strings.HasSuffix(name, "."+known.domain) {
+			if dmarcd.Covers(known.domain, name) {
 				return known.host
 			}
 		}

@@ -1,6 +1,7 @@
 package dnscheck
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -210,7 +211,7 @@ func (j *judgement) subdomains(f dmarcd.DMARCFacts) {
 		return
 	}
 	dnssec := j.facts.DNSSEC
-	below := orNone(f.SP, f.P)
+	below := cmp.Or(f.SP, f.P)
 	w := words{"policy": f.P, "sp": f.SP, "np": f.NP, "other": below, "zone": dnssec.Zone, "host": denialHost(dnssec.Nameservers)}
 	if weaker(f.SP, f.P) {
 		j.addRecord("dmarc.subdomains-weaker", w, j.usable(f))

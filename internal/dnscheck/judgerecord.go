@@ -114,10 +114,7 @@ func (j *judgement) wanted(r dmarc.Record, at string) string {
 
 // addAddress adds the wanted destination to r.
 func (j *judgement) addAddress(r *dmarc.Record, at string) {
-	wanted := j.wanted(*r, at)
-	if wanted != "" && !slices.ContainsFunc(r.RUA, func(u dmarc.URI) bool { return strings.EqualFold(u.Address, wanted) }) {
-		r.RUA = append(r.RUA, dmarc.URI{Text: "mailto:" + wanted, Scheme: "mailto", Address: wanted})
-	}
+	r.RUA = withAddress(r.RUA, j.wanted(*r, at))
 }
 
 // takesNoReports reports whether a domain is known not to accept mail. Only the checked

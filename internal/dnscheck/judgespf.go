@@ -135,7 +135,7 @@ func (j *judgement) spfMissing(f dmarcd.SPFFacts) {
 func (j *judgement) spfProblem(f dmarcd.SPFFacts, p dmarcd.Problem, effective []string) {
 	how := spfFindings[p.Kind]
 	own := slices.Contains(effective, p.At)
-	w := problemWords(p).with("at", orNone(p.At, j.facts.Domain)).with("part", orNone(p.Part, "the record"))
+	w := problemWords(p).with("at", cmp.Or(p.At, j.facts.Domain)).with("part", cmp.Or(p.Part, "the record"))
 	w["flaw"] = fill(how.flaw, w)
 	switch {
 	case how.id == "" || how.id == "spf.too-many-lookups":

@@ -17,11 +17,10 @@ func (e *examination) checkMTASTS(ctx context.Context) {
 		found.Problems = slices.DeleteFunc(found.Problems, func(p mtasts.Problem) bool { return p.Kind == mtasts.DanglingAlias })
 	}
 	f.Problems = mtastsProblems(mtasts.QueryName(e.Domain), found.Problems)
-	for _, record := range found.Records {
-		if len(found.Records) == 1 {
-			f.Record, f.ID = storable(record.Text), storable(record.ID)
-			f.Problems = append(f.Problems, mtastsProblems(mtasts.QueryName(e.Domain), record.Problems)...)
-		}
+	if len(found.Records) == 1 {
+		record := found.Records[0]
+		f.Record, f.ID = storable(record.Text), storable(record.ID)
+		f.Problems = append(f.Problems, mtastsProblems(mtasts.QueryName(e.Domain), record.Problems)...)
 	}
 	if found.Status != mtasts.StatusOK {
 		return

@@ -1,7 +1,6 @@
 package dnscheck
 
 import (
-	"cmp"
 	"context"
 	"net/netip"
 	"slices"
@@ -49,11 +48,7 @@ func (e *examination) checkMX(ctx context.Context) {
 		return
 	}
 	f.Status = mxOK
-	records := slices.Clone(mx.Records)
-	slices.SortFunc(records, func(a, b dns.Record) int {
-		return cmp.Or(cmp.Compare(a.Preference, b.Preference), cmp.Compare(a.Host, b.Host))
-	})
-	records = records[:min(len(records), maxHosts)]
+	records := mx.Records[:min(len(mx.Records), maxHosts)] // in order: see budget
 	f.Hosts = make([]dmarcd.MXHost, len(records))
 	var all recovered.Group
 	for i, r := range records {

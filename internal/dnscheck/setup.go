@@ -115,9 +115,7 @@ func proposed(record dmarc.Record, address string, gone func(dmarc.URI) bool) st
 	if gone != nil {
 		kept = slices.DeleteFunc(kept, gone)
 	}
-	if address != "" && !slices.ContainsFunc(kept, func(u dmarc.URI) bool { return strings.EqualFold(u.Address, address) }) {
-		kept = append(slices.Clip(kept), dmarc.URI{Text: "mailto:" + address, Scheme: "mailto", Address: address})
-	}
+	kept = withAddress(kept, address)
 	if !slices.Equal(kept, record.RUA) {
 		rewrite = true
 	}
@@ -140,6 +138,19 @@ func unique(uris []dmarc.URI) []dmarc.URI {
 	return together(nil, uris)
 }
 
+// withAddress returns the destinations with address, unless it is "".
+func withAddress(uris []dmarc.URI, address string) []dmarc.URI {
+	if address == "" || sendsTo(uris, address) {
+		return uris
+	}
+	return append(slices.Clip(uris), dmarc.URI{Text: "mailto:" + address, Scheme: "mailto", Address: address})
+}
+
+// sendsTo reports whether one of the destinations is address.
+func sendsTo(uris []dmarc.URI, address string) bool {
+	return slices.ContainsFunc(uris, func(u dmarc.URI) bool { return strings.EqualFold(u.Address, address) })
+}
+
 func uriList(uris []dmarc.URI) string {
 	texts := make([]string, len(uris))
 	for i, u := range uris {
@@ -157,7 +168,7 @@ func cutDomain(address, domain string) (mailbox string, ok bool) {
 // address.
 func asksDMARC(text, address string) bool {
 	record, ok := dmarc.Parse(text)
-	return ok && slices.ContainsFunc(record.RUA, func(u dmarc.URI) bool { return strings.EqualFold(u.Address, address) })
+	return ok && sendsTo(record.RUA, address)
 }
 
 // asksTLS reports whether a TLS-RPT record has reports sent to one of the URIs.

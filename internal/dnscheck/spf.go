@@ -51,11 +51,11 @@ func termFacts(node *spf.Node) []dmarcd.SPFTerm {
 	var terms []dmarcd.SPFTerm
 	for _, step := range node.Terms {
 		term := dmarcd.SPFTerm{
-			Term: cut(printable(step.Term.Text), maxText), Target: step.Target, Provider: step.Provider,
+			Term: storable(step.Term.Text), Target: step.Target, Provider: step.Provider,
 			Cost: step.Cost, Lookups: step.Lookups, Note: stepNote(step),
 		}
 		if step.Child != nil {
-			term.Record = cut(printable(step.Child.Record.Text), maxText)
+			term.Record = storable(step.Child.Record.Text)
 			term.Terms = termFacts(step.Child)
 		}
 		terms = append(terms, term)

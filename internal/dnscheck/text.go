@@ -97,14 +97,6 @@ func listed(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// orNone returns word, or none if word is empty.
-func orNone(word, none string) string {
-	if word == "" {
-		return none
-	}
-	return word
-}
-
 // lastAlias returns the end of a chain of aliases, or "".
 func lastAlias(aliases []string) string {
 	if len(aliases) == 0 {

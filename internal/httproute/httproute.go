@@ -1,4 +1,5 @@
-// Package httproute is the router and the gzip negotiation of the API and the pages.
+// Package httproute has what the API and the pages share: the router, the gzip negotiation and
+// the fields of the access log.
 //
 // http.ServeMux redirects some paths and answers errors in plain text; this router takes
 // paths as they are and leaves errors to the caller.
@@ -107,4 +108,11 @@ func AcceptsGzip(r *http.Request) bool {
 		}
 	}
 	return false
+}
+
+// Note adds a field to the access log, if the writer supports it.
+func Note(w http.ResponseWriter, key, value string) {
+	if n, ok := w.(interface{ Note(key, value string) }); ok {
+		n.Note(key, value)
+	}
 }

@@ -172,10 +172,8 @@ func (j *judge) begin(b *rollup.Block) {
 }
 
 func (j *judge) add(share *rollup.Share, records []rollup.Record) {
-	if j.current = j.all; j.current == nil {
-		if j.current = j.dockets[share.Domain]; j.current == nil {
-			return
-		}
+	if j.current = cmp.Or(j.all, j.dockets[share.Domain]); j.current == nil {
+		return
 	}
 	j.current.days[share.Day] = struct{}{}
 	for i := range records {

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/failure"
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/trace"
 )
 
@@ -59,9 +59,8 @@ type Acceptor struct {
 	RejectForged bool
 	// Encode returns the stored document of a report; see dmarcd.NewReport.
 	Encode func(dmarcd.Detail) string
-	// Fault receives panics from readers, with the stack. The message is stored as rejected,
-	// and the others continue.
-	Fault func(error)
+	// Recovered reports panics of parsers. The message is stored as rejected.
+	Recovered recovered.Boundary
 	// Received is called with the receipts of each stored delivery; nil ignores them.
 	Received func(dmarcd.Intake, []dmarcd.Receipt)
 	// Took is called with the time of each Read and Store that succeeded; nil ignores it.
@@ -218,11 +217,9 @@ func (a *Acceptor) read(ctx context.Context, m Message, o *Opened) error {
 		}
 		return nil
 	}
-	err := guarded(func() error { return a.items(ctx, progress, m, o) })
-	var fault *faultError
+	err := a.Recovered.Call("parser", func() error { return a.items(ctx, progress, m, o) })
 	switch {
-	case errors.As(err, &fault):
-		a.Fault(fault)
+	case recovered.Is(err):
 		o.reject("the parser failed; the original is stored and can be retried after an upgrade")
 	case errors.Is(err, dmarcd.ErrLimit):
 		o.reject(err.Error())
@@ -278,26 +275,6 @@ func (a *Acceptor) rejection(item *Item, v dmarcd.Verdict) (reason string, rejec
 	default:
 		return "", false
 	}
-}
-
-// faultError is a panic in our own code.
-type faultError struct {
-	value any
-	stack []byte
-}
-
-func (e *faultError) Error() string {
-	return fmt.Sprintf("panic while parsing a message: %v\n%s", e.value, e.stack)
-}
-
-// guarded turns a panic of f into an error, so that one bad report does not stop the others.
-func guarded(f func() error) (err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = &faultError{value: value, stack: debug.Stack()}
-		}
-	}()
-	return f()
 }
 
 // Reject returns a delivery with one rejection for a message that its transport could not read

@@ -21,6 +21,7 @@ import (
 	"github.com/dmarcd/dmarcd/failure"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/packtest"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
@@ -28,9 +29,9 @@ import (
 func acceptor(t *testing.T) *intake.Acceptor {
 	t.Helper()
 	a := &intake.Acceptor{
-		Limits: intake.DefaultLimits(),
-		Encode: shape.EncodeDetail,
-		Fault:  func(err error) { t.Errorf("got a fault: %v", err) },
+		Limits:    intake.DefaultLimits(),
+		Encode:    shape.EncodeDetail,
+		Recovered: func(e *recovered.Error) { t.Error(e) },
 	}
 	a.Limits.Containers.Folder = t.TempDir()
 	return a
@@ -402,19 +403,19 @@ type readerAt struct{ r io.Reader }
 
 func (r readerAt) ReadAt(p []byte, _ int64) (int, error) { return r.r.Read(p) }
 
-func TestFault(t *testing.T) {
+func TestPanicOfAParser(t *testing.T) {
 	t.Parallel()
-	var faults []error
+	var panics []*recovered.Error
 	a := acceptor(t)
 	a.Encode = func(dmarcd.Detail) string { panic("an odd report") }
-	a.Fault = func(err error) { faults = append(faults, err) }
+	a.Recovered = func(e *recovered.Error) { panics = append(panics, e) }
 	d := deliver(t, a, message([]byte(opening+closing)))
 	want := []string{`refused  "": the parser failed; the original is stored and can be retried after an upgrade`}
 	if diff := cmp.Diff(want, describeDelivery(d)); diff != "" {
 		t.Errorf("delivery (-want +got):\n%s", diff)
 	}
-	if len(faults) != 1 || !strings.Contains(faults[0].Error(), "an odd report") || !strings.Contains(faults[0].Error(), "accept_test.go") {
-		t.Errorf("got faults %v, want one with the stack", faults)
+	if len(panics) != 1 || panics[0].Value != "an odd report" || !strings.Contains(string(panics[0].Stack), "accept_test.go") {
+		t.Errorf("got panics %v, want one with the stack", panics)
 	}
 }
 

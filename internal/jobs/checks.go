@@ -34,8 +34,6 @@ const (
 	claimPause = 10 * time.Millisecond
 	// checkPoll is the interval between queries for teams with due domains.
 	checkPoll = time.Second
-	// endTimeout bounds recording that a check ended without a result.
-	endTimeout = 5 * time.Second
 )
 
 // Checks runs scheduled checks. Teams with due domains take turns, one domain each, and a
@@ -76,15 +74,15 @@ func (c *Checks) Run(ctx context.Context) error {
 		}
 		begun, err := r.next(ctx)
 		report(ctx, c.Log, "claim due checks", err)
-		pause := checkPoll
+		pause, wake := checkPoll, (<-chan struct{})(r.freed)
 		switch {
 		case err != nil:
-			pause = backOff(failures)
+			pause, wake = backOff(failures), nil
 			failures++
 		case begun:
-			failures, pause = 0, claimPause
+			failures, pause, wake = 0, claimPause, nil
 		}
-		if !r.sleep(ctx, pause, err == nil && !begun) {
+		if !sleep(ctx, pause, wake) {
 			return nil
 		}
 	}
@@ -113,7 +111,7 @@ func (r *checkRun) next(ctx context.Context) (again bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		r.line(teams)
+		r.queue(teams)
 	}
 	shares := r.shares()
 	if len(shares) == 0 {
@@ -154,8 +152,8 @@ func (r *checkRun) claim(ctx context.Context, shares map[dmarcd.TeamID]int) (due
 	return due, nil
 }
 
-// line makes teams the ones that wait. Those that waited before keep their places.
-func (r *checkRun) line(teams []dmarcd.TeamID) {
+// queue replaces the waiting teams. Those that already wait keep their places.
+func (r *checkRun) queue(teams []dmarcd.TeamID) {
 	added := make(map[dmarcd.TeamID]bool, len(teams))
 	for _, team := range teams {
 		added[team] = true
@@ -248,23 +246,6 @@ func (r *checkRun) waitForSlot(ctx context.Context) bool {
 			return false
 		}
 	}
-}
-
-// sleep waits for d, until ctx ends or, if early is set, until a check ends. It reports
-// whether ctx is still active.
-func (r *checkRun) sleep(ctx context.Context, d time.Duration, early bool) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	var freed <-chan struct{}
-	if early {
-		freed = r.freed
-	}
-	select {
-	case <-timer.C:
-	case <-freed:
-	case <-ctx.Done():
-	}
-	return ctx.Err() == nil
 }
 
 func (c *Checks) check(ctx context.Context, due dmarcd.DueDomain) {

@@ -46,8 +46,6 @@ const (
 	// renewLease is the interval of extensions.
 	choreLease = 30 * time.Second
 	renewLease = choreLease / 3
-	// endLeaseTimeout bounds the end of a lease, also at shutdown.
-	endLeaseTimeout = 5 * time.Second
 )
 
 // Run works until ctx ends. It backs off after errors and panics. With Leases, all processes
@@ -83,7 +81,7 @@ func (c *Chore) Run(ctx context.Context) error {
 		if held && c.Leases != nil {
 			c.endLease(ctx, pause)
 		}
-		if !sleep(ctx, pause) {
+		if !sleep(ctx, pause, nil) {
 			return nil
 		}
 	}
@@ -96,7 +94,7 @@ func (c *Chore) step(ctx context.Context) (more bool, err error) {
 		renewed := make(chan struct{})
 		go func() {
 			defer close(renewed)
-			for sleep(working, renewLease) {
+			for sleep(working, renewLease, nil) {
 				// After an error there is time for another attempt.
 				if held, err := c.Leases.ClaimJob(working, c.Name, choreLease, true); err == nil && !held {
 					cancel()
@@ -121,7 +119,7 @@ func (c *Chore) step(ctx context.Context) (more bool, err error) {
 }
 
 func (c *Chore) endLease(ctx context.Context, next time.Duration) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLeaseTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	if err := c.Leases.EndJob(ctx, c.Name, next); err != nil { // it ends by itself
 		c.Log.WarnContext(ctx, "the lease of a job was not ended", "job", c.Name, "error", err)

@@ -23,12 +23,17 @@ func backOff(failures int) time.Duration {
 	return min(retryAfter<<min(failures, 10), maxRetryAfter)
 }
 
-// sleep waits for d or until ctx ends, and reports whether ctx is still active.
-func sleep(ctx context.Context, d time.Duration) bool {
+// endTimeout bounds recording that work ended, also at shutdown.
+const endTimeout = 5 * time.Second
+
+// sleep waits for d, until ctx ends or until wake receives; a nil wake never does. It reports
+// whether ctx is still active.
+func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+	case <-wake:
 	case <-ctx.Done():
 	}
 	return ctx.Err() == nil

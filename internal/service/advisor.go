@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/dmarcd/dmarcd"
@@ -83,8 +82,7 @@ func (t *Team) about(ctx context.Context, domain dmarcd.Domain, days dmarcd.Days
 	if dmarcd.DayOf(latest.FirstAt) <= from {
 		checks = append(checks, latest) // it was valid on all days
 	} else if latest.Check.Facts != nil {
-		_, until := dmarcd.Days{To: &to}.Times()
-		if checks, err = t.team.Checks(ctx, domain.Name, Cursor{At: time.Unix(until, 0)}, maxPeriodChecks); err != nil {
+		if checks, err = t.team.Checks(ctx, domain.Name, Cursor{At: (to + 1).Time()}, maxPeriodChecks); err != nil {
 			return insight.Domain{}, dmarcd.Check{}, err
 		}
 	}
@@ -166,16 +164,17 @@ func (t *Team) Simulate(ctx context.Context, name string, days dmarcd.Days, chan
 }
 
 func (c PolicyChange) apply(p *insight.Policy) {
-	for to, from := range map[*dmarc.Policy]*dmarc.Policy{&p.P: c.P, &p.SP: c.SP, &p.NP: c.NP} {
-		if from != nil {
-			*to = *from
-		}
-	}
-	if c.ADKIM != nil {
-		p.ADKIM = *c.ADKIM
-	}
-	if c.ASPF != nil {
-		p.ASPF = *c.ASPF
+	set(&p.P, c.P)
+	set(&p.SP, c.SP)
+	set(&p.NP, c.NP)
+	set(&p.ADKIM, c.ADKIM)
+	set(&p.ASPF, c.ASPF)
+}
+
+// set assigns *from, unless from is nil.
+func set[T any](to, from *T) {
+	if from != nil {
+		*to = *from
 	}
 }
 

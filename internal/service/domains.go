@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -108,41 +107,18 @@ func (t *Team) Watch(ctx context.Context, name string) error {
 	if err != nil || t.service.options.Now().Sub(domain.CheckedAt) < watchEvery {
 		return err
 	}
-	end, first := t.service.watching.begin(watched{t.team.ID(), domain.Name})
-	if !first {
-		return nil
+	leave, ok := t.service.watching.Enter(watched{t.team.ID(), domain.Name})
+	if !ok {
+		return nil // another user's check is under way
 	}
-	defer end()
+	defer leave()
 	return t.Examine(ctx, domain.Name)
 }
 
+// watched is a domain of a team.
 type watched struct {
 	team dmarcd.TeamID
 	name string
-}
-
-// watching is the set of domains with a running check. Its zero value is ready to use.
-type watching struct {
-	mu      sync.Mutex
-	domains map[watched]struct{}
-}
-
-// begin marks a domain as being checked until end is called; first is false if it already is.
-func (w *watching) begin(domain watched) (end func(), first bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if _, busy := w.domains[domain]; busy {
-		return nil, false
-	}
-	if w.domains == nil {
-		w.domains = map[watched]struct{}{}
-	}
-	w.domains[domain] = struct{}{}
-	return func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.domains, domain)
-	}, true
 }
 
 // named returns the domain with a name as entered, if the actor has a right in the team. An

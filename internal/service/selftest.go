@@ -68,20 +68,13 @@ func (t *Team) SelfTest(ctx context.Context, name string) (dmarcd.SelfTest, erro
 // awaitReport returns the report with that id of its reporter, or the zero value if it is
 // not stored in time.
 func (t *Team) awaitReport(ctx context.Context, externalID string) (dmarcd.Report, error) {
-	for began := time.Now(); time.Since(began) < storeTime; {
+	for began := time.Now(); time.Since(began) < storeTime && !t.service.stopping(); t.service.pause(storePoll) {
 		reports, err := t.team.Reports(ctx, ReportFilter{ExternalID: externalID}, 0, 1)
 		if err != nil {
 			return dmarcd.Report{}, err
 		}
 		if len(reports) > 0 {
 			return reports[0], nil
-		}
-		timer := time.NewTimer(storePoll)
-		select {
-		case <-timer.C:
-		case <-t.service.options.Stopping:
-			timer.Stop()
-			return dmarcd.Report{}, nil
 		}
 	}
 	return dmarcd.Report{}, nil

@@ -95,8 +95,9 @@ type Service struct {
 	mailboxAttempts *auth.Throttle
 	// mailAttempts slows down mail to addresses that users enter, by team and address.
 	mailAttempts *auth.Throttle
-	watching     watching
-	advice       adviceCache
+	// watching limits the checks for users who watch a domain.
+	watching fair.Counter[watched]
+	advice   adviceCache
 	// failedNotes limits audit entries about failed sign-ins.
 	failedNotes *rate.Limiter
 	// waiters bounds the requests that wait for events.
@@ -127,6 +128,7 @@ func New(s *store.Store, options Options) *Service {
 
 		mailboxAttempts: auth.NewThrottle(options.Now),
 		mailAttempts:    auth.NewThrottle(options.Now),
+		watching:        fair.Counter[watched]{Max: 1},
 		failedNotes:     rate.NewLimiter(failedNotes, failedNotesBurst),
 		waiters:         fair.New[dmarcd.TeamID](fair.Options{Capacity: maxWaiters, PerKey: maxTeamWaiters}),
 		webhookTests:    fair.Counter[dmarcd.WebhookID]{Max: maxWebhookTests},

@@ -18,6 +18,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -57,7 +58,7 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 	w := &world{T: t, store: db.Open(t, store.Options{}), tryMailbox: func(context.Context) error { return nil }}
 	limits := intake.DefaultLimits()
 	limits.Containers.Folder = t.TempDir()
-	w.acceptor = &intake.Acceptor{Limits: limits, Encode: shape.EncodeDetail, Fault: func(err error) { t.Error(err) }}
+	w.acceptor = &intake.Acceptor{Limits: limits, Encode: shape.EncodeDetail, Recovered: func(e *recovered.Error) { t.Error(e) }}
 	w.options = service.Options{
 		Checker:        dnscheck.New(dnscheck.Options{Resolver: dnstest.New(""), Interval: time.Hour, Now: time.Now}),
 		Acceptor:       w.acceptor,

@@ -141,12 +141,8 @@ func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change We
 		if w.Format == dmarcd.FormatEmail && change.URL != nil {
 			return &dmarcd.InvalidError{Field: "url", Message: "The address cannot be changed. Remove the webhook, and add one with the new address."}
 		}
-		if change.Kinds != nil {
-			w.Kinds = *change.Kinds
-		}
-		if change.Domains != nil {
-			w.Domains = *change.Domains
-		}
+		set(&w.Kinds, change.Kinds)
+		set(&w.Domains, change.Domains)
 		switch {
 		case change.Enabled == nil || *change.Enabled == w.Enabled():
 		case *change.Enabled && w.Format == dmarcd.FormatEmail && !t.actor.local && !trusted[w.Address()]:
@@ -161,9 +157,7 @@ func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change We
 		default:
 			w.DisabledAt, w.DisabledReason = t.service.options.Now(), "A user disabled it."
 		}
-		if change.URL != nil {
-			w.URL = *change.URL
-		}
+		set(&w.URL, change.URL)
 		if err := t.checkWebhook(w); err != nil || change.URL == nil {
 			return err
 		}

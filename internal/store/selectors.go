@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
@@ -28,7 +27,7 @@ func (s selectors) note(domain owner, day dmarcd.Day, results []aggregate.DKIMRe
 		return
 	}
 	for _, result := range results {
-		own := result.Domain == domain.name || strings.HasSuffix(result.Domain, "."+domain.name)
+		own := dmarcd.Covers(domain.name, result.Domain)
 		if own && result.Result == aggregate.ResultPass && result.Selector != "" && len(s) < maxSelectors {
 			// Cleaning may make two keys equal.
 			s[selectorKey{domain.id, plain(result.Domain), plain(result.Selector)}] = day

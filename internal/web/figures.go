@@ -17,10 +17,10 @@ func figures(now, before dmarcd.Counts, days int) []figure {
 	previous := "previous " + ui.Plural(days, "day", "days")
 	return []figure{
 		{"Messages", dmarcd.FormatNumber(now.Total()), change(now.Total(), before.Total(), previous)},
-		{"Passes DMARC", ui.Percent(now.Compliant, now.Total()), points(now, before, previous)},
+		{"Passes DMARC", dmarcd.FormatShare(now.Compliant, now.Total()), points(now, before, previous)},
 		{"Fails DMARC", dmarcd.FormatNumber(now.NonCompliant), change(now.NonCompliant, before.NonCompliant, previous)},
 		{"Quarantined or rejected", dmarcd.FormatNumber(now.Quarantined + now.Rejected), "as reported by receivers"},
-		{"From unverified reports", ui.Percent(now.Unverified, now.Total()), "of all messages"},
+		{"From unverified reports", dmarcd.FormatShare(now.Unverified, now.Total()), "of all messages"},
 	}
 }
 

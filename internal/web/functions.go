@@ -18,7 +18,7 @@ func formatFuncs(a *assets) template.FuncMap {
 	return template.FuncMap{
 		"asset":      a.url,
 		"number":     func(n any) string { return dmarcd.FormatNumber(reflect.ValueOf(n).Int()) },
-		"percent":    ui.Percent,
+		"percent":    dmarcd.FormatShare,
 		"moment":     ui.Moment,
 		"machine":    wire.Time,
 		"wireMoment": ui.WireMoment,

@@ -27,14 +27,14 @@ var markedFacts = map[dmarcd.FactName]string{
 // dnsMarks are the days of a period on which the DNS or the policy of a domain changed,
 // oldest first.
 func (c *call) dnsMarks(domain string, period ui.Period) ([]ui.Mark, error) {
-	checks, err := c.team.Checks(c.r.Context(), dmarcd.Domain{Name: domain}, service.Cursor{At: dayTime(period.To + 1)}, maxMarks)
+	checks, err := c.team.Checks(c.r.Context(), dmarcd.Domain{Name: domain}, service.Cursor{At: (period.To + 1).Time()}, maxMarks)
 	if err != nil {
 		return nil, err
 	}
 	var marks []ui.Mark
 	for _, check := range slices.Backward(checks) {
 		text := markText(check.Changes)
-		if text == "" || check.FirstAt.Before(dayTime(period.From)) {
+		if text == "" || check.FirstAt.Before(period.From.Time()) {
 			continue
 		}
 		day := dmarcd.DayOf(check.FirstAt)

@@ -60,14 +60,14 @@ func (c *call) listAndNews(found *Overview, filter service.DomainFilter, period 
 	if found.News, err = c.news(); err != nil {
 		return err
 	}
-	changed, err := c.team.Events(ctx, service.EventFilter{Until: dayTime(period.To + 1)}, 0, maxMarkEvents)
-	found.Marks = c.policyMarks(since(changed, dayTime(period.From)))
+	changed, err := c.team.Events(ctx, service.EventFilter{Until: (period.To + 1).Time()}, 0, maxMarkEvents)
+	found.Marks = c.policyMarks(since(changed, period.From.Time()))
 	return err
 }
 
 // news returns the events since the start of yesterday.
 func (c *call) news() ([]dmarcd.Event, error) {
-	yesterday := dayTime(dmarcd.DayOf(c.web.options.Now()) - 1)
+	yesterday := (dmarcd.DayOf(c.web.options.Now()) - 1).Time()
 	events, err := c.team.Events(c.r.Context(), service.EventFilter{}, 0, maxNews)
 	return since(events, yesterday), err
 }
@@ -228,5 +228,5 @@ func countsSentence(c dmarcd.Counts) string {
 	if c.Total() == 0 {
 		return "No messages were reported in this period."
 	}
-	return dmarcd.FormatNumber(c.Total()) + " messages were reported; " + ui.Percent(c.Compliant, c.Total()) + " pass DMARC."
+	return dmarcd.FormatNumber(c.Total()) + " messages were reported; " + dmarcd.FormatShare(c.Compliant, c.Total()) + " pass DMARC."
 }

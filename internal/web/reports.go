@@ -129,7 +129,7 @@ func (c *call) tlsChart(domain string, asked reportQuery) (ui.Chart, error) {
 	}
 	found := service.NewSeries(counted, asked.Period.From, asked.Period.To)
 	sum := found.Counts
-	chart.Summary = dmarcd.FormatNumber(sum.Total()) + " sessions were reported, of which " + ui.Percent(sum.Compliant, sum.Total()) + " were encrypted as required."
+	chart.Summary = dmarcd.FormatNumber(sum.Total()) + " sessions were reported, of which " + dmarcd.FormatShare(sum.Compliant, sum.Total()) + " were encrypted as required."
 	for _, d := range found.Days {
 		chart.Days = append(chart.Days, ui.ChartDay{Day: d.Day, Values: []int64{d.Compliant, d.NonCompliant}})
 	}

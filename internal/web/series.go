@@ -8,11 +8,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// dayTime returns the start of a day.
-func dayTime(day dmarcd.Day) time.Time {
-	return time.Unix(int64(day)*int64(24*time.Hour/time.Second), 0).UTC()
-}
-
 // trendOf returns a value for each day of the period.
 func trendOf(counted []dmarcd.DayCount, p ui.Period) []int64 {
 	trend := make([]int64, p.Len())

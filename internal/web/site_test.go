@@ -24,6 +24,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -143,7 +144,7 @@ func openSite(t *testing.T, db storetest.DB) *site {
 	budget := memory.NewBudget(256 << 20)
 	s.service = service.New(s.store, service.Options{
 		Checker:  checker,
-		Acceptor: &intake.Acceptor{Limits: limits, Encode: shape.EncodeDetail, Fault: func(err error) { t.Error(err) }},
+		Acceptor: &intake.Acceptor{Limits: limits, Encode: shape.EncodeDetail, Recovered: func(e *recovered.Error) { t.Error(e) }},
 		Examine: func(ctx context.Context, team *store.Team, name string) error {
 			s.examined++
 			return examine(ctx, checker, team, name)

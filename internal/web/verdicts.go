@@ -93,7 +93,7 @@ func (s *Web) exclude(c *call, written url.Values) error {
 	if counted {
 		message = "Counted again: "
 	}
-	return c.showExclude(excludeView{Form: excludeForm(), Changed: message + reportCount(changed) + "."})
+	return c.showExclude(excludeView{Form: excludeForm(), Changed: message + ui.Plural(changed, "report", "reports") + "."})
 }
 
 func selection(written url.Values) (service.Selection, error) {
@@ -113,11 +113,4 @@ func selection(written url.Values) (service.Selection, error) {
 		*end.day = &day
 	}
 	return selected, nil
-}
-
-func reportCount(n int) string {
-	if n == 1 {
-		return "1 report"
-	}
-	return dmarcd.FormatNumber(int64(n)) + " reports"
 }

@@ -96,7 +96,7 @@ func (s *Web) serve(c *call) error {
 	matched, params, allowed := s.routing.Match(c.r)
 	c.params = params
 	if matched != nil {
-		note(c.w, "route", matched.name())
+		httproute.Note(c.w, "route", matched.name())
 		if matched.access == accessAnybody {
 			return matched.handle(c)
 		}
@@ -113,7 +113,7 @@ func (s *Web) serve(c *call) error {
 	}
 	defer leave()
 	if c.viewer.Team.ID != 0 {
-		note(c.w, "team", c.viewer.Team.ID.String())
+		httproute.Note(c.w, "team", c.viewer.Team.ID.String())
 	}
 	switch {
 	case matched == nil && allowed != "":
@@ -185,11 +185,4 @@ func (s *Web) leadToSignIn(c *call) error {
 		query.Set("next", next)
 	}
 	return c.redirect(ui.WithQuery(Prefix+"/sign-in", query))
-}
-
-// note adds a field to the access log, if the writer supports it.
-func note(w http.ResponseWriter, key, value string) {
-	if n, ok := w.(interface{ Note(key, value string) }); ok {
-		n.Note(key, value)
-	}
 }

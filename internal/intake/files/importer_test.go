@@ -19,6 +19,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/files"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
@@ -38,7 +39,7 @@ func acceptor(t *testing.T) *intake.Acceptor {
 	t.Helper()
 	a := &intake.Acceptor{
 		Limits: intake.DefaultLimits(), Encode: shape.EncodeDetail,
-		Fault: func(err error) { t.Errorf("got a fault: %v", err) },
+		Recovered: func(e *recovered.Error) { t.Error(e) },
 	}
 	a.Limits.Containers.Folder = t.TempDir()
 	return a

@@ -51,8 +51,8 @@ type Service struct {
 	TLS  *tls.Config
 	// HTTP requests access tokens.
 	HTTP *http.Client
-	// Panics reports crashes of readers.
-	Panics recovered.Boundary
+	// Recovered reports crashes of readers.
+	Recovered recovered.Boundary
 }
 
 // Run reads until ctx ends, and returns after the last reader.
@@ -70,7 +70,7 @@ const maxCrashes = 2
 // read reads a mailbox until ctx ends, or returns an error. A mailbox whose reader crashed is
 // paused, or retried by the supervisor.
 func (s *Service) read(ctx context.Context, m dmarcd.Mailbox) error {
-	err := s.Panics.Call("mailbox", func() error { return s.readUntil(ctx, m) })
+	err := s.Recovered.Call("mailbox", func() error { return s.readUntil(ctx, m) })
 	if !recovered.Is(err) {
 		return err
 	}

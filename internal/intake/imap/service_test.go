@@ -335,7 +335,7 @@ func TestServicePausesAMailboxThatCrashesItsReader(t *testing.T) {
 				}
 				return nil
 			},
-			Panics: func(e *recovered.Error) {
+			Recovered: func(e *recovered.Error) {
 				mu.Lock()
 				defer mu.Unlock()
 				if e.Where == "mailbox" && strings.Contains(string(e.Stack), "TestServicePauses") {

@@ -405,7 +405,7 @@ func TestSessionPanics(t *testing.T) {
 	t.Parallel()
 	panics := make(chan *recovered.Error, 2)
 	s := start(t, func(c *smtpd.Config) {
-		c.Boundary = func(e *recovered.Error) { panics <- e }
+		c.Recovered = func(e *recovered.Error) { panics <- e }
 		c.Lookup = func(ctx context.Context, mailbox string) (dmarcd.TeamID, error) {
 			if mailbox == "bug" {
 				panic("a bug")

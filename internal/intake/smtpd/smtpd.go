@@ -109,8 +109,8 @@ type Config struct {
 	Now   func() time.Time
 	// Observe is called for what happens, for metrics.
 	Observe func(Outcome)
-	// Boundary reports panics in sessions; nil reports none.
-	Boundary recovered.Boundary
+	// Recovered reports panics in sessions; nil reports none.
+	Recovered recovered.Boundary
 }
 
 // Outcome is something that happened to a connection, a recipient or a mail.
@@ -194,7 +194,7 @@ func (s *Server) newProtocol(ctx context.Context) *smtp.Server {
 	// TLS and the deadlines of reads are the dialog's and the connection's.
 	p.WriteTimeout = writeTimeout
 	p.EnableSMTPUTF8 = true
-	p.ErrorLog = protocolLog{s.config.Log, s.config.Boundary}
+	p.ErrorLog = protocolLog{s.config.Log, s.config.Recovered}
 	return p
 }
 

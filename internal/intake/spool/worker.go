@@ -52,8 +52,8 @@ type Worker struct {
 	Handle func(ctx context.Context, team dmarcd.TeamID, batch []*Entry) []error
 	// Reject stores a message that crashed Handle several times as rejected.
 	Reject func(ctx context.Context, team dmarcd.TeamID, entry *Entry, reason string) error
-	// Boundary reports panics in Verify, Handle and Reject.
-	Boundary recovered.Boundary
+	// Recovered reports panics in Verify, Handle and Reject.
+	Recovered recovered.Boundary
 }
 
 // Run handles the messages in the spool, and new ones as soon as they are committed. It
@@ -116,7 +116,7 @@ func (w *Worker) verify(ctx context.Context, j *job) {
 		return
 	}
 	verdict := dmarcd.Verdict{Genuine: dmarcd.GenuineUnknown, Reason: "The message could not be verified because of an internal error."}
-	_ = w.Boundary.Call("mail verification", func() error { // reported there
+	_ = w.Recovered.Call("mail verification", func() error { // reported there
 		verdict = w.Verify(ctx, entry)
 		return nil
 	})
@@ -128,7 +128,7 @@ func (w *Worker) verify(ctx context.Context, j *job) {
 // handle stores messages of one team. It returns those that Handle left out.
 func (w *Worker) handle(ctx context.Context, jobs []*job) (rest []*job) {
 	var errs []error
-	crash := w.Boundary.Call("spool", func() error {
+	crash := w.Recovered.Call("spool", func() error {
 		errs = w.Handle(ctx, jobs[0].team, entriesOf(jobs))
 		return nil
 	})
@@ -161,7 +161,7 @@ func (w *Worker) suspect(ctx context.Context, j *job) {
 		return
 	}
 	var err error
-	crash := w.Boundary.Call("spool", func() error {
+	crash := w.Recovered.Call("spool", func() error {
 		err = w.Reject(ctx, j.team, j.entry, "the mail could not be handled: an internal error occurred each time")
 		return nil
 	})
@@ -179,7 +179,7 @@ func (w *Worker) suspect(ctx context.Context, j *job) {
 func (w *Worker) verifySuspect(ctx context.Context, entry *Entry) {
 	verdict := dmarcd.Verdict{Genuine: dmarcd.GenuineUnknown, Reason: "The message was not verified because handling it has failed before."}
 	if entry.crashes.Load() < maxCrashes-1 {
-		_ = w.Boundary.Call("mail verification", func() error { // reported there
+		_ = w.Recovered.Call("mail verification", func() error { // reported there
 			verdict = w.Verify(ctx, entry)
 			return nil
 		})

@@ -3,8 +3,6 @@ package ui
 import (
 	"errors"
 	"net/url"
-	"slices"
-	"strings"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -75,8 +73,4 @@ func Choices[S ~string](all ...S) []Choice {
 		list[i] = Choice{Value: string(s), Label: string(s)}
 	}
 	return list
-}
-
-func sortChoices(list []Choice) {
-	slices.SortFunc(list, func(a, b Choice) int { return strings.Compare(a.Value, b.Value) })
 }

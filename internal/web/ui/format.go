@@ -10,9 +10,6 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Percent writes a share; see dmarcd.FormatShare.
-func Percent(part, whole int64) string { return dmarcd.FormatShare(part, whole) }
-
 // ShareWidth is the length of a bar, from 0 to 100.
 func ShareWidth(part, whole int64) string {
 	return strconv.FormatFloat(float64(part)/float64(whole)*100, 'f', 1, 64)

@@ -25,7 +25,7 @@ func NumberedPager(path string, query url.Values, page, perPage, total int) Page
 	}
 	p := Pager{Text: fmt.Sprintf("%s–%s of %s", dmarcd.FormatNumber(int64(from)), dmarcd.FormatNumber(int64(to)), dmarcd.FormatNumber(int64(total)))}
 	if from > total {
-		p.Text = "Behind the end"
+		p.Text = "This page is past the end of the list."
 	}
 	if page > 1 {
 		p.First = WithQuery(path, query, "page", "")

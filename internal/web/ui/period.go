@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -87,7 +88,7 @@ func Kept(query url.Values, names ...string) []Choice {
 			fields = append(fields, Choice{name, values[0]})
 		}
 	}
-	sortChoices(fields)
+	slices.SortFunc(fields, func(a, b Choice) int { return strings.Compare(a.Value, b.Value) })
 	return fields
 }
 
