@@ -39,7 +39,7 @@ build: ## build the static binary bin/dmarcd
 run: build ## build, and serve on SQLite in ./data
 	bin/dmarcd serve
 
-demo: build ## build, and serve a sample team with a year of reports
+demo: build ## build, and serve two sample teams with a year of reports
 	bin/dmarcd demo
 
 test: ## run every test, on SQLite and PostgreSQL; installs what it needs

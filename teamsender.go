@@ -24,20 +24,20 @@ const (
 
 // TeamSender is a sender that a team added, or the correction of a known one: if the key is
 // that of a known sender or of an autonomous system, the name replaces that of the sender, and
-// the rest adds to how it is recognised.
+// the rest adds to how it is recognized.
 type TeamSender struct {
 	// Key is a-z, 0-9 and hyphens, or AS and a number.
 	Key, Name string
 	// Class is the class of the sender for all domains of the team, unless one is set for a
 	// domain. "" leaves it to the reports.
 	Class Class
-	// Networks, Hosts and Domains say how the sender is recognised: by its address, by the
+	// Networks, Hosts and Domains say how the sender is recognized: by its address, by the
 	// name of its host, and by a domain that passes DKIM or SPF. Each includes what is below.
 	Networks       []netip.Prefix
 	Hosts, Domains []string
 }
 
-// HasClues reports whether the sender can be recognised without a known key.
+// HasClues reports whether the sender can be recognized without a known key.
 func (s TeamSender) HasClues() bool { return len(s.Networks)+len(s.Hosts)+len(s.Domains) > 0 }
 
 var teamSenderKey = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$`)

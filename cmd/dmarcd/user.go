@@ -65,7 +65,7 @@ it: send it over a secure channel.`,
 // invite creates an invitation and prints its link.
 func (p *program) invite(ctx context.Context, s *service.System, invitation dmarcd.Invitation) error {
 	sent, err := s.Invite(ctx, invitation)
-	if errors.Is(err, service.ErrNothingToDo) {
+	if errors.Is(err, service.ErrNoRights) {
 		return errors.New("a new user needs --team, --operator or both")
 	}
 	if err != nil {

@@ -113,7 +113,7 @@ func Merge(known []dmarcd.Incident, found []dmarcd.Detection) (fresh []dmarcd.De
 	return fresh, extended
 }
 
-// belongs tells whether a detection is part of an incident.
+// belongs reports whether a detection is part of an incident.
 func belongs(d dmarcd.Detection, i dmarcd.Incident) bool {
 	return d.Kind == i.Kind && d.Domain == i.Domain && d.Subject == i.Subject && d.Day >= i.First-episode && d.Day <= i.Last+episode
 }

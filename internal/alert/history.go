@@ -142,7 +142,7 @@ func median(values []float64) float64 {
 	return (values[n/2-1] + values[n/2]) / 2
 }
 
-// burst tells whether an amount is far above what is usual: several times as much, more
+// burst reports whether an amount is far above what is usual: several times as much, more
 // than chance explains, and more than on any recent day.
 func (u usual) burst(amount float64) bool {
 	const times, deviations, aboveMost = 3, 6, 1.5

@@ -19,7 +19,7 @@ const (
 	neverPasses = 0.02
 )
 
-// broke tells whether a part of the mail passed so far and no longer does. usual is the
+// broke reports whether a part of the mail passed so far and no longer does. usual is the
 // median of the part that passes a day: it holds while an incident lasts.
 func (j *judgement) broke(of series) (today dmarcd.MailPart, usual float64, broke bool) {
 	today = of[j.day-j.first]
@@ -76,7 +76,7 @@ func (j *judgement) senders() (failing []string) {
 	return failing
 }
 
-// foreign tells whether a sender is not the owner's as far as the days up to one tell:
+// foreign reports whether a sender is not the owner's as far as the days up to one tell:
 // nothing of its mail passes, and it is no service that the owner may use.
 func (j *judgement) foreign(key string, day dmarcd.Day) bool {
 	switch class := j.domain.Classes[key]; {

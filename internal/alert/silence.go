@@ -50,7 +50,7 @@ func (h *history) stopped(of dmarcd.MailPart, last int) dmarcd.Detection {
 	}
 }
 
-// silence tells whether what was present on most days no longer is, the last day of it, and
+// silence reports whether what was present on most days no longer is, the last day of it, and
 // whether the silence is recent: one that began long ago was reported then. It has to be
 // longer than twice the longest gap before it, and grace days: mail that pauses at weekends
 // may pause for a week. Days without any reports do not count if there are later ones: then

@@ -32,7 +32,7 @@ var serviceNet, otherNet = netip.MustParsePrefix("192.0.2.0/24"), netip.MustPars
 
 const maxServices = 10 // the last one is the new service
 
-// simulatedSources recognises the senders of the simulation.
+// simulatedSources recognizes the senders of the simulation.
 func simulatedSources() *insight.Service {
 	var services []senders.Sender
 	for i := range maxServices {

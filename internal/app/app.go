@@ -133,8 +133,8 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	if err := a.resolver.Err(); err != nil {
 		a.log.Warn("no DNS server configured, all checks will be inconclusive", "error", err)
 	}
-	a.dialer = NewDialer(cfg, a.resolver)
-	a.checker = NewChecker(cfg, a.resolver, a.log)
+	a.dialer = newDialer(cfg, a.resolver)
+	a.checker = newChecker(cfg, a.resolver, a.log)
 	a.authenticator = auth.NewAuthenticator(a.store, time.Now, a.log)
 	_ = os.MkdirAll(cfg.Data, 0o700) // without it, temporary files go to the system default
 	a.acceptor = a.newAcceptor(cfg)
@@ -219,8 +219,8 @@ func NewResolver(cfg config.Config, observe func(dns.Outcome, time.Duration), pa
 	})
 }
 
-// NewChecker returns the DNS checker.
-func NewChecker(cfg config.Config, r *resolver.Resolver, log *slog.Logger) *dnscheck.Checker {
+// newChecker returns the DNS checker.
+func newChecker(cfg config.Config, r *resolver.Resolver, log *slog.Logger) *dnscheck.Checker {
 	options := dnscheck.Options{
 		Resolver:     r.Fresh(),
 		Dialer:       outbound.Dialer{Allow: cfg.Outbound.Allow},
@@ -231,13 +231,13 @@ func NewChecker(cfg config.Config, r *resolver.Resolver, log *slog.Logger) *dnsc
 	}
 	if cfg.MX.Probe == config.ProbeOn {
 		hostname := cmp.Or(cfg.SMTP.Hostname, "localhost")
-		options.DialMX = starttls.New(starttls.Options{Dial: NewDialer(cfg, r).DialContext, Hostname: hostname, Now: time.Now, Log: log}).Certificates
+		options.DialMX = starttls.New(starttls.Options{Dial: newDialer(cfg, r).DialContext, Hostname: hostname, Now: time.Now, Log: log}).Certificates
 	}
 	return dnscheck.New(options)
 }
 
-// NewDialer returns the dialer for hosts that outsiders choose.
-func NewDialer(cfg config.Config, r dns.Resolver) *outbound.Dialer {
+// newDialer returns the dialer for hosts that outsiders choose.
+func newDialer(cfg config.Config, r dns.Resolver) *outbound.Dialer {
 	return &outbound.Dialer{Resolver: r, Allow: cfg.Outbound.Allow}
 }
 

@@ -17,7 +17,7 @@ func diagnoseNetworks(cfg config.Config, now time.Time) []Diagnosis {
 	if err != nil {
 		return []Diagnosis{{part, Sick, err.Error(), "Set senders.networks and senders.countries (DMARCD_SENDERS_NETWORKS, DMARCD_SENDERS_COUNTRIES) to MMDB files, or leave them empty."}}
 	}
-	if _, err := OpenCatalogue(cfg); err != nil {
+	if _, err := openCatalogue(cfg); err != nil {
 		return []Diagnosis{{part, Sick, err.Error(), "Correct the file in senders.catalogue (DMARCD_SENDERS_CATALOGUE); docs/senders.md describes its format."}}
 	}
 	databases := atlas.Databases()

@@ -57,9 +57,9 @@ func CreateInstallation(ctx context.Context, cfg config.Config, log *slog.Logger
 		return nil, errors.Join(err, s.Close())
 	}
 	asks := NewResolver(cfg, nil, nil)
-	dialer := NewDialer(cfg, asks)
+	dialer := newDialer(cfg, asks)
 	options := withMailboxes(service.Options{
-		Checker: NewChecker(cfg, asks, log), Acceptor: NewAcceptor(cfg, log),
+		Checker: newChecker(cfg, asks, log), Acceptor: NewAcceptor(cfg, log),
 		BaseURL: cfg.BaseURL, ReportDomain: cfg.ReportDomain, Log: log,
 	}, cfg, dialer)
 	relay, err := newRelay(cfg)

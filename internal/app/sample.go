@@ -50,7 +50,7 @@ func (a *App) loadSample(ctx context.Context, team *store.Team) error {
 		}
 	}
 	cfg := a.config
-	cfg.ReportDomain = demo.ReportDomain // the zone authorises reports to it
+	cfg.ReportDomain = demo.ReportDomain // the zone authorizes reports to it
 	checker := dnscheck.New(dnscheck.Options{Resolver: scenario.Zone(now), ReportDomain: cfg.ReportDomain, Now: time.Now})
 	for _, domain := range domains {
 		if err := examine(ctx, checker, team, domain.Name, cfg, dnscheck.Requested); err != nil {

@@ -29,9 +29,9 @@ func OpenAtlas(cfg config.Config) (*senders.Atlas, error) {
 	return senders.OpenAtlas(files)
 }
 
-// OpenCatalogue returns the sender catalogue: the operator's file, then the built-in senders,
+// openCatalogue returns the sender catalogue: the operator's file, then the built-in senders,
 // then more.
-func OpenCatalogue(cfg config.Config, more ...senders.Sender) (*senders.Catalogue, error) {
+func openCatalogue(cfg config.Config, more ...senders.Sender) (*senders.Catalogue, error) {
 	var own []senders.Sender
 	if cfg.Senders.Catalogue != "" {
 		var err error
@@ -42,11 +42,11 @@ func OpenCatalogue(cfg config.Config, more ...senders.Sender) (*senders.Catalogu
 	return senders.NewCatalogue(slices.Concat(own, senders.Known(), more)), nil
 }
 
-// newInsight returns what recognises senders. The networks and senders of sample data, which
+// newInsight returns what recognizes senders. The networks and senders of sample data, which
 // use addresses that others use in examples, are known in teams with sample data only, and in
 // the demo.
 func newInsight(cfg config.Config, atlas *senders.Atlas, names insight.Names, budget *memory.Budget, isDemo bool) (*insight.Service, error) {
-	catalogue, err := OpenCatalogue(cfg, demo.Senders()...)
+	catalogue, err := openCatalogue(cfg, demo.Senders()...)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func newInsight(cfg config.Config, atlas *senders.Atlas, names insight.Names, bu
 	if isDemo {
 		return sample, nil
 	}
-	if catalogue, err = OpenCatalogue(cfg); err != nil {
+	if catalogue, err = openCatalogue(cfg); err != nil {
 		return nil, err
 	}
 	plain := insight.New(atlas, catalogue, names, budget)

@@ -103,7 +103,7 @@ type Cold struct {
 
 // Secret is the section "secret".
 type Secret struct {
-	// File contains the key that encrypts mailbox passwords.
+	// File contains the key that encrypts mailbox passwords and webhook secrets.
 	File string
 }
 

@@ -115,7 +115,7 @@ func TestListening(t *testing.T) {
 	}
 }
 
-func TestReportDomainIsNormalised(t *testing.T) {
+func TestReportDomainIsNormalized(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, value, want string }{
 		{"as it is", "reports.example.com", "reports.example.com"},

@@ -26,7 +26,7 @@ func textKind() kind[string] {
 	}
 }
 
-// nameKind is a domain name, normalised as in the API, or empty.
+// nameKind is a domain name, normalized as in the API, or empty.
 func nameKind() kind[string] {
 	k := textKind()
 	k.parse = func(text string) (string, bool) {

@@ -194,7 +194,7 @@ func fileSettings() []Setting {
 	return []Setting{
 		define("secret.file", textKind(), "", orEmpty(file()),
 			func(c *Config) *string { return &c.Secret.File },
-			"file with the key that encrypts mailbox passwords; created on first use").
+			"file with the key that encrypts mailbox passwords and webhook secrets; created on first use").
 			defaulting("secret.key in the data folder"),
 		define("senders.networks", textKind(), "", orEmpty(file()),
 			func(c *Config) *string { return &c.Senders.Networks },

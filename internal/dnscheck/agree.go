@@ -94,17 +94,17 @@ func Repaired(check dmarcd.Check, domain dmarcd.Domain) string {
 		}
 	}
 	if domain.Parked {
-		record, _ := dmarc.Parse(BaseRecord(domain, "", "", nil))
+		record, _ := dmarc.Parse(baseRecord(domain, "", "", nil))
 		return record.Locked()
 	}
 	return ""
 }
 
-// ProposedHere returns the record of BaseRecord for an installation without a report domain.
+// ProposedHere returns the record of baseRecord for an installation without a report domain.
 // Where it would have no reports sent anywhere, they go to the domain itself, unless that is
 // known not to accept mail.
 func ProposedHere(check dmarcd.Check, domain dmarcd.Domain) string {
-	text := BaseRecord(domain, Repaired(check, domain), "", nil)
+	text := baseRecord(domain, Repaired(check, domain), "", nil)
 	record, _ := dmarc.Parse(text)
 	if check.Facts == nil || domain.Record == "" {
 		return text

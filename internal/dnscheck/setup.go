@@ -22,7 +22,7 @@ func Setup(domain dmarcd.Domain, reportDomain, baseURL string, published dmarcd.
 		return nil
 	}
 	records := []dmarcd.SetupRecord{{
-		Purpose: dmarcd.SetupDMARC, Name: dmarc.QueryName(domain.Name), Value: BaseRecord(domain, published.Repaired, address, func(u dmarc.URI) bool {
+		Purpose: dmarcd.SetupDMARC, Name: dmarc.QueryName(domain.Name), Value: baseRecord(domain, published.Repaired, address, func(u dmarc.URI) bool {
 			mailbox, ours := cutDomain(u.Address, reportDomain)
 			return ours && !strings.EqualFold(u.Address, address) && !active(mailbox)
 		}),
@@ -57,12 +57,12 @@ func consentRecord(domain, reportDomain string, published dmarcd.Published) (dma
 	return record, fits && published.Consent != dmarc.NotNeeded.String()
 }
 
-// BaseRecord returns the DMARC record to publish without a change of policy: repaired, which
+// baseRecord returns the DMARC record to publish without a change of policy: repaired, which
 // the findings of the latest check propose, or else the domain's own without its errors, one
 // with the policy that the record of a domain above gives it or, where there is nothing to
 // keep, one that only watches. It has the address, which may be "", and not the addresses
 // that are gone; gone may be nil.
-func BaseRecord(domain dmarcd.Domain, repaired, address string, gone func(dmarc.URI) bool) string {
+func baseRecord(domain dmarcd.Domain, repaired, address string, gone func(dmarc.URI) bool) string {
 	record, ok := dmarc.Parse(repaired)
 	if !ok {
 		if record, ok = dmarc.Parse(domain.Record); ok && domain.RecordDomain != domain.Name {

@@ -94,7 +94,7 @@ func (p Published) stage() dmarcd.Stage {
 	return dmarcd.StagePartial
 }
 
-// isFull tells whether all mail that fails is rejected.
+// isFull reports whether all mail that fails is rejected.
 func (p Policy) isFull() bool {
 	return !p.Testing && p.Percent == 100 && p.P == dmarc.Reject && (p.SP == dmarc.Unstated || p.SP == dmarc.Reject) &&
 		(p.NP == dmarc.Unstated || p.NP == dmarc.Reject)

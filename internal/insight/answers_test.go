@@ -32,7 +32,7 @@ func TestAnswersAreCached(t *testing.T) {
 		before := of.scans
 		m := musttest.Get(service.Read(t.Context(), of, "example.com", days))(t)
 		defer m.Close()
-		m.About(about...)
+		m.SetDomains(about...)
 		asked.Assess = m.KnowsDomains()
 		p.List = musttest.Get(m.Sources(t.Context(), asked))(t)
 		one := insight.Query{Group: insight.GroupNetwork, Key: "AS64496", Limit: 10}

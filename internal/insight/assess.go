@@ -12,12 +12,12 @@ import (
 	"github.com/dmarcd/dmarcd/internal/senders"
 )
 
-// About tells what is known of the domain of the mail, or of all its domains, which assessments
-// are made with.
-func (m *Mail) About(domains ...Domain) { m.about = domains }
+// SetDomains sets the facts of the domain of the mail, or of all its domains, by which senders
+// are assessed.
+func (m *Mail) SetDomains(domains ...Domain) { m.about = domains }
 
-// KnowsDomains reports whether About told what is known of the domains. Without that, senders
-// are assessed by all mail together.
+// KnowsDomains reports whether SetDomains was called. Without that, senders are assessed by all
+// mail together.
 func (m *Mail) KnowsDomains() bool { return len(m.about) > 0 }
 
 // assess assesses some sources of a group.
@@ -28,7 +28,7 @@ func (m *Mail) assess(ctx context.Context, group Group, p period, sources []*sou
 		}
 		return nil
 	}
-	if err := m.recognise(ctx); err != nil {
+	if err := m.recognize(ctx); err != nil {
 		return err
 	}
 	places := make(map[string]slot, len(sources))

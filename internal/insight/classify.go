@@ -70,20 +70,20 @@ func (s *suspect) class() (dmarcd.Class, []string) {
 // knownClass is the class of a sender of the catalogue.
 func (s *suspect) knownClass(counts dmarcd.Counts, passes string) (dmarcd.Class, []string) {
 	known := fmt.Sprintf("%s is in the catalogue: %s.", s.sender.Name, s.sender.Category)
-	authorised := s.docket.authorised.includes(s.sender.Domains)
+	authorized := s.docket.authorized.includes(s.sender.Domains)
 	passesOn := s.sender.Category == senders.Mailboxes || s.sender.Category == senders.Gateway || s.sender.Category == senders.Hosting
 	switch {
 	case s.sender.Relays():
 		return dmarcd.ClassForwarder, []string{known, passes}
-	case passesOn && !authorised && counts.SPF == 0 && s.dkimOnly > 0 && s.keysAreOthers():
+	case passesOn && !authorized && counts.SPF == 0 && s.dkimOnly > 0 && s.keysAreOthers():
 		return dmarcd.ClassForwarder, []string{known, passes, "Your signature survives, SPF does not pass, and mail with the same key also comes from other networks."}
-	case passesOn && !authorised && counts.Compliant == 0 && s.part(s.relayed) >= enoughRelayed:
+	case passesOn && !authorized && counts.Compliant == 0 && s.part(s.relayed) >= enoughRelayed:
 		return dmarcd.ClassForwarder, []string{known, passes, s.relayEvidence()}
-	case counts.Compliant == 0 && !authorised && !s.sender.AlignsSPF && !s.sender.AlignsDKIM:
+	case counts.Compliant == 0 && !authorized && !s.sender.AlignsSPF && !s.sender.AlignsDKIM:
 		return dmarcd.ClassUnknown, []string{known, passes, s.sender.Name + " cannot send aligned mail for the domains of customers."}
 	}
 	evidence := []string{known, passes}
-	if authorised {
+	if authorized {
 		evidence = append(evidence, "Your SPF record includes it.")
 	}
 	return dmarcd.ClassService, evidence
@@ -155,7 +155,7 @@ func (s *suspect) keysAreOthers() bool {
 	return others > own
 }
 
-// brokenKeyIsUsed tells whether mail with a key of the sender's broken signatures passes
+// brokenKeyIsUsed reports whether mail with a key of the sender's broken signatures passes
 // elsewhere.
 func (s *suspect) brokenKeyIsUsed() bool {
 	for f := range s.failures {

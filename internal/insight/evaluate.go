@@ -26,7 +26,7 @@ const (
 	spfUnrelated    spfState = iota // it is for another organization, and does not pass
 	spfOther                        // it passes for another organization
 	spfMissing                      // the organization's domain has no record
-	spfUnauthorised                 // its record does not list the address
+	spfUnauthorized                 // its record does not list the address
 	spfBroken                       // its record has a permanent error
 	spfAligned                      // it passes, aligned in relaxed mode
 )
@@ -112,7 +112,7 @@ func spfStateOf(c rollup.SPFCheck, organization string) spfState {
 	case c.Result == rollup.None:
 		return spfMissing
 	case slices.Contains([]rollup.Result{rollup.Fail, rollup.Softfail, rollup.Neutral}, c.Result):
-		return spfUnauthorised
+		return spfUnauthorized
 	}
 	return spfUnrelated
 }

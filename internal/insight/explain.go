@@ -51,7 +51,7 @@ func (s *suspect) cause(f failure, of failed) string {
 		if f.checked != domain {
 			spf = fmt.Sprintf("the subdomain %s is not covered: it has no SPF record", f.checked)
 		}
-	case spfUnauthorised:
+	case spfUnauthorized:
 		spf = fmt.Sprintf("the SPF record of %s does not list the address", f.checked)
 	case spfOther:
 		spf = fmt.Sprintf("SPF passes for %s, which is not aligned with %s", f.checked, domain)
@@ -152,7 +152,7 @@ func (s *suspect) fix(class dmarcd.Class, f failure) string {
 	switch {
 	case f.dkim == signatureFails:
 		return "Sign the message last: no server may change it after it is signed."
-	case f.spf == spfUnauthorised:
+	case f.spf == spfUnauthorized:
 		return fmt.Sprintf("Add the address to the SPF record of %s, and sign with DKIM for %s.", f.checked, domain)
 	case f.spf == spfMissing:
 		return fmt.Sprintf("Publish an SPF record for %s, and sign with DKIM for %s.", f.checked, domain)

@@ -37,7 +37,7 @@ func (m *Mail) Flows(ctx context.Context, q Query) ([]Flow, error) {
 }
 
 func (m *Mail) listFlows(ctx context.Context, q Query) ([]Flow, error) {
-	if err := m.recognise(ctx); err != nil {
+	if err := m.recognize(ctx); err != nil {
 		return nil, err
 	}
 	of := m.networkSources(m.whole.sums)

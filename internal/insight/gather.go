@@ -14,7 +14,7 @@ type gatherer interface {
 	add(share *rollup.Share, records []rollup.Record)
 }
 
-// gathering has blocks gathered, one after the other.
+// gathering passes blocks to gatherers, one at a time.
 type gathering struct {
 	match     *keyed // nil for all records
 	gatherers []gatherer

@@ -1,9 +1,9 @@
-// Package insight says who sends mail as a domain, whether it passes, and whether the
-// policy may be tightened. It reads the records of aggregate reports block by block and
-// adds them up by what is asked, in memory that does not grow with their number.
+// Package insight lists who sends mail as a domain, classifies the senders, explains failures,
+// and simulates policies. It sums the records of aggregate reports block by block, in bounded
+// memory.
 //
-// Where addresses belong to is known by package senders, and the records are the
-// store's. What is counted by day and domain alone needs no records, and is not here.
+// Package senders identifies addresses; the store provides the records. Counts by day and domain
+// need no records and are not here.
 package insight
 
 import (
@@ -62,7 +62,7 @@ type Names interface {
 	Known(ctx context.Context, addrs []netip.Addr) (map[netip.Addr]string, error)
 }
 
-// Service knows who stands behind addresses. It is safe for concurrent use.
+// Service identifies senders and reads their mail. It is safe for concurrent use.
 type Service struct {
 	atlas     *senders.Atlas
 	catalogue *senders.Catalogue
@@ -84,7 +84,7 @@ const (
 	spareTurns = 20
 )
 
-// New returns a service that recognises senders by these, and takes the memory for its
+// New returns a service that recognizes senders by these, and takes the memory for its
 // answers from a budget.
 func New(atlas *senders.Atlas, catalogue *senders.Catalogue, names Names, budget *memory.Budget) *Service {
 	half := fair.HalfCores()
@@ -92,7 +92,7 @@ func New(atlas *senders.Atlas, catalogue *senders.Catalogue, names Names, budget
 	return &Service{atlas: atlas, catalogue: catalogue, names: names, memory: budget, turns: fair.New[dmarcd.TeamID](turns), answers: new(answers)}
 }
 
-// SetSample has another service recognise the senders of teams with sample data. It must be
+// SetSample has another service recognize the senders of teams with sample data. It must be
 // called before the first Read.
 func (s *Service) SetSample(sample *Service) {
 	sample.turns = s.turns
@@ -105,7 +105,7 @@ func (s *Service) Knows(key string) bool {
 	return ok
 }
 
-// forTeam returns a service that also recognises the senders of a team.
+// forTeam returns a service that also recognizes the senders of a team.
 func (s *Service) forTeam(own []dmarcd.TeamSender) *Service {
 	if len(own) == 0 {
 		return s

@@ -307,7 +307,7 @@ func TestSampleSendersAreKnownInSampleTeamsOnly(t *testing.T) {
 		list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 10}))(t)
 		known := slices.ContainsFunc(list.Sources, func(r insight.Row) bool { return r.Name == "Sample Post" })
 		if known != want {
-			t.Errorf("sample data %t: got the sample sender recognised %t, want %t", sample, known, want)
+			t.Errorf("sample data %t: got the sample sender recognized %t, want %t", sample, known, want)
 		}
 	}
 }

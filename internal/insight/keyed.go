@@ -200,10 +200,10 @@ func (k *keyed) ofNetwork(r *rollup.Record) slot {
 	return at
 }
 
-// has tells whether a record is of the key that a selection has.
+// has reports whether a record is of the key that a selection has.
 func (k *keyed) has(share *rollup.Share, r *rollup.Record) bool { return k.of(share, r) != 0 }
 
-// only returns what finds the records of one key: all others are at slot 0.
+// only returns a keyed that maps one key to slot 1 and all others to slot 0.
 func (m *Mail) only(group Group, key string) *keyed {
 	k := m.keyed(group)
 	k.slot = func(found string) slot {
@@ -268,15 +268,15 @@ func selectorName(identity *rollup.Identity, from string) string {
 	var best *rollup.Signature
 	rank := -1
 	for i, s := range identity.Signatures {
-		fits := 0
+		score := 0
 		if s.Passed() {
-			fits = 1
+			score = 1
 			if dmarcd.Covers(s.Domain, from) || dmarcd.Covers(from, s.Domain) {
-				fits = 2
+				score = 2
 			}
 		}
-		if fits > rank {
-			best, rank = &identity.Signatures[i], fits
+		if score > rank {
+			best, rank = &identity.Signatures[i], score
 		}
 	}
 	switch {

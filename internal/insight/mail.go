@@ -37,12 +37,11 @@ type Mail struct {
 // maxKept is up to how many bytes the parts are kept for the next scan.
 const maxKept = 1 << 20
 
-// Close gives the memory back that was taken for the mail, which must not be used any
-// more. Closing it again has no effect.
+// Close releases the memory that Read reserved. The Mail must not be used afterwards. A second
+// Close has no effect.
 func (m *Mail) Close() { m.release() }
 
-// scan has the records of some days gathered, those that match, or all where match is
-// nil.
+// scan passes records of some days to the gatherers: those that match, or all if match is nil.
 func (m *Mail) scan(ctx context.Context, days dmarcd.Days, match *keyed, gatherers ...gatherer) error {
 	limited, cancel := context.WithDeadline(ctx, m.until)
 	defer cancel()

@@ -107,7 +107,7 @@ type keyUse struct{ messages, both int64 }
 type docket struct {
 	domain     *Domain
 	classes    map[string]dmarcd.Class // of the team's senders, for all domains
-	authorised authorised
+	authorized authorized
 	profiles   []profile
 	places     map[slot]int // of profiles
 	remembered *remembered
@@ -121,7 +121,7 @@ type docket struct {
 
 func (j *judge) newDocket(domain *Domain) *docket {
 	return &docket{
-		domain: domain, classes: j.classes, remembered: &j.remembered, authorised: authorisedBy(domain.Facts), places: make(map[slot]int), uses: make(map[string]*keyUse),
+		domain: domain, classes: j.classes, remembered: &j.remembered, authorized: authorizedBy(domain.Facts), places: make(map[slot]int), uses: make(map[string]*keyUse),
 		days: make(map[dmarcd.Day]struct{}),
 	}
 }
@@ -216,7 +216,7 @@ func (j *judge) fail(p *profile, e *evaluation, share *rollup.Share, r *rollup.R
 		addMessages(&p.broken, r.Count)
 	}
 	form := j.block.Addresses.At(r.Address)
-	if j.current.authorised.has(rollup.Address(form)) {
+	if j.current.authorized.has(rollup.Address(form)) {
 		addMessages(&p.listed, r.Count)
 	}
 	if host := j.hosts[form]; host != "" && dmarcd.Covers(j.current.domain.organization(share.From), host) {

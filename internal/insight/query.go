@@ -13,14 +13,14 @@ type Group string
 
 // The groups.
 const (
-	// GroupNetwork is a known sender or, where none is recognised, the autonomous
+	// GroupNetwork is a known sender or, where none is recognized, the autonomous
 	// system of the address.
 	GroupNetwork  Group = "network"
 	GroupCountry  Group = "country"
 	GroupAddress  Group = "address"
 	GroupReporter Group = "reporter"
-	// GroupSelector is a DKIM key. Of several signatures the one counts that passed
-	// and fits the From domain best.
+	// GroupSelector is a DKIM key. Of several signatures, one that passes and is aligned
+	// counts first.
 	GroupSelector Group = "selector"
 	GroupFrom     Group = "header_from"
 	GroupEnvelope Group = "envelope_from"

@@ -307,8 +307,8 @@ func (s *Service) hosts(ctx context.Context, addresses []address) (map[string]st
 	return hosts, nil
 }
 
-// recognise finds out who sent the mail, with others that gather it in the same scan.
-func (m *Mail) recognise(ctx context.Context, others ...gatherer) error {
+// recognize finds out who sent the mail, with others that gather it in the same scan.
+func (m *Mail) recognize(ctx context.Context, others ...gatherer) error {
 	if m.whole != nil {
 		if len(others) == 0 {
 			return nil

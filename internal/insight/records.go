@@ -69,7 +69,7 @@ func (m *Mail) listRecords(ctx context.Context, q Query) (RecordPage, error) {
 // recordPlaces returns the places of the first records after one, one more than a page
 // has, in their order. It reads the last days first, and then twice as many each time.
 func (m *Mail) recordPlaces(ctx context.Context, q Query, after *recordPlace) ([]recordPlace, error) {
-	if err := m.recognise(ctx); err != nil { // it knows the days, too
+	if err := m.recognize(ctx); err != nil { // it knows the days, too
 		return nil, err
 	}
 	var match *keyed

@@ -179,7 +179,7 @@ func (s scenario) check(t *testing.T, service *insight.Service) {
 	defer m.Close()
 	s.facts.Domain = "example.com"
 	about := insight.Domain{Name: "example.com", Facts: &s.facts, Checks: s.checks, Classes: s.team}
-	m.About(about)
+	m.SetDomains(about)
 	list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 100, Assess: true}))(t)
 	found := make(map[string]*insight.Assessment)
 	for _, row := range list.Sources {
@@ -215,7 +215,7 @@ func (s scenario) check(t *testing.T, service *insight.Service) {
 	}
 }
 
-// says tells whether a sentence has a part; "-" stands for no sentence, "" for any.
+// says reports whether a sentence has a part; "-" stands for no sentence, "" for any.
 func says(text, part string) bool {
 	if part == "-" {
 		return text == ""

@@ -22,7 +22,7 @@ func (s *Service) FindSenders(
 		return err
 	}
 	defer m.Close()
-	if err := m.recognise(ctx); err != nil {
+	if err := m.recognize(ctx); err != nil {
 		return err
 	}
 	f := &senderFinder{keyed: m.keyed(GroupNetwork), days: make(map[senderOf]dmarcd.SeenDays), save: save}

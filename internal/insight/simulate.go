@@ -32,7 +32,7 @@ type Simulation struct {
 	// LegitimateAffected those of them that receivers of RFC 9989 would have quarantined
 	// or rejected, and SpoofingStopped those of the class spoofing.
 	Legitimate, LegitimateAffected, SpoofingStopped int64
-	// Senders are those with the most messages, at most MaxSimulated.
+	// Senders are those with the most messages, at most maxSimulated.
 	Senders []SimulatedSender
 	// Days is on how many days there was mail.
 	Days int
@@ -46,8 +46,8 @@ type SimulatedSender struct {
 	Assessment
 }
 
-// MaxSimulated is how many senders a simulation lists.
-const MaxSimulated = 1000
+// maxSimulated is how many senders a simulation lists.
+const maxSimulated = 1000
 
 // Trial is a policy to try out on the mail of a domain.
 type Trial struct {
@@ -55,8 +55,7 @@ type Trial struct {
 	Policy Policy
 }
 
-// Simulate tries out policies, each on the mail of one domain, and returns what comes of
-// each.
+// Simulate applies policies, each to the mail of one domain, and returns the results in order.
 //
 // Reports do not say whether a subdomain exists: np is applied to those from which no
 // message passes in the period.
@@ -80,7 +79,7 @@ func (m *Mail) simulate(ctx context.Context, trials []Trial) ([]Simulation, erro
 	if slices.ContainsFunc(trials, func(t Trial) bool { return t.Policy.NP != dmarc.Unstated }) {
 		first = append(first, froms)
 	}
-	if err := m.recognise(ctx, first...); err != nil {
+	if err := m.recognize(ctx, first...); err != nil {
 		return nil, err
 	}
 	j := m.newJudge(GroupNetwork)
@@ -156,7 +155,7 @@ func (p Policy) forRFC7489(s dmarc.Subject) dmarc.Policy {
 	return p.P
 }
 
-// passes tells whether messages pass with the alignment modes of the policy. What the
+// passes reports whether messages pass with the alignment modes of the policy. What the
 // report does not name counts as the receiver evaluated it.
 func (p Policy) passes(e *evaluation, outcome dmarcd.Outcome) bool {
 	dkim := outcome.DKIM() || e.dkim == signedAligned
@@ -202,7 +201,7 @@ func (m *Mail) conclude(d *docket) Simulation {
 	s.Observed.Delivered = max(total-s.Observed.Quarantined-s.Observed.Rejected, 0)
 	s.RFC9989 = handled(total, rfc9989, 100)
 	s.RFC7489 = handled(total, rfc7489, d.policy.Percent)
-	s.Senders = foremost(list, MaxSimulated, func(a, b SimulatedSender) int {
+	s.Senders = foremost(list, maxSimulated, func(a, b SimulatedSender) int {
 		return cmp.Or(cmp.Compare(b.Messages, a.Messages), cmp.Compare(a.Key, b.Key))
 	})
 	return s

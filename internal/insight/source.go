@@ -76,7 +76,7 @@ func (m *Mail) choose(ctx context.Context, q Query) (*selection, error) {
 	if m.chosen != nil && m.chosen.group == q.Group && m.chosen.key == q.Key {
 		return m.chosen, nil
 	}
-	if err := m.recognise(ctx); err != nil {
+	if err := m.recognize(ctx); err != nil {
 		return nil, err
 	}
 	s := &selection{group: q.Group, key: q.Key, groups: make(map[Group]*groupTable), days: make(byDay)}

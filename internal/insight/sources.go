@@ -134,7 +134,7 @@ type sourceGroup struct {
 // group returns all sources of a group.
 func (m *Mail) group(ctx context.Context, q Query) (sourceGroup, error) {
 	if q.Group == GroupNetwork {
-		if err := m.recognise(ctx); err != nil {
+		if err := m.recognize(ctx); err != nil {
 			return sourceGroup{}, err
 		}
 		return m.networkSources(m.whole.sums), nil
@@ -142,7 +142,7 @@ func (m *Mail) group(ctx context.Context, q Query) (sourceGroup, error) {
 	g := m.groupTable(q.Group, MaxListed)
 	var err error
 	if q.Trends { // a page with trends shows the flows, too
-		err = m.recognise(ctx, g)
+		err = m.recognize(ctx, g)
 	} else {
 		err = m.scanTables(ctx, nil, g)
 	}

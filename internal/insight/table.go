@@ -99,7 +99,7 @@ func (t *table) add(at slot, share *rollup.Share, r *rollup.Record) {
 	}
 }
 
-// isFull tells whether there are more keys than are listed, and a second scan is needed.
+// isFull reports whether there are more keys than are listed, and a second scan is needed.
 func (t *table) isFull() bool { return t.sketch != nil && !t.second }
 
 // again returns the table for the second scan.

@@ -140,9 +140,9 @@ func TestSenderOfSeveralDomains(t *testing.T) {
 	m := musttest.Get(scenarioService(t).Read(t.Context(), reports, "", dmarcd.Days{}))(t)
 	defer m.Close()
 	if m.KnowsDomains() {
-		t.Error("got known domains before About")
+		t.Error("got known domains before SetDomains")
 	}
-	m.About(insight.Domain{ID: 1, Name: "example.com", Classes: map[string]dmarcd.Class{"AS64497": dmarcd.ClassYours}}, insight.Domain{ID: 2, Name: "shop.example"})
+	m.SetDomains(insight.Domain{ID: 1, Name: "example.com", Classes: map[string]dmarcd.Class{"AS64497": dmarcd.ClassYours}}, insight.Domain{ID: 2, Name: "shop.example"})
 	list, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 10, Assess: true})
 	if err != nil || !m.KnowsDomains() {
 		t.Fatal(err, m.KnowsDomains())

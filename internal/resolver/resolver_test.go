@@ -149,7 +149,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestQuestionIsNormalised(t *testing.T) {
+func TestQuestionIsNormalized(t *testing.T) {
 	t.Parallel()
 	server := resolvertest.Start(t, `a.example.org. TXT "x"`)
 	r := newResolver(t, resolver.Config{}, server)

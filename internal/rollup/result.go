@@ -51,5 +51,5 @@ const (
 	OtherReason
 )
 
-// Relayed tells whether the receiver took the mail for forwarded.
+// Relayed reports whether the receiver took the mail for forwarded.
 func (r Reasons) Relayed() bool { return r&(Forwarded|TrustedForwarder|MailingList|ARC) != 0 }

@@ -97,7 +97,7 @@ type Signature struct {
 	Result           Result
 }
 
-// Passed tells whether the signature was verified.
+// Passed reports whether the signature was verified.
 func (s Signature) Passed() bool { return s.Result == Pass }
 
 // SPFCheck is what SPF came to for a domain.
@@ -108,7 +108,7 @@ type SPFCheck struct {
 	Helo bool
 }
 
-// Passed tells whether the domain authorises the address.
+// Passed reports whether the domain authorizes the address.
 func (c SPFCheck) Passed() bool { return c.Result == Pass }
 
 // Share is records of a share of a report. A share with many records may be in several

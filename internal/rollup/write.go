@@ -133,7 +133,7 @@ func (w *Writer) end() {
 // Records returns how many records the block has.
 func (w *Writer) Records() int { return w.records }
 
-// Full tells whether the block is to be taken before anything is added.
+// Full reports whether the block is to be taken before anything is added.
 func (w *Writer) Full() bool {
 	return w.records >= maxRecords ||
 		len(w.texts.b)+len(w.addresses.b)+len(w.identities.b)+len(w.shares)+len(w.own) >= maxBytes

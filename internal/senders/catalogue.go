@@ -19,7 +19,7 @@ type Clues struct {
 	Domains []string
 }
 
-// Catalogue recognises senders. It is safe for concurrent use.
+// Catalogue recognizes senders. It is safe for concurrent use.
 type Catalogue struct {
 	all      []Sender
 	byKey    map[string]*Sender
@@ -62,7 +62,7 @@ func NewCatalogue(all []Sender) *Catalogue {
 }
 
 // With returns a catalogue in which the senders of a team come first. One with the key of a
-// sender of the catalogue corrects it: its name counts, and it is recognised by more.
+// sender of the catalogue corrects it: its name counts, and it is recognized by more.
 func (c *Catalogue) With(own []Sender) *Catalogue {
 	all := make([]Sender, 0, len(own)+len(c.all))
 	for _, sender := range own {

@@ -61,8 +61,8 @@ func TestFirstClaimCounts(t *testing.T) {
 	}
 }
 
-// TestEverySenderIsRecognised holds a row for each sender of the file against it.
-func TestEverySenderIsRecognised(t *testing.T) {
+// TestEverySenderIsRecognized holds a row for each sender of the file against it.
+func TestEverySenderIsRecognized(t *testing.T) {
 	t.Parallel()
 	text := musttest.Get(os.ReadFile(filepath.Join("testdata", "samples.txt")))(t)
 	catalogue, tested := senders.NewCatalogue(senders.Known()), map[string]bool{}

@@ -67,7 +67,7 @@ type entry struct {
 }
 
 // ParseSenders reads senders in the form of catalogue.toml. An unknown field, a key that
-// is there twice and a sender that nothing is recognised by are errors.
+// is there twice and a sender that nothing is recognized by are errors.
 func ParseSenders(text string) ([]Sender, error) {
 	var file struct {
 		Senders []entry `toml:"sender"`

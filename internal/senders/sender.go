@@ -41,7 +41,7 @@ func Categories() []Category {
 	return []Category{Mailboxes, Marketing, Transactional, CRM, Business, Gateway, Hosting, Forwarding, MailingList}
 }
 
-// Sender is a service, a forwarder or a host of mailing lists, and how it is recognised.
+// Sender is a service, a forwarder or a host of mailing lists, and how it is recognized.
 type Sender struct {
 	// Key names the sender in addresses of pages and of the API.
 	Key, Name string
@@ -66,5 +66,5 @@ type Sender struct {
 	Setup string
 }
 
-// Relays tells whether the sender passes on mail that others sent.
+// Relays reports whether the sender passes on mail that others sent.
 func (s Sender) Relays() bool { return s.Kind == Forwarder || s.Kind == List }

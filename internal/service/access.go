@@ -118,5 +118,5 @@ func (t *Team) WithdrawInvitation(ctx context.Context, email string) error {
 	if err := t.may(dmarcd.RightManage); err != nil {
 		return err
 	}
-	return t.team.CancelInvitation(ctx, email, t.actor.to("member.uninvite", email, ""))
+	return t.team.WithdrawInvitation(ctx, email, t.actor.to("member.uninvite", email, ""))
 }

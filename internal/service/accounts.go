@@ -116,7 +116,7 @@ func (s *Service) Account(ctx context.Context, client Client) (*Account, error) 
 	}
 	account := &Account{User: session.User, Team: session.Team, Role: session.Role, service: s, session: session, client: client}
 	if account.Team.ID == 0 {
-		if err := account.chooseFirst(ctx, memberships); err != nil {
+		if err := account.selectFirst(ctx, memberships); err != nil {
 			return nil, err
 		}
 	}
@@ -131,9 +131,9 @@ func (s *Service) Account(ctx context.Context, client Client) (*Account, error) 
 	return account, nil
 }
 
-// chooseFirst selects the first team that the user may see: for operators, and for users who
+// selectFirst selects the first team that the user may see: for operators, and for users who
 // were removed from the selected team.
-func (a *Account) chooseFirst(ctx context.Context, memberships []dmarcd.Membership) error {
+func (a *Account) selectFirst(ctx context.Context, memberships []dmarcd.Membership) error {
 	var first dmarcd.Membership
 	switch {
 	case len(memberships) > 0:
@@ -167,8 +167,8 @@ func (a *Account) InTeam() *Team { return a.service.Team(a.Team.ID, a.actor()) }
 // System returns the use cases of the installation.
 func (a *Account) System() *System { return a.service.System(a.actor()) }
 
-// ChooseTeam selects another team. One that the user may not see is dmarcd.ErrNotFound.
-func (a *Account) ChooseTeam(ctx context.Context, team dmarcd.TeamID) error {
+// SelectTeam selects another team. One that the user may not see is dmarcd.ErrNotFound.
+func (a *Account) SelectTeam(ctx context.Context, team dmarcd.TeamID) error {
 	return a.service.store.SelectTeam(ctx, a.session.Hash, team)
 }
 
@@ -226,7 +226,7 @@ func (a *Account) EndSession(ctx context.Context, id string) error {
 	}
 	for _, session := range sessions {
 		if session.ID == id {
-			return a.service.store.EndSession(ctx, session.Hash, a.to("session.end", "that from "+session.Address))
+			return a.service.store.EndSession(ctx, session.Hash, a.to("session.end", "session from "+session.Address))
 		}
 	}
 	return dmarcd.ErrNotFound
@@ -234,7 +234,7 @@ func (a *Account) EndSession(ctx context.Context, id string) error {
 
 // EndOtherSessions ends all sessions of the user except this one.
 func (a *Account) EndOtherSessions(ctx context.Context) error {
-	return a.service.store.EndSessions(ctx, a.User.ID, a.session.Hash, a.to("session.end", "all others"))
+	return a.service.store.EndSessions(ctx, a.User.ID, a.session.Hash, a.to("session.end", "all other sessions"))
 }
 
 // Invitation describes a one-time link.

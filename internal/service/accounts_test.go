@@ -68,9 +68,9 @@ var accountUses = map[string]struct {
 		call:  func(*world, *service.Account) error { return nil },
 		fails: func(_ *world, a *service.Account) error { _, err := a.System().Teams(ctx); return err }, wants: dmarcd.ErrForbidden,
 	},
-	"ChooseTeam": {
-		call:  func(w *world, a *service.Account) error { return a.ChooseTeam(ctx, w.team.ID) },
-		fails: func(w *world, a *service.Account) error { return a.ChooseTeam(ctx, w.team.ID+1) }, wants: dmarcd.ErrNotFound,
+	"SelectTeam": {
+		call:  func(w *world, a *service.Account) error { return a.SelectTeam(ctx, w.team.ID) },
+		fails: func(w *world, a *service.Account) error { return a.SelectTeam(ctx, w.team.ID+1) }, wants: dmarcd.ErrNotFound,
 	},
 	"Sessions": {call: func(_ *world, a *service.Account) error {
 		sessions, err := a.Sessions(ctx)

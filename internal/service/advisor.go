@@ -37,7 +37,7 @@ func (t *Team) Mail(ctx context.Context, name string, days dmarcd.Days) (*insigh
 		mail.Close()
 		return nil, err
 	}
-	mail.About(about...)
+	mail.SetDomains(about...)
 	return mail, nil
 }
 

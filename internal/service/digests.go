@@ -16,7 +16,7 @@ const (
 	digestDomains = 10
 	digestActions = 3
 	digestAlerts  = 5
-	// recentAlerts is among how many alerts those of the period are looked for.
+	// recentAlerts is the number of alerts that are searched for those of the period.
 	recentAlerts = 200
 )
 

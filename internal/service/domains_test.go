@@ -160,7 +160,7 @@ func TestNewDomainsAreChecked(t *testing.T) {
 	}
 }
 
-// TestTeamSenderRules adds senders: by what they are recognised, and under which key.
+// TestTeamSenderRules adds senders: by what they are recognized, and under which key.
 func TestTeamSenderRules(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))

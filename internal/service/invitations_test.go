@@ -93,8 +93,8 @@ func TestInviteNeedsAPurpose(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
 	system := w.service.System(service.CommandLine())
-	if _, err := system.Invite(ctx, dmarcd.Invitation{Email: "eve@example.com"}); !errors.Is(err, service.ErrNothingToDo) {
-		t.Errorf("a new user: got %v, want %v", err, service.ErrNothingToDo)
+	if _, err := system.Invite(ctx, dmarcd.Invitation{Email: "eve@example.com"}); !errors.Is(err, service.ErrNoRights) {
+		t.Errorf("a new user: got %v, want %v", err, service.ErrNoRights)
 	}
 	if _, err := system.Invite(ctx, dmarcd.Invitation{Email: w.member.Email}); err != nil {
 		t.Errorf("a member, for another password: %v", err)
@@ -188,7 +188,7 @@ func TestSelectedTeam(t *testing.T) {
 	w.must(w.store.CreateInvitation(ctx, hash, dmarcd.Invitation{Email: "dee@example.com", Team: w.team.ID, Role: dmarcd.RoleViewer, ExpiresAt: time.Now().Add(time.Hour)}))
 	client.Session = musttest.Get(w.service.AcceptInvitation(ctx, secret, service.NewAccount{}, client))(t)
 	check("a member who joins another", again(client), "acme", dmarcd.RoleViewer, "acme", "beta")
-	w.must(again(client).ChooseTeam(ctx, second.ID))
+	w.must(again(client).SelectTeam(ctx, second.ID))
 	check("a member of two", again(client), "beta", dmarcd.RoleEditor, "acme", "beta")
 	w.must(w.store.Team(second.ID).RemoveMember(ctx, member.User.ID))
 	check("a member who was removed", again(client), "acme", dmarcd.RoleViewer, "acme")
@@ -200,7 +200,7 @@ func TestSelectedTeam(t *testing.T) {
 	client.Session = musttest.Get(w.service.AcceptInvitation(ctx, secret, service.NewAccount{Email: "root@example.com", Password: oldPassword}, service.Client{}))(t)
 	operator := again(client)
 	check("an operator", operator, "acme", dmarcd.RoleOwner, "acme")
-	w.must(operator.ChooseTeam(ctx, second.ID))
+	w.must(operator.SelectTeam(ctx, second.ID))
 	check("an operator in another team", again(client), "beta", dmarcd.RoleOwner, "beta")
 }
 

@@ -21,7 +21,7 @@ func (t *Team) TeamSenders(ctx context.Context) ([]dmarcd.TeamSender, error) {
 // SetTeamSender adds a sender to those of the team, or replaces the one with its key, and
 // returns it in its canonical form. Without a key, it gets one made of its name. networks are
 // CIDR prefixes or addresses. A sender that is not known needs something by which it is
-// recognised.
+// recognized.
 func (t *Team) SetTeamSender(ctx context.Context, sender dmarcd.TeamSender, networks []string) (dmarcd.TeamSender, error) {
 	if err := t.may(dmarcd.RightChange); err != nil {
 		return dmarcd.TeamSender{}, err

@@ -9,7 +9,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// Retention is in days; 0 is for ever.
+// Retention is in days; 0 means forever.
 type Retention struct{ Counters, Records, Originals int }
 
 const day = 24 * time.Hour
@@ -24,7 +24,7 @@ func (t *Team) Retention(ctx context.Context) (Retention, error) {
 	return Retention{Counters: wholeDays(keep.Counters), Records: wholeDays(keep.Records), Originals: wholeDays(keep.Originals)}, err
 }
 
-// wholeDays rounds up, so that an hour does not become 0, which means for ever.
+// wholeDays rounds up, so that an hour does not become 0, which means forever.
 func wholeDays(d time.Duration) int { return int((d + day - 1) / day) }
 
 // Quota returns the quotas and the usage of the team.
@@ -50,5 +50,5 @@ func (t *Team) SetRetention(ctx context.Context, keep Retention) error {
 	return t.team.SetRetention(ctx, store.Retention{
 		Counters: time.Duration(keep.Counters) * day, Records: time.Duration(keep.Records) * day,
 		Originals: time.Duration(keep.Originals) * day,
-	}, t.actor.to("retention.set", "", fmt.Sprintf("sums %d days, records %d, originals %d; 0 is for ever", keep.Counters, keep.Records, keep.Originals)))
+	}, t.actor.to("retention.set", "", fmt.Sprintf("counters %d days, records %d, originals %d; 0 means forever", keep.Counters, keep.Records, keep.Originals)))
 }

@@ -149,7 +149,7 @@ func count(to *insight.Handled, verdict string, messages int64) {
 	}
 }
 
-// senderOf recognises senders by the domains that they authenticate as.
+// senderOf recognizes senders by the domains that they authenticate as.
 func (h history) senderOf(r aggregate.Record) string {
 	var passed []string
 	for _, d := range r.DKIMResults {

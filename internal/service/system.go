@@ -166,11 +166,11 @@ func (s *System) RemoveUser(ctx context.Context, user dmarcd.UserID) (ownerless 
 	return s.service.store.RemoveUser(ctx, user, s.actor.to("user.remove", "", ""))
 }
 
-// ErrNothingToDo means that the invited user would have no rights.
-var ErrNothingToDo = &dmarcd.InvalidError{Field: "team", Message: "A new user needs a team, or must be an operator."}
+// ErrNoRights means that the invited user would have no rights.
+var ErrNoRights = &dmarcd.InvalidError{Field: "team", Message: "A new user needs a team, or must be an operator."}
 
 // Invite invites a person: into a team, as an operator, or to choose another password. One
-// who is new and would be able to do nothing is ErrNothingToDo. The invitation is sent by
+// who is new and would be able to do nothing is ErrNoRights. The invitation is sent by
 // mail too if there is a relay.
 func (s *System) Invite(ctx context.Context, invitation dmarcd.Invitation) (SentInvitation, error) {
 	if err := s.may(); err != nil {
@@ -179,7 +179,7 @@ func (s *System) Invite(ctx context.Context, invitation dmarcd.Invitation) (Sent
 	if invitation.Team == 0 && !invitation.Operator {
 		_, err := s.service.store.UserByEmail(ctx, invitation.Email)
 		if errors.Is(err, dmarcd.ErrNotFound) {
-			return SentInvitation{}, ErrNothingToDo
+			return SentInvitation{}, ErrNoRights
 		}
 		if err != nil {
 			return SentInvitation{}, err

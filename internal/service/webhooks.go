@@ -82,7 +82,7 @@ func (t *Team) AddWebhook(ctx context.Context, wanted dmarcd.Webhook) (added dma
 	return added, secret, err
 }
 
-// checkWebhook validates a webhook and normalises its domain names.
+// checkWebhook validates a webhook and normalizes its domain names.
 func (t *Team) checkWebhook(w *dmarcd.Webhook) error {
 	if err := w.Validate(); err != nil {
 		return err

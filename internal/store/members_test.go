@@ -149,8 +149,8 @@ func TestTeamInvitations(t *testing.T) {
 		if diff := cmp.Diff([]dmarcd.Invitation{invitation}, open()); diff != "" {
 			t.Errorf("invites (-want +got):\n%s", diff)
 		}
-		w.must(view.CancelInvitation(ctx, invitation.Email))
-		if err := view.CancelInvitation(ctx, invitation.Email); !errors.Is(err, dmarcd.ErrNotFound) || len(open()) != 0 {
+		w.must(view.WithdrawInvitation(ctx, invitation.Email))
+		if err := view.WithdrawInvitation(ctx, invitation.Email); !errors.Is(err, dmarcd.ErrNotFound) || len(open()) != 0 {
 			t.Errorf("cancelled twice: got %v and %v", err, open())
 		}
 
@@ -429,7 +429,7 @@ func TestInvitationsAreLimited(t *testing.T) {
 		if err := invite(most); !errors.As(err, &invalid) {
 			t.Errorf("got %v, want an InvalidError", err)
 		}
-		w.must(view.CancelInvitation(ctx, "u7@example.com"))
+		w.must(view.WithdrawInvitation(ctx, "u7@example.com"))
 		w.must(invite(most))
 	})
 }

@@ -17,7 +17,7 @@ type Retention struct {
 	// reports lose their document then.
 	Records time.Duration
 	// Counters is for daily counters and the rows of their reports: until then a report is
-	// recognised as a duplicate.
+	// recognized as a duplicate.
 	Counters time.Duration
 	// Failure is for failure reports with their originals. They describe single messages and
 	// are not counted.

@@ -138,8 +138,8 @@ func (t *Team) Invitations(ctx context.Context) ([]dmarcd.Invitation, error) {
 		[]any{t.id, unix(t.store.now())}, scanInvitation)
 }
 
-// CancelInvitation voids all invitations to the team for an address. If there are none it
+// WithdrawInvitation voids all invitations to the team for an address. If there are none it
 // is ErrNotFound.
-func (t *Team) CancelInvitation(ctx context.Context, email string, audit ...dmarcd.AuditEntry) error {
+func (t *Team) WithdrawInvitation(ctx context.Context, email string, audit ...dmarcd.AuditEntry) error {
 	return t.change(ctx, audit, `DELETE FROM invites WHERE team_id = $1 AND email = $2 AND used_at = 0`, t.id, email)
 }

@@ -355,8 +355,8 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 		invitations, err := other.Invitations(ctx)
 		return wantNone(len(invitations), err)
 	},
-	"CancelInvitation": func(ctx context.Context, other *store.Team, v victim) error {
-		return wantNotFound(other.CancelInvitation(ctx, v.invited))
+	"WithdrawInvitation": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.WithdrawInvitation(ctx, v.invited))
 	},
 	"Note": func(ctx context.Context, other *store.Team, v victim) error {
 		return other.Note(ctx, dmarcd.AuditEntry{Team: v.token.Team, User: v.member.ID, Actor: "forged", Action: "forged"})

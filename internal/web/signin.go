@@ -87,5 +87,5 @@ func (s *Web) chooseTeam(c *call, form url.Values) error {
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
-	return c.finish(c.account.ChooseTeam(c.r.Context(), team), Prefix+"/", teamSwitched)
+	return c.finish(c.account.SelectTeam(c.r.Context(), team), Prefix+"/", teamSwitched)
 }

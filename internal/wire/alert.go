@@ -70,7 +70,7 @@ func NewAlertRules(r dmarcd.AlertRules) AlertRules {
 	}
 	shape.MinLevel = cmp.Or(shape.MinLevel, string(dmarcd.LevelInfo))
 	if q := r.Quiet; q != nil {
-		shape.QuietHours = &QuietHours{From: FormatMinutes(q.From), To: FormatMinutes(q.To), TimeZone: q.Zone}
+		shape.QuietHours = &QuietHours{From: formatMinutes(q.From), To: formatMinutes(q.To), TimeZone: q.Zone}
 	}
 	for _, m := range r.Mutes {
 		shape.Mutes = append(shape.Mutes, Mute{Kind: optionalText(string(m.Kind)), Domain: optionalText(m.Domain), Until: optionalTime(m.Until)})
@@ -121,8 +121,8 @@ func (s AlertRules) Rules() (dmarcd.AlertRules, error) {
 	return r, nil
 }
 
-// FormatMinutes writes minutes since midnight as 22:00.
-func FormatMinutes(minutes int) string { return fmt.Sprintf("%02d:%02d", minutes/60, minutes%60) }
+// formatMinutes writes minutes since midnight as 22:00.
+func formatMinutes(minutes int) string { return fmt.Sprintf("%02d:%02d", minutes/60, minutes%60) }
 
 // ParseMinutes reads a time of day such as 22:00.
 func ParseMinutes(text string) (int, error) {

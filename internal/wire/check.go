@@ -189,16 +189,16 @@ func NewCheck(c dmarcd.Check) Check {
 			return DANEHost{Host: h.Name, Status: h.Status, Records: notNull(h.Records)}
 		})},
 		DNSSEC:   DNSSEC{Status: f.DNSSEC.Status, Reason: f.DNSSEC.Reason, Zone: f.DNSSEC.Zone},
-		Findings: list(c.Findings, NewFinding),
+		Findings: list(c.Findings, newFinding),
 	}
 	if c.Next != nil {
-		shape.NextStep = new(NewFinding(*c.Next))
+		shape.NextStep = new(newFinding(*c.Next))
 	}
 	return shape
 }
 
-// NewFinding returns the shape of a finding.
-func NewFinding(f dmarcd.Finding) Finding {
+// newFinding returns the shape of a finding.
+func newFinding(f dmarcd.Finding) Finding {
 	return Finding{
 		ID: f.ID, Level: string(f.Level), What: f.What, Why: f.Why, Fix: f.FullFix(), Record: f.Record, RFC: f.RFC, Points: f.Points,
 	}

@@ -49,7 +49,7 @@ const runAxe = `axe.run(document, { resultTypes: ["violations"], %s }).then(({ v
 const (
 	// noteShown notes which elements the page shows.
 	noteShown = `(window.noted = ` + shownElements + `).size`
-	// sameShown tells whether it shows those that were noted.
+	// sameShown reports whether it shows those that were noted.
 	sameShown = shownElements + `.symmetricDifference(window.noted).size === 0`
 	// shownElements are those that are not hidden. Left out are the heads of tables, which
 	// cards do not have, and what is hidden from screen readers in any case.

@@ -138,7 +138,7 @@ func (b *tab) says(want string) {
 	}
 }
 
-// has tells whether the page has such an element.
+// has reports whether the page has such an element.
 func (b *tab) has(selector string) bool {
 	b.t.Helper()
 	return read(b, evaluate[bool](`document.querySelector(`+quote(selector)+`) !== null`))

@@ -13,7 +13,7 @@ var (
 	name253 = strings.Join([]string{label63, label63, label63, strings.Repeat("b", 61)}, ".")
 )
 
-func namesAreNormalised(t *testing.T, s *server) {
+func namesAreNormalized(t *testing.T, s *server) {
 	rows := []struct{ name, input, want string }{
 		{"plain", "example.com", "example.com"},
 		{"upper case", "UPPER.Example", "upper.example"},

@@ -19,7 +19,7 @@ func TestOneServer(t *testing.T) {
 		{"bodies of a creation", bodiesOfACreation},
 		{"media types of a creation", mediaTypesOfACreation},
 		{"limit of a body", bodiesAreLimited},
-		{"names are normalised", namesAreNormalised},
+		{"names are normalized", namesAreNormalized},
 		{"names that are refused", namesThatAreRefused},
 		{"names in paths are decoded once", namesInPathsAreDecodedOnce},
 		{"conditional requests", conditionalRequests},

@@ -1,4 +1,4 @@
-// Package tenantsql tells whether a statement can be answered by the server that has the
+// Package tenantsql reports whether a statement can be answered by the server that has the
 // rows of one team: whether team_id is bound on each table that has it, in every part of
 // the statement. PostgreSQL's own parser reads the statement.
 package tenantsql

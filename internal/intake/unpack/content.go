@@ -86,11 +86,11 @@ func (w *walker) content(r io.Reader, at place) error {
 	case formatFeedback:
 		return w.feedback(buffered, at)
 	case formatEmpty:
-		return w.reject(at, ErrEmpty)
+		return w.reject(at, errEmpty)
 	case formatUnused:
-		return w.reject(at, ErrUnused)
+		return w.reject(at, errUnused)
 	case formatUnknown:
-		return w.reject(at, fmt.Errorf("%w: it is %s", ErrUnknown, describe(head)))
+		return w.reject(at, fmt.Errorf("%w: it is %s", errUnknown, describe(head)))
 	default:
 		return w.open(f, r, buffered, at)
 	}

@@ -44,22 +44,22 @@ func (k Kind) String() string { return kindWords[k] }
 
 // The reasons of rejected parts, for errors.Is. A LimitError is also a reason.
 var (
-	// ErrEmpty means that there is no content.
-	ErrEmpty = errors.New("the content is empty")
-	// ErrUnused means that the content is the word "unused", which some reporters send
+	// errEmpty means that there is no content.
+	errEmpty = errors.New("the content is empty")
+	// errUnused means that the content is the word "unused", which some reporters send
 	// instead of a report.
-	ErrUnused = errors.New(`the content is the word "unused" in place of a report`)
+	errUnused = errors.New(`the content is the word "unused" in place of a report`)
 	// ErrNoReport means that nothing in a mail or archive could be a report.
 	ErrNoReport = errors.New("it contains no report")
-	// ErrUnknown means that the content is neither a report nor a container.
-	ErrUnknown = errors.New("the content is not a report")
+	// errUnknown means that the content is neither a report nor a container.
+	errUnknown = errors.New("the content is not a report")
 	// ErrDamaged means that a container is damaged: for a Rejected part before its
 	// content starts, in Part.Damage later.
 	ErrDamaged = errors.New("the container is damaged")
 	// ErrEncrypted means that a member of an archive needs a password.
 	ErrEncrypted = errors.New("the archive is encrypted")
-	// ErrMethod means that a zip member has an unsupported compression method.
-	ErrMethod = errors.New("the compression method of the zip member is not supported")
+	// errMethod means that a zip member has an unsupported compression method.
+	errMethod = errors.New("the compression method of the zip member is not supported")
 )
 
 // Mail contains header fields of the mail around a part, decoded (RFC 2047) and truncated

@@ -36,7 +36,7 @@ func unread(method uint16) error {
 	if !ok {
 		name = "method " + strconv.Itoa(int(method))
 	}
-	return fmt.Errorf("%w: %s", ErrMethod, name)
+	return fmt.Errorf("%w: %s", errMethod, name)
 }
 
 // zipStream walks through a zip archive in a stream. It spools the archive first, because

@@ -1,7 +1,7 @@
 -- +goose Up
 
 -- Senders that a team added, and corrections of known ones. networks, hosts and domains are
--- how it is recognised: one in each line.
+-- how it is recognized: one in each line.
 CREATE TABLE team_senders (
     team_id  BIGINT NOT NULL REFERENCES teams (id),
     key      TEXT   NOT NULL,

@@ -7,27 +7,27 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// maxAuthorised is how many networks and names of an SPF record are considered.
-const maxAuthorised = 2000
+// maxAuthorized is how many networks and names of an SPF record are considered.
+const maxAuthorized = 2000
 
-// authorised is what an SPF record lists, with the records that it includes.
-type authorised struct {
+// authorized is what an SPF record lists, with the records that it includes.
+type authorized struct {
 	networks []netip.Prefix
 	// names are the domains that it includes or redirects to.
 	names []string
 }
 
-// authorisedBy reads the terms that allow mail, as the latest check found them.
-func authorisedBy(f *dmarcd.Facts) (a authorised) {
+// authorizedBy reads the terms that allow mail, as the latest check found them.
+func authorizedBy(f *dmarcd.Facts) (a authorized) {
 	if f != nil {
 		a.read(f.SPF.Tree)
 	}
 	return a
 }
 
-func (a *authorised) read(terms []dmarcd.SPFTerm) {
+func (a *authorized) read(terms []dmarcd.SPFTerm) {
 	for _, t := range terms {
-		if len(a.networks)+len(a.names) >= maxAuthorised {
+		if len(a.networks)+len(a.names) >= maxAuthorized {
 			return
 		}
 		term := strings.ToLower(strings.TrimPrefix(t.Term, "+"))
@@ -61,8 +61,8 @@ func parseNetwork(text string) (netip.Prefix, bool) {
 	return netip.PrefixFrom(addr, addr.BitLen()), true
 }
 
-// has tells whether the record lists the address itself.
-func (a *authorised) has(addr netip.Addr) bool {
+// has reports whether the record lists the address itself.
+func (a *authorized) has(addr netip.Addr) bool {
 	for _, network := range a.networks {
 		if network.Contains(addr) {
 			return true
@@ -71,8 +71,8 @@ func (a *authorised) has(addr netip.Addr) bool {
 	return false
 }
 
-// includes tells whether the record includes one of the domains, or a name below it.
-func (a *authorised) includes(domains []string) bool {
+// includes reports whether the record includes one of the domains, or a name below it.
+func (a *authorized) includes(domains []string) bool {
 	for _, name := range a.names {
 		for _, domain := range domains {
 			if dmarcd.Covers(domain, name) {
