@@ -18,6 +18,8 @@ const (
 	maxWait        = time.Minute
 	// forgetAfter is how long attempts count.
 	forgetAfter = time.Hour
+	// knownFor is how long an address is known after a user signed in from it.
+	knownFor = 30 * 24 * time.Hour
 	// maxTracked limits the memory; a full table is cleared.
 	maxTracked = 100_000
 )
@@ -40,8 +42,8 @@ func (e *ThrottledError) Error() string {
 func (e *ThrottledError) Is(target error) bool { return target == dmarcd.ErrLimit }
 
 // Throttle slows down password guessing, by network address and by email address. The
-// delay for an email address is at most a minute, so that an attacker cannot lock out its
-// owner for long.
+// delay for an email address does not apply to network addresses from which its owner signed
+// in, so that an attacker who always tries first cannot lock out the owner.
 //
 // Attempts are stored in memory: each process counts separately, and a restart clears
 // them. It is safe for concurrent use.
@@ -50,6 +52,7 @@ type Throttle struct {
 
 	mu    sync.Mutex
 	tries map[string]tries
+	known map[string]time.Time // last success, by network address and email address
 }
 
 type tries struct {
@@ -59,7 +62,7 @@ type tries struct {
 
 // NewThrottle returns a throttle that uses the clock.
 func NewThrottle(now func() time.Time) *Throttle {
-	return &Throttle{now: now, tries: map[string]tries{}}
+	return &Throttle{now: now, tries: map[string]tries{}, known: map[string]time.Time{}}
 }
 
 // Attempt counts an attempt to sign in, or returns a ThrottledError without counting it.
@@ -70,7 +73,10 @@ func (t *Throttle) Attempt(address, email string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	byAddress, byEmail := addressKey(address), emailKey(email)
-	wait := max(t.wait(byAddress, freePerAddress, now), t.wait(byEmail, freePerEmail, now))
+	wait := t.wait(byAddress, freePerAddress, now)
+	if last, ok := t.known[byAddress+" "+email]; !ok || now.Sub(last) >= knownFor {
+		wait = max(wait, t.wait(byEmail, freePerEmail, now))
+	}
 	if wait > 0 {
 		return &ThrottledError{RetryAfter: max(wait.Round(time.Second), time.Second)}
 	}
@@ -83,12 +89,16 @@ func (t *Throttle) Attempt(address, email string) error {
 	return nil
 }
 
-// Succeeded removes a successful attempt, and clears earlier ones for the email address.
-// Those for the network address remain: otherwise an attacker could reset the count with
-// a password of their own.
+// Succeeded removes a successful attempt, and clears earlier ones for the email address,
+// which is known at the network address from now on. Attempts from the network address
+// remain: otherwise an attacker could reset the count with a password of their own.
 func (t *Throttle) Succeeded(address, email string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if len(t.known) >= maxTracked {
+		clear(t.known)
+	}
+	t.known[addressKey(address)+" "+email] = t.now()
 	delete(t.tries, emailKey(email))
 	if known, ok := t.tries[addressKey(address)]; ok {
 		known.count--

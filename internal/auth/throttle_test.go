@@ -115,6 +115,46 @@ func TestRightPasswordsAreForgiven(t *testing.T) {
 	}
 }
 
+// TestOwnerIsNotLockedOut has an attacker with several network addresses try as often as
+// possible. The owner is still admitted where they signed in before.
+func TestOwnerIsNotLockedOut(t *testing.T) {
+	t.Parallel()
+	const ann, home = "ann@example.com", "192.0.2.1"
+	h := newHand()
+	throttle := auth.NewThrottle(h.now)
+	attack := func() {
+		for i := range 10 {
+			_ = throttle.Attempt(fmt.Sprintf("198.51.100.%d", i), ann)
+		}
+	}
+	attack()
+	if got := wait(t, throttle, home, ann); got == 0 {
+		t.Error("an unknown address does not wait")
+	}
+	h.at = h.at.Add(time.Hour)
+	if got := wait(t, throttle, home, ann); got != 0 {
+		t.Fatalf("got a wait of %v", got)
+	}
+	throttle.Succeeded(home, ann)
+	attack()
+	if got := wait(t, throttle, home, ann); got != 0 {
+		t.Errorf("the owner waits %v", got)
+	}
+	if got := wait(t, throttle, "192.0.2.2", ann); got == 0 {
+		t.Error("another address does not wait")
+	}
+	h.at = h.at.Add(30*24*time.Hour - time.Hour/2)
+	attack()
+	if got := wait(t, throttle, home, ann); got != 0 {
+		t.Errorf("the owner waits %v after a month", got)
+	}
+	h.at = h.at.Add(time.Hour / 2)
+	attack()
+	if got := wait(t, throttle, home, ann); got == 0 {
+		t.Error("an address is known for ever")
+	}
+}
+
 func TestThrottledErrorSaysWhen(t *testing.T) {
 	t.Parallel()
 	for after, want := range map[time.Duration]string{

@@ -72,6 +72,9 @@ func (m *mailDays) add(share *rollup.Share, records []rollup.Record) {
 	}
 }
 
+// maxKeyName limits the name of a DKIM key, as DNS does (RFC 1035 §2.3.4). Reports may have any.
+const maxKeyName = 253
+
 // keys returns the keys of the domain that a message is signed with.
 func (m *mailDays) keys(share *rollup.Share, r *rollup.Record) []signedKey {
 	signatures := m.block.Identities[r.Identity].Signatures
@@ -82,8 +85,12 @@ func (m *mailDays) keys(share *rollup.Share, r *rollup.Record) []signedKey {
 	keys, known := m.signedBy[of]
 	if !known {
 		for _, s := range signatures {
-			if s.Selector != "" && (dmarcd.Covers(s.Domain, share.From) || dmarcd.Covers(share.From, s.Domain)) {
-				keys = append(keys, signedKey{s.Selector + "._domainkey." + s.Domain, s.Passed()})
+			name := s.Selector + "._domainkey." + s.Domain
+			if s.Selector == "" || len(name) > maxKeyName {
+				continue
+			}
+			if dmarcd.Covers(s.Domain, share.From) || dmarcd.Covers(share.From, s.Domain) {
+				keys = append(keys, signedKey{name, s.Passed()})
 			}
 		}
 		m.signedBy[of] = keys

@@ -3,6 +3,7 @@ package insight_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
 // TestFirstAndLastSeen lists senders of some days with the days over all time that are
@@ -34,6 +36,27 @@ func TestFirstAndLastSeen(t *testing.T) {
 	}
 	if list, err = m.Sources(t.Context(), insight.Query{Group: insight.GroupAddress, Limit: 1}); err != nil || list.Sources[0].Seen != nil {
 		t.Errorf("an address: got %+v, %v; want nothing over all time", list.Sources, err)
+	}
+}
+
+// TestNamesOfKeysAreBounded finds the DKIM keys of a day, of which one has a name that the DNS
+// could not have.
+func TestNamesOfKeysAreBounded(t *testing.T) {
+	t.Parallel()
+	var w rollup.Writer
+	w.Begin(rollup.Share{Report: 1, Domain: 1, Day: 1, Reporter: "receiver.example", From: "example.com"})
+	for i, selector := range []string{"s", strings.Repeat("s", 253-len("._domainkey.example.com")), strings.Repeat("s", 254-len("._domainkey.example.com"))} {
+		identity := w.Identity(rollup.Identity{Signatures: []rollup.Signature{{Domain: "example.com", Selector: selector, Result: rollup.Pass}}})
+		w.Add(rollup.Record{N: uint32(i), Count: 1, Identity: identity, Address: w.Address("192.0.2.1")})
+	}
+	of := &team{all: []rollup.Part{{Block: w.Take()}}}
+	var days []dmarcd.DomainDay
+	musttest.Do(t, newService(t).FindSenders(t.Context(), of, dmarcd.Days{}, func([]dmarcd.Sender) error { return nil }, func(found []dmarcd.DomainDay) error {
+		days = found
+		return nil
+	}))
+	if len(days) != 1 || days[0].Messages != 3 || len(days[0].Selectors) != 2 {
+		t.Errorf("got %+v, want 3 messages of a day, and 2 keys", days)
 	}
 }
 

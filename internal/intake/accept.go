@@ -242,11 +242,14 @@ func (o *Opened) reject(reason string) {
 // once.
 const maxDocuments = 32 << 20
 
-// limitDocuments is the name of maxDocuments in errors.
-const limitDocuments unpack.Limit = "bytes of report content"
+// The names of maxDocuments and maxShares in errors.
+const (
+	limitDocuments unpack.Limit = "bytes of report content"
+	limitShares    unpack.Limit = "From domains"
+)
 
 func (a *Acceptor) items(ctx context.Context, progress func(int64) error, m Message, o *Opened) error {
-	documents := 0
+	documents, shares := 0, 0
 	in := &reading{limits: a.Limits, options: a.Failure, copies: &o.documents, redaction: &o.redaction}
 	in.limits.Containers.Progress = progress
 	return in.items(ctx, io.NewSectionReader(m.Content, 0, m.Size), func(item *Item) error {
@@ -259,6 +262,9 @@ func (a *Acceptor) items(ctx context.Context, progress func(int64) error, m Mess
 		report.Document = a.Encode(item.detail())
 		if documents += len(report.Document); documents > maxDocuments {
 			return &unpack.LimitError{Limit: limitDocuments, Max: maxDocuments}
+		}
+		if shares += len(report.Shares); shares > maxShares {
+			return &unpack.LimitError{Limit: limitShares, Max: maxShares}
 		}
 		o.Delivery.Reports = append(o.Delivery.Reports, report)
 		return nil

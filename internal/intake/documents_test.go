@@ -209,3 +209,31 @@ func TestULabels(t *testing.T) {
 		t.Errorf("got %q and %q, want %q", got.Domain, got.Shares[0].From, name)
 	}
 }
+
+// TestImplausibleEnds checks that the end of a report, by which retention deletes it, is near
+// its begin.
+func TestImplausibleEnds(t *testing.T) {
+	t.Parallel()
+	const begin, day = 1767225600, 24 * 60 * 60
+	for _, test := range []struct {
+		name      string
+		end, want int64
+	}{
+		{"a day later", begin + day - 1, begin + day - 1},
+		{"at the begin", begin, begin},
+		{"before the begin", begin - 1, begin},
+		{"in 1970", 1, begin},
+		{"far ahead", 9_999_999_999, begin},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			a := acceptor(t)
+			a.Limits.Now = func() time.Time { return time.Unix(begin+day, 0) }
+			content := strings.Replace(opening, "<end>1767311999<", fmt.Sprintf("<end>%d<", test.end), 1) + closing
+			delivery := deliver(t, a, message([]byte(content)))
+			if len(delivery.Reports) != 1 || delivery.Reports[0].Begin.Unix() != begin || delivery.Reports[0].End.Unix() != test.want {
+				t.Errorf("got %+v, want one report from %d to %d", delivery.Reports, begin, test.want)
+			}
+		})
+	}
+}

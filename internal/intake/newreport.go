@@ -164,10 +164,14 @@ func newTLSReport(item *Item) dmarcd.NewReport {
 }
 
 // period converts the period of a report from seconds since 1970. It is zero if the begin is
-// missing or implausible; the report then counts on the day it was received.
+// missing or implausible; the report then counts on the day it was received. An implausible end
+// is the begin: retention deletes a report by its end.
 func period(item *Item, begin, end int64) (from, to time.Time) {
 	if !reporttext.Plausible(begin, item.latest) {
 		return time.Time{}, time.Time{}
+	}
+	if end < begin || !reporttext.Plausible(end, item.latest) {
+		end = begin
 	}
 	return time.Unix(begin, 0).UTC(), time.Unix(end, 0).UTC()
 }

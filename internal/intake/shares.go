@@ -7,8 +7,8 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-// maxShares limits the From domains of a report, which are all in memory. Attackers can use
-// any number of names.
+// maxShares limits the From domains of a report, and of all reports of a message, which are in
+// memory until it is stored. Attackers can use any number of names.
 const maxShares = 100_000
 
 // sharing sums the records of an aggregate report by From domain.

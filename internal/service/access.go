@@ -77,7 +77,7 @@ func (s *Service) mailInvitation(ctx context.Context, email string, team dmarcd.
 		named, err = s.store.TeamByID(ctx, team)
 	}
 	if err == nil {
-		err = s.mailAttempts.Attempt(email, team.String())
+		err = s.throttleMail(team, email)
 	}
 	if err == nil {
 		err = s.options.Mail.SendInvitation(ctx, email, named.Name, link)

@@ -52,9 +52,10 @@ func (t *Team) askConfirmation(ctx context.Context, w dmarcd.Webhook) error {
 	return nil
 }
 
-// throttleMail returns a *ThrottledError after too much mail of the team, or to an address.
-func (t *Team) throttleMail(address string) error {
-	return t.service.mailAttempts.Attempt(address, t.team.ID().String())
+// throttleMail returns a *ThrottledError after too much mail of a team, or of it to an address.
+// Mail of other teams does not count: it would show that they know the address.
+func (s *Service) throttleMail(team dmarcd.TeamID, address string) error {
+	return s.mailAttempts.Attempt(team.String()+" "+address, team.String())
 }
 
 // mayMail returns an *dmarcd.InvalidError for the address of a recipient who does not want

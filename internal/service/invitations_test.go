@@ -71,12 +71,16 @@ func TestInvitationsAreMailed(t *testing.T) {
 	}
 }
 
-// TestMailedInvitationsAreThrottled invites one address again and again.
+// TestMailedInvitationsAreThrottled invites one address again and again. Another team is not
+// slowed down.
 func TestMailedInvitationsAreThrottled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
 	mail := &letters{}
-	team := w.with(w.asOwner(), func(o *service.Options) { o.Mail = mail })
+	options := w.options
+	options.Mail = mail
+	s := service.New(w.store, options)
+	team, other := s.Team(w.team.ID, w.asOwner()), s.Team(storetest.Team(t, w.store, "beta").ID, w.asOwner())
 	for range 50 {
 		invited := musttest.Get(team.InviteMember(ctx, "Eve@example.com", dmarcd.RoleViewer))(t)
 		if invited.Link == "" {
@@ -85,6 +89,9 @@ func TestMailedInvitationsAreThrottled(t *testing.T) {
 	}
 	if n := len(mail.sent); n == 0 || n == 50 || mail.sent[0].to != "eve@example.com" || mail.sent[0].team != "acme" {
 		t.Errorf("got the letters %+v, want a few", mail.sent)
+	}
+	if invited := musttest.Get(other.InviteMember(ctx, "eve@example.com", dmarcd.RoleViewer))(t); !invited.Mailed {
+		t.Error("the invitation of another team was not sent")
 	}
 }
 

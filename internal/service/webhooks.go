@@ -68,7 +68,7 @@ func (t *Team) AddWebhook(ctx context.Context, wanted dmarcd.Webhook) (added dma
 		confirmed = t.actor.local || trusted[wanted.Address()]
 		if !confirmed {
 			wanted.DisabledAt, wanted.DisabledReason = t.service.options.Now(), unconfirmed
-			if err := t.throttleMail(wanted.Address()); err != nil {
+			if err := t.service.throttleMail(t.team.ID(), wanted.Address()); err != nil {
 				return dmarcd.Webhook{}, "", err
 			}
 		}
@@ -147,7 +147,7 @@ func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change We
 		case change.Enabled == nil || *change.Enabled == w.Enabled():
 		case *change.Enabled && w.Format == dmarcd.FormatEmail && !t.actor.local && !trusted[w.Address()]:
 			if !ask { // the transaction may be retried
-				if err := t.throttleMail(w.Address()); err != nil {
+				if err := t.service.throttleMail(t.team.ID(), w.Address()); err != nil {
 					return err
 				}
 			}

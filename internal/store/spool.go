@@ -30,21 +30,23 @@ func (s *Store) AddSpooled(ctx context.Context, name, charged string, envelope [
 
 // CopySpooled writes the content of a message to w. It is ErrNotFound if the message is gone.
 func (s *Store) CopySpooled(ctx context.Context, name string, w io.Writer) error {
-	var rest int64
-	if err := s.own().queryRow(ctx, `SELECT size FROM spool WHERE name = $1`, []any{name}, &rest); err != nil {
-		return err
-	}
-	for n := 0; rest > 0; n++ {
-		var chunk []byte
-		if err := s.own().queryRow(ctx, `SELECT content FROM spool_chunks WHERE name = $1 AND n = $2`, []any{name, n}, &chunk); err != nil {
+	return s.tx(ctx, func(t tx) error { // a standby may not have it yet
+		var rest int64
+		if err := t.queryRow(ctx, `SELECT size FROM spool WHERE name = $1`, []any{name}, &rest); err != nil {
 			return err
 		}
-		if _, err := w.Write(chunk); err != nil {
-			return err
+		for n := 0; rest > 0; n++ {
+			var chunk []byte
+			if err := t.queryRow(ctx, `SELECT content FROM spool_chunks WHERE name = $1 AND n = $2`, []any{name, n}, &chunk); err != nil {
+				return err
+			}
+			if _, err := w.Write(chunk); err != nil {
+				return err
+			}
+			rest -= int64(len(chunk))
 		}
-		rest -= int64(len(chunk))
-	}
-	return nil
+		return nil
+	})
 }
 
 // SetSpooledCrashes sets the number of crashes of messages that this process holds.
