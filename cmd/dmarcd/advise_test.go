@@ -30,7 +30,7 @@ func TestAdvise(t *testing.T) {
 		}
 	}
 	if status, stdout, stderr := run("advise", "--team", "acme", "example.com"); status != exitDone ||
-		!strings.Contains(stdout, "monitoring") || !strings.Contains(stdout, "Wait for more reports") {
+		!strings.Contains(stdout, "monitoring") || !strings.Contains(stdout, "Connect the mailbox") {
 		t.Errorf("got status %d, %s%s, want the stage and the next action", status, stdout, stderr)
 	}
 	if status, stdout, _ := run("advise", "--team", "acme", "new.example"); status != exitDone || !strings.Contains(stdout, "Check the DNS") {

@@ -236,3 +236,14 @@ func TestConsentIsAskedForOnce(t *testing.T) {
 		t.Errorf("got %d findings, want 1", got)
 	}
 }
+
+// TestMissingDomainIsNext wants the spelling of a name to be checked before records are
+// published.
+func TestMissingDomainIsNext(t *testing.T) {
+	t.Parallel()
+	checker := dnscheck.New(dnscheck.Options{Resolver: dnstest.New("example A 192.0.2.1"), Now: time.Now})
+	check := checker.Examine(t.Context(), dnscheck.Request{Domain: "nope.example"})
+	if check.Next == nil || check.Next.ID != "domain.missing" || check.Findings[0].ID != "domain.missing" || check.Grade == "A" {
+		t.Errorf("got the next step %+v, the findings %+v and the grade %s, want domain.missing first, and a bad grade", check.Next, check.Findings, check.Grade)
+	}
+}

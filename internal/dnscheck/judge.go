@@ -28,13 +28,13 @@ func judge(facts dmarcd.Facts, request Request) []dmarcd.Finding {
 	j := &judgement{facts: facts, request: request, counts: map[string]int{}}
 	j.dmarc()
 	if facts.Missing {
-		j.add("domain.missing", nil)
+		j.add(domainMissing, nil)
 	} else {
 		j.beyondDMARC()
 	}
 	j.agree()
 	slices.SortStableFunc(j.findings, func(a, b dmarcd.Finding) int {
-		return cmp.Or(cmp.Compare(rank(a.Level), rank(b.Level)), cmp.Compare(b.Points, a.Points))
+		return cmp.Or(cmp.Compare(rank(a.Level), rank(b.Level)), cmp.Compare(weight(b), weight(a)))
 	})
 	return j.findings
 }

@@ -38,7 +38,10 @@ func (j *judgement) dmarc() {
 		return
 	case f.Record == "", j.ofSuffix(f) && f.Policy == "":
 		then := "after a few weeks of reports, raise the policy"
-		if j.unused() {
+		switch {
+		case j.facts.Missing:
+			then = "check the spelling of the name first"
+		case j.unused():
 			then = "the domain sends no mail, so the policy can be strict from the start"
 		}
 		j.addRecord("dmarc.missing", words{"then": then}, j.own(j.firstRecord(j.misplaced(f))))

@@ -27,9 +27,9 @@ type Published struct {
 	// Base is the record to publish without a change of policy: reports come here, and
 	// nothing else of the current record is lost.
 	Base string
-	// ReportsHere tells that Record has reports sent here, or that there is no address
-	// to send them to.
-	ReportsHere bool
+	// Addressed means that reports have an address here, and ReportsHere that Record has them sent
+	// to it. Mailbox means that the team has a mailbox, from which its reports may be read.
+	Addressed, ReportsHere, Mailbox bool
 	// Parked tells that the domain is not used for mail.
 	Parked bool
 }
@@ -219,12 +219,17 @@ func locked(record string) string {
 func (p Published) mailAction(stage dmarcd.Stage, policy Policy, s Simulation) *dmarcd.Action {
 	worst, unknown := s.worst()
 	total := s.Observed.Delivered + s.Observed.Quarantined + s.Observed.Rejected
+	few := stage != dmarcd.StageEnforced && (s.Days < enoughDays || total < enoughMessages)
 	action := &dmarcd.Action{LegitimateAffected: s.LegitimateAffected, SpoofingStopped: s.SpoofingStopped}
 	switch {
-	case total == 0 && !p.ReportsHere:
+	case p.Addressed && !p.ReportsHere && (total == 0 || few && !p.Mailbox):
 		action.ID, action.Title, action.Record = dmarcd.ActionReports, "Add the reporting address to the record", p.Base
-		action.Reason = "The record does not contain the reporting address of this domain, so no reports arrive here."
-	case stage != dmarcd.StageEnforced && (s.Days < enoughDays || total < enoughMessages):
+		action.Reason = "The record does not contain the reporting address of this domain, so receivers do not send their reports here."
+	case !p.Addressed && !p.Mailbox && total == 0:
+		action.ID, action.Title = dmarcd.ActionReports, "Connect the mailbox that receives the reports"
+		action.Reason = "No reports have arrived: this installation has no report domain, and the team has no mailbox. " +
+			"Connect the mailbox of the address in the record, or upload the reports."
+	case few:
 		action.ID, action.Title = dmarcd.ActionWait, "Wait for more reports"
 		action.Reason = fmt.Sprintf("Reports cover %s on %s; %d messages on %d days are needed before the policy can be tightened.",
 			count(total, "message"), count(int64(s.Days), "day"), enoughMessages, enoughDays)

@@ -200,7 +200,7 @@ func (s scenario) check(t *testing.T, service *insight.Service) {
 	}
 	record := s.published()
 	all := musttest.Get(m.Advise(t.Context(), insight.Situation{Domain: about, Published: insight.Published{
-		Record: record, Own: record != "", Base: cmp.Or(record, watching), ReportsHere: true, Parked: s.facts.MX.Status == "null",
+		Record: record, Own: record != "", Base: cmp.Or(record, watching), Addressed: true, ReportsHere: true, Parked: s.facts.MX.Status == "null",
 	}}))(t)
 	advice := all[0]
 	var got dmarcd.Action

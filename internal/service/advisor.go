@@ -241,12 +241,17 @@ func (t *Team) computeAdvice(ctx context.Context, domains []dmarcd.Domain) ([]dm
 		return nil, err
 	}
 	defer mail.Close()
+	mailboxes, err := t.team.Mailboxes(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var situations []insight.Situation
 	for size, i := int64(0), 0; i < len(domains) && size < situationBytes; i++ {
 		situation, err := t.situation(ctx, domains[i], dmarcd.Days{})
 		if err != nil {
 			return nil, err
 		}
+		situation.Mailbox = len(mailboxes) > 0 || domains[i].Sample
 		situations = append(situations, situation)
 		size += sizeOf(situation.Domain)
 	}
@@ -307,13 +312,13 @@ func (t *Team) situation(ctx context.Context, domain dmarcd.Domain, days dmarcd.
 		return insight.Situation{}, err
 	}
 	options := t.service.options
-	published := insight.Published{Record: domain.Record, Own: domain.RecordDomain == domain.Name, ReportsHere: true, Parked: domain.Parked}
+	published := insight.Published{Record: domain.Record, Own: domain.RecordDomain == domain.Name, Parked: domain.Parked}
 	repaired := dnscheck.Repaired(check, domain)
 	published.Base = dnscheck.ProposedHere(check, domain)
 	setup := dnscheck.Setup(domain, options.ReportDomain, options.BaseURL, dmarcd.Published{Repaired: repaired}, t.service.store.ActiveMailbox(ctx))
 	at := slices.IndexFunc(setup, func(r dmarcd.SetupRecord) bool { return r.Purpose == dmarcd.SetupDMARC })
 	if at >= 0 {
-		published.Base, published.ReportsHere = setup[at].Value, strings.TrimSpace(domain.Record) == "" || setup[at].Seen
+		published.Base, published.Addressed, published.ReportsHere = setup[at].Value, true, setup[at].Seen
 	}
 	return insight.Situation{Domain: about, Published: published}, nil
 }

@@ -55,3 +55,48 @@ func TestCausesComeFromTheChecksOfThePeriod(t *testing.T) {
 		t.Errorf("got the cause %q and the fix %q, want %q, and nothing to fix", got.Cause, got.Fix, want)
 	}
 }
+
+// TestAdviceAboutTheWayOfReports wants reports to have a way here before it advises to wait for
+// them.
+func TestAdviceAboutTheWayOfReports(t *testing.T) {
+	t.Parallel()
+	const reportDomain, ownMailbox = "reports.example", "rua=mailto:someone@elsewhere.example"
+	for _, test := range []struct {
+		name         string
+		reportDomain string
+		mailbox      bool
+		messages     int64
+		want         string // the title of the action
+	}{
+		{"no report domain, no mailbox", "", false, 0, "Connect the mailbox that receives the reports"},
+		{"no report domain, an uploaded report", "", false, 5, "Wait for more reports"},
+		{"no report domain, a mailbox", "", true, 0, "Wait for more reports"},
+		{"sent elsewhere", reportDomain, false, 0, "Add the reporting address to the record"},
+		{"sent elsewhere, an uploaded report", reportDomain, false, 5, "Add the reporting address to the record"},
+		{"sent elsewhere, a mailbox", reportDomain, true, 0, "Add the reporting address to the record"},
+		{"sent elsewhere, reports from a mailbox", reportDomain, true, 5, "Wait for more reports"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := storetest.SQLite(t).Open(t, store.Options{})
+			w := service.New(s, service.Options{
+				Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil), ReportDomain: test.reportDomain,
+			})
+			team := s.Team(storetest.Team(t, s, "acme").ID)
+			musttest.Get(team.AddDomain(t.Context(), ours, time.Now().Add(time.Hour)))(t)
+			check := dmarcd.Check{At: time.Now(), Conclusive: true, Record: "v=DMARC1; p=none; " + ownMailbox, RecordDomain: ours, Usable: true, Policy: "none"}
+			musttest.Get(team.SaveCheck(t.Context(), ours, check, dmarcd.Plan{Next: time.Now().Add(time.Hour)}))(t)
+			if test.mailbox {
+				musttest.Get(team.AddMailbox(t.Context(), sampleMailbox(), func(dmarcd.Mailbox) ([]byte, error) { return []byte("sealed"), nil }))(t)
+			}
+			if test.messages > 0 {
+				report := storetest.Aggregate("1", ours, dmarcd.DayOf(time.Now())-1, storetest.Passed(ours, test.messages))
+				musttest.Get(team.Receive(t.Context(), []*dmarcd.Delivery{storetest.Delivery(report)}))(t)
+			}
+			advice := musttest.Get(w.Team(team.ID(), service.CommandLine()).Advice(t.Context(), ours))(t)
+			if advice.Action == nil || advice.Action.Title != test.want {
+				t.Errorf("got the action %+v, want %q", advice.Action, test.want)
+			}
+		})
+	}
+}

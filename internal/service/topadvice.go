@@ -95,14 +95,18 @@ func basisOf(format string, values ...any) adviceBasis {
 	return adviceBasis(sum.Sum(nil))
 }
 
-// adviceBases identifies the states of domains, and the team's own senders, that their advice
-// follows from.
+// adviceBases identifies what the advice for domains follows from: their states, the team's own
+// senders, and whether it has a mailbox.
 func (t *Team) adviceBases(ctx context.Context, domains []dmarcd.Domain) ([]adviceBasis, error) {
 	own, err := t.team.TeamSenders(ctx)
 	if err != nil {
 		return nil, err
 	}
-	senders := basisOf("%q", own)
+	mailboxes, err := t.team.Mailboxes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	senders := basisOf("%q %t", own, len(mailboxes) > 0)
 	ids := make([]dmarcd.DomainID, len(domains))
 	for i, domain := range domains {
 		ids[i] = domain.ID

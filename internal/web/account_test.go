@@ -46,7 +46,7 @@ func TestSignIn(t *testing.T) {
 			t.Errorf("%s: got the cookie %q, want none", row.name, cookie)
 		}
 	}
-	for range 10 {
+	for range 30 {
 		s.post("", "/app/sign-in", url.Values{"email": {owner}, "password": {"a wrong guess"}})
 	}
 	if w := s.post("", "/app/sign-in", url.Values{"email": {owner}, "password": {samplePassword}}); w.Code != 429 || !strings.Contains(w.Body.String(), "Too many attempts") {

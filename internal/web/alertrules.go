@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -82,6 +83,18 @@ func (s *Web) setAlertRules(c *call, written url.Values) error {
 }
 
 func (s *Web) testAlert(c *call) error {
-	_, err := c.team.TestAlert(c.r.Context())
+	if _, err := c.team.TestAlert(c.r.Context()); err != nil {
+		return err
+	}
+	enabled, err := c.sendsAlerts()
+	if !enabled {
+		return c.finish(err, alertsPath, "alert-not-sent")
+	}
 	return c.finish(err, alertsPath, "alert-tested")
+}
+
+// sendsAlerts reports whether a webhook of the team is enabled.
+func (c *call) sendsAlerts() (bool, error) {
+	webhooks, err := c.team.Webhooks(c.r.Context())
+	return slices.ContainsFunc(webhooks, dmarcd.Webhook.Enabled), err
 }

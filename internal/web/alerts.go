@@ -25,6 +25,8 @@ type alertsView struct {
 	// is sent. Address is where it goes.
 	Digest  ui.Form
 	Address string
+	// Unsent means that no webhook is enabled.
+	Unsent bool
 }
 
 const alertsPerPage = 50
@@ -57,6 +59,11 @@ func (s *Web) showAlerts(c *call, status int, rules ui.Form, mutes int) error {
 		Table: alertTable(found.Items, c.viewer.may(AccessEdit)), Pager: ui.CursorPager(alertsPath, withoutDone(c.r.URL.Query()), next(found)),
 		Rules: rules, Mutes: mutes, MayOwn: c.viewer.MayOwn(),
 	}
+	sent, err := c.sendsAlerts()
+	if err != nil {
+		return err
+	}
+	view.Unsent = !sent
 	view.Table.CSV = alertsPath + "?csv=alerts"
 	for i, a := range found.Items {
 		if a.State == dmarcd.AlertSent { // as usual: only the file has the reason

@@ -159,5 +159,13 @@ func (s *Web) verify(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.finish(c.team.Examine(c.r.Context(), domain.Name), domainPath(domain.Name)+"/dns", "domain-checked")
+	if err := c.team.Examine(c.r.Context(), domain.Name); err != nil {
+		return err
+	}
+	checked, err := c.team.Domain(c.r.Context(), domain.Name)
+	done := "domain-checked"
+	if checked.KnownAt.Before(checked.CheckedAt) {
+		done = "domain-unanswered"
+	}
+	return c.finish(err, domainPath(domain.Name)+"/dns", done)
 }

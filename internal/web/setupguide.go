@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 
+	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -16,6 +17,8 @@ type setupView struct {
 	Complete bool
 	// Watch is the path that a script polls.
 	Watch string
+	// Proposed is the record to publish at RecordName if there is no report domain.
+	Proposed, RecordName string
 }
 
 // setup shows the records to publish, and which of them are published.
@@ -54,6 +57,15 @@ func (s *Web) loadSetup(c *call) (Page, setupView, error) {
 		if record.Seen == nil || !*record.Seen {
 			view.Complete = false
 		}
+	}
+	if setup.ReportAddress == nil {
+		if view.Proposed, err = c.team.ProposedRecord(c.r.Context(), head.Head.Name); err != nil {
+			return Page{}, setupView{}, err
+		}
+		if record, _ := dmarc.Parse(view.Proposed); len(record.RUA) == 0 {
+			view.Proposed += "; rua=mailto:dmarc-reports@" + head.Head.Name
+		}
+		view.RecordName = dmarc.QueryName(head.Head.Name)
 	}
 	reports, err := c.team.Reports(c.r.Context(), service.ReportFilter{Domain: head.Head.Name}, 0, 1)
 	if err != nil {

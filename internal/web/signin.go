@@ -61,7 +61,7 @@ func (s *Web) signIn(c *call, form url.Values) error {
 	switch {
 	case errors.Is(err, dmarcd.ErrUnauthorized):
 		// The text does not reveal whether the account exists.
-		view.Form.Error = "Incorrect email or password. Try again, or ask an owner of your team for a new link."
+		view.Form.Error = "Incorrect email or password. Try again, or ask the operator of this installation for a link to set a new password."
 		return c.render(http.StatusUnauthorized, signInFrame(), view)
 	case errors.Is(err, dmarcd.ErrLimit):
 		view.Form.Error = "Too many attempts. Wait a few minutes, then try again."

@@ -132,8 +132,9 @@ type noNames struct{}
 
 func (noNames) Known(context.Context, []netip.Addr) (map[netip.Addr]string, error) { return nil, nil }
 
-// openSite opens the web interface with a database until the test ends.
-func openSite(t *testing.T, db storetest.DB) *site {
+// openSite opens the web interface with a database until the test ends. The changes are to the
+// options of the service.
+func openSite(t *testing.T, db storetest.DB, changes ...func(*service.Options)) *site {
 	t.Helper()
 	s := &site{clock: now, zone: &zones{zone: dnstest.New("")}}
 	clock := func() time.Time { return s.clock }
@@ -142,7 +143,7 @@ func openSite(t *testing.T, db storetest.DB) *site {
 	limits := intake.DefaultLimits()
 	limits.Containers.Folder = t.TempDir()
 	budget := memory.NewBudget(256 << 20)
-	s.service = service.New(s.store, service.Options{
+	options := service.Options{
 		Checker:  checker,
 		Acceptor: &intake.Acceptor{Limits: limits, Encode: shape.EncodeDetail, Recovered: func(e *recovered.Error) { t.Error(e) }},
 		Examine: func(ctx context.Context, team *store.Team, name string) error {
@@ -174,7 +175,11 @@ func openSite(t *testing.T, db storetest.DB) *site {
 		}},
 		Retention: store.Retention{Originals: 90 * 24 * time.Hour, Records: 36 * time.Hour},
 		BaseURL:   "https://dmarc.example/api", ReportDomain: "reports.example", Now: clock,
-	})
+	}
+	for _, change := range changes {
+		change(&options)
+	}
+	s.service = service.New(s.store, options)
 	var err error
 	s.pages, err = web.New(web.Options{
 		Service: s.service, ReportDomain: "reports.example", MinPassword: auth.MinPassword, APIDocs: "/api/docs",
@@ -218,8 +223,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// newSite opens the web interface with a copy of the sample.
-func newSite(t *testing.T) *site {
+// newSite opens the web interface with a copy of the sample; see openSite.
+func newSite(t *testing.T, changes ...func(*service.Options)) *site {
 	t.Helper()
 	sampleOnce.Do(func() {
 		t.Run("make the sample", func(t *testing.T) { theSample = makeSample(t, filepath.Join(sampleFolder, "dmarcd.db")) })
@@ -230,7 +235,7 @@ func newSite(t *testing.T) *site {
 	}
 	db := storetest.SQLite(t)
 	musttest.Do(t, os.WriteFile(db.DSN, content, 0o600))
-	s := openSite(t, db)
+	s := openSite(t, db, changes...)
 	s.sample = theSample
 	s.sessions = maps.Clone(theSample.sessions)
 	s.clock = now.Add(time.Second) // ids depend on the time; those of the sample are taken

@@ -57,6 +57,10 @@ func (a adviceView) PolicyText() string {
 // StageBadge is the name of the stage.
 func (a adviceView) StageBadge() ui.Cell {
 	cell := ui.Cell{Kind: ui.CellBadge}
+	if a.Action != nil && a.Action.ID == dmarcd.ActionCheck {
+		cell.Text, cell.Tone = "not known", "info"
+		return cell
+	}
 	switch a.Stage {
 	case dmarcd.StageNone:
 		cell.Text, cell.Tone = "no record", "bad"
