@@ -18,10 +18,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
+	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 	"github.com/dmarcd/dmarcd/internal/trace"
 )
@@ -182,7 +184,7 @@ func TestDiagnose(t *testing.T) {
 		start(t, db, settings...)
 		data := t.TempDir()
 		musttest.Do(t, os.Chmod(data, 0o700))
-		environ := append([]string{"DMARCD_DATABASE=" + db.DSN, "DMARCD_DATA=" + data}, settings...)
+		environ := append([]string{"DMARCD_DATABASE=" + db.DSN, "DMARCD_DATA=" + data, "DMARCD_SENDERS_NETWORKS=" + networksOf(t, time.Now())}, settings...)
 		effective := musttest.Get(config.Load(config.Input{Environ: environ}))(t)
 		states := func(environ []string) map[string]app.DiagnosisState {
 			worst := map[string]app.DiagnosisState{}
@@ -214,6 +216,32 @@ func TestDiagnose(t *testing.T) {
 			t.Errorf("wrong sums: the database is %s", got)
 		}
 	})
+}
+
+// TestDiagnoseIntake wants to know when no reports can arrive.
+func TestDiagnoseIntake(t *testing.T) {
+	t.Parallel()
+	db := storetest.SQLite(t)
+	musttest.Do(t, start(t, db).stop())
+	cfg := config.Config{Database: db.DSN, Data: t.TempDir()}
+	advised := func() bool {
+		return slices.ContainsFunc(app.Diagnose(t.Context(), cfg, nil), func(d app.Diagnosis) bool { return d.Part == "intake" && d.State == app.Advised })
+	}
+	if !advised() {
+		t.Error("without a report domain, a folder and a mailbox: got no advice")
+	}
+	cfg.Intake.Folder = t.TempDir()
+	if advised() {
+		t.Error("with a folder: got advice")
+	}
+	cfg.Intake.Folder = ""
+	opened := db.Open(t, store.Options{})
+	team := opened.Team(musttest.Get(opened.TeamByName(t.Context(), dmarcd.DefaultTeam))(t).ID)
+	mailbox := dmarcd.Mailbox{Host: "imap.example", Port: 993, Security: dmarcd.SecurityTLS, Username: "reports", Method: dmarcd.LoginPassword, Folder: "INBOX", After: dmarcd.AfterKeep}
+	musttest.Get(team.AddMailbox(t.Context(), mailbox, func(dmarcd.Mailbox) ([]byte, error) { return []byte("sealed"), nil }))(t)
+	if advised() {
+		t.Error("with a mailbox: got advice")
+	}
 }
 
 func TestProbes(t *testing.T) {

@@ -142,6 +142,7 @@ func diagnoseDatabase(ctx context.Context, cfg config.Config) []Diagnosis {
 	}
 	found := []Diagnosis{{part, Healthy, "The " + s.Stats().Engine + " database is reachable and its schema is up to date.", ""}}
 	found = append(found, diagnoseTeams(ctx, s))
+	found = append(found, diagnoseIntake(ctx, cfg, s)...)
 	switch problem, err := s.Integrity(thorough); {
 	case problem != "":
 		found = append(found, Diagnosis{part, Sick, "The database is damaged or its counters are wrong: " + problem, "Restore a backup made with `dmarcd backup`."})
@@ -183,6 +184,32 @@ func diagnoseTeams(ctx context.Context, s *store.Store) Diagnosis {
 		}
 	}
 	return Diagnosis{part, Healthy, fmt.Sprintf("%d of %d teams can use the API.", len(allowed), len(teams)), ""}
+}
+
+// diagnoseIntake reports that no reports can arrive.
+func diagnoseIntake(ctx context.Context, cfg config.Config, s *store.Store) []Diagnosis {
+	const part = "intake"
+	domain, err := reportDomain(ctx, s, cfg.ReportDomain)
+	if err != nil || domain != "" || cfg.Intake.Folder != "" {
+		return nil
+	}
+	teams, err := s.Teams(ctx)
+	if err != nil {
+		return []Diagnosis{{part, Unseen, err.Error(), "Try again."}}
+	}
+	for _, team := range teams {
+		mailboxes, err := s.Team(team.ID).Mailboxes(ctx)
+		if err != nil {
+			return []Diagnosis{{part, Unseen, err.Error(), "Try again."}}
+		}
+		if len(mailboxes) > 0 {
+			return nil
+		}
+	}
+	return []Diagnosis{{
+		part, Advised, "Reports can only be uploaded: there is no report domain, no drop folder and no mailbox.",
+		"Set DMARCD_REPORT_DOMAIN, or run `dmarcd mailbox add`.",
+	}}
 }
 
 // diagnoseDNS queries every resolver for a name that always exists, and looks up the

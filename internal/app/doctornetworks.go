@@ -22,8 +22,10 @@ func diagnoseNetworks(cfg config.Config, now time.Time) []Diagnosis {
 	}
 	databases := atlas.Databases()
 	if len(databases) == 0 {
-		// The databases are optional.
-		return []Diagnosis{{part, Healthy, "There is no network database: addresses are shown without networks and countries.", ""}}
+		return []Diagnosis{{
+			part, Advised, "There is no network database: all senders that the catalogue does not have are shown as one.",
+			"Run `make build`, which builds one, or set DMARCD_SENDERS_NETWORKS to an MMDB file.",
+		}}
 	}
 	var found []Diagnosis
 	for _, database := range databases {

@@ -39,7 +39,7 @@ func TestDoctorTellsTheAgeOfNetworks(t *testing.T) {
 		state      app.DiagnosisState
 		says       string
 	}{
-		{"none", "", app.Healthy, "no network database"},
+		{"none", "", app.Advised, "no network database"},
 		{"a new one", networksOf(t, now.AddDate(0, 0, -3)), app.Healthy, "3 days ago"},
 		{"an old one", networksOf(t, now.AddDate(-2, 0, 0)), app.Advised, "73"},
 		{"one that is not there", filepath.Join(t.TempDir(), "lost.mmdb"), app.Sick, "lost.mmdb"},
