@@ -32,15 +32,13 @@ func (r *reception) keepReport(ctx context.Context, delivery *dmarcd.Delivery, r
 		Records: report.Records, Messages: report.Messages, Quirks: report.Quirks,
 	}
 	prepare(delivery, report, r.now)
-	owners, err := r.owners.ofShares(ctx, report)
-	if err != nil {
-		return receipt, err
-	}
+	owners := r.owned[report]
 	var found place
+	var err error
 	written := r.ahead.reports[report]
 	if written != nil {
 		receipt.ID = written.id
-		found, err = r.publish(ctx, &receipt, delivery, report, written)
+		found, err = r.publish(ctx, &receipt, delivery, report, written, owners)
 	} else if id := r.inserted[report]; id != 0 {
 		receipt.ID, found = id, wantedPlace(report)
 	} else {

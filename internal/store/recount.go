@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -60,7 +61,7 @@ func (t *Team) recountDomains(ctx context.Context, tx tx, changes tally, domains
 		if d := changes[key]; !d.inexact && (!d.taken || !locks.full[key.domain]) {
 			continue
 		}
-		c, err := sumCounts(ctx, tx, `SELECT `+qualifiedCounts("shares")+` FROM shares JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id
+		c, err := sumCounts(ctx, tx, `SELECT `+saturatingCounts("shares")+` FROM shares JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id
 			WHERE shares.team_id = $1 AND shares.domain_id = $2 AND shares.day = $3 AND reports.state = 'counted'`, t.id, key.domain, key.day)
 		if err != nil {
 			return err
@@ -73,7 +74,7 @@ func (t *Team) recountDomains(ctx context.Context, tx tx, changes tally, domains
 		if d := domains[id]; !d.inexact && (!d.taken || !locks.full[id]) {
 			continue
 		}
-		c, err := sumCounts(ctx, tx, `SELECT `+countColumns+` FROM domain_days WHERE team_id = $1 AND domain_id = $2`, t.id, id)
+		c, err := sumCounts(ctx, tx, `SELECT `+saturatingCounts("domain_days")+` FROM domain_days WHERE team_id = $1 AND domain_id = $2`, t.id, id)
 		if err != nil {
 			return err
 		}
@@ -106,7 +107,7 @@ func (t *Team) recountDays(ctx context.Context, tx tx, days map[dmarcd.Day]chang
 }
 
 func (t *Team) recountDay(ctx context.Context, tx tx, day dmarcd.Day) error {
-	c, err := sumCounts(ctx, tx, `SELECT `+qualifiedCounts("domain_days")+` FROM domain_days
+	c, err := sumCounts(ctx, tx, `SELECT `+saturatingCounts("domain_days")+` FROM domain_days
 			JOIN domains ON domains.id = domain_days.domain_id AND domains.team_id = domain_days.team_id AND domains.deleted_at = 0
 		WHERE domain_days.team_id = $1 AND domain_days.day = $2`, t.id, day)
 	if err != nil {
@@ -115,16 +116,11 @@ func (t *Team) recountDay(ctx context.Context, tx tx, day dmarcd.Day) error {
 	return setCounts(ctx, tx, `team_days`, `team_id`, c, t.id, t.id, day)
 }
 
-// sumCounts sums counts with saturation, which the engines lack.
+// sumCounts returns the sums of a query for saturatingCounts.
 func sumCounts(ctx context.Context, tx tx, query string, args ...any) (dmarcd.Counts, error) {
-	var sum dmarcd.Counts
-	err := each(ctx, tx, query, args, func(scan scanner) error {
-		var c dmarcd.Counts
-		err := scan(countFields(&c)...)
-		sum.Add(c)
-		return err
-	})
-	return sum, err
+	var sums saturatedCounts
+	err := tx.queryRow(ctx, query, args, sums.fields()...)
+	return sums.sum(), err
 }
 
 func setCounts(ctx context.Context, tx tx, table, owner string, c dmarcd.Counts, team dmarcd.TeamID, id any, day dmarcd.Day) error {
@@ -144,6 +140,42 @@ type saturated struct{ high, low int64 }
 
 func (s *saturated) fields() []any { return []any{&s.high, &s.low} }
 
-func (s *saturated) sum() int64 {
-	return dmarcd.AddCount(min(s.high, dmarcd.MaxCount>>20+1)<<20, s.low)
+func (s *saturated) sum() int64 { return min(s.atLeast(), dmarcd.MaxCount) }
+
+// atLeast is the sum, or some value above dmarcd.MaxCount if the sum is.
+func (s *saturated) atLeast() int64 { return min(s.high, dmarcd.MaxCount>>20+1)<<20 + s.low }
+
+// saturatingCounts is saturating for the counts of a table.
+func saturatingCounts(table string) string {
+	var sums []string
+	for column := range strings.SplitSeq(countColumns, ", ") {
+		sums = append(sums, saturating(table+`.`+column))
+	}
+	return strings.Join(sums, ", ")
+}
+
+// saturatedCounts reads the columns of saturatingCounts.
+type saturatedCounts [7]saturated
+
+func (s *saturatedCounts) fields() []any {
+	var fields []any
+	for i := range s {
+		fields = append(fields, s[i].fields()...)
+	}
+	return fields
+}
+
+func (s *saturatedCounts) sum() (c dmarcd.Counts) {
+	for i, field := range countPointers(&c) {
+		*field = s[i].sum()
+	}
+	return c
+}
+
+// atLeast has fields above dmarcd.MaxCount where the sums are.
+func (s *saturatedCounts) atLeast() (c dmarcd.Counts) {
+	for i, field := range countPointers(&c) {
+		*field = s[i].atLeast()
+	}
+	return c
 }

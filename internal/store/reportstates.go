@@ -34,12 +34,7 @@ func (t *Team) changeStates(ctx context.Context, tx tx, locks *domainLocks, chan
 		if was == is {
 			continue
 		}
-		counted, err := collect(ctx, tx, `SELECT domain_id, day, `+countColumns+` FROM shares WHERE team_id = $1 AND report_id = $2`,
-			[]any{t.id, change.id}, scanCounted)
-		if err != nil {
-			return err
-		}
-		if err := locks.count(ctx, changes, counted, change.id, is); err != nil {
+		if err := locks.count(ctx, changes, change.id, is); err != nil {
 			return err
 		}
 	}
@@ -65,8 +60,20 @@ func scanCounted(scan scanner) (counted, error) {
 	return c, err
 }
 
-// count adds the counts of a report for existing domains to changes, or subtracts them.
-func (l *domainLocks) count(ctx context.Context, changes tally, all []counted, report dmarcd.ReportID, add bool) error {
+// count adds the counts of a report for existing domains to changes, or subtracts them. The
+// engine sums them: a report may have very many shares.
+func (l *domainLocks) count(ctx context.Context, changes tally, report dmarcd.ReportID, add bool) error {
+	all, err := collect(ctx, l.tx, `SELECT shares.domain_id, shares.day, `+saturatingCounts("shares")+` FROM shares
+		WHERE shares.team_id = $1 AND shares.report_id = $2 AND shares.domain_id <> 0 GROUP BY shares.domain_id, shares.day`,
+		[]any{l.team.id, report}, func(scan scanner) (c counted, err error) {
+			var sums saturatedCounts
+			err = scan(append([]any{&c.domain, &c.day}, sums.fields()...)...)
+			c.counts = sums.atLeast()
+			return c, err
+		})
+	if err != nil {
+		return err
+	}
 	for _, c := range all {
 		present, err := l.lock(ctx, c.domain)
 		switch {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"strings"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -53,25 +52,14 @@ func (t *Team) TLSDaily(ctx context.Context, name string, days dmarcd.Days) ([]D
 func (t *Team) sumDaily(ctx context.Context, days dmarcd.Days, limit int, condition string) ([]DailyCounts, error) {
 	from, to := bounds(days)
 	tagged, args := t.tagged([]any{t.id, from, to, limit})
-	var sums []string
-	for column := range strings.SplitSeq(countColumns, ", ") {
-		sums = append(sums, saturating(`domain_days.`+column))
-	}
-	return collectRead(ctx, t.store, `SELECT domain_days.day, `+strings.Join(sums, ", ")+`
+	return collectRead(ctx, t.store, `SELECT domain_days.day, `+saturatingCounts("domain_days")+`
 		FROM domains JOIN domain_days ON domain_days.team_id = $1 AND domain_days.domain_id = domains.id
 		WHERE domains.team_id = $1 AND domains.deleted_at = 0 AND domain_days.day BETWEEN $2 AND $3`+tagged+condition+`
 			AND (domain_days.compliant > 0 OR domain_days.non_compliant > 0)
 		GROUP BY domain_days.day ORDER BY domain_days.day LIMIT $4`, args, func(scan scanner) (d DailyCounts, err error) {
-		counts := countPointers(&d.Counts)
-		sums := make([]saturated, len(counts))
-		fields := []any{&d.Day}
-		for i := range sums {
-			fields = append(fields, sums[i].fields()...)
-		}
-		err = scan(fields...)
-		for i, sum := range sums {
-			*counts[i] = sum.sum()
-		}
+		var sums saturatedCounts
+		err = scan(append([]any{&d.Day}, sums.fields()...)...)
+		d.Counts = sums.sum()
 		return d, err
 	})
 }

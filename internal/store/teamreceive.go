@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -52,11 +53,13 @@ func (t *Team) receive(ctx context.Context, deliveries []*dmarcd.Delivery) (rece
 
 // reception is a transaction that stores deliveries.
 type reception struct {
-	team    *Team
-	tx      tx
-	ahead   *ahead
-	now     time.Time
-	owners  *attribution
+	team   *Team
+	tx     tx
+	ahead  *ahead
+	now    time.Time
+	owners *attribution
+	// owned are the owners of the shares of each report.
+	owned   map[*dmarcd.NewReport][]owner
 	locks   *domainLocks
 	changes tally
 	// quota is the quota of the team, usage its usage before.
@@ -75,7 +78,8 @@ type reception struct {
 
 func (t *Team) newReception(ctx context.Context, tx tx) *reception {
 	return &reception{
-		team: t, tx: tx, now: t.store.now(), owners: newAttribution(t, tx), locks: t.newLocks(tx), changes: make(tally), signers: make(selectors),
+		team: t, tx: tx, now: t.store.now(), owners: newAttribution(t, tx), owned: make(map[*dmarcd.NewReport][]owner),
+		locks: t.newLocks(tx), changes: make(tally), signers: make(selectors),
 		shares: tx.bulk(ctx, `shares`, shareColumns), records: tx.bulk(ctx, `records`, recordColumns),
 	}
 }
@@ -93,17 +97,16 @@ func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][
 	if err := r.admit(ctx, deliveries); err != nil {
 		return nil, err
 	}
-	var owners []owner
 	for _, delivery := range deliveries {
 		for i := range delivery.Reports {
-			some, err := r.owners.ofShares(ctx, &delivery.Reports[i])
+			owners, err := r.owners.ofShares(ctx, &delivery.Reports[i])
 			if err != nil {
 				return nil, err
 			}
-			owners = append(owners, some...)
+			r.owned[&delivery.Reports[i]] = owners
 		}
 	}
-	if err := r.lockOwners(ctx, owners); err != nil {
+	if err := r.lockOwners(ctx, slices.Collect(maps.Values(r.owned))...); err != nil {
 		return nil, err
 	}
 	if err := r.insertReports(ctx, deliveries); err != nil {
@@ -135,10 +138,12 @@ func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][
 
 // lockOwners locks the domains of shares in a fixed order, so that none is deleted
 // meanwhile.
-func (r *reception) lockOwners(ctx context.Context, owners []owner) error {
+func (r *reception) lockOwners(ctx context.Context, owners ...[]owner) error {
 	ids := make(map[dmarcd.DomainID]struct{})
-	for _, owner := range owners {
-		ids[owner.id] = struct{}{}
+	for _, some := range owners {
+		for _, owner := range some {
+			ids[owner.id] = struct{}{}
+		}
 	}
 	present, err := r.locks.lockAll(ctx, ids)
 	if err == nil && !present {

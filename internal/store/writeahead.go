@@ -37,8 +37,10 @@ type ahead struct {
 // reportAhead is a report that is too large for one transaction. Its id is 0 if the
 // report is known and nothing was written.
 type reportAhead struct {
-	id      dmarcd.ReportID
-	owners  []owner
+	id     dmarcd.ReportID
+	owners []owner
+	// changes are the counts of the shares that had an owner.
+	changes tally
 	signers selectors
 }
 
@@ -113,7 +115,7 @@ func (t *Team) known(ctx context.Context, report *dmarcd.NewReport) (bool, error
 
 // writeReport writes a report with its shares and records, still invisible.
 func (a *ahead) writeReport(ctx context.Context, delivery *dmarcd.Delivery, report *dmarcd.NewReport) error {
-	written := &reportAhead{signers: make(selectors)}
+	written := &reportAhead{changes: make(tally), signers: make(selectors)}
 	a.reports[report] = written
 	known, err := a.team.known(ctx, report)
 	if err != nil || known {
@@ -128,6 +130,11 @@ func (a *ahead) writeReport(ctx context.Context, delivery *dmarcd.Delivery, repo
 			return err
 		}
 		written.owners = append(written.owners, owners...)
+		for i, owner := range owners {
+			if owner.id != 0 {
+				written.changes.add(tallyKey{owner.id, dmarcd.DayOf(report.Begin)}, countsOf(report, report.Shares[from+i]), written.id)
+			}
+		}
 	}
 	if report.EachRecord == nil {
 		return nil
@@ -284,8 +291,8 @@ func nextChunk(r io.Reader) ([]byte, error) {
 }
 
 // publish makes a report visible that was written ahead, unless it is a duplicate by now,
-// and returns its place among its versions.
-func (r *reception) publish(ctx context.Context, receipt *dmarcd.Receipt, delivery *dmarcd.Delivery, report *dmarcd.NewReport, written *reportAhead) (place, error) {
+// and returns its place among its versions. owners are the present owners of its shares.
+func (r *reception) publish(ctx context.Context, receipt *dmarcd.Receipt, delivery *dmarcd.Delivery, report *dmarcd.NewReport, written *reportAhead, owners []owner) (place, error) {
 	found := wantedPlace(report)
 	versions, err := r.versions(ctx, report)
 	if err != nil {
@@ -305,19 +312,34 @@ func (r *reception) publish(ctx context.Context, receipt *dmarcd.Receipt, delive
 	if err != nil || found.state != dmarcd.ReportCounted {
 		return found, err
 	}
-	counted, err := collect(ctx, r.tx, `SELECT domain_id, day, `+countColumns+` FROM shares WHERE team_id = $1 AND report_id = $2`,
-		[]any{r.team.id, written.id}, scanCounted)
-	if err != nil {
-		return found, err
-	}
 	for key := range written.signers {
 		if _, locked := r.locks.full[key.domain]; !locked {
 			delete(written.signers, key) // the domain was deleted meanwhile
 		}
 	}
 	r.signers.merge(written.signers)
-	if err := r.locks.count(ctx, r.changes, counted, written.id, true); err != nil {
+	if err := r.countAhead(ctx, written, owners); err != nil {
 		return found, fmt.Errorf("count a report: %w", err)
 	}
 	return found, nil
+}
+
+// countAhead counts a report that was written ahead. It reads its shares only if some may have
+// been claimed since: there may be very many.
+func (r *reception) countAhead(ctx context.Context, written *reportAhead, owners []owner) error {
+	for i, owner := range owners {
+		if owner.id != 0 && written.owners[i].id == 0 {
+			return r.locks.count(ctx, r.changes, written.id, true)
+		}
+	}
+	for _, key := range written.changes.keys() {
+		present, err := r.locks.lock(ctx, key.domain)
+		if err != nil {
+			return err
+		}
+		if present {
+			r.changes[key] = r.changes[key].merge(written.changes[key])
+		}
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"sync"
@@ -93,6 +94,47 @@ func TestLargeReport(t *testing.T) {
 		in.purgeAll()
 		if n := in.rows("records") + in.rows("shares"); n != 0 {
 			in.Errorf("%d rows left after the domain was deleted", n)
+		}
+	})
+}
+
+// wide is a report about many From domains, which is written ahead, with the same count each.
+func wide(id string, count int64) dmarcd.NewReport {
+	var records []aggregate.Record
+	for i := range manyShares {
+		records = append(records, storetest.Passed(fmt.Sprintf("d%d.%s", i, ours), count))
+	}
+	return storetest.Aggregate(id, ours, today, records...)
+}
+
+const manyShares = 5_100
+
+// TestWideReportIsCounted checks that the shares of a report are not read one by one while
+// others wait for the writer.
+func TestWideReportIsCounted(t *testing.T) {
+	if testing.Short() {
+		return
+	}
+	eachInbox(t, func(in *inbox) {
+		ctx := in.Context()
+		eachShare := regexp.MustCompile(`^SELECT [a-z_., ]+ FROM shares\b`)
+		in.store = in.db.Open(in, store.Options{Now: in.clock.Now, Statement: func(query string) {
+			if eachShare.MatchString(query) {
+				in.Errorf("reads single shares: %s", query)
+			}
+		}})
+		in.team = in.store.Team(in.team.ID())
+		in.add(ours)
+		in.wantReceived("stored", released(wide("1", most)))
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(full)})
+		// When the cause is replaced, the counters are exact again.
+		in.wantReceived("replaced", wide("1", 2))
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(2 * manyShares)})
+		in.wantReceived("stored", wide("2", 1))
+		for _, counted := range []bool{false, true} {
+			want := map[bool]int64{true: 3 * manyShares}[counted]
+			musttest.Get(in.team.SetReportsCounted(ctx, store.ReportFilter{}, counted))(in)
+			in.wantCounted(map[string]dmarcd.Summary{ours: passed(want)})
 		}
 	})
 }
