@@ -191,8 +191,9 @@ func (t *Team) markExpired(ctx context.Context, tx tx, days []dmarcd.Day) error 
 	return nil
 }
 
-// expireShares is the number of shares per step that are subtracted from the counters.
-const expireShares = 5_000
+// sharesPerStep is the number of shares after which a step that changes whether reports count
+// ends.
+const sharesPerStep = 5_000
 
 // expireReports deletes reports without records and subtracts their counts. The purge removes
 // their rows.
@@ -218,7 +219,7 @@ func (t *Team) expireReports(ctx context.Context, tx tx, before time.Time) (bool
 		if err := t.changeStates(ctx, tx, locks, changes, []stateChange{{id: id, from: state, to: deleted}}); err != nil {
 			return false, err
 		}
-		if shares += own; shares >= expireShares {
+		if shares += own; shares >= sharesPerStep {
 			return i+1 < len(reports) || len(reports) == expireStep, t.count(ctx, tx, changes, locks)
 		}
 	}

@@ -51,7 +51,7 @@ func (t *Team) DeleteReport(ctx context.Context, id dmarcd.ReportID, audit ...dm
 	return err
 }
 
-// reportsPerStep is the number of reports per transaction of SetReportsCounted.
+// reportsPerStep is the maximum number of reports per transaction of SetReportsCounted.
 const reportsPerStep = 100
 
 // SetReportsCounted excludes all counted reports that match the filter, or includes all
@@ -67,24 +67,43 @@ func (t *Team) SetReportsCounted(ctx context.Context, filter ReportFilter, count
 	conditions, args := filter.conditions(t.id, 4)
 	last := dmarcd.ReportID(0)
 	for {
-		var found []stateChange
+		var found, step []stateChange
 		n, err := t.changeReports(ctx, audit, func(tx tx) (_ []stateChange, err error) {
 			found, err = collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND id > $2 AND `+visibleReport+conditions+` ORDER BY id LIMIT $3`,
 				append([]any{t.id, last, reportsPerStep}, args...), func(scan scanner) (stateChange, error) {
 					change := stateChange{from: filter.State, to: to}
 					return change, scan(&change.id)
 				})
-			return found, err
+			if err != nil {
+				return nil, err
+			}
+			step, err = t.firstStep(ctx, tx, found)
+			return step, err
 		})
 		changed += n
 		if n > 0 {
 			audit = nil // written in the first step
 		}
-		if err != nil || len(found) < reportsPerStep {
+		if err != nil || len(step) == len(found) && len(found) < reportsPerStep {
 			return changed, err
 		}
-		last = found[len(found)-1].id
+		last = step[len(step)-1].id
 	}
+}
+
+// firstStep returns the first reports, up to the one that reaches sharesPerStep.
+func (t *Team) firstStep(ctx context.Context, tx tx, reports []stateChange) ([]stateChange, error) {
+	shares := 0
+	for i, report := range reports {
+		own, err := scanValue[int](rowOf(ctx, tx, `SELECT COUNT(*) FROM shares WHERE team_id = $1 AND report_id = $2`, t.id, report.id))
+		if err != nil {
+			return nil, err
+		}
+		if shares += own; shares >= sharesPerStep {
+			return reports[:i+1], nil
+		}
+	}
+	return reports, nil
 }
 
 // changeReports changes the states of the reports that find returns, and the counters, in

@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/dmarcd/dmarcd"
@@ -272,6 +273,34 @@ func TestSetReportsCounted(t *testing.T) {
 			}
 			in.wantCounted(map[string]dmarcd.Summary{ours: passed(step.left)})
 			in.wantState(held[0].ID, dmarcd.ReportHeld)
+		}
+	})
+}
+
+// TestSetReportsCountedOfWideReports counts the transactions: they are short whatever the size of
+// the reports.
+func TestSetReportsCountedOfWideReports(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		transactions := 0
+		in.store = in.db.Open(in, store.Options{Now: in.clock.Now, Statement: func(query string) {
+			if strings.HasPrefix(query, "INSERT INTO team_days") {
+				transactions++
+			}
+		}})
+		in.team = in.store.Team(in.team.ID())
+		in.add(ours)
+		for i := range 5 {
+			in.receive(wide(fmt.Sprint(i), 2_600, 1))
+		}
+		for _, counted := range []bool{false, true} {
+			transactions = 0
+			if n := musttest.Get(in.team.SetReportsCounted(in.Context(), store.ReportFilter{}, counted))(in); n != 5 {
+				in.Errorf("changed %d reports, want 5", n)
+			}
+			if transactions != 3 {
+				in.Errorf("took %d transactions, want 3", transactions)
+			}
+			in.wantCounted(map[string]dmarcd.Summary{ours: passed(map[bool]int64{true: 5 * 2_600}[counted])})
 		}
 	})
 }

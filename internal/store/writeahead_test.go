@@ -98,15 +98,16 @@ func TestLargeReport(t *testing.T) {
 	})
 }
 
-// wide is a report about many From domains, which is written ahead, with the same count each.
-func wide(id string, count int64) dmarcd.NewReport {
+// wide is a report about many From domains with the same count each.
+func wide(id string, domains int, count int64) dmarcd.NewReport {
 	var records []aggregate.Record
-	for i := range manyShares {
+	for i := range domains {
 		records = append(records, storetest.Passed(fmt.Sprintf("d%d.%s", i, ours), count))
 	}
 	return storetest.Aggregate(id, ours, today, records...)
 }
 
+// manyShares are with their records more than one transaction writes.
 const manyShares = 5_100
 
 // TestWideReportIsCounted checks that the shares of a report are not read one by one while
@@ -125,12 +126,12 @@ func TestWideReportIsCounted(t *testing.T) {
 		}})
 		in.team = in.store.Team(in.team.ID())
 		in.add(ours)
-		in.wantReceived("stored", released(wide("1", most)))
+		in.wantReceived("stored", released(wide("1", manyShares, most)))
 		in.wantCounted(map[string]dmarcd.Summary{ours: passed(full)})
 		// When the cause is replaced, the counters are exact again.
-		in.wantReceived("replaced", wide("1", 2))
+		in.wantReceived("replaced", wide("1", manyShares, 2))
 		in.wantCounted(map[string]dmarcd.Summary{ours: passed(2 * manyShares)})
-		in.wantReceived("stored", wide("2", 1))
+		in.wantReceived("stored", wide("2", manyShares, 1))
 		for _, counted := range []bool{false, true} {
 			want := map[bool]int64{true: 3 * manyShares}[counted]
 			musttest.Get(in.team.SetReportsCounted(ctx, store.ReportFilter{}, counted))(in)
