@@ -22,7 +22,7 @@ func retentionForm(r service.Retention) ui.Form {
 	}
 	return ui.Form{Path: Prefix + "/settings/retention", Method: "post", Submit: "Save retention", Fields: []ui.Field{
 		length("counters", "Daily totals", "For the overview, the charts and the list of reports.", r.Counters),
-		length("records", "Records", "The records of aggregate reports, and the contents of failure and TLS reports.", r.Records),
+		length("records", "Records", "The records of aggregate reports, and the contents of TLS reports.", r.Records),
 		length("originals", "Originals", "Emails and files as received.", r.Originals),
 	}}
 }
