@@ -91,7 +91,7 @@ func TestFieldErrors(t *testing.T) {
 		{"/app/settings/mailboxes", mailbox("server", "imap.example.org:0"), `id="error-server"`},
 		{"/app/settings/mailboxes", mailbox("username", " "), `id="error-username"`},
 		{"/app/settings/mailboxes", mailbox("security", "rot13"), `value="kept"`},
-		{"/app/settings/mailboxes", mailbox("after", "move"), `id="error-after"`},
+		{"/app/settings/mailboxes", mailbox("after", "move"), `<strong id="error-move_to" role="alert">Enter a folder other than the one that mail is read from.</strong>`},
 		{"/app/settings/webhooks", url.Values{"url": {"ftp://hooks.example/"}, "format": {"standard"}}, `id="error-url"`},
 		{"/app/settings/webhooks", url.Values{"url": {"https://127.0.0.1/"}, "format": {"standard"}}, `id="error-url"`},
 		{"/app/settings/webhooks", url.Values{"url": {"https://hooks.example/"}, "format": {"pagerduty"}}, `id="error-url"`},

@@ -91,7 +91,7 @@ func (s *Web) addMailbox(c *call, written url.Values) error {
 		_, err = c.team.AddMailbox(c.r.Context(), service.NewMailbox{Mailbox: mailbox, Password: written.Get("password")})
 	}
 	if err != nil {
-		return again(mailboxForm(), written, atField(err), func(form ui.Form) error {
+		return again(mailboxForm(), written, atField(err, mailbox), func(form ui.Form) error {
 			return s.showMailboxes(c, http.StatusUnprocessableEntity, form)
 		})
 	}
@@ -122,7 +122,14 @@ func newMailbox(written url.Values) (dmarcd.Mailbox, error) {
 // mailboxFields maps field names of package dmarcd to those of the form.
 var mailboxFields = map[string]string{"host": "server", "port": "server", "user": "username"}
 
-func atField(err error) error { return renamedField(err, mailboxFields) }
+// atField moves an error to its field of the form. The folder to move to is a field of its own.
+func atField(err error, wanted dmarcd.Mailbox) error {
+	var invalid *dmarcd.InvalidError
+	if errors.As(err, &invalid) && invalid.Field == "after" && wanted.After == dmarcd.AfterMove {
+		return &dmarcd.InvalidError{Field: "move_to", Message: "Enter a folder other than the one that mail is read from."}
+	}
+	return renamedField(err, mailboxFields)
+}
 
 // renamedField renames the field of an InvalidError to that of the form.
 func renamedField(err error, fields map[string]string) error {

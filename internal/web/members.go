@@ -26,7 +26,7 @@ func invitationForm() ui.Form {
 		{Name: "role", Label: "Role", Type: "select", Value: "viewer", Choices: []ui.Choice{
 			{Value: "viewer", Label: "viewer: can see everything"},
 			{Value: "editor", Label: "editor: can also change domains and upload reports"},
-			{Value: "owner", Label: "owner: can also manage members, tokens, mailboxes and retention"},
+			{Value: "owner", Label: "owner: can also delete domains, and manage members, tokens, mailboxes, webhooks, alerts and retention"},
 		}},
 	}}
 }

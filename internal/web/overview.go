@@ -189,7 +189,7 @@ func (c *call) domainTable(found Overview, period ui.Period, order ui.Sorting) u
 		case !d.Known:
 			name = name.Noted("DNS has not answered yet")
 		case d.Parked && d.Policy == "reject":
-			name, passing = name.Noted("parked: receivers reject all mail that spoofs it"), ui.Cell{Kind: ui.CellBadge, Text: "parked", Tone: "good"}
+			name, passing = name.Noted("parked: its policy asks receivers to reject all mail that spoofs it"), ui.Cell{Kind: ui.CellBadge, Text: "parked", Tone: "good"}
 		case !d.Active:
 			name = name.Noted("reports are not sent here yet")
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
-	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 const webhooksPath = Prefix + "/settings/webhooks"
@@ -75,7 +74,7 @@ func webhookTable(webhooks []dmarcd.Webhook, mayChange bool) ui.Table {
 			state = ui.Cell{Kind: ui.CellBadge, Text: "disabled", Tone: ui.Tone("error")}.Noted(w.DisabledReason)
 			enable = ui.Action{Label: "Enable", Name: "enabled", Value: "true"}
 		case !w.FailingSince.IsZero():
-			state = ui.Cell{Kind: ui.CellBadge, Text: "failing", Tone: ui.Tone("warning")}.Noted("since " + wire.Time(w.FailingSince))
+			state = ui.Cell{Kind: ui.CellBadge, Text: "failing", Tone: ui.Tone("warning")}.Noted("since " + ui.Moment(w.FailingSince))
 		}
 		path := webhooksPath + "/" + w.ID.String()
 		buttons := ui.Actions()

@@ -4,7 +4,11 @@ import (
 	"html"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
 )
@@ -35,5 +39,37 @@ func TestTokensOfATeamWithoutTheAPI(t *testing.T) {
 		if got := strings.Contains(body, "This team may not use the API") && strings.Contains(body, "<code>dmarcd team allow NAME</code>"); got == allowed {
 			t.Errorf("the API is allowed: %v: got a notice: %v, want it only for a team without the API", allowed, got)
 		}
+	}
+}
+
+// TestTextsAreTrue reads single sentences of pages.
+func TestTextsAreTrue(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	team := s.service.Team(s.team, service.CommandLine())
+	s.zone.zone = dnstest.New("_dmarc.parked.example TXT \"v=DMARC1; p=reject\"\nparked.example TXT \"v=spf1 -all\"\nparked.example MX 0 .")
+	musttest.Get(team.AddDomain(t.Context(), "parked.example"))(t)
+	musttest.Do(t, team.Examine(t.Context(), "parked.example"))
+	spoofed := aggregateXML("bigmail.example", "parked", now.AddDate(0, 0, -1), recordXML("192.0.2.99", 5, "quarantine", "fail", "fail", sampleDomain, "bulk.example.net"))
+	s.upload(t, team, "parked.xml", strings.ReplaceAll(spoofed, sampleDomain, "parked.example"))
+	webhook := musttest.Get(dmarcd.ParseWebhookID(s.webhook))(t)
+	delivery := musttest.Get(s.store.Team(s.team).TestWebhook(t.Context(), webhook, time.Minute))(t)
+	delivery.Delivery.Test = false // whose failures do not count
+	musttest.Do(t, s.store.Team(s.team).SaveDelivery(t.Context(), delivery, dmarcd.DeliveryResult{At: s.clock, Problem: "It failed."}, time.Time{}, "", time.Hour))
+	invitation, secret := auth.NewInvitation()
+	musttest.Do(t, s.store.CreateInvitation(t.Context(), secret, dmarcd.Invitation{Email: viewer, ExpiresAt: s.clock.Add(time.Hour)}))
+	for _, row := range []struct{ path, want, not string }{
+		{"/app/settings/webhooks", "since 15 Nov 2026, 09:30 UTC", "since 2026-"},
+		{"/app/settings/members", "owner: can also delete domains, and manage members, tokens, mailboxes, webhooks, alerts and retention", ""},
+		{"/app/", "5 messages that spoof parked domains. The policy of these domains asks receivers to reject them.", "Receivers reject"},
+		{"/app/", "parked: its policy asks receivers to reject all mail that spoofs it", "receivers reject all"},
+		{"/app/domains/parked.example", "its policy asks receivers to reject all mail that spoofs it", "receivers reject all"},
+	} {
+		if body := s.body(t, owner, row.path); !strings.Contains(body, row.want) || row.not != "" && strings.Contains(body, row.not) {
+			t.Errorf("%s: got no %q, or %q, want the first alone", row.path, row.want, row.not)
+		}
+	}
+	if body := s.body(t, "", "/app/invitation/"+invitation); !strings.Contains(body, "The password you enter here becomes its password.") {
+		t.Error("invitation: got a password replaced, want no claim that there is one")
 	}
 }
