@@ -136,7 +136,7 @@ func (e Event) Summary() string {
 	case FindingAppeared:
 		return e.finding("New problem", "with", e.After)
 	case FindingResolved:
-		return e.finding("Resolved", "for", e.Before)
+		return e.finding("No longer reported", "for", e.Before)
 	case ChecksSuspended:
 		return fmt.Sprintf("%s is no longer checked on schedule: %s", e.Domain, e.Reason)
 	case HeldReport:

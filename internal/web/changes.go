@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -13,11 +14,13 @@ type changeLine struct {
 	What, Before, After string
 }
 
-// changeLines returns the changes, without those that repeat another one.
+// changeLines returns the changes, without those that repeat another one, and without findings
+// of level good that begin or end: what broke is another finding.
 func changeLines(changes []wire.Change) []changeLine {
 	var lines []changeLine
 	for _, change := range changes {
-		if !repeats(change, changes) {
+		good := strings.HasPrefix(change.Path, "findings.") && change.Before+change.After == string(dmarcd.LevelGood)
+		if !good && !repeats(change, changes) {
 			lines = append(lines, newChangeLine(change))
 		}
 	}
@@ -35,7 +38,7 @@ func newChangeLine(change wire.Change) changeLine {
 		return changeLine{"New finding", text, text}
 	case change.After == "":
 		text := id + " (" + change.Before + ")"
-		return changeLine{"Resolved finding", text, text}
+		return changeLine{"Finding no longer reported", text, text}
 	}
 	return changeLine{"Level of the finding " + id, change.Before, change.After}
 }

@@ -67,7 +67,7 @@ func eventCell(kind dmarcd.EventKind) ui.Cell {
 	case dmarcd.FindingAppeared:
 		cell.Text, cell.Tone = "new finding", "warning"
 	case dmarcd.FindingResolved:
-		cell.Text, cell.Tone = "finding resolved", "good"
+		cell.Text, cell.Tone = "finding ended", "info"
 	case dmarcd.ChecksSuspended:
 		cell.Text, cell.Tone = "checks suspended", "bad"
 	case dmarcd.HeldReport:

@@ -73,3 +73,23 @@ func TestTextsAreTrue(t *testing.T) {
 		t.Error("invitation: got a password replaced, want no claim that there is one")
 	}
 }
+
+// TestFindingsThatEnd breaks SPF. The finding that SPF is valid ends with it, which resolves
+// nothing.
+func TestFindingsThatEnd(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	history := html.UnescapeString(s.body(t, viewer, "/app/domains/example.com/changes"))
+	if strings.Contains(history, "(good)") || strings.Contains(history, "Resolved finding") {
+		t.Error("changes of the domain: got a good finding, or a resolved one, want neither")
+	}
+	if !strings.Contains(history, "<dt>Finding no longer reported</dt>") || !strings.Contains(history, "<dt>New finding</dt>") {
+		t.Error("changes of the domain: got no problem that ended or began, want both")
+	}
+	for _, path := range []string{"/app/", "/app/changes"} {
+		body := s.body(t, viewer, path)
+		if !strings.Contains(body, "No longer reported: example.com is not protected") || strings.Contains(body, "Resolved") || strings.Contains(body, "finding resolved") {
+			t.Errorf("%s: got a finding called resolved, want it no longer reported", path)
+		}
+	}
+}
