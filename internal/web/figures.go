@@ -12,16 +12,23 @@ import (
 // figure is a number with its name and its context.
 type figure struct{ Name, Value, Note string }
 
-// figures are the counts of a period, compared with the previous one of as many days.
+// figures are the counts of a period, compared with the previous one of as many days. Without
+// messages before there is no comparison.
 func figures(now, before dmarcd.Counts, days int) []figure {
-	previous := "previous " + ui.Plural(days, "day", "days")
-	return []figure{
-		{"Messages", dmarcd.FormatNumber(now.Total()), change(now.Total(), before.Total(), previous)},
-		{"Passes DMARC", dmarcd.FormatShare(now.Compliant, now.Total()), points(now, before, previous)},
-		{"Fails DMARC", dmarcd.FormatNumber(now.NonCompliant), change(now.NonCompliant, before.NonCompliant, previous)},
+	all := []figure{
+		{"Messages", dmarcd.FormatNumber(now.Total()), ""},
+		{"Passes DMARC", dmarcd.FormatShare(now.Compliant, now.Total()), ""},
+		{"Fails DMARC", dmarcd.FormatNumber(now.NonCompliant), ""},
 		{"Quarantined or rejected", dmarcd.FormatNumber(now.Quarantined + now.Rejected), "as reported by receivers"},
 		{"From unverified reports", dmarcd.FormatShare(now.Unverified, now.Total()), "of all messages"},
 	}
+	if before.Total() > 0 {
+		previous := "previous " + ui.Plural(days, "day", "days")
+		all[0].Note = change(now.Total(), before.Total(), previous)
+		all[1].Note = points(now, before, previous)
+		all[2].Note = change(now.NonCompliant, before.NonCompliant, previous)
+	}
+	return all
 }
 
 // change compares two numbers, such as "−7 % vs previous 30 days".
@@ -36,13 +43,10 @@ func change(now, before int64, previous string) string {
 	return signed(math.Round(float64(now-before)/float64(before)*100), 0) + " % vs " + previous
 }
 
-// points compares two pass rates, in percentage points.
+// points compares two pass rates, in percentage points. There were messages before.
 func points(now, before dmarcd.Counts, previous string) string {
-	switch {
-	case now.Total() == 0:
+	if now.Total() == 0 {
 		return "no mail in this period"
-	case before.Total() == 0:
-		return "no mail in the " + previous
 	}
 	rate := func(c dmarcd.Counts) float64 { return float64(c.Compliant) / float64(c.Total()) * 100 }
 	return signed(math.Round((rate(now)-rate(before))*10)/10, 1) + " points vs " + previous

@@ -54,7 +54,7 @@ func (c *call) listAndNews(found *Overview, filter service.DomainFilter, period 
 	if found.DomainList, err = c.team.DomainRows(ctx, filter); err != nil {
 		return err
 	}
-	if found.Series, err = c.team.Series(ctx, period.From, period.To); err != nil {
+	if found.Series, err = c.teamSeries(period); err != nil {
 		return err
 	}
 	if found.News, err = c.news(); err != nil {

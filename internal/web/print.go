@@ -62,7 +62,7 @@ func (s *Web) printedDomain(c *call) error {
 // printedTeam renders the report about all domains of the team.
 func (s *Web) printedTeam(c *call) error {
 	period := ui.PeriodOf(c.r.URL.Query(), s.options.Now())
-	found, err := c.team.Series(c.r.Context(), period.From, period.To)
+	found, err := c.teamSeries(period)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
@@ -15,6 +16,32 @@ func trendOf(counted []dmarcd.DayCount, p ui.Period) []int64 {
 		trend[c.Day-p.From] = c.Total()
 	}
 	return trend
+}
+
+// compare removes the previous period of a series unless reports have been received since its
+// first day: a part of a period is nothing to compare with. daily returns the days with messages.
+func compare(s *service.Series, period ui.Period, daily func(dmarcd.Days, int) ([]service.DailyCounts, error)) error {
+	if s.Before.Total() == 0 {
+		return nil
+	}
+	first := period.Before().From
+	earlier, err := daily(dmarcd.Days{To: &first}, 1)
+	if len(earlier) == 0 {
+		s.Before = dmarcd.Counts{}
+	}
+	return err
+}
+
+// teamSeries returns the messages of the team, with the previous period if it can be compared.
+func (c *call) teamSeries(period ui.Period) (service.Series, error) {
+	found, err := c.team.Series(c.r.Context(), period.From, period.To)
+	if err != nil {
+		return found, err
+	}
+	err = compare(&found, period, func(days dmarcd.Days, limit int) ([]service.DailyCounts, error) {
+		return c.team.Daily(c.r.Context(), days, limit)
+	})
+	return found, err
 }
 
 // since returns the events from a time on. Events are in commit order, so an event of a

@@ -17,11 +17,17 @@ type Timeline struct {
 
 func (c *call) timeline(domain string, period ui.Period) (Timeline, error) {
 	var found Timeline
-	counted, err := c.team.DomainDaily(c.r.Context(), domain, period.WithBefore(), 2*period.Len())
+	daily := func(days dmarcd.Days, limit int) ([]service.DailyCounts, error) {
+		return c.team.DomainDaily(c.r.Context(), domain, days, limit)
+	}
+	counted, err := daily(period.WithBefore(), 2*period.Len())
 	if err != nil {
 		return found, err
 	}
 	found.Series = service.NewSeries(counted, period.From, period.To)
+	if err := compare(&found.Series, period, daily); err != nil {
+		return found, err
+	}
 	found.Marks, err = c.dnsMarks(domain, period)
 	return found, err
 }

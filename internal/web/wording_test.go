@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"fmt"
 	"html"
 	"strings"
 	"testing"
@@ -92,4 +93,30 @@ func TestFindingsThatEnd(t *testing.T) {
 			t.Errorf("%s: got a finding called resolved, want it no longer reported", path)
 		}
 	}
+}
+
+// TestComparisonNeedsTheWholePreviousPeriod compares with a previous period only if reports
+// were received since its first day.
+func TestComparisonNeedsTheWholePreviousPeriod(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	team := s.service.Team(s.team, service.CommandLine())
+	wantNote := func(when string, want bool) {
+		t.Helper()
+		for _, path := range []string{"/app/", "/app/print", "/app/domains/example.com", "/app/domains/example.com/print"} {
+			if got := strings.Contains(s.body(t, viewer, path+"?days=7"), "previous 7 days"); got != want {
+				t.Errorf("%s, %s: got a comparison: %v, want %v", when, path, got, want)
+			}
+		}
+	}
+	day := func(ago int) { // the previous 7 days are those of 13 to 7 days ago
+		begin := now.AddDate(0, 0, -ago).Truncate(24 * time.Hour)
+		s.upload(t, team, "r.xml", aggregateXML("bigmail.example", fmt.Sprint("before-", ago), begin, recordXML("192.0.2.17", 7, "none", "pass", "pass", sampleDomain, sampleDomain)))
+		s.clock = s.clock.Add(time.Second)
+	}
+	wantNote("no earlier reports", false)
+	day(8)
+	wantNote("reports of a part of the period", false)
+	day(20)
+	wantNote("reports since before the period", true)
 }
