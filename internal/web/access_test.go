@@ -41,7 +41,7 @@ func (s *site) forms() []formCase {
 		{domain + "/delete", owner, url.Values{"confirm": {sampleDomain}}, 1},
 		{rejected + "/retry", editor, nil, 1},
 		{rejected + "/delete", editor, nil, 1},
-		{"/app/reports/exclude", editor, url.Values{"reporter": {"bigmail.example"}}, 1},
+		{"/app/reports/exclude", editor, url.Values{"reporter": {"bigmail.example"}, "confirmed": {"yes"}}, 1},
 		{report + "/counted", editor, url.Values{"counted": {"false"}}, 1},
 		{report + "/delete", editor, nil, 1},
 		{"/app/alerts/" + s.alert + "/acknowledge", editor, nil, 1},

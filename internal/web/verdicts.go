@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 
@@ -49,28 +50,37 @@ const excludePath = Prefix + "/reports/exclude"
 
 type excludeView struct {
 	Form ui.Form
-	// Changed is the number of changed reports as text, "" before the form is sent.
+	// Preview says which reports the form would change, "" before it is sent; Confirm changes
+	// them, nil if there are none.
+	Preview string
+	Confirm *ui.Form
+	// Changed is the number of changed reports as text, "" before they are changed.
 	Changed string
 }
 
-func excludeForm() ui.Form {
-	return ui.Form{Path: excludePath, Method: "post", Submit: "Apply", Fields: []ui.Field{
-		{Name: "reporter", Label: "Reporter", Type: "text", Placeholder: "receiver.example", Hint: "The full name, upper or lower case. Leave empty for all reporters."},
+// excludeForm is filled with the values of a query or of the form itself.
+func excludeForm(values url.Values) ui.Form {
+	form := ui.Form{Path: excludePath, Method: "post", Submit: "Preview", Fields: []ui.Field{
+		{Name: "reporter", Label: "Reporter", Type: "text", Placeholder: "receiver.example", Hint: "The full name, upper or lower case."},
+		{Name: "all", Label: "all reporters", Type: "checkbox"},
 		{Name: "from", Label: "First day (UTC)", Type: "date"},
 		{Name: "to", Label: "Last day (UTC)", Type: "date"},
-		{Name: "counted", Label: "Action", Type: "select", Value: "false", Choices: []ui.Choice{{Value: "false", Label: "Exclude"}, {Value: "true", Label: "Include again"}}},
+		{
+			Name: "counted", Label: "Action", Type: "select", Value: "false", Choices: []ui.Choice{{Value: "false", Label: "Exclude"}, {Value: "true", Label: "Include again"}},
+			Hint: "“Include again” includes all excluded reports of the selection, also those that were excluded earlier.",
+		},
 	}}
+	for i, field := range form.Fields {
+		if value := values.Get(field.Name); value != "" {
+			form.Fields[i].Value, form.Fields[i].Checked = value, true
+		}
+	}
+	return form
 }
 
 // excludePage shows the form, prefilled with the filter of the list.
 func (s *Web) excludePage(c *call) error {
-	form, query := excludeForm(), c.r.URL.Query()
-	for i, field := range form.Fields {
-		if value := query.Get(field.Name); value != "" {
-			form.Fields[i].Value = value
-		}
-	}
-	return c.showExclude(excludeView{Form: form})
+	return c.showExclude(excludeView{Form: excludeForm(c.r.URL.Query())})
 }
 
 func (c *call) showExclude(view excludeView) error {
@@ -79,23 +89,82 @@ func (c *call) showExclude(view excludeView) error {
 	}, view)
 }
 
-// exclude changes all selected reports, and shows their number.
+// exclude shows how many reports are selected and, once that is confirmed, changes them.
 func (s *Web) exclude(c *call, written url.Values) error {
 	selected, err := selection(written)
-	changed, counted := 0, written.Get("counted") == "true"
-	if err == nil {
-		changed, err = c.team.SetCountedAll(c.r.Context(), selected, counted)
+	view, counted := excludeView{Form: excludeForm(written)}, written.Get("counted") == "true"
+	switch {
+	case err != nil:
+	case written.Get("confirmed") == "":
+		view.Preview, view.Confirm, err = c.previewExclude(selected, counted, view.Form)
+	default:
+		view.Form = excludeForm(nil)
+		view.Changed, err = c.excludeAll(selected, counted)
 	}
 	if err != nil {
-		return again(excludeForm(), written, err, func(form ui.Form) error { return c.showExclude(excludeView{Form: form}) })
+		return again(excludeForm(nil), written, err, func(form ui.Form) error { return c.showExclude(excludeView{Form: form}) })
 	}
+	return c.showExclude(view)
+}
+
+// excludeAll changes all selected reports and returns how many there were.
+func (c *call) excludeAll(selected service.Selection, counted bool) (string, error) {
+	changed, err := c.team.SetCountedAll(c.r.Context(), selected, counted)
 	message := "Excluded from the counts: "
 	if counted {
 		message = "Counted again: "
 	}
-	return c.showExclude(excludeView{Form: excludeForm(), Changed: message + ui.Plural(changed, "report", "reports") + "."})
+	return message + ui.Plural(changed, "report", "reports") + ".", err
 }
 
+// previewExclude describes the change of the selected reports, with the form that confirms it.
+func (c *call) previewExclude(selected service.Selection, counted bool, asked ui.Form) (string, *ui.Form, error) {
+	of, verb, button, again := cmp.Or(selected.Reporter, "all reporters"), "Excludes ", "Exclude ", ""
+	filter := service.ReportFilter{Organization: selected.Reporter, Days: selected.Days, State: dmarcd.ReportCounted}
+	if counted {
+		verb, button, again, filter.State = "Includes ", "Include ", " again", dmarcd.ReportExcluded
+	}
+	if selected.Days.From != nil {
+		of += " from " + selected.Days.From.String()
+	}
+	if selected.Days.To != nil {
+		of += " to " + selected.Days.To.String()
+	}
+	number, err := c.countReports(filter)
+	if err != nil || number == 0 {
+		return "No " + string(filter.State) + " report of " + of + ".", nil, err
+	}
+	reports := ui.Plural(number, "report", "reports")
+	if number > maxPreviewed {
+		reports = "more than " + ui.Plural(maxPreviewed, "report", "reports")
+	}
+	confirm := ui.Form{Path: excludePath, Method: "post", Submit: button + reports + again, Fields: []ui.Field{{Name: "confirmed", Type: "hidden", Value: "yes"}}}
+	for _, field := range asked.Fields {
+		if field.Type != "checkbox" || field.Checked {
+			confirm.Fields = append(confirm.Fields, ui.Field{Name: field.Name, Type: "hidden", Value: field.Value})
+		}
+	}
+	return verb + reports + " of " + of + again + ".", &confirm, nil
+}
+
+// maxPreviewed is the number up to which selected reports are counted.
+const maxPreviewed = 10_000
+
+// countReports returns the number of reports, at most a step more than maxPreviewed.
+func (c *call) countReports(filter service.ReportFilter) (number int, err error) {
+	const step = 1000
+	for before := dmarcd.ReportID(0); number <= maxPreviewed; {
+		found, err := c.team.Reports(c.r.Context(), filter, before, step)
+		number += len(found)
+		if err != nil || len(found) < step {
+			return number, err
+		}
+		before = found[len(found)-1].ID
+	}
+	return number, nil
+}
+
+// selection parses the form. All reports at once are never selected by leaving fields empty.
 func selection(written url.Values) (service.Selection, error) {
 	selected := service.Selection{Reporter: written.Get("reporter")}
 	for _, end := range []struct {
@@ -111,6 +180,12 @@ func selection(written url.Values) (service.Selection, error) {
 			return selected, &dmarcd.InvalidError{Field: end.name, Message: "Enter a day such as 2026-11-15."}
 		}
 		*end.day = &day
+	}
+	switch all := written.Get("all") != ""; {
+	case selected.Reporter == "" && !all:
+		return selected, &dmarcd.InvalidError{Field: "reporter", Message: "Enter a reporter, or select “all reporters”."}
+	case selected == (service.Selection{}):
+		return selected, &dmarcd.InvalidError{Field: "from", Message: "Enter the first day, the last day, or both."}
 	}
 	return selected, nil
 }
