@@ -203,7 +203,7 @@ func knownDomain(ctx context.Context, t *service.Team, input string) (string, er
 	}
 	_, err = t.Domain(ctx, name)
 	if errors.Is(err, dmarcd.ErrNotFound) {
-		return "", fmt.Errorf("the team has no domain %s; `dmarcd domain list` lists its domains: %w", name, err)
+		return "", explained(err, "the team has no domain %s; `dmarcd domain list` lists its domains", name)
 	}
 	return name, err
 }

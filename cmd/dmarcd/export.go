@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -177,7 +176,7 @@ func (p *program) exportRecords(ctx context.Context, t *service.Team, filter ser
 func openExport(ctx context.Context, t *service.Team, filter service.RecordFilter, after service.RecordPosition) (*service.RecordExport, error) {
 	records, err := t.ExportRecords(ctx, filter, after)
 	if errors.Is(err, dmarcd.ErrNotFound) {
-		return nil, fmt.Errorf("the team has no domain %q: %w", filter.Domain, err)
+		return nil, explained(err, "the team has no domain %s; `dmarcd domain list` lists its domains", filter.Domain)
 	}
 	return records, err
 }

@@ -127,6 +127,20 @@ func (p *program) noteBeginnings(cmd *cobra.Command) {
 	}
 }
 
+// explainedError is an error with a text that replaces its own.
+type explainedError struct {
+	error
+	text string
+}
+
+func (e explainedError) Error() string { return e.text }
+func (e explainedError) Unwrap() error { return e.error }
+
+// explained returns an error of the kind of err, with a text for users.
+func explained(err error, format string, args ...any) error {
+	return explainedError{err, fmt.Sprintf(format, args...)}
+}
+
 // showHelp is the RunE of commands that only group others.
 func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
@@ -228,7 +242,7 @@ func withItem[ID fmt.Stringer](
 				err = f(cmd, i.Config, i.Service.Team(team, service.CommandLine()), id)
 			}
 			if errors.Is(err, dmarcd.ErrNotFound) {
-				return fmt.Errorf("there is no %[1]s %[2]s; `dmarcd %[1]s list` lists those of a team: %[3]w", item, id, err)
+				return explained(err, "there is no %[1]s %[2]s; `dmarcd %[1]s list` lists those of a team", item, id)
 			}
 			return err
 		})
@@ -241,7 +255,7 @@ func system(i *app.Installation) *service.System { return i.Service.System(servi
 func teamByName(ctx context.Context, s *service.System, name string) (dmarcd.Team, error) {
 	team, err := s.TeamByName(ctx, name)
 	if errors.Is(err, dmarcd.ErrNotFound) {
-		return team, fmt.Errorf("there is no team %q; `dmarcd team list` lists all teams: %w", name, err)
+		return team, explained(err, "there is no team %q; `dmarcd team list` lists all teams", name)
 	}
 	return team, err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -82,7 +81,7 @@ func (p *program) senderRemoveCommand() *cobra.Command {
 		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
 			err := t.RemoveTeamSender(cmd.Context(), args[0])
 			if errors.Is(err, dmarcd.ErrNotFound) {
-				return fmt.Errorf("the team did not add a sender %s; `dmarcd sender list` shows those it added: %w", args[0], err)
+				return explained(err, "the team did not add a sender %s; `dmarcd sender list` shows those it added", args[0])
 			}
 			return err
 		})

@@ -30,7 +30,7 @@ func (p *program) teamCreateCommand() *cobra.Command {
 		return p.withNewInstallation(cmd, func(i *app.Installation) error {
 			team, err := system(i).CreateTeam(cmd.Context(), args[0], *api)
 			if errors.Is(err, dmarcd.ErrConflict) {
-				return fmt.Errorf("the team %q already exists: %w", args[0], dmarcd.ErrConflict)
+				return explained(err, "the team %q already exists", args[0])
 			}
 			if err != nil {
 				return err

@@ -165,3 +165,31 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorsSayWhatIsMissing checks that errors are sentences for users, without the text of
+// their kind, and lead to the next step.
+func TestErrorsSayWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	server, folder := resolvertest.Start(t, ""), t.TempDir()
+	for _, line := range []string{"team create acme", "domain add --team acme example.com"} {
+		if status, _, stderr := runProgram(t, server, "", append(strings.Fields(line), "--data="+folder)...); status != exitDone {
+			t.Fatal(stderr)
+		}
+	}
+	for _, tt := range []struct{ line, want string }{
+		{"team create acme", `the team "acme" already exists`},
+		{"team allow nope", "there is no team \"nope\"; `dmarcd team list` lists all teams"},
+		{"domain verify --team acme nope.example", "the team has no domain nope.example; `dmarcd domain list` lists its domains"},
+		{"export --team acme --domain nope.example", "the team has no domain nope.example; `dmarcd domain list` lists its domains"},
+		{"token revoke tok_1omg", "there is no token tok_1omg; `dmarcd token list` lists those of a team"},
+		{"mailbox remove box_1omg", "there is no mailbox box_1omg; `dmarcd mailbox list` lists those of a team"},
+		{"webhook remove whk_1omg", "there is no webhook whk_1omg; `dmarcd webhook list` lists those of a team"},
+		{"sender remove --team acme nope", "the team did not add a sender nope; `dmarcd sender list` shows those it added"},
+		{"user remove ann@example.com", "there is no user ann@example.com; `dmarcd user list` lists all users"},
+	} {
+		status, _, stderr := runProgram(t, server, "", append(strings.Fields(tt.line), "--data="+folder)...)
+		if want := "dmarcd: " + tt.want + "\n"; status != exitProblem || stderr != want {
+			t.Errorf("%s: got status %d and %q, want %d and %q", tt.line, status, stderr, exitProblem, want)
+		}
+	}
+}

@@ -149,7 +149,7 @@ func (p *program) userRemoveCommand() *cobra.Command {
 			return p.withInstallation(cmd, func(i *app.Installation) error {
 				user, err := system(i).UserByEmail(cmd.Context(), email)
 				if errors.Is(err, dmarcd.ErrNotFound) {
-					return fmt.Errorf("there is no user %s; `dmarcd user list` lists all users: %w", email, err)
+					return explained(err, "there is no user %s; `dmarcd user list` lists all users", email)
 				}
 				if err != nil {
 					return err
