@@ -99,7 +99,7 @@ var levels = []Level{LevelInfo, LevelWarning, LevelError}
 // form that ParseName returns, and tags that of ParseTag.
 func (r AlertRules) Validate() error {
 	for _, kind := range r.Kinds {
-		if err := validateKind("kinds", kind); err != nil {
+		if err := kind.Validate("kinds"); err != nil {
 			return err
 		}
 	}
@@ -120,7 +120,7 @@ func (r AlertRules) Validate() error {
 			return &InvalidError{Field: "mutes", Message: "A mute must name a kind, a domain, or both."}
 		}
 		if m.Kind != "" {
-			if err := validateKind("mutes", m.Kind); err != nil {
+			if err := m.Kind.Validate("mutes"); err != nil {
 				return err
 			}
 		}
@@ -129,13 +129,6 @@ func (r AlertRules) Validate() error {
 		return nil
 	}
 	return r.Quiet.validate()
-}
-
-func validateKind(field string, kind EventKind) error {
-	if slices.Contains(EventKinds(), kind) {
-		return nil
-	}
-	return &InvalidError{Field: field, Message: "There are no events of the kind " + strconv.Quote(string(kind)) + ". The documentation lists all kinds."}
 }
 
 const minutesPerDay = 24 * 60

@@ -2,6 +2,7 @@ package dmarcd
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -50,6 +51,26 @@ func EventKinds() []EventKind {
 		ReportsStopped, ReportsUnreadable, ReportsUnverified, TLSFailing, MailboxFailing, DiskLow, AlertsGrouped, AlertTest,
 		DigestDaily, DigestWeekly, DigestMonthly,
 	}
+}
+
+// Validate returns an *InvalidError for the field if there is no such kind.
+func (k EventKind) Validate(field string) error {
+	kinds := EventKinds()
+	if slices.Contains(kinds, k) {
+		return nil
+	}
+	var list strings.Builder
+	for i, kind := range kinds {
+		switch i {
+		case 0:
+		case len(kinds) - 1:
+			list.WriteString(" or ")
+		default:
+			list.WriteString(", ")
+		}
+		list.WriteString(string(kind))
+	}
+	return &InvalidError{Field: field, Message: fmt.Sprintf("There are no events of the kind %q. The kind must be one of %s.", string(k), list.String())}
 }
 
 // Level returns how much an event of the kind matters, unless the event says so itself.

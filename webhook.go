@@ -102,8 +102,8 @@ func (w Webhook) Validate() error {
 		return &InvalidError{Field: "url", Message: err}
 	}
 	for _, kind := range w.Kinds {
-		if !slices.Contains(EventKinds(), kind) {
-			return &InvalidError{Field: "kinds", Message: "There are no events of the kind " + strconv.Quote(string(kind)) + ". The documentation lists all kinds."}
+		if err := kind.Validate("kinds"); err != nil {
+			return err
 		}
 	}
 	if w.Domains != nil && slices.ContainsFunc(w.Kinds, EventKind.IsDigest) {

@@ -161,7 +161,7 @@ The class automatic removes the override.`,
 		if args[2] != automatic {
 			var err error
 			if class, err = dmarcd.ParseSenderClass(args[2]); err != nil {
-				return wrongUsage(err)
+				return errors.New("the class must be yours, unknown, spoofing or automatic")
 			}
 		}
 		return p.withDomain(cmd, args[0], func(_ config.Config, t *service.Team, name string) error {

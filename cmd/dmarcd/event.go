@@ -72,8 +72,10 @@ events until it is interrupted; --json then prints one event per line.`,
 
 // checkEventFlags validates the flags of a list of events.
 func checkEventFlags(kind dmarcd.EventKind, limit int) error {
-	if kind != "" && !slices.Contains(dmarcd.EventKinds(), kind) {
-		return fmt.Errorf("there are no events of the kind %q; the kinds are %q", kind, dmarcd.EventKinds())
+	if kind != "" {
+		if err := kind.Validate("kind"); err != nil {
+			return wrongUsage(err)
+		}
 	}
 	return checkLimit(limit)
 }

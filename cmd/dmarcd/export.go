@@ -55,10 +55,10 @@ that was sent, and the next run continues there.`,
 	flags.BoolVar(&target.follow, "follow", false, "go on with what arrives, until interrupted")
 	flags.StringVar(&target.cursorFile, "cursor-file", "", "file with the place of the last message that was sent")
 	for _, other := range []string{"format", "output"} {
-		cmd.MarkFlagsMutuallyExclusive("syslog", other)
+		onlyOne(cmd, "syslog", other)
 	}
 	for _, other := range []string{"from", "to", "all"} {
-		cmd.MarkFlagsMutuallyExclusive("events", other)
+		onlyOne(cmd, "events", other)
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var err error

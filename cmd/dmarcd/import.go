@@ -53,7 +53,7 @@ could not be read.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		tool := foreign.Tool(*from)
 		if tool != "" && !slices.Contains(foreign.Tools(), tool) {
-			return fmt.Errorf("--from %q: must be one of parsedmarc, dmarc-srg, dmarcts", *from)
+			return fmt.Errorf("--from %q: must be one of parsedmarc, dmarc-srg or dmarcts", *from)
 		}
 		return p.withTeam(cmd, func(cfg config.Config, t *service.Team) error {
 			name := journalName(cmd.Flag("team").Value.String()+*from, args)

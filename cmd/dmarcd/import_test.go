@@ -92,7 +92,7 @@ func TestImportFromOtherTools(t *testing.T) {
 			"1 file read, 1 replaced, 1 rejected; 1 new record, 3 messages\n",
 			broken + ": line 5: a record cannot be used: rcount is \"-1\", not a number of messages\n",
 		},
-		{[]string{"import", "--team", "acme", "--from", "other", dump}, exitFailed, "", "dmarcd: --from \"other\": must be one of parsedmarc, dmarc-srg, dmarcts\n"},
+		{[]string{"import", "--team", "acme", "--from", "other", dump}, exitFailed, "", "dmarcd: --from \"other\": must be one of parsedmarc, dmarc-srg or dmarcts\n"},
 	} {
 		status, stdout, stderr := runProgram(t, server, "", append(tt.args, settings...)...)
 		if status != tt.status || tt.stdout != "" && stdout != tt.stdout || tt.args[0] == "import" && stderr != tt.stderr {

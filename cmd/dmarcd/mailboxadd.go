@@ -65,7 +65,7 @@ unchanged, flag marks it as seen, move:FOLDER moves it, and delete deletes it pe
 	flags.BoolVar(&given.untried, "no-try", false, "skip the test login")
 	_ = cmd.MarkFlagRequired("host") // the flags exist
 	_ = cmd.MarkFlagRequired("user")
-	cmd.MarkFlagsMutuallyExclusive("password-file", "oauth-file")
+	onlyOne(cmd, "password-file", "oauth-file")
 	cmd.MarkFlagsOneRequired("password-file", "oauth-file")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		credentials, err := p.readCredentials(given)

@@ -47,7 +47,7 @@ standard error); 2 if a file could not be read.`,
 	flags.BoolVar(&forms.json, "json", false, "print JSON")
 	flags.BoolVar(&forms.csv, "csv", false, "print one row per record")
 	flags.BoolVar(&forms.summary, "summary", false, "print one line per report")
-	cmd.MarkFlagsMutuallyExclusive("json", "csv", "summary")
+	onlyOne(cmd, "json", "csv", "summary")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		effective, err := p.configuration(cmd)
 		if err != nil {

@@ -122,7 +122,7 @@ func TestParseExitStatus(t *testing.T) {
 			"two forms",
 			[]string{"--json", "--csv", good},
 			"", exitFailed,
-			"dmarcd: if any flags in the group [json csv summary] are set none of the others can be; [csv json] were all set; see \"dmarcd parse --help\"\n",
+			"dmarcd: use only one of --json, --csv and --summary; see \"dmarcd parse --help\"\n",
 		},
 		{"standard input", []string{"-"}, reportOf("receiver.example"), exitDone, ""},
 		{"empty standard input", []string{"-"}, "", exitProblem, "-: the content is empty\n"},

@@ -155,6 +155,28 @@ func noArguments(_ *cobra.Command, args []string) error {
 	return nil
 }
 
+// onlyOne rejects a command line with more than one of these flags.
+func onlyOne(cmd *cobra.Command, names ...string) {
+	cmd.MarkFlagsMutuallyExclusive(names...) // for completion; its error is not for users
+	before := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		given := 0
+		for _, name := range names {
+			if cmd.Flags().Changed(name) {
+				given++
+			}
+		}
+		last := len(names) - 1
+		switch {
+		case given > 1:
+			return fmt.Errorf("use only one of --%s and --%s", strings.Join(names[:last], ", --"), names[last])
+		case before != nil:
+			return before(cmd, args)
+		}
+		return nil
+	}
+}
+
 // configuration loads the effective configuration of a command.
 func (p *program) configuration(cmd *cobra.Command) (config.Effective, error) {
 	given := map[string]string{}

@@ -50,11 +50,11 @@ func (p *program) reportListCommand() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		filter.State = dmarcd.ReportState(*state)
 		if *state != "" && !slices.Contains(dmarcd.ReportStates(), filter.State) {
-			return fmt.Errorf("--state %q: must be one of counted, excluded, replaced, held", *state)
+			return fmt.Errorf("--state %q: must be one of counted, excluded, replaced or held", *state)
 		}
 		filter.Kind = dmarcd.ReportKind(*kind)
 		if *kind != "" && !slices.Contains(dmarcd.ReportKinds(), filter.Kind) {
-			return fmt.Errorf("--kind %q: must be one of aggregate, failure, tls", *kind)
+			return fmt.Errorf("--kind %q: must be one of aggregate, failure or tls", *kind)
 		}
 		if err := checkLimit(*limit); err != nil {
 			return err
@@ -132,7 +132,7 @@ Exit status: 0 if all were accepted; 1 if some are still rejected.`,
 		for i, arg := range args {
 			id, err := dmarcd.ParseRejectedID(arg)
 			if err != nil {
-				return err
+				return fmt.Errorf("%q: %w", arg, err)
 			}
 			ids[i] = id
 		}

@@ -96,12 +96,12 @@ Exit status: 0 if all were deleted; 1 if some were not found.`,
 	teamFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, arg := range args {
-			if !strings.HasPrefix(arg, "rej_") {
-				if _, err := dmarcd.ParseReportID(arg); err != nil {
-					return err
-				}
-			} else if _, err := dmarcd.ParseRejectedID(arg); err != nil {
-				return err
+			_, err := dmarcd.ParseReportID(arg)
+			if strings.HasPrefix(arg, "rej_") {
+				_, err = dmarcd.ParseRejectedID(arg)
+			}
+			if err != nil {
+				return fmt.Errorf("%q: %w", arg, err)
 			}
 		}
 		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
@@ -149,7 +149,7 @@ func reportIDs(args []string) ([]dmarcd.ReportID, error) {
 	for i, arg := range args {
 		id, err := dmarcd.ParseReportID(arg)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%q: %w", arg, err)
 		}
 		ids[i] = id
 	}

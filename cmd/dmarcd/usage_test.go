@@ -113,6 +113,40 @@ func TestWrongUsageLeadsToTheHelp(t *testing.T) {
 	}
 }
 
+// TestErrorsListTheChoices checks that errors say in words what can be given instead.
+func TestErrorsListTheChoices(t *testing.T) {
+	t.Parallel()
+	server, data := resolvertest.Start(t, ""), "--data="+t.TempDir()
+	for _, line := range []string{"team create acme", "domain add --team acme example.com"} {
+		if status, _, stderr := runProgram(t, server, "", append(strings.Fields(line), data)...); status != exitDone {
+			t.Fatal(stderr)
+		}
+	}
+	kinds := "There are no events of the kind \"foo\". The kind must be one of record.appeared, record.changed, "
+	for _, tt := range []struct {
+		line   string
+		status int
+		want   string
+	}{
+		{"webhook add --team acme --kind foo https://example.com/", exitProblem, kinds},
+		{"alert list --team acme --kind foo", exitFailed, kinds},
+		{"event list --team acme --kind foo", exitFailed, "digest.weekly or digest.monthly.\n"},
+		{"domain sender --team acme example.com AS64496 foo", exitFailed, "must be yours, unknown, spoofing or automatic"},
+		{"report list --team acme --state foo", exitFailed, "counted, excluded, replaced or held"},
+		{"report delete --team acme rej_x rep_x foo", exitProblem, `"foo": A report's id`},
+		{"report exclude --team acme rep_x foo", exitProblem, `"foo": A report's id`},
+		{"report retry --team acme rej_x foo", exitProblem, `"foo": The id of`},
+		{"parse --json --csv x", exitFailed, "dmarcd: use only one of --json, --csv and --summary;"},
+		{"export --team acme --syslog udp://x --output y", exitFailed, "dmarcd: use only one of --syslog and --output;"},
+		{"mailbox add --team acme --host a --user b --password-file c --oauth-file d", exitFailed, "dmarcd: use only one of --password-file and --oauth-file;"},
+	} {
+		status, _, stderr := runProgram(t, server, "", append(strings.Fields(tt.line), data)...)
+		if status != tt.status || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%s: got status %d and %q, want %d and %q", tt.line, status, stderr, tt.status, tt.want)
+		}
+	}
+}
+
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	database := "--database=" + t.TempDir() + "/dmarcd.db"
