@@ -50,6 +50,19 @@ func SystemNumber(key string) (uint32, bool) {
 	return uint32(number), is && err == nil && number > 0 && digits[0] != '0'
 }
 
+// ParseSenderKey returns the canonical form of the key of a sender, as lists show it: of one
+// of the catalogue or of the team, of an autonomous system, or - for all unknown networks. It
+// returns an *InvalidError for anything else.
+func ParseSenderKey(key string) (string, error) {
+	if _, isSystem := SystemNumber(strings.ToUpper(key)); isSystem {
+		return strings.ToUpper(key), nil
+	}
+	if key != "-" && !teamSenderKey.MatchString(key) {
+		return "", &InvalidError{Field: "key", Message: "The key of a sender looks like AS64496, consists of at most 64 lower-case letters, digits and hyphens, such as sendgrid, or is - for unknown networks."}
+	}
+	return key, nil
+}
+
 // ParseTeamSender validates a sender and returns it in its canonical form. networks are CIDR
 // prefixes or addresses. It returns an *InvalidError for anything else.
 func ParseTeamSender(s TeamSender, networks []string) (TeamSender, error) {

@@ -132,6 +132,7 @@ func TestErrorsListTheChoices(t *testing.T) {
 		{"alert list --team acme --kind foo", exitFailed, kinds},
 		{"event list --team acme --kind foo", exitFailed, "digest.weekly or digest.monthly.\n"},
 		{"domain sender --team acme example.com AS64496 foo", exitFailed, "must be yours, unknown, spoofing or automatic"},
+		{"domain sender --team acme example.com bad_key yours", exitProblem, "The key of a sender looks like AS64496"},
 		{"report list --team acme --state foo", exitFailed, "counted, excluded, replaced or held"},
 		{"report delete --team acme rej_x rep_x foo", exitProblem, `"foo": A report's id`},
 		{"report exclude --team acme rep_x foo", exitProblem, `"foo": A report's id`},

@@ -30,8 +30,8 @@ func (a *API) setSenderClass(c *call) error {
 	if body.err != nil {
 		return body.err
 	}
-	key := c.params.Get("key")
-	if err := service.CheckSenderKey(key); err != nil {
+	key, err := dmarcd.ParseSenderKey(c.params.Get("key"))
+	if err != nil {
 		return err
 	}
 	domain, err := namedDomain(c)

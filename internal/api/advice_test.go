@@ -55,6 +55,9 @@ func TestSimulateAndAdvice(t *testing.T) {
 				t.Errorf("%s: got status %d, want 422", body, got.status)
 			}
 		}
+		if got := set("example.com", "bad key", `{"class": "yours"}`); got.status != http.StatusUnprocessableEntity || !strings.Contains(string(got.body), "AS64496") {
+			t.Errorf("got status %d and %s for a wrong key, want 422 and what a key looks like", got.status, got.body)
+		}
 		if got := set("example.net", "-", `{"class": "yours"}`); got.status != http.StatusNotFound {
 			t.Errorf("got status %d for a domain that is not there, want 404", got.status)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
@@ -91,22 +90,11 @@ func (t *Team) about(ctx context.Context, domain dmarcd.Domain, days dmarcd.Days
 	return about, latest.Check, err
 }
 
-// maxSenderKey limits the key of a sender, in bytes.
-const maxSenderKey = 200
-
-// CheckSenderKey returns an *dmarcd.InvalidError for a key that no sender has.
-func CheckSenderKey(key string) error {
-	if key == "" || len(key) > maxSenderKey || !utf8.ValidString(key) || strings.Contains(key, "\x00") {
-		return &dmarcd.InvalidError{Field: "key", Message: "The key of a sender is the member key of a source, at most 200 characters."}
-	}
-	return nil
-}
-
 // SetSenderClass sets the class of a sender for a domain; "" clears it.
 func (t *Team) SetSenderClass(ctx context.Context, name, sender string, class dmarcd.Class) error {
 	domain, err := t.named(ctx, dmarcd.RightChange, name)
 	if err == nil {
-		err = CheckSenderKey(sender)
+		sender, err = dmarcd.ParseSenderKey(sender)
 	}
 	if err != nil {
 		return err

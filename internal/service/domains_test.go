@@ -217,7 +217,14 @@ func TestSenderClasses(t *testing.T) {
 	if err := team.SetSenderClass(ctx, "elsewhere.example", "AS64496", dmarcd.ClassYours); !errors.Is(err, dmarcd.ErrNotFound) {
 		t.Errorf("got %v, want %v", err, dmarcd.ErrNotFound)
 	}
-	for _, key := range []string{"", "a\x00b", "a\xffb", strings.Repeat("a", 201)} {
+	w.must(team.SetSenderClass(ctx, ours, "as64496", dmarcd.ClassYours))
+	if got := w.entries()[0].Detail; got != "AS64496, yours" {
+		t.Errorf("got %q in the audit log, want the key in its canonical form", got)
+	}
+	for _, key := range []string{"-", "sendgrid"} {
+		w.must(team.SetSenderClass(ctx, ours, key, dmarcd.ClassYours))
+	}
+	for _, key := range []string{"", "bad key", "*", "Send", "a\x00b", "a\xffb", strings.Repeat("a", 65)} {
 		if err := team.SetSenderClass(ctx, ours, key, dmarcd.ClassYours); !errors.Is(err, dmarcd.ErrInvalid) {
 			t.Errorf("%.10q: got %v, want %v", key, err, dmarcd.ErrInvalid)
 		}
