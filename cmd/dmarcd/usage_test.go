@@ -216,6 +216,7 @@ func TestErrorsSayWhatIsMissing(t *testing.T) {
 		{"team allow nope", "there is no team \"nope\"; `dmarcd team list` lists all teams"},
 		{"domain verify --team acme nope.example", "the team has no domain nope.example; `dmarcd domain list` lists its domains"},
 		{"export --team acme --domain nope.example", "the team has no domain nope.example; `dmarcd domain list` lists its domains"},
+		{"webhook add --team acme --domain nope.example https://example.com/", "the team has no domain nope.example; `dmarcd domain list` lists its domains"},
 		{"token revoke tok_1omg", "there is no token tok_1omg; `dmarcd token list` lists those of a team"},
 		{"mailbox remove box_1omg", "there is no mailbox box_1omg; `dmarcd mailbox list` lists those of a team"},
 		{"webhook remove whk_1omg", "there is no webhook whk_1omg; `dmarcd webhook list` lists those of a team"},

@@ -53,6 +53,11 @@ its path. For PagerDuty, add the integration key to the URL.`,
 			wanted.Kinds = append(wanted.Kinds, dmarcd.EventKind(kind))
 		}
 		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
+			for _, domain := range wanted.Domains {
+				if _, err := knownDomain(cmd.Context(), t, domain); err != nil {
+					return err
+				}
+			}
 			added, secret, err := t.AddWebhook(cmd.Context(), wanted)
 			if err != nil {
 				return err

@@ -57,8 +57,10 @@ func TestFormatsOfWebhooks(t *testing.T) {
 	if _, _, err := none.AddWebhook(ctx, dmarcd.Webhook{Format: dmarcd.FormatEmail, URL: "mailto:bob@example.com"}); !errors.Is(err, dmarcd.ErrInvalid) {
 		t.Errorf("without a relay: got %v, want %v", err, dmarcd.ErrInvalid)
 	}
-	if _, _, err := team.AddWebhook(ctx, dmarcd.Webhook{URL: endpoint, Domains: []string{"no name"}}); !errors.Is(err, dmarcd.ErrInvalid) {
-		t.Errorf("a wrong domain: got %v, want %v", err, dmarcd.ErrInvalid)
+	for _, domain := range []string{"no name", "elsewhere.example"} {
+		if _, _, err := team.AddWebhook(ctx, dmarcd.Webhook{URL: endpoint, Domains: []string{domain}}); !errors.Is(err, dmarcd.ErrInvalid) {
+			t.Errorf("the domain %q: got %v, want %v", domain, err, dmarcd.ErrInvalid)
+		}
 	}
 }
 
@@ -82,6 +84,7 @@ func TestChangesOfWebhooks(t *testing.T) {
 	}{
 		{"kinds", slack.ID, service.WebhookChange{Kinds: &kinds}, func(w dmarcd.Webhook) bool { return slices.Equal(w.Kinds, kinds) && w.Domains == nil && w.Enabled() }},
 		{"domains", slack.ID, service.WebhookChange{Domains: &domains}, func(w dmarcd.Webhook) bool { return len(w.Domains) == 1 && w.Domains[0] == ours && len(w.Kinds) == 1 }},
+		{"a domain of others", slack.ID, service.WebhookChange{Domains: &[]string{"elsewhere.example"}}, nil},
 		{"disabled", slack.ID, service.WebhookChange{Enabled: &no}, func(w dmarcd.Webhook) bool { return !w.Enabled() && w.DisabledReason == "A user disabled it." }},
 		{"disabled again", slack.ID, service.WebhookChange{Enabled: &no}, func(w dmarcd.Webhook) bool { return !w.Enabled() }},
 		{"URL", slack.ID, service.WebhookChange{URL: &other}, func(w dmarcd.Webhook) bool {

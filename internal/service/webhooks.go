@@ -3,6 +3,8 @@ package service
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"net/netip"
 	"net/url"
 	"time"
@@ -46,7 +48,10 @@ func (t *Team) AddWebhook(ctx context.Context, wanted dmarcd.Webhook) (added dma
 		return dmarcd.Webhook{}, "", err
 	}
 	wanted.Format = cmp.Or(wanted.Format, dmarcd.FormatStandard)
-	if err := t.checkWebhook(&wanted); err != nil {
+	if err := wanted.Validate(); err != nil {
+		return dmarcd.Webhook{}, "", err
+	}
+	if err := t.checkDomains(ctx, wanted.Domains); err != nil {
 		return dmarcd.Webhook{}, "", err
 	}
 	if err := t.checkEndpoint(wanted); err != nil {
@@ -82,17 +87,20 @@ func (t *Team) AddWebhook(ctx context.Context, wanted dmarcd.Webhook) (added dma
 	return added, secret, err
 }
 
-// checkWebhook validates a webhook and normalizes its domain names.
-func (t *Team) checkWebhook(w *dmarcd.Webhook) error {
-	if err := w.Validate(); err != nil {
-		return err
-	}
-	for i, name := range w.Domains {
+// checkDomains normalizes names, and rejects one that is no domain of the team.
+func (t *Team) checkDomains(ctx context.Context, names []string) error {
+	for i, name := range names {
 		parsed, err := dmarcd.ParseName(name)
+		if err == nil {
+			_, err = t.team.Domain(ctx, parsed)
+		}
+		if errors.Is(err, dmarcd.ErrNotFound) {
+			return &dmarcd.InvalidError{Field: "domains", Message: fmt.Sprintf("The team has no domain %s. Add the domain first.", parsed)}
+		}
 		if err != nil {
 			return err
 		}
-		w.Domains[i] = parsed
+		names[i] = parsed
 	}
 	return nil
 }
@@ -136,6 +144,11 @@ func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change We
 	if err != nil {
 		return dmarcd.Webhook{}, err
 	}
+	if change.Domains != nil { // others may have been deleted since
+		if err := t.checkDomains(ctx, *change.Domains); err != nil {
+			return dmarcd.Webhook{}, err
+		}
+	}
 	ask := false
 	changed, err := t.team.UpdateWebhook(ctx, id, func(w *dmarcd.Webhook) error {
 		if w.Format == dmarcd.FormatEmail && change.URL != nil {
@@ -158,7 +171,7 @@ func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change We
 			w.DisabledAt, w.DisabledReason = t.service.options.Now(), "A user disabled it."
 		}
 		set(&w.URL, change.URL)
-		if err := t.checkWebhook(w); err != nil || change.URL == nil {
+		if err := w.Validate(); err != nil || change.URL == nil {
 			return err
 		}
 		if err := t.checkEndpoint(*w); err != nil || !w.Format.HidesURL() {
