@@ -59,12 +59,16 @@ func (p *program) reportListCommand() *cobra.Command {
 		if err := checkLimit(*limit); err != nil {
 			return err
 		}
-		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
-			t, err := narrowed(t, *tag)
+		if filter.Domain != "" {
+			name, err := dmarcd.ParseName(filter.Domain)
 			if err != nil {
 				return err
 			}
-			if filter.Domain, err = domainFlag(cmd.Context(), t, filter.Domain); err != nil {
+			filter.Domain = name
+		}
+		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
+			t, err := narrowed(t, *tag)
+			if err != nil {
 				return err
 			}
 			reports, err := t.Reports(cmd.Context(), filter, 0, *limit)
