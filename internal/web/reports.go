@@ -55,6 +55,7 @@ func (s *Web) reportQuery(query url.Values, domain string) reportQuery {
 	if state := dmarcd.ReportState(query.Get("state")); slices.Contains(dmarcd.ReportStates(), state) {
 		q.State = state
 	}
+	q.Unclaimed = query.Get("state") == stateUnclaimed
 	switch genuine := dmarcd.Genuine(query.Get("genuine")); genuine {
 	case dmarcd.GenuineYes, dmarcd.GenuineNo, dmarcd.GenuineUnknown:
 		q.Genuine = genuine
@@ -146,6 +147,10 @@ func (s *Web) loadReports(c *call, path string, asked reportQuery) (reportsView,
 	if err != nil {
 		return reportsView{}, err
 	}
+	unclaimed, err := c.unclaimed(found.Items...)
+	if err != nil {
+		return reportsView{}, err
+	}
 	var tags tagChoice
 	if path == Prefix+"/reports" {
 		if tags, err = c.tags(); err != nil {
@@ -154,7 +159,7 @@ func (s *Web) loadReports(c *call, path string, asked reportQuery) (reportsView,
 	}
 	view := reportsView{
 		Query: asked, Filter: c.carrying(reportFilter(path, asked, tags)), MayEdit: c.viewer.MayEdit(),
-		Table: c.reportTable(found.Items, ui.WithQuery(path, query, "csv", "reports", "after", "")),
+		Table: c.reportTable(found.Items, unclaimed, ui.WithQuery(path, query, "csv", "reports", "after", "")),
 		Pager: ui.CursorPager(path, query, next(found)),
 	}
 	view.Exclude = ui.WithQuery(excludePath, url.Values{}, "reporter", asked.reporter(found.Items), "from", asked.Period.From.String(), "to", asked.Period.To.String())
@@ -188,7 +193,7 @@ func (q reportQuery) reporter(found []dmarcd.Report) string {
 // nothing explains why the list is empty, and what to do.
 func (q reportQuery) nothing(path string, c *call) ui.Empty {
 	switch {
-	case q.OrganizationPart != "" || q.ExternalID != "" || q.Kind != "" || q.State != "" || q.Genuine != "" || q.Quirks || q.Domain != "" && path == Prefix+"/reports":
+	case q.OrganizationPart != "" || q.ExternalID != "" || q.Kind != "" || q.State != "" || q.Unclaimed || q.Genuine != "" || q.Quirks || q.Domain != "" && path == Prefix+"/reports":
 		return ui.Empty{Title: "No report matches", Advice: "Change the filter, or choose a longer period.", Action: ui.Link{Text: "Show all reports", Href: c.link(path)}}
 	case q.Domain != "":
 		return ui.Empty{Title: "No reports", Advice: "No report was received for these days. Choose a longer period, or check the setup guide.", Action: ui.Link{Text: "Setup guide", Href: c.link(domainPath(q.Domain) + "/setup")}}
@@ -205,19 +210,26 @@ func reportFilter(path string, asked reportQuery, tags tagChoice) ui.Form {
 		fields = append(fields, ui.Field{Name: "domain", Label: "Domain", Type: "search", Value: asked.Domain, Placeholder: "example.com"})
 	}
 	fields = append(fields, tags.fields()...)
+	state, states := string(asked.State), append([]ui.Choice{{Value: "", Label: "any"}}, ui.Choices(dmarcd.ReportStates()...)...)
+	if asked.Unclaimed {
+		state = stateUnclaimed
+	}
+	if path == Prefix+"/reports" { // the reports of a domain are claimed
+		states = append(states, ui.Choice{Value: stateUnclaimed, Label: stateUnclaimed})
+	}
 	return ui.Form{Path: path, Method: "get", Submit: "Filter", Inline: true, Fields: append(
 		fields,
 		ui.Field{Name: "organization", Label: "Reporter", Type: "search", Value: asked.OrganizationPart, Placeholder: "part of the name"},
 		ui.Field{Name: "id", Label: "Report id", Type: "search", Value: asked.ExternalID, Placeholder: "the full id"},
 		ui.Field{Name: "genuine", Label: "Genuine", Type: "select", Value: string(asked.Genuine), Choices: []ui.Choice{{Value: "", Label: "any"}, {Value: "yes", Label: "yes"}, {Value: "no", Label: "no"}, {Value: "unknown", Label: "unknown"}}},
-		ui.Field{Name: "state", Label: "State", Type: "select", Value: string(asked.State), Choices: append([]ui.Choice{{Value: "", Label: "any"}}, ui.Choices(dmarcd.ReportStates()...)...)},
+		ui.Field{Name: "state", Label: "State", Type: "select", Value: state, Choices: states},
 		ui.Field{Name: "from", Label: "From", Type: "date", Value: asked.Period.From.String()},
 		ui.Field{Name: "to", Label: "To", Type: "date", Value: asked.Period.To.String()},
 		ui.Field{Name: "quirks", Label: "only with quirks", Type: "checkbox", Checked: asked.Quirks},
 	)}
 }
 
-func (c *call) reportTable(reports []dmarcd.Report, csv string) ui.Table {
+func (c *call) reportTable(reports []dmarcd.Report, unclaimed map[string]bool, csv string) ui.Table {
 	t := ui.Table{
 		ID: "reports", Caption: "Reports", CSV: csv,
 		Columns: []ui.Column{
@@ -235,8 +247,11 @@ func (c *call) reportTable(reports []dmarcd.Report, csv string) ui.Table {
 	}
 	for _, r := range reports {
 		genuine := ui.Badge(string(orGenuine(r.Verdict.Genuine)))
-		if r.State != dmarcd.ReportCounted {
+		switch {
+		case r.State != dmarcd.ReportCounted:
 			genuine = genuine.Noted(string(r.State) + ", not counted")
+		case isUnclaimed(r, unclaimed):
+			genuine = genuine.Noted(stateUnclaimed + ", not counted")
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
 			ui.At(r.ReceivedAt).Linked(c.link(Prefix+"/reports/"+r.ID.String(), "domain", c.params.Get("domain"))), ui.Text(string(r.Kind)), ui.Text(r.Organization).Noted(r.ExternalID),

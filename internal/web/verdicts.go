@@ -10,10 +10,19 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// verdictActions are the buttons of a report that the viewer may use.
-func verdictActions(c *call, r dmarcd.Report, path string) []ui.Action {
+// verdictActions are the buttons of a report that the viewer may use. An unclaimed one is not
+// counted, so that it cannot be excluded.
+func verdictActions(c *call, r dmarcd.Report, unclaimed bool, path string) []ui.Action {
 	if !c.viewer.MayEdit() {
 		return nil
+	}
+	remove := ui.Action{
+		Label: "Delete report", Path: path + "/delete", Danger: true,
+		Question: "Delete this report and its original? Its messages are no longer counted.",
+	}
+	if unclaimed {
+		remove.Question = "Delete this report and its original?"
+		return []ui.Action{remove}
 	}
 	count := ui.Action{Label: "Count this report", Path: path + "/counted", Name: "counted", Value: "true"}
 	switch r.State {
@@ -25,10 +34,7 @@ func verdictActions(c *call, r dmarcd.Report, path string) []ui.Action {
 		count.Label = "Count this version"
 	case dmarcd.ReportExcluded:
 	}
-	return []ui.Action{count, {
-		Label: "Delete report", Path: path + "/delete", Danger: true,
-		Question: "Delete this report and its original? Its messages are no longer counted.",
-	}}
+	return []ui.Action{count, remove}
 }
 
 func (s *Web) setCounted(c *call, form url.Values) error {
