@@ -29,6 +29,8 @@ func (p *program) reportListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list --team NAME",
 		Short: "List the reports of a team, the latest first",
+		Long: `Lists the reports of a team, the latest first. The state unclaimed is that of reports with
+records that match no domain of the team. They count once the domain is added.`,
 		Example: `  dmarcd report list --team acme --domain example.com
   dmarcd report list --team acme --kind tls --limit 10 --json
   dmarcd report list --team acme --state held
@@ -75,11 +77,22 @@ func (p *program) reportListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			unclaimed := make(map[string]bool)
+			if !*asJSON && filter.Domain == "" {
+				filter.Unclaimed = true
+				listed, err := t.Reports(cmd.Context(), filter, 0, *limit)
+				if err != nil {
+					return err
+				}
+				for _, r := range listed {
+					unclaimed[r.ID.String()] = true
+				}
+			}
 			heading := []string{"ID", "KIND", "FROM", "DOMAIN", "BEGIN", "RECORDS", "MESSAGES", "COMPLIANT", "STATE", "GENUINE", "AUTHENTICATED", "INTAKE", "RECEIVED"}
 			return printList(p.out, *asJSON, convert(reports, wire.NewKeptReport), heading, func(r wire.KeptReport) []string {
 				return []string{
 					r.ID, r.Kind, orDash(r.Organization), orDash(r.Domain), orDash(r.Begin), strconv.Itoa(r.Records),
-					strconv.FormatInt(r.Messages, 10), strconv.FormatInt(r.Compliant, 10), stateWord(r), r.Genuine, orDash(r.Authenticated), r.Intake, r.ReceivedAt,
+					strconv.FormatInt(r.Messages, 10), strconv.FormatInt(r.Compliant, 10), stateWord(r, unclaimed[r.ID]), r.Genuine, orDash(r.Authenticated), r.Intake, r.ReceivedAt,
 				}
 			})
 		})
@@ -87,9 +100,11 @@ func (p *program) reportListCommand() *cobra.Command {
 	return cmd
 }
 
-// stateWord returns the state of a report.
-func stateWord(r wire.KeptReport) string {
+// stateWord returns the state of a report. One that is to be counted may still be unclaimed.
+func stateWord(r wire.KeptReport, unclaimed bool) string {
 	switch {
+	case r.Counted && unclaimed:
+		return string(dmarcd.Unclaimed)
 	case r.Counted:
 		return string(dmarcd.ReportCounted)
 	case r.Replaced:

@@ -46,3 +46,22 @@ func TestRetryIsForOneEntry(t *testing.T) {
 		t.Errorf("got %s, want each report once", listed)
 	}
 }
+
+// TestReportListShowsUnclaimedReports lists a report before and after its domain is added.
+func TestReportListShowsUnclaimedReports(t *testing.T) {
+	t.Parallel()
+	folder, run := installation(t)
+	run(exitDone, "", "team", "create", "acme")
+	file := filepath.Join(folder, "report.xml")
+	musttest.Do(t, os.WriteFile(file, []byte(reportOf("a.example", recordFrom("192.0.2.1"))), 0o600))
+	run(exitDone, "", "import", "--team", "acme", file)
+	for _, want := range []string{"unclaimed", "counted"} {
+		if want == "counted" {
+			run(exitDone, "", "domain", "add", "--team", "acme", "example.com")
+		}
+		fields := strings.Fields(strings.Split(run(exitDone, "", "report", "list", "--team", "acme"), "\n")[1])
+		if got := fields[8]; got != want {
+			t.Errorf("got the state %q in %q, want %q", got, fields, want)
+		}
+	}
+}
