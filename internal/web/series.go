@@ -18,14 +18,16 @@ func trendOf(counted []dmarcd.DayCount, p ui.Period) []int64 {
 	return trend
 }
 
-// compare removes the previous period of a series unless reports have been received since its
-// first day: a part of a period is nothing to compare with. daily returns the days with messages.
+// compare removes the previous period of a series unless there were messages on its first
+// day or in the week before: a part of a period is nothing to compare with. daily returns the days with
+// messages.
 func compare(s *service.Series, period ui.Period, daily func(dmarcd.Days, int) ([]service.DailyCounts, error)) error {
 	if s.Before.Total() == 0 {
 		return nil
 	}
 	first := period.Before().From
-	earlier, err := daily(dmarcd.Days{To: &first}, 1)
+	from := first - 7
+	earlier, err := daily(dmarcd.Days{From: &from, To: &first}, 1)
 	if len(earlier) == 0 {
 		s.Before = dmarcd.Counts{}
 	}

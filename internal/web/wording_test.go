@@ -96,7 +96,7 @@ func TestFindingsThatEnd(t *testing.T) {
 }
 
 // TestComparisonNeedsTheWholePreviousPeriod compares with a previous period only if reports
-// were received since its first day.
+// were received in the week before it, or on its first day.
 func TestComparisonNeedsTheWholePreviousPeriod(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
