@@ -25,13 +25,14 @@ func (s *Store) UpdateSenders(ctx context.Context, find FindSenders) (more bool,
 const (
 	dueSenders = `-2 - in_senders`
 	inSenders  = `CASE WHEN in_senders < -1 THEN -2 - in_senders ELSE in_senders END`
+	// removedSenders selects days that records were removed from that should not have counted.
+	removedSenders = `in_senders <> -1 AND removed > ` + inSenders + ` AND NOT expired`
 )
 
 type senderDay struct {
 	day     dmarcd.Day
 	changes int64
-	// removed means that records were removed that should not have counted.
-	removed bool
+	removed bool // see removedSenders
 }
 
 // updateSenders adds the senders of the first period of changed days, so that teams with many of
@@ -44,7 +45,7 @@ func (t *Team) updateSenders(ctx context.Context, find FindSenders) (more bool, 
 	if err != nil {
 		return false, err
 	}
-	changed, err := collectRead(ctx, t.store, `SELECT day, changes, in_senders <> -1 AND removed > `+inSenders+` AND NOT expired
+	changed, err := collectRead(ctx, t.store, `SELECT day, changes, `+removedSenders+`
 		FROM team_days WHERE team_id = $1 AND in_senders <> changes ORDER BY day`, []any{t.id}, func(scan scanner) (d senderDay, err error) {
 		return d, scan(&d.day, &d.changes, &d.removed)
 	})
@@ -59,7 +60,7 @@ func (t *Team) updateSenders(ctx context.Context, find FindSenders) (more bool, 
 		}
 	}
 	if len(removed) > 0 {
-		return true, t.tx(ctx, func(tx tx) error { return t.takeBackSenders(ctx, tx, removed) })
+		return true, t.takeBackSenders(ctx, removed)
 	}
 	period := firstPeriod(days)
 	err = find(ctx, t, period, func(found []dmarcd.Sender) error {
@@ -98,31 +99,63 @@ func firstPeriod(days []dmarcd.Day) dmarcd.Days {
 	return dmarcd.Days{From: &days[0], To: &days[to]}
 }
 
-// takeBackSenders shortens the spans of senders that start or end on one of the ascending
-// days, and makes all days with mail due: adding their senders extends the spans again. It
-// recomputes the senders of the team from those of its domains, one of which may be gone.
-func (t *Team) takeBackSenders(ctx context.Context, tx tx, days []dmarcd.Day) error {
-	for _, day := range days {
-		for _, step := range []string{
-			`DELETE FROM senders WHERE team_id = $1 AND first_day = $2 AND last_day = $2`,
-			`UPDATE senders SET first_day = last_day WHERE team_id = $1 AND first_day = $2`,
-			`UPDATE senders SET last_day = first_day WHERE team_id = $1 AND last_day = $2`,
-			`UPDATE team_days SET in_senders = -2 - changes WHERE team_id = $1 AND day = $2`,
-		} {
-			if _, err := tx.exec(ctx, step, t.id, day); err != nil {
+// sendersPerStep is the number of senders per transaction of takeBackSenders.
+const sendersPerStep = 2_000
+
+// takeBackSenders shortens the spans of senders that start or end on a day that records were
+// removed from, and makes these days and all with mail due: adding their senders extends the
+// spans again. If it is interrupted, it runs again.
+func (t *Team) takeBackSenders(ctx context.Context, days []dmarcd.Day) error {
+	for from, more := "", true; more; {
+		err := t.tx(ctx, func(tx tx) (err error) {
+			next, err := collect(ctx, tx, `SELECT key FROM senders WHERE team_id = $1 AND domain_id = 0 AND key >= $2 ORDER BY key LIMIT 1 OFFSET $3`,
+				[]any{t.id, from, sendersPerStep}, scanValue[string])
+			if err != nil {
+				return err
+			}
+			if err := t.shortenSpans(ctx, tx, append([]string{from}, next...)); err != nil {
+				return err
+			}
+			if more = len(next) > 0; more {
+				from = next[0]
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return t.tx(ctx, func(tx tx) error {
+		for _, day := range days {
+			if _, err := tx.exec(ctx, `UPDATE team_days SET in_senders = -2 - changes WHERE team_id = $1 AND day = $2`, t.id, day); err != nil {
 				return err
 			}
 		}
+		_, err := tx.exec(ctx, `UPDATE team_days SET in_senders = `+dueSenders+` WHERE team_id = $1 AND in_senders = changes AND (compliant > 0 OR non_compliant > 0)`, t.id)
+		return err
+	})
+}
+
+// shortenSpans is a step of takeBackSenders for the senders from the first key to before the
+// second one, or to the last sender if there is one key. It recomputes the senders of the team
+// from those of its domains, one of which may be gone.
+func (t *Team) shortenSpans(ctx context.Context, tx tx, keys []string) error {
+	const removed = ` IN (SELECT day FROM team_days WHERE team_days.team_id = $1 AND ` + removedSenders + `)`
+	between, args := ` AND senders.key >= $2`, []any{t.id, keys[0]}
+	if len(keys) > 1 {
+		between, args = between+` AND senders.key < $3`, append(args, keys[1])
 	}
+	ofDomains := ` WHERE senders.team_id = $1 AND senders.domain_id IN (SELECT id FROM domains WHERE domains.team_id = $1 AND deleted_at = 0)` + between
 	for _, step := range []string{
-		`UPDATE team_days SET in_senders = ` + dueSenders + ` WHERE team_id = $1 AND in_senders = changes AND (compliant > 0 OR non_compliant > 0)`,
-		`DELETE FROM senders WHERE team_id = $1 AND domain_id = 0`,
+		`DELETE FROM senders` + ofDomains + ` AND first_day` + removed + ` AND last_day` + removed,
+		`UPDATE senders SET first_day = CASE WHEN first_day` + removed + ` THEN last_day ELSE first_day END,
+			last_day = CASE WHEN last_day` + removed + ` THEN first_day ELSE last_day END` + ofDomains + ` AND (first_day` + removed + ` OR last_day` + removed + `)`,
+		`DELETE FROM senders WHERE team_id = $1 AND domain_id = 0` + between,
 		`INSERT INTO senders (team_id, domain_id, key, first_day, last_day)
 			SELECT senders.team_id, 0, senders.key, MIN(senders.first_day), MAX(senders.last_day)
-			FROM senders JOIN domains ON domains.team_id = $1 AND domains.id = senders.domain_id AND domains.deleted_at = 0
-			WHERE senders.team_id = $1 GROUP BY senders.team_id, senders.key`,
+			FROM senders` + ofDomains + ` GROUP BY senders.team_id, senders.key`,
 	} {
-		if _, err := tx.exec(ctx, step, t.id); err != nil {
+		if _, err := tx.exec(ctx, step, args...); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -116,6 +117,60 @@ func TestSendersOverAllTime(t *testing.T) {
 		in.purge()
 		if got := in.rows("senders"); got != len(all) {
 			in.Errorf("got %d rows of senders after the purge, want %d", got, len(all))
+		}
+	})
+}
+
+// TestSendersAreTakenBackInSmallSteps excludes the first and the last day of many senders: their
+// spans are shortened in short transactions, each with few statements whatever the number of days.
+func TestSendersAreTakenBackInSmallSteps(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		const senders, days = 4_500, 20
+		var statements, steps int
+		in.store = in.db.Open(in, store.Options{Now: in.clock.Now, Statement: func(query string) {
+			switch {
+			case strings.HasPrefix(query, "INSERT INTO senders"):
+				steps++
+				statements++
+			case strings.HasPrefix(query, "DELETE FROM senders"), strings.HasPrefix(query, "UPDATE senders"):
+				statements++
+			}
+		}})
+		in.team = in.store.Team(in.team.ID())
+		in.add(ours)
+		domain := musttest.Get(in.team.Domain(in.Context(), ours))(in)
+		var reports []dmarcd.NewReport
+		for i := range dmarcd.Day(days) {
+			reports = append(reports, storetest.Aggregate(fmt.Sprint(i), ours, today-i, storetest.Passed(ours, 1)))
+		}
+		in.receive(reports...)
+		// A third of the senders each is seen on excluded days alone, until one, and from one on.
+		spans := []dmarcd.SeenDays{{First: today - 3, Last: today - 2}, {First: today - 15, Last: today - 4}, {First: today - 1, Last: today}}
+		find := func(_ context.Context, _ *store.Team, _ dmarcd.Days, save func([]dmarcd.Sender) error, _ func([]dmarcd.DomainDay) error) error {
+			var found []dmarcd.Sender
+			for i := range senders {
+				for _, id := range []dmarcd.DomainID{0, domain.ID} {
+					found = append(found, dmarcd.Sender{Domain: id, Key: fmt.Sprint(i), SeenDays: spans[i%3]})
+				}
+			}
+			return save(found)
+		}
+		musttest.Get(in.store.UpdateSenders(in.Context(), find))(in)
+		from, to := today-10, today-1
+		musttest.Get(in.team.SetReportsCounted(in.Context(), store.ReportFilter{Days: dmarcd.Days{From: &from, To: &to}}, false))(in)
+		statements, steps = 0, 0
+		musttest.Get(in.store.UpdateSenders(in.Context(), find))(in)
+		if steps != 3 || statements != 4*steps {
+			in.Errorf("took %d statements in %d steps, want 12 in 3", statements, steps)
+		}
+		want := map[string]dmarcd.SeenDays{"1": {First: today - 15, Last: today - 15}, "2": {First: today, Last: today}}
+		for _, name := range []string{"", ours} {
+			if diff := cmp.Diff(want, musttest.Get(in.team.Senders(in.Context(), name, []string{"0", "1", "2"}))(in)); diff != "" {
+				in.Errorf("%q: -want +got\n%s", name, diff)
+			}
+		}
+		if got := in.rows("senders"); got != senders*2/3*2 {
+			in.Errorf("got %d rows, want %d", got, senders*2/3*2)
 		}
 	})
 }
