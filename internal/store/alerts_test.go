@@ -97,6 +97,39 @@ func TestMailDays(t *testing.T) {
 	})
 }
 
+// TestMailDaysAreRemovedInSmallSteps removes the figures of many domains in short transactions.
+func TestMailDaysAreRemovedInSmallSteps(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		const all = 1200
+		removed, uncommitted := 0, 0
+		in.store = in.db.Open(in, store.Options{Now: in.clock.Now, Statement: func(query string) {
+			if !strings.HasPrefix(query, "DELETE FROM mail_days") {
+				return
+			}
+			if removed++; removed%100 == 0 {
+				uncommitted = max(uncommitted, removed-1-(all-in.rows("mail_days")))
+			}
+		}})
+		in.team = in.store.Team(in.team.ID())
+		in.add(ours)
+		var days []dmarcd.DomainDay
+		for i := range all {
+			days = append(days, dmarcd.DomainDay{Domain: dmarcd.DomainID(1_000_000 + i), MailDay: dmarcd.MailDay{Day: today, Messages: 1}})
+		}
+		for _, id := range []string{"1", "2"} {
+			in.receive(report(id, ours, storetest.Passed(ours, 1)))
+			musttest.Get(in.store.UpdateSenders(in.Context(), figures(&days)))(in)
+			if got := in.rows("mail_days"); got != len(days) {
+				in.Errorf("got %d rows, want %d", got, len(days))
+			}
+			days = days[:1]
+		}
+		if uncommitted > 500 {
+			in.Errorf("a transaction removed more than %d rows, want at most 500", uncommitted)
+		}
+	})
+}
+
 // TestSessionsThatOverflow sums the sessions of TLS reports beyond 64 bits.
 func TestSessionsThatOverflow(t *testing.T) {
 	eachInbox(t, func(in *inbox) {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -173,9 +174,7 @@ func (t *Team) saveMailDays(ctx context.Context, period dmarcd.Days, found []dma
 			rows = append(rows, []any{t.id, d.Domain, d.Day, now, shape.EncodeMailDay(d.MailDay)})
 		}
 	}
-	for len(rows) > 0 {
-		part := rows[:min(len(rows), mailDaysAtOnce)]
-		rows = rows[len(part):]
+	for part := range slices.Chunk(rows, mailDaysAtOnce) {
 		err := t.tx(ctx, func(tx tx) error {
 			_, err := tx.insertMany(ctx, `INSERT INTO mail_days (team_id, domain_id, day, changed_at, document) VALUES `, part,
 				` ON CONFLICT (team_id, domain_id, day) DO UPDATE SET document = excluded.document, changed_at = excluded.changed_at
@@ -186,28 +185,32 @@ func (t *Team) saveMailDays(ctx context.Context, period dmarcd.Days, found []dma
 			return err
 		}
 	}
-	return t.tx(ctx, func(tx tx) error {
-		stored, err := collect(ctx, tx, `SELECT domain_id, day FROM mail_days WHERE team_id = $1 AND day BETWEEN $2 AND $3`,
-			[]any{t.id, from, *period.To}, func(scan scanner) (key tallyKey, err error) { return key, scan(&key.domain, &key.day) })
+	stored, err := collectRead(ctx, t.store, `SELECT domain_id, day FROM mail_days WHERE team_id = $1 AND day BETWEEN $2 AND $3`,
+		[]any{t.id, from, *period.To}, func(scan scanner) (key tallyKey, err error) { return key, scan(&key.domain, &key.day) })
+	if err != nil {
+		return err
+	}
+	gone := slices.DeleteFunc(stored, func(key tallyKey) bool { return have[key] })
+	for part := range slices.Chunk(gone, mailDaysAtOnce) {
+		err := t.tx(ctx, func(tx tx) error {
+			for _, key := range part {
+				if _, err := tx.exec(ctx, `DELETE FROM mail_days WHERE team_id = $1 AND domain_id = $2 AND day = $3`, t.id, key.domain, key.day); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 		if err != nil {
 			return err
 		}
-		for _, key := range stored {
-			if have[key] {
-				continue
-			}
-			if _, err := tx.exec(ctx, `DELETE FROM mail_days WHERE team_id = $1 AND domain_id = $2 AND day = $3`, t.id, key.domain, key.day); err != nil {
-				return err
-			}
-		}
-		// The next pass is due, soon after the last one.
-		_, err = tx.exec(ctx, `UPDATE alert_scans SET due_at = CASE WHEN began_at + $3 > $2 THEN began_at + $3 ELSE $2 END
-			WHERE team_id = $1 AND due_at > CASE WHEN began_at + $3 > $2 THEN began_at + $3 ELSE $2 END`, t.id, now, int64(scanPause/time.Second))
-		return err
-	})
+	}
+	// The next pass is due, soon after the last one.
+	_, err = t.exec(ctx, `UPDATE alert_scans SET due_at = CASE WHEN began_at + $3 > $2 THEN began_at + $3 ELSE $2 END
+		WHERE team_id = $1 AND due_at > CASE WHEN began_at + $3 > $2 THEN began_at + $3 ELSE $2 END`, t.id, now, int64(scanPause/time.Second))
+	return err
 }
 
-// mailDaysAtOnce is how many days one transaction stores.
+// mailDaysAtOnce is how many days one transaction stores or removes.
 const mailDaysAtOnce = 500
 
 // expireMailDays removes figures that are too old for detections.
