@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
@@ -55,10 +56,17 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 		if *expires > 0 {
 			token.ExpiresAt = time.Now().Add(*expires)
 		}
-		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
-			secret, err := t.CreateToken(cmd.Context(), token)
+		return p.withInstallation(cmd, func(i *app.Installation) error {
+			team, err := teamByName(cmd.Context(), system(i), cmd.Flag("team").Value.String())
 			if err != nil {
 				return err
+			}
+			secret, err := i.Service.Team(team.ID, service.CommandLine()).CreateToken(cmd.Context(), token)
+			if err != nil {
+				return err
+			}
+			if !team.API {
+				p.notify("The team %q may not use the API yet. `dmarcd team allow %[1]q` allows it.\n", team.Name)
 			}
 			_, err = fmt.Fprintln(p.out, secret)
 			return err

@@ -229,3 +229,20 @@ func TestErrorsSayWhatIsMissing(t *testing.T) {
 		}
 	}
 }
+
+// TestTokenOfATeamThatMayNotUseTheAPI checks that a note on standard error says so.
+func TestTokenOfATeamThatMayNotUseTheAPI(t *testing.T) {
+	t.Parallel()
+	server, data := resolvertest.Start(t, ""), "--data="+t.TempDir()
+	for _, tt := range []struct{ line, want string }{
+		{"team create acme", ""},
+		{"token create --team acme", "The team \"acme\" may not use the API yet. `dmarcd team allow \"acme\"` allows it.\n"},
+		{"team allow acme", ""},
+		{"token create --team acme", ""},
+	} {
+		status, stdout, stderr := runProgram(t, server, "", append(strings.Fields(tt.line), data)...)
+		if status != exitDone || strings.HasPrefix(tt.line, "token") && (stderr != tt.want || !regexp.MustCompile(`^dmd_\w{40}\n$`).MatchString(stdout)) {
+			t.Errorf("%s: got status %d, %q and %q, want %q on standard error", tt.line, status, stdout, stderr, tt.want)
+		}
+	}
+}
