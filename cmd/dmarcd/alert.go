@@ -62,7 +62,7 @@ func (p *program) alertTestCommand() *cobra.Command {
 		Use:   "test --team NAME",
 		Short: "Send a test alert to all enabled webhooks of a team",
 		Long: `Writes an event that a running daemon sends to all enabled webhooks of the team within
-seconds, whatever the rules select.`,
+seconds, whatever the rules and the webhooks select.`,
 		Example: "  dmarcd alert test --team acme",
 		Args:    cobra.NoArgs,
 	}
@@ -82,6 +82,10 @@ seconds, whatever the rules select.`,
 				if w.Enabled() {
 					enabled++
 				}
+			}
+			if enabled == 0 {
+				_, err = fmt.Fprintf(p.out, "event %d is sent to no webhook: the team has none that is enabled; `dmarcd webhook add` adds one\n", alert.Event.Seq)
+				return err
 			}
 			_, err = fmt.Fprintf(p.out, "event %d is sent to %s\n", alert.Event.Seq, number(enabled, "webhook"))
 			return err

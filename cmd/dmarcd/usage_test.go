@@ -246,3 +246,17 @@ func TestTokenOfATeamThatMayNotUseTheAPI(t *testing.T) {
 		}
 	}
 }
+
+// TestAlertTestSaysWhoReceivesIt tests the alerts of a team without and with a webhook that
+// does not select tests.
+func TestAlertTestSaysWhoReceivesIt(t *testing.T) {
+	t.Parallel()
+	_, run := installation(t)
+	run(exitDone, "", "team", "create", "acme")
+	run(exitDone, "event 1 is sent to no webhook: the team has none that is enabled; `dmarcd webhook add` adds one\n", "alert", "test", "--team", "acme")
+	run(exitDone, "", "webhook", "add", "--team", "acme", "--kind", "policy.weakened", "https://example.com/")
+	run(exitDone, "event 2 is sent to 1 webhook\n", "alert", "test", "--team", "acme")
+	if got := run(exitDone, "", "alert", "list", "--team", "acme"); !strings.Contains(got, "It is sent to all enabled webhooks, whatever the rules and the webhooks select.") {
+		t.Errorf("got %q, want what the rules have to do with it", got)
+	}
+}
