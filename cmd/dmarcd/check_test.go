@@ -246,3 +246,44 @@ func TestCheckColours(t *testing.T) {
 		t.Errorf("got %q, want %q with colours", coloured.String(), dull.String())
 	}
 }
+
+// TestCheckSaysWhichLookupsFailed checks that a failed lookup is not described as an answer.
+func TestCheckSaysWhichLookupsFailed(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		facts dmarcd.Facts
+		want  [][3]string
+	}{
+		{"all", dmarcd.Facts{
+			DMARC: dmarcd.DMARCFacts{Status: "inconclusive"}, SPF: dmarcd.SPFFacts{Status: "inconclusive"},
+			DKIM: dmarcd.DKIMFacts{Namespace: "unknown", Probed: 37, Unanswered: 37},
+		}, [][3]string{
+			{"DMARC", "inconclusive", "the lookup failed; the policy is unknown"},
+			{"SPF", "inconclusive", "the lookup failed"},
+			{"DKIM", "inconclusive", "the lookups of all 37 common selectors failed"},
+		}},
+		{"some", dmarcd.Facts{
+			DMARC: dmarcd.DMARCFacts{Status: "none"}, SPF: dmarcd.SPFFacts{Status: "none"},
+			DKIM: dmarcd.DKIMFacts{Namespace: "exists", Probed: 37, Unanswered: 1},
+		}, [][3]string{
+			{"DMARC", "none", "no policy applies"},
+			{"SPF", "none", ""},
+			{"DKIM", "not found", "37 common selectors checked, of which 1 lookup failed; there may be others"},
+		}},
+	} {
+		if diff := cmp.Diff(tt.want, partRows(tt.facts)[:3]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestCheckWhenEveryLookupFails(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, world)
+	server.SetFault("*", resolvertest.ServFail)
+	status, stdout, stderr := runProgram(t, server, "", "check", "fail.example")
+	if status != exitFailed || strings.Contains(stdout, "no policy applies") || strings.Contains(stdout, "not found") || !strings.Contains(stdout, "common selectors failed") {
+		t.Errorf("got status %d, %q and:\n%s\nwant that the lookups failed", status, stderr, stdout)
+	}
+}

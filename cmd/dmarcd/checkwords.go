@@ -64,8 +64,13 @@ func partRows(f dmarcd.Facts) [][3]string {
 	}
 }
 
+// inconclusive is the status of a part whose lookups failed.
+const inconclusive = "inconclusive"
+
 func policyWords(f dmarcd.DMARCFacts) string {
 	switch {
+	case f.Policy == "" && f.Status == inconclusive:
+		return "the lookup failed; the policy is unknown"
 	case f.Policy == "":
 		return "no policy applies"
 	case f.Policy != f.Applied:
@@ -76,6 +81,9 @@ func policyWords(f dmarcd.DMARCFacts) string {
 
 func lookupWords(f dmarcd.SPFFacts) string {
 	if f.Record == "" {
+		if f.Status == inconclusive {
+			return "the lookup failed"
+		}
 		return ""
 	}
 	return fmt.Sprintf("%d of 10 lookups", f.Lookups)
@@ -84,8 +92,11 @@ func lookupWords(f dmarcd.SPFFacts) string {
 // dkimState returns the state of the keys. "not found" does not mean that there are none.
 func dkimState(f dmarcd.DKIMFacts) string {
 	state := "not found"
-	if f.Namespace == "missing" {
+	switch {
+	case f.Namespace == "missing":
 		state = "none"
+	case f.Probed > 0 && f.Unanswered == f.Probed:
+		state = inconclusive
 	}
 	for _, key := range f.Keys {
 		if key.Status == "found" {
@@ -108,7 +119,13 @@ func keyWords(f dmarcd.DKIMFacts) string {
 		}
 		words = append(words, word)
 	}
-	if len(words) == 0 && f.Namespace != "missing" {
+	switch {
+	case len(words) > 0 || f.Namespace == "missing":
+	case f.Probed > 0 && f.Unanswered == f.Probed:
+		return fmt.Sprintf("the lookups of all %d common selectors failed", f.Probed)
+	case f.Unanswered > 0:
+		return fmt.Sprintf("%d common selectors checked, of which %s failed; there may be others", f.Probed, number(f.Unanswered, "lookup"))
+	default:
 		return fmt.Sprintf("%d common selectors checked; there may be others", f.Probed)
 	}
 	return strings.Join(words, ", ")
