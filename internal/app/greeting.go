@@ -39,7 +39,7 @@ Documentation: %[3]s/docs
 		return err
 	}
 	if whom := a.options.Invitation.For; whom != "" {
-		return a.say("\nThis link signs you in to the web interface as %s, once:\n\n    %s\n", whom, link)
+		return a.say("\nThis link opens the web interface as %s. Choose a password there, and you are signed in. The link can be used once:\n\n    %s\n", whom, link)
 	}
 	return a.say(`
 There are no users yet. This link creates the first one. It can be used once, within %d days:

@@ -1,12 +1,17 @@
 package app_test
 
 import (
+	"bytes"
+	"context"
+	"log/slog"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -43,5 +48,23 @@ func TestFirstStartTellsTheSignInLinkOnce(t *testing.T) {
 				t.Error("the link is in the log")
 			}
 		})
+	}
+}
+
+// TestDemoTellsThatItsLinkAsksForAPassword starts with an invitation, as the demo does.
+func TestDemoTellsThatItsLinkAsksForAPassword(t *testing.T) {
+	t.Parallel()
+	db := storetest.SQLite(t)
+	effective := musttest.Get(config.Load(config.Input{Environ: []string{"DMARCD_DATABASE=" + db.DSN, "DMARCD_DATA=" + t.TempDir(), "DMARCD_LISTEN=127.0.0.1:0"}}))(t)
+	secret, _ := auth.NewInvitation()
+	var out bytes.Buffer
+	a := musttest.Get(app.New(t.Context(), effective.Config, app.Options{
+		Log: slog.New(slog.DiscardHandler), Out: &out, Invitation: app.Invitation{Secret: secret, For: "Ada"},
+	}))(t)
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	musttest.Do(t, a.Run(stopped))
+	if got := out.String(); !strings.Contains(got, "as Ada. Choose a password there") || !strings.Contains(got, secret) {
+		t.Errorf("got %q, want the link, and that a password must be chosen", got)
 	}
 }
