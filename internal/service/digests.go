@@ -151,7 +151,7 @@ func (d Digest) paragraphs() []string {
 	b := d.Before
 	all := []string{fmt.Sprintf("Previous period: %s messages, of which %s pass DMARC.", dmarcd.FormatNumber(b.Total()), dmarcd.FormatShare(b.Compliant, b.Total()))}
 	if d.Parked > 0 {
-		all = append(all, fmt.Sprintf("Without %s messages that spoof parked domains, which receivers reject.", dmarcd.FormatNumber(d.Parked)))
+		all = append(all, fmt.Sprintf("Without %s messages that spoof parked domains. The policy of these domains asks receivers to reject them.", dmarcd.FormatNumber(d.Parked)))
 	}
 	return all
 }
