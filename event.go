@@ -105,7 +105,7 @@ type EventData struct {
 	Before, After string
 	// Finding is the id of the finding.
 	Finding string
-	// Report is the held report, Organization its reporter.
+	// Report is the held report, or the first of several; Organization is its reporter.
 	Report       ReportID
 	Organization string
 	// Webhook is the webhook that was disabled or tested.
@@ -125,7 +125,8 @@ type EventData struct {
 // Measured are the figures behind a detection.
 type Measured struct {
 	// Messages is how many messages were judged, of TLSFailing the sessions, and of
-	// ReportsUnreadable and AlertsGrouped what they count.
+	// ReportsUnreadable and AlertsGrouped what they count. Of HeldReport it is the number of
+	// reports, 0 for one.
 	Messages int64
 	// Observed and Usual are what was measured, and its median before: the part of messages
 	// that passes or of sessions that fails, a number of messages, or the days without a
@@ -161,6 +162,10 @@ func (e Event) Summary() string {
 	case ChecksSuspended:
 		return fmt.Sprintf("%s is no longer checked on schedule: %s", e.Domain, e.Reason)
 	case HeldReport:
+		if e.Messages > 1 {
+			return fmt.Sprintf("%s reports about %s are not counted until an editor releases them. The first one is by %s. %s",
+				FormatNumber(e.Messages), e.Domain, e.Organization, e.Reason)
+		}
 		return fmt.Sprintf("A report by %s about %s is not counted until an editor releases it. %s", e.Organization, e.Domain, e.Reason)
 	case WebhookDisabled:
 		return fmt.Sprintf("Webhook %s was disabled: %s", e.Webhook, e.Reason)

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 	"strings"
 	"testing"
@@ -128,6 +129,41 @@ func TestForgedVersions(t *testing.T) {
 					in.Errorf("got the events %+v, want one for each held report", events)
 				}
 			})
+		}
+	})
+}
+
+// TestHeldReportsOfADelivery checks that a delivery with many held reports makes one event for
+// each domain.
+func TestHeldReportsOfADelivery(t *testing.T) {
+	const other = "example.net"
+	eachInbox(t, func(in *inbox) {
+		in.add(ours, other)
+		var reports []dmarcd.NewReport
+		for i := range 1000 {
+			reports = append(reports, report(fmt.Sprint(i), ours, storetest.Passed(ours, most)))
+		}
+		reports = append(reports, report("good", other, storetest.Passed(other, 1)), report("odd", other, storetest.Passed(other, most)),
+			report("foreign", "example.org", storetest.Passed("example.org", most)))
+		receipts := in.deliver(storetest.Delivery(reports...))
+		events := musttest.Get(in.team.Events(in.Context(), store.EventFilter{Kind: dmarcd.HeldReport}, 0, 10))(in)
+		if len(events) != 2 {
+			in.Fatalf("got %d events, want one for each domain", len(events))
+		}
+		for i, want := range []struct {
+			domain  string
+			receipt dmarcd.Receipt
+			reports int64
+			summary string
+		}{
+			{other, receipts[1001], 0, "A report by receiver.example about example.net is not counted until an editor releases it. "},
+			{ours, receipts[0], 1000, "1,000 reports about " + ours + " are not counted until an editor releases them. The first one is by receiver.example. "},
+		} {
+			e := events[i]
+			if e.Domain != want.domain || e.Report != want.receipt.ID || e.Organization != "receiver.example" || e.Reason != want.receipt.Reason ||
+				e.Messages != want.reports || e.Summary() != want.summary+want.receipt.Reason {
+				in.Errorf("got %+v: %s, want %+v", e, e.Summary(), want)
+			}
 		}
 	})
 }

@@ -51,7 +51,6 @@ func (r *reception) keepReport(ctx context.Context, delivery *dmarcd.Delivery, r
 	switch {
 	case found.state == dmarcd.ReportHeld:
 		receipt.Status, receipt.Reason = dmarcd.Held, found.heldReason
-		r.addHeldEvent(receipt, owners)
 	case receipt.Status == dmarcd.Stored && !slices.ContainsFunc(owners, func(o owner) bool { return o.id != 0 }):
 		receipt.Status = dmarcd.Unclaimed
 	}
@@ -251,15 +250,30 @@ func conflict(received, stored dmarcd.Verdict) string {
 	return fmt.Sprintf("Conflict: another version of this report is stored, %s. This one is %s and does not replace it until an editor releases it.", by(stored), by(received))
 }
 
-// addHeldEvent adds an event about a held report for its first domain, if the team has it.
-func (r *reception) addHeldEvent(receipt dmarcd.Receipt, owners []owner) {
-	at := slices.IndexFunc(owners, func(o owner) bool { return o.id != 0 })
-	if at < 0 {
-		return
+// addHeldEvents adds an event for each domain with held reports in a delivery, with the first of
+// them and their number. A report belongs to its first domain that the team has.
+func (r *reception) addHeldEvents(delivery *dmarcd.Delivery, receipts []dmarcd.Receipt) {
+	events := make(map[dmarcd.DomainID]*dmarcd.Event)
+	var domains []dmarcd.DomainID // in the order of their reports
+	for i, receipt := range receipts {
+		owners := r.owned[&delivery.Reports[i]]
+		at := slices.IndexFunc(owners, func(o owner) bool { return o.id != 0 })
+		if receipt.Status != dmarcd.Held || at < 0 {
+			continue
+		}
+		id := owners[at].id
+		if e := events[id]; e != nil {
+			e.Messages = max(e.Messages, 1) + 1
+			continue
+		}
+		events[id] = &dmarcd.Event{Kind: dmarcd.HeldReport, EventData: dmarcd.EventData{
+			Report: receipt.ID, Organization: plain(receipt.Organization), Reason: receipt.Reason,
+		}}
+		domains = append(domains, id)
 	}
-	r.team.addEvents(r.tx, owners[at].id, r.now, dmarcd.Event{Kind: dmarcd.HeldReport, EventData: dmarcd.EventData{
-		Report: receipt.ID, Organization: plain(receipt.Organization), Reason: receipt.Reason,
-	}})
+	for _, id := range domains {
+		r.team.addEvents(r.tx, id, r.now, *events[id])
+	}
 }
 
 // visibleShare selects shares that are unclaimed or whose domain exists. $1 is the team: a

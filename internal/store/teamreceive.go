@@ -165,6 +165,7 @@ func (r *reception) keep(ctx context.Context, delivery *dmarcd.Delivery) ([]dmar
 		needed = needed || receipt.Status != dmarcd.Duplicate
 		receipts = append(receipts, receipt)
 	}
+	r.addHeldEvents(delivery, receipts)
 	full := r.quota.Check(r.usage, dmarcd.QuotaUnreadable)
 	for i, refusal := range delivery.Rejections {
 		bytes := int64(rejectedBytes)
