@@ -15,7 +15,7 @@ type Plan struct {
 
 // After returns the delay after that many inconclusive checks in a row.
 func (p Plan) After(failures int) time.Duration {
-	wait := p.Retry
+	wait := min(p.Retry, p.MaxRetry)
 	for range min(failures-1, 30) {
 		wait = min(2*wait, p.MaxRetry)
 	}

@@ -85,6 +85,9 @@ func TestBackOff(t *testing.T) {
 	if got := (dmarcd.Plan{MaxRetry: time.Hour}).After(1); got != 0 {
 		t.Errorf("a new domain waits %v, want 0", got)
 	}
+	if got := (dmarcd.Plan{Retry: time.Minute, MaxRetry: time.Second}).After(1); got != time.Second {
+		t.Errorf("a domain that is checked each second waits %v, want 1s", got)
+	}
 }
 
 func TestHistory(t *testing.T) {
