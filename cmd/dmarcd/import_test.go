@@ -67,6 +67,9 @@ func dumpOf(reports, records int) string {
 
 func TestImportFromOtherTools(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	server := resolvertest.Start(t, "")
 	folder := t.TempDir()
 	settings := []string{"--data=" + folder, "--database=" + filepath.Join(folder, "dmarcd.db")}

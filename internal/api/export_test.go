@@ -152,6 +152,9 @@ func (b *cutOff) Write(p []byte) (int, error) {
 // last whole line each time.
 func TestStreamIsResumedAfterACut(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	opened := storetest.SQLite(t).Open(t, store.Options{})
 	s := newService(t, opened, later(opened))
 	s.add("example.com")

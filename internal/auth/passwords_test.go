@@ -85,6 +85,9 @@ func TestRefusedPasswords(t *testing.T) {
 
 func TestPasswordsAtTheLimits(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	p := auth.NewPasswords()
 	for name, password := range map[string]string{"twelve characters": "twelve chars", "1024 bytes": strings.Repeat("x", 1024)} {
 		hash, err := p.Hash(t.Context(), "", password)

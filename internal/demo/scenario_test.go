@@ -79,6 +79,9 @@ func days(s *demo.Scenario, step int) iter.Seq[demo.Document] {
 
 func TestEveryReportIsSound(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	names := map[string]bool{}
 	keys := map[aggregate.Key]bool{}
 	for document := range days(scenario(), 13) {
@@ -191,6 +194,9 @@ func fingerprint(s *demo.Scenario) [sha256.Size]byte {
 
 func TestStoryFollowsFromTheSeed(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	first := fingerprint(scenario())
 	if fingerprint(scenario()) != first {
 		t.Error("got another scenario from the same seed")

@@ -16,6 +16,9 @@ import (
 
 func TestFaultOfOnlyServer(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	tests := []struct {
 		name   string
 		fault  resolvertest.Fault

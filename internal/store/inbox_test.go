@@ -155,6 +155,9 @@ func report(id, domain string, records ...aggregate.Record) dmarcd.NewReport {
 // sound fails where the counters do not add up.
 func (in *inbox) sound() {
 	in.Helper()
+	if testing.Short() {
+		return // it reads all tables
+	}
 	problem := musttest.Get(in.store.Integrity(in.Context()))(in)
 	if problem != "" {
 		in.Errorf("integrity: %s", problem)

@@ -78,6 +78,9 @@ func (s *site) forms() []formCase {
 // rejected without any.
 func TestForms(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	unchanged := newSite(t) // a form that is not allowed changes nothing
 	for n, form := range unchanged.forms() {
 		for rank, user := range roles {

@@ -279,6 +279,9 @@ func TestQuota(t *testing.T) {
 
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	tests := []struct {
 		name   string
 		limits func(*smtpd.Limits)

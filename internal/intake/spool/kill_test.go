@@ -38,9 +38,10 @@ func killedMail(n int) string {
 }
 
 // TestKill repeatedly kills a process that commits messages, and checks that every message
-// it reported as committed exists and is complete. It does not cover power loss.
-func TestKill(t *testing.T) {
-	t.Parallel()
+// it reported as committed exists and is complete. It does not cover power loss. It is not
+// parallel: until it executes its program, a new process has the open files of the others,
+// and holds their locks.
+func TestKill(t *testing.T) { //nolint:paralleltest // see above
 	folder := t.TempDir()
 	program := musttest.Get(os.Executable())(t)
 	committed := 0
