@@ -57,6 +57,9 @@ func measureAdvice(ctx context.Context, s settings, d *daemon) ([]figure, error)
 	return figures, nil
 }
 
+// errLater means that the daemon is busy and asks to try again.
+var errLater = errors.New("the daemon asks to try again later")
+
 // timeAnswer returns how long a page or an answer of the API takes.
 func timeAnswer(ctx context.Context, url string, cookie *http.Cookie, token string) (time.Duration, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
@@ -71,7 +74,11 @@ func timeAnswer(ctx context.Context, url string, cookie *http.Cookie, token stri
 		return 0, err
 	}
 	_, err = io.Copy(io.Discard, answer.Body)
-	if answer.StatusCode != http.StatusOK {
+	switch answer.StatusCode {
+	case http.StatusOK:
+	case http.StatusServiceUnavailable:
+		err = fmt.Errorf("%w: %s: %s", errLater, url, answer.Status)
+	default:
 		err = fmt.Errorf("%s: %s", url, answer.Status)
 	}
 	return time.Since(began), errors.Join(err, answer.Body.Close())

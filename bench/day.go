@@ -7,7 +7,9 @@ import (
 	"maps"
 	"net/http"
 	"net/smtp"
+	"net/textproto"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -96,6 +98,7 @@ func measureDay(ctx context.Context, s settings, e engine) (_ []figure, err erro
 		figure{fmt.Sprintf("%v of the day at %.0f times its speed: reports by mail, all counted", s.day, s.speed), fmt.Sprintf("%d, the last %.1f s after the end", day.sent, backlog.Seconds()), "all"},
 		figure{"the same: age of the oldest check over the interval of checks", fmt.Sprintf("%.2f", oldest.Seconds()/interval.Seconds()), "about 1"},
 		figure{"the same: changed records that became events", fmt.Sprintf("%d of %d", seen, day.changed), "all"},
+		figure{"the same: mails (4xx) and requests (503) that the daemon asked to repeat later", strconv.FormatInt(day.postponed.Load(), 10), "0"},
 		figure{"the same: processors that the daemon used; most memory", fmt.Sprintf("%.2f; %d MiB", (usedAfter-used).Seconds()/took.Seconds(), peak>>20), ""},
 	)
 	for _, what := range slices.Sorted(maps.Keys(day.late)) {
@@ -118,6 +121,8 @@ type dayLoad struct {
 	length  time.Duration // of the part that is simulated
 	domains []dayDomain
 	changed int
+
+	postponed atomic.Int64 // requests and mails that the daemon asked to repeat later
 
 	mu   sync.Mutex
 	sent int
@@ -261,8 +266,8 @@ func (l *dayLoad) run(ctx context.Context, s settings) error {
 	for _, read := range dayReads {
 		n := int(float64(read.perDay(len(l.domains))) * hours / 24)
 		even := func(i int) time.Duration { return l.length * time.Duration(i) / time.Duration(n) }
-		l.pace(ctx, group, "`GET "+read.path+"`", 2, n, even, func() (func(ctx context.Context, i int) error, error) {
-			return func(ctx context.Context, i int) error { return l.read(ctx, read.path, i) }, nil
+		l.pace(ctx, group, "`GET "+read.path+"`", 2, n, even, func() func(ctx context.Context, i int) error {
+			return func(ctx context.Context, i int) error { return l.read(ctx, read.path, i) }
 		})
 	}
 	group.Go(func() error {
@@ -281,16 +286,13 @@ func (l *dayLoad) run(ctx context.Context, s settings) error {
 // long after its time each was done.
 func (l *dayLoad) pace(
 	ctx context.Context, group *errgroup.Group, what string, workers, n int, at func(i int) time.Duration,
-	worker func() (func(ctx context.Context, i int) error, error),
+	worker func() func(ctx context.Context, i int) error,
 ) {
 	began := time.Now()
 	var next atomic.Int64
 	for range workers {
 		group.Go(func() error {
-			work, err := worker()
-			if err != nil {
-				return err
-			}
+			work := worker()
 			var late []time.Duration
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				due := began.Add(at(i))
@@ -299,7 +301,7 @@ func (l *dayLoad) pace(
 					return ctx.Err()
 				case <-time.After(time.Until(due)):
 				}
-				if err := work(ctx, i); err != nil {
+				if err := l.insist(ctx, i, work); err != nil {
 					return fmt.Errorf("%s: %w", what, err)
 				}
 				late = append(late, time.Since(due))
@@ -312,21 +314,51 @@ func (l *dayLoad) pace(
 	}
 }
 
-// mailer returns a function that sends the report of a number over a connection of its own.
-func (l *dayLoad) mailer() (func(ctx context.Context, i int) error, error) {
-	client, err := smtp.Dial(l.mail)
-	if err != nil {
-		return nil, err
+// insist does a piece of work again, a second later, while the daemon asks for that.
+func (l *dayLoad) insist(ctx context.Context, i int, work func(ctx context.Context, i int) error) error {
+	for tries := 1; ; tries++ {
+		err := work(ctx, i)
+		if !errors.Is(err, errLater) || tries == 60 {
+			return err
+		}
+		l.postponed.Add(1)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
 	}
-	yesterday := int64(dmarcd.DayOf(time.Now())) - 1
-	return func(_ context.Context, i int) error {
+}
+
+// mailsPerConnection is less than what arrives in half an hour, when the daemon ends a connection.
+const mailsPerConnection = 100
+
+// mailer returns a function that sends the report of a number, over connections of its own.
+func (l *dayLoad) mailer() func(ctx context.Context, i int) error {
+	var client *smtp.Client
+	sent, yesterday := 0, int64(dmarcd.DayOf(time.Now()))-1
+	return func(_ context.Context, i int) (err error) {
+		if client != nil && sent%mailsPerConnection == 0 {
+			err, client = client.Quit(), nil
+		}
+		if client == nil && err == nil {
+			client, err = smtp.Dial(l.mail)
+		}
+		if err != nil {
+			return err
+		}
+		sent++
 		domain := l.domains[i*7919%len(l.domains)]
 		file, err := sample{number: i, domain: domain.name, records: dayRecords, day: yesterday}.file()
 		if err != nil {
 			return err
 		}
-		return sendMail(client, domain.address, mailWith(file))
-	}, nil
+		err = sendMail(client, domain.address, mailWith(file))
+		if reply := (*textproto.Error)(nil); errors.As(err, &reply) && reply.Code/100 == 4 {
+			err = errors.Join(fmt.Errorf("%w: %w", errLater, err), client.Reset())
+		}
+		return err
+	}
 }
 
 // read reads an answer of the API, as a client of the domain's team.
