@@ -141,6 +141,9 @@ type Report struct {
 	State ReportState
 	// HeldReason is why the report is held, "" if it is not.
 	HeldReason string
+	// Unclaimed is true if none of its From domains belongs to a domain of the team, so that
+	// nothing of it counts yet. The first hundred decide.
+	Unclaimed bool
 	// Standing is how well the origin of the report is verified.
 	Standing Standing
 

@@ -73,15 +73,9 @@ seconds, whatever the rules and the webhooks select.`,
 			if err != nil {
 				return err
 			}
-			webhooks, err := t.Webhooks(cmd.Context())
+			enabled, err := t.EnabledWebhooks(cmd.Context())
 			if err != nil {
 				return err
-			}
-			enabled := 0
-			for _, w := range webhooks {
-				if w.Enabled() {
-					enabled++
-				}
 			}
 			if enabled == 0 {
 				_, err = fmt.Fprintf(p.out, "event %d is sent to no webhook: the team has none that is enabled; `dmarcd webhook add` adds one\n", alert.Event.Seq)

@@ -29,8 +29,8 @@ func (p *program) reportListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list --team NAME",
 		Short: "List the reports of a team, the latest first",
-		Long: `Lists the reports of a team, the latest first. The state unclaimed is that of reports with
-records that match no domain of the team. They count once the domain is added.`,
+		Long: `Lists the reports of a team, the latest first. The state unclaimed is that of reports
+about no domain of the team. They count once the domain is added.`,
 		Example: `  dmarcd report list --team acme --domain example.com
   dmarcd report list --team acme --kind tls --limit 10 --json
   dmarcd report list --team acme --state held
@@ -78,15 +78,8 @@ records that match no domain of the team. They count once the domain is added.`,
 				return err
 			}
 			unclaimed := make(map[string]bool)
-			if !*asJSON && filter.Domain == "" {
-				filter.Unclaimed = true
-				listed, err := t.Reports(cmd.Context(), filter, 0, *limit)
-				if err != nil {
-					return err
-				}
-				for _, r := range listed {
-					unclaimed[r.ID.String()] = true
-				}
+			for _, r := range reports {
+				unclaimed[r.ID.String()] = r.Unclaimed
 			}
 			heading := []string{"ID", "KIND", "FROM", "DOMAIN", "BEGIN", "RECORDS", "MESSAGES", "COMPLIANT", "STATE", "GENUINE", "AUTHENTICATED", "INTAKE", "RECEIVED"}
 			return printList(p.out, *asJSON, convert(reports, wire.NewKeptReport), heading, func(r wire.KeptReport) []string {

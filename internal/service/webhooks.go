@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -85,6 +86,12 @@ func (t *Team) AddWebhook(ctx context.Context, wanted dmarcd.Webhook) (added dma
 		err = t.askConfirmation(ctx, added)
 	}
 	return added, secret, err
+}
+
+// EnabledWebhooks returns the number of webhooks that alerts are sent to.
+func (t *Team) EnabledWebhooks(ctx context.Context) (int, error) {
+	webhooks, err := t.Webhooks(ctx)
+	return len(slices.DeleteFunc(webhooks, func(w dmarcd.Webhook) bool { return !w.Enabled() })), err
 }
 
 // checkDomains normalizes names, and rejects one that is no domain of the team.

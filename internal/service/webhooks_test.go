@@ -32,7 +32,8 @@ var webhookUses = map[string]use{
 			return errorOf(t.SelfTest(ctx, "elsewhere.example"))
 		},
 	},
-	"Webhooks": reads(func(_ *world, t *service.Team) ([]dmarcd.Webhook, error) { return t.Webhooks(ctx) }),
+	"Webhooks":        reads(func(_ *world, t *service.Team) ([]dmarcd.Webhook, error) { return t.Webhooks(ctx) }),
+	"EnabledWebhooks": reads(func(_ *world, t *service.Team) (int, error) { return t.EnabledWebhooks(ctx) }),
 	"Deliveries": reads(func(w *world, t *service.Team) ([]dmarcd.WebhookDelivery, error) {
 		return t.Deliveries(ctx, w.webhook, 0, 10)
 	}),

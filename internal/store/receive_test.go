@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 
@@ -391,4 +392,30 @@ func receiveOdd(in *inbox, bad string) {
 	if len(records) != 2 || len(rejected) != 1 {
 		in.Errorf("got %d records and %d rejected, want 2 and 1", len(records), len(rejected))
 	}
+}
+
+// TestUnclaimedReports has reports about no domain of the team, about one, and about one among
+// others.
+func TestUnclaimedReports(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		ids := map[string]dmarcd.ReportID{
+			"foreign": in.receive(report("1", "later.example", storetest.Passed("later.example", 1)))[0].ID,
+			"own":     in.receive(report("2", ours, storetest.Passed(ours, 1)))[0].ID,
+			"partly":  in.receive(report("3", "later.example", storetest.Passed("later.example", 1), storetest.Passed(ours, 1)))[0].ID,
+		}
+		want := func(when string, unclaimed ...string) {
+			in.Helper()
+			for _, r := range musttest.Get(in.team.Reports(in.Context(), store.ReportFilter{}, 0, 10))(in) {
+				one := musttest.Get(in.team.Report(in.Context(), r.ID))(in)
+				expected := slices.ContainsFunc(unclaimed, func(name string) bool { return ids[name] == r.ID })
+				if r.Unclaimed != expected || one.Unclaimed != expected {
+					in.Errorf("%s, report %s: got it unclaimed: %t in the list, %t alone; want %t", when, r.ExternalID, r.Unclaimed, one.Unclaimed, expected)
+				}
+			}
+		}
+		want("at first", "foreign")
+		in.add("later.example")
+		want("with the domain")
+	})
 }

@@ -19,9 +19,13 @@ import (
 // share. $1 is the team.
 const visibleReport = `(reports.state <> 'deleted' AND EXISTS (SELECT 1 FROM shares WHERE shares.report_id = reports.id AND shares.team_id = $1 AND ` + visibleShare + `))`
 
+// reportColumns are read by scanReport. $1 is the team. Whether a report is unclaimed follows from
+// some of its shares: a hostile one may have very many.
 const reportColumns = `reports.id, reports.kind, reports.organization, reports.external_id, reports.domain, reports.begin_at, reports.end_at,
 	reports.records, reports.messages, reports.compliant, reports.quirks, reports.damage, reports.intake, reports.genuine, reports.verdict, reports.standing,
-	reports.received_at, reports.member, reports.state, reports.held_reason`
+	reports.received_at, reports.member, reports.state, reports.held_reason,
+	COALESCE((SELECT MAX(first.domain_id) FROM (SELECT shares.domain_id FROM shares
+		WHERE shares.team_id = $1 AND shares.report_id = reports.id ORDER BY shares.n LIMIT 100) AS first), 0) = 0`
 
 func scanReport(scan scanner) (dmarcd.Report, error) {
 	var r dmarcd.Report
@@ -30,7 +34,7 @@ func scanReport(scan scanner) (dmarcd.Report, error) {
 	var answer dmarcd.Genuine
 	err := scan(&r.ID, &r.Kind, &r.Organization, &r.ExternalID, &r.Domain, &begin, &end,
 		&r.Records, &r.Messages, &r.Compliant, &quirks, &r.Damage, &r.Intake, &answer, &verdict, &r.Standing,
-		&receivedAt, &r.Member, &r.State, &r.HeldReason)
+		&receivedAt, &r.Member, &r.State, &r.HeldReason, &r.Unclaimed)
 	r.Begin, r.End, r.ReceivedAt = fromUnix(begin), fromUnix(end), fromUnix(receivedAt)
 	r.Quirks, r.Verdict = parseQuirks(quirks), parseVerdict(answer, verdict)
 	return r, err

@@ -3,7 +3,6 @@ package web
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"time"
 
@@ -86,15 +85,9 @@ func (s *Web) testAlert(c *call) error {
 	if _, err := c.team.TestAlert(c.r.Context()); err != nil {
 		return err
 	}
-	enabled, err := c.sendsAlerts()
-	if !enabled {
+	enabled, err := c.team.EnabledWebhooks(c.r.Context())
+	if enabled == 0 {
 		return c.finish(err, alertsPath, "alert-not-sent")
 	}
 	return c.finish(err, alertsPath, "alert-tested")
-}
-
-// sendsAlerts reports whether a webhook of the team is enabled.
-func (c *call) sendsAlerts() (bool, error) {
-	webhooks, err := c.team.Webhooks(c.r.Context())
-	return slices.ContainsFunc(webhooks, dmarcd.Webhook.Enabled), err
 }

@@ -59,11 +59,11 @@ func (s *Web) showAlerts(c *call, status int, rules ui.Form, mutes int) error {
 		Table: alertTable(found.Items, c.viewer.may(AccessEdit)), Pager: ui.CursorPager(alertsPath, withoutDone(c.r.URL.Query()), next(found)),
 		Rules: rules, Mutes: mutes, MayOwn: c.viewer.MayOwn(),
 	}
-	sent, err := c.sendsAlerts()
+	enabled, err := c.team.EnabledWebhooks(c.r.Context())
 	if err != nil {
 		return err
 	}
-	view.Unsent = !sent
+	view.Unsent = enabled == 0
 	view.Table.CSV = alertsPath + "?csv=alerts"
 	for i, a := range found.Items {
 		if a.State == dmarcd.AlertSent { // as usual: only the file has the reason

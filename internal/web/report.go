@@ -45,15 +45,13 @@ type TLSFailure struct {
 }
 
 type reportView struct {
-	Report ReportDocument
-	// Unclaimed means that the team does not have the domain, so that nothing is counted.
-	Unclaimed bool
-	Table     ui.Table
-	Policies  ui.Table
-	Failures  ui.Table
-	Original  string
-	Actions   []ui.Action
-	Pager     ui.Pager
+	Report   ReportDocument
+	Table    ui.Table
+	Policies ui.Table
+	Failures ui.Table
+	Original string
+	Actions  []ui.Action
+	Pager    ui.Pager
 }
 
 const recordsPerPage = 250
@@ -77,14 +75,9 @@ func (s *Web) report(c *call) error {
 	if err != nil {
 		return err
 	}
-	domains, err := c.unclaimed(found.Report)
-	if err != nil {
-		return err
-	}
-	unclaimed := isUnclaimed(found.Report, domains)
 	path := Prefix + "/reports/" + found.ID.String()
 	view := reportView{
-		Report: found, Unclaimed: unclaimed, Original: path + "/original", Actions: verdictActions(c, found.Report, unclaimed, path), Pager: ui.CursorPager(path, query, found.Next),
+		Report: found, Original: path + "/original", Actions: verdictActions(c, found.Report, path), Pager: ui.CursorPager(path, query, found.Next),
 		Table:    reportRecordTable(found.Records, path+"?csv=records"),
 		Policies: policyTable(found.Policies, path+"?csv=policies"), Failures: failureTable(found.Policies, path+"?csv=failures"),
 	}

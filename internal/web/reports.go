@@ -147,10 +147,6 @@ func (s *Web) loadReports(c *call, path string, asked reportQuery) (reportsView,
 	if err != nil {
 		return reportsView{}, err
 	}
-	unclaimed, err := c.unclaimed(found.Items...)
-	if err != nil {
-		return reportsView{}, err
-	}
 	var tags tagChoice
 	if path == Prefix+"/reports" {
 		if tags, err = c.tags(); err != nil {
@@ -159,7 +155,7 @@ func (s *Web) loadReports(c *call, path string, asked reportQuery) (reportsView,
 	}
 	view := reportsView{
 		Query: asked, Filter: c.carrying(reportFilter(path, asked, tags)), MayEdit: c.viewer.MayEdit(),
-		Table: c.reportTable(found.Items, unclaimed, ui.WithQuery(path, query, "csv", "reports", "after", "")),
+		Table: c.reportTable(found.Items, ui.WithQuery(path, query, "csv", "reports", "after", "")),
 		Pager: ui.CursorPager(path, query, next(found)),
 	}
 	view.Exclude = ui.WithQuery(excludePath, url.Values{}, "reporter", asked.reporter(found.Items), "from", asked.Period.From.String(), "to", asked.Period.To.String())
@@ -229,7 +225,10 @@ func reportFilter(path string, asked reportQuery, tags tagChoice) ui.Form {
 	)}
 }
 
-func (c *call) reportTable(reports []dmarcd.Report, unclaimed map[string]bool, csv string) ui.Table {
+// stateUnclaimed is in the filter beside the states of reports.
+const stateUnclaimed = string(dmarcd.Unclaimed)
+
+func (c *call) reportTable(reports []dmarcd.Report, csv string) ui.Table {
 	t := ui.Table{
 		ID: "reports", Caption: "Reports", CSV: csv,
 		Columns: []ui.Column{
@@ -250,7 +249,7 @@ func (c *call) reportTable(reports []dmarcd.Report, unclaimed map[string]bool, c
 		switch {
 		case r.State != dmarcd.ReportCounted:
 			genuine = genuine.Noted(string(r.State) + ", not counted")
-		case isUnclaimed(r, unclaimed):
+		case r.Unclaimed:
 			genuine = genuine.Noted(stateUnclaimed + ", not counted")
 		}
 		t.Rows = append(t.Rows, []ui.Cell{

@@ -12,7 +12,7 @@ import (
 
 // verdictActions are the buttons of a report that the viewer may use. An unclaimed one is not
 // counted, so that it cannot be excluded.
-func verdictActions(c *call, r dmarcd.Report, unclaimed bool, path string) []ui.Action {
+func verdictActions(c *call, r dmarcd.Report, path string) []ui.Action {
 	if !c.viewer.MayEdit() {
 		return nil
 	}
@@ -20,7 +20,7 @@ func verdictActions(c *call, r dmarcd.Report, unclaimed bool, path string) []ui.
 		Label: "Delete report", Path: path + "/delete", Danger: true,
 		Question: "Delete this report and its original? Its messages are no longer counted.",
 	}
-	if unclaimed {
+	if r.Unclaimed && r.State == dmarcd.ReportCounted {
 		remove.Question = "Delete this report and its original?"
 		return []ui.Action{remove}
 	}
