@@ -59,17 +59,17 @@ func (t *Team) RemoveMember(ctx context.Context, user dmarcd.UserID) error {
 
 // SentInvitation is an invitation that was just made. Its link is never shown again.
 type SentInvitation struct {
-	// Link works once.
+	// Link works once. It is "" if only the recipient of the mail may use it.
 	Link string
 	// Mailed tells that it was sent by mail.
 	Mailed bool
 }
 
-// mailInvitation sends the link of an invitation, if there is a relay. team is 0 for none.
-func (s *Service) mailInvitation(ctx context.Context, email string, team dmarcd.TeamID, link string) SentInvitation {
-	sent := SentInvitation{Link: link}
+// mailInvitation sends the link of an invitation, if there is a relay, and reports whether it
+// did. team is 0 for none.
+func (s *Service) mailInvitation(ctx context.Context, email string, team dmarcd.TeamID, link string) (bool, error) {
 	if s.options.Mail == nil || email == "" {
-		return sent
+		return false, nil
 	}
 	var named dmarcd.Team
 	var err error
@@ -77,26 +77,28 @@ func (s *Service) mailInvitation(ctx context.Context, email string, team dmarcd.
 		named, err = s.store.TeamByID(ctx, team)
 	}
 	if err == nil {
-		err = s.throttleMail(team, email)
-	}
-	if err == nil {
 		err = s.options.Mail.SendInvitation(ctx, email, named.Name, link)
 	}
 	if err != nil {
 		s.options.Log.WarnContext(ctx, "invitation not sent", "error", err, "team", team)
 	}
-	sent.Mailed = err == nil
-	return sent
+	return err == nil, err
 }
 
-// InviteMember invites a person into the team, and returns the invitation, which is sent by
-// mail too if there is a relay.
+// InviteMember invites a person into the team. If there is a relay, only that person gets the
+// link, by mail: an owner who saw it could create the account of somebody else, whose address
+// then counts as confirmed. An invitation that could not be sent is withdrawn.
 func (t *Team) InviteMember(ctx context.Context, email string, role dmarcd.Role) (invitation SentInvitation, err error) {
 	if err := t.may(dmarcd.RightManage); err != nil {
 		return SentInvitation{}, err
 	}
 	if email, err = dmarcd.ParseEmail(email); err != nil {
 		return SentInvitation{}, err
+	}
+	if t.service.options.Mail != nil {
+		if err := t.service.throttleMail(t.team.ID(), email); err != nil {
+			return SentInvitation{}, err
+		}
 	}
 	secret, hash := auth.NewInvitation()
 	link, err := auth.InvitationLink(t.service.options.BaseURL, secret)
@@ -109,7 +111,17 @@ func (t *Team) InviteMember(ctx context.Context, email string, role dmarcd.Role)
 	if err != nil {
 		return SentInvitation{}, err
 	}
-	return t.service.mailInvitation(ctx, email, t.team.ID(), link), nil
+	mailed, err := t.service.mailInvitation(ctx, email, t.team.ID(), link)
+	switch {
+	case mailed:
+		return SentInvitation{Mailed: true}, nil
+	case err == nil: // no relay
+		return SentInvitation{Link: link}, nil
+	}
+	if err := t.WithdrawInvitation(ctx, email); err != nil {
+		return SentInvitation{}, err
+	}
+	return SentInvitation{}, &dmarcd.InvalidError{Field: "email", Message: "The email with the invitation could not be sent. Try again later, or ask the operator for a link."}
 }
 
 // WithdrawInvitation voids all open invitations of an address. Without one it is

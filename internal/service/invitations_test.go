@@ -71,8 +71,45 @@ func TestInvitationsAreMailed(t *testing.T) {
 	}
 }
 
-// TestMailedInvitationsAreThrottled invites one address again and again. Another team is not
-// slowed down.
+// TestOnlyTheInvitedGetTheLink has an owner invite with a relay, which then goes down, and
+// without one.
+func TestOnlyTheInvitedGetTheLink(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	mail := &letters{}
+	options := w.options
+	options.Mail = mail
+	team := service.New(w.store, options).Team(w.team.ID, w.asOwner())
+	invited := musttest.Get(team.InviteMember(ctx, "eve@example.com", dmarcd.RoleViewer))(t)
+	if !invited.Mailed || invited.Link != "" || len(mail.sent) != 1 || !strings.HasPrefix(mail.sent[0].link, "https://dmarc.example/") {
+		t.Errorf("got %+v and the letters %+v, want the link in a letter alone", invited, mail.sent)
+	}
+	mail.err = errors.New("connection refused")
+	var invalid *dmarcd.InvalidError
+	if sent, err := team.InviteMember(ctx, "mallory@example.com", dmarcd.RoleViewer); !errors.As(err, &invalid) || invalid.Field != "email" || sent != (service.SentInvitation{}) {
+		t.Errorf("the relay is down: got %+v and %v, want an error about the address", sent, err)
+	}
+	if to := w.invited(team); !to["eve@example.com"] || to["mallory@example.com"] {
+		t.Errorf("got open invitations to %v, want that which was sent", to)
+	}
+	options.Mail = nil
+	team = service.New(w.store, options).Team(w.team.ID, w.asOwner())
+	if sent := musttest.Get(team.InviteMember(ctx, "mallory@example.com", dmarcd.RoleViewer))(t); sent.Mailed || sent.Link == "" {
+		t.Errorf("without a relay: got %+v, want a link", sent)
+	}
+}
+
+// invited returns the addresses with open invitations.
+func (w *world) invited(team *service.Team) map[string]bool {
+	to := map[string]bool{}
+	for _, invitation := range musttest.Get(team.Invitations(ctx))(w) {
+		to[invitation.Email] = true
+	}
+	return to
+}
+
+// TestMailedInvitationsAreThrottled invites one address again and again. The invitations that
+// were sent stay open, and another team is not slowed down.
 func TestMailedInvitationsAreThrottled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
@@ -81,14 +118,19 @@ func TestMailedInvitationsAreThrottled(t *testing.T) {
 	options.Mail = mail
 	s := service.New(w.store, options)
 	team, other := s.Team(w.team.ID, w.asOwner()), s.Team(storetest.Team(t, w.store, "beta").ID, w.asOwner())
+	throttled, refused := (*service.ThrottledError)(nil), 0
 	for range 50 {
-		invited := musttest.Get(team.InviteMember(ctx, "Eve@example.com", dmarcd.RoleViewer))(t)
-		if invited.Link == "" {
-			t.Fatal("got no link")
+		if _, err := team.InviteMember(ctx, "Eve@example.com", dmarcd.RoleViewer); errors.As(err, &throttled) {
+			refused++
+		} else {
+			musttest.Do(t, err)
 		}
 	}
-	if n := len(mail.sent); n == 0 || n == 50 || mail.sent[0].to != "eve@example.com" || mail.sent[0].team != "acme" {
-		t.Errorf("got the letters %+v, want a few", mail.sent)
+	if n := len(mail.sent); n == 0 || n+refused != 50 || refused == 0 || mail.sent[0].to != "eve@example.com" || mail.sent[0].team != "acme" {
+		t.Errorf("got %d refused and the letters %+v, want a few", refused, mail.sent)
+	}
+	if to := w.invited(team); !to["eve@example.com"] {
+		t.Errorf("got open invitations to %v, want those which were sent", to)
 	}
 	if invited := musttest.Get(other.InviteMember(ctx, "eve@example.com", dmarcd.RoleViewer))(t); !invited.Mailed {
 		t.Error("the invitation of another team was not sent")

@@ -194,5 +194,6 @@ func (s *System) Invite(ctx context.Context, invitation dmarcd.Invitation) (Sent
 	if err := s.service.store.CreateInvitation(ctx, hash, invitation, s.actor.to("user.invite", invitation.Email, string(invitation.Role))); err != nil {
 		return SentInvitation{}, err
 	}
-	return s.service.mailInvitation(ctx, invitation.Email, invitation.Team, link), nil
+	mailed, _ := s.service.mailInvitation(ctx, invitation.Email, invitation.Team, link) // the link is shown, too
+	return SentInvitation{Link: link, Mailed: mailed}, nil
 }

@@ -81,7 +81,7 @@ func memberTable(members []dmarcd.Member, viewer Viewer) ui.Table {
 	return t
 }
 
-// inviteMember shows the link in its response, because it is not stored.
+// inviteMember shows the link in its response, unless it was mailed, because it is not stored.
 func (s *Web) inviteMember(c *call, written url.Values) error {
 	var invitation service.SentInvitation
 	role, err := dmarcd.ParseRole(written.Get("role"))
