@@ -60,3 +60,16 @@ func TestAlertsWithoutWebhooks(t *testing.T) {
 		t.Errorf("want a hint at webhooks in\n%s", body)
 	}
 }
+
+// TestFirstDay asks for the first day that there is, of which no mail can be known.
+func TestFirstDay(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	const firstDay = "?from=1970-01-01&to=1970-01-01"
+	for _, path := range []string{"/app/domains/" + sampleDomain, "/app/domains/" + sampleDomain + "/reports", "/app/senders"} {
+		s.body(t, viewer, path+firstDay)
+	}
+	if body := s.body(t, viewer, "/app/"+firstDay); !strings.Contains(body, "No messages were reported in this period.") {
+		t.Error("the overview of a day without mail has figures")
+	}
+}

@@ -22,13 +22,8 @@ func (p Period) Before() Period {
 	return Period{p.From - length, p.To - length}
 }
 
-// Days returns the period for the service; the zero value means all time.
-func (p Period) Days() dmarcd.Days {
-	if p == (Period{}) {
-		return dmarcd.Days{}
-	}
-	return dmarcd.Days{From: &p.From, To: &p.To}
-}
+// Days returns the period for the service.
+func (p Period) Days() dmarcd.Days { return dmarcd.Days{From: &p.From, To: &p.To} }
 
 // WithBefore returns the period together with the previous one.
 func (p Period) WithBefore() dmarcd.Days {
