@@ -120,6 +120,9 @@ type call struct {
 	query   *query
 	// release gives memory back at the end of the request; nil for none.
 	release func()
+	// stillAllowed returns an error once the token was revoked or the team denied, for answers that
+	// last; nil on a route without a token.
+	stillAllowed func() error
 }
 
 // ServeHTTP implements http.Handler.
@@ -192,19 +195,31 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 		}
 	}()
 	c.teamID = token.Team
+	c.stillAllowed = func() error {
+		now, err := a.options.Authenticator.Authenticate(r.Context(), bearer(r))
+		if err == nil && !now.API {
+			err = errNotWhitelisted
+		}
+		return err
+	}
 	c.service = a.options.Service.Team(token.Team, service.Token(token.ID, token.Scope, clientaddr.Of(r)))
 	return matched.handle(c)
+}
+
+// bearer returns the token of a request.
+func bearer(r *http.Request) string {
+	_, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.TrimSpace(secret)
 }
 
 // authenticate returns the credential of the bearer token.
 func (a *API) authenticate(w http.ResponseWriter, r *http.Request) (dmarcd.Credential, error) {
 	const challenge = `Bearer realm="dmarcd"`
-	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") {
+	if scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " "); !strings.EqualFold(scheme, "Bearer") {
 		w.Header().Set("WWW-Authenticate", challenge)
 		return dmarcd.Credential{}, dmarcd.ErrUnauthorized
 	}
-	credential, err := a.options.Authenticator.Authenticate(r.Context(), strings.TrimSpace(secret))
+	credential, err := a.options.Authenticator.Authenticate(r.Context(), bearer(r))
 	if err == nil {
 		return credential, nil
 	}

@@ -60,6 +60,9 @@ func (a *API) listEventsSince(c *call, asked eventQuery) error {
 	answer := a.bodyRead(c.w)
 	events, err := asked.team.EventsSince(c.r.Context(), asked.filter, *asked.since, asked.limit+1, asked.wait)
 	answer()
+	if err == nil && asked.wait > 0 {
+		err = c.stillAllowed()
+	}
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,9 @@ func (a *API) exportRecords(c *call) error {
 		if err = out.send(recordLines(batch)); err == nil {
 			batch, err = export.Next(c.r.Context())
 		}
+		if err == nil && len(batch) > 0 {
+			err = c.stillAllowed()
+		}
 	}
 	if err == nil && len(batch) == 0 {
 		err = out.finish()
