@@ -319,3 +319,26 @@ func TestProviderThatIsAway(t *testing.T) {
 		t.Error("a client without a secret was taken")
 	}
 }
+
+// TestOwnersAreNotLockedOutByRestarts has an attacker try first, after a restart. The owner of the
+// account still has a session from another address.
+func TestOwnersAreNotLockedOutByRestarts(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	h.begin(t, "")
+	try := func(address, password string) error {
+		_, err := h.signIn.User(t.Context(), "ann@example.com", password, address)
+		return err
+	}
+	for range 5 {
+		if err := try("198.51.100.9", "a wrong guess"); !errors.Is(err, dmarcd.ErrUnauthorized) {
+			t.Fatalf("got %v, want dmarcd.ErrUnauthorized", err)
+		}
+	}
+	if err := try("198.51.100.10", rightPassword); !errors.Is(err, dmarcd.ErrLimit) {
+		t.Errorf("from an unknown address: got %v, want dmarcd.ErrLimit", err)
+	}
+	if err := try("192.0.2.1", rightPassword); err != nil {
+		t.Errorf("from the address of a session: %v", err)
+	}
+}

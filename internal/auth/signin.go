@@ -3,6 +3,8 @@ package auth
 import (
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -15,6 +17,9 @@ type PasswordStore interface {
 	// SetPassword replaces the hash, ends the user's other sessions, and writes the audit
 	// entries.
 	SetPassword(ctx context.Context, user dmarcd.UserID, hash string, keep [32]byte, audit ...dmarcd.AuditEntry) error
+	// SignInAddresses returns the network addresses from which the user with an email address
+	// began sessions since a time.
+	SignInAddresses(ctx context.Context, email string, since time.Time) ([]string, error)
 }
 
 // PasswordSignIn signs users in with email address and password. It is safe for
@@ -33,7 +38,7 @@ func (s *PasswordSignIn) User(ctx context.Context, email, password, address stri
 	if err != nil {
 		email = "" // matches no user
 	}
-	if err := s.Throttle.Attempt(address, email); err != nil {
+	if err := s.attempt(ctx, address, email); err != nil {
 		return 0, err
 	}
 	user, hash, err := s.Store.Password(ctx, email)
@@ -49,6 +54,24 @@ func (s *PasswordSignIn) User(ctx context.Context, email, password, address stri
 	}
 	s.Throttle.Succeeded(address, email)
 	return user, nil
+}
+
+// attempt is Throttle.Attempt, with the known addresses of the user's sessions: the throttle knows
+// none after a restart, nor those of other replicas.
+func (s *PasswordSignIn) attempt(ctx context.Context, address, email string) error {
+	throttled := s.Throttle.Attempt(address, email)
+	if throttled == nil {
+		return nil
+	}
+	known, err := s.Store.SignInAddresses(ctx, email, s.Throttle.now().Add(-knownFor))
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(known, func(of string) bool { return addressKey(of) == addressKey(address) }) {
+		return throttled
+	}
+	s.Throttle.know(address, email)
+	return s.Throttle.Attempt(address, email)
 }
 
 // Change changes the password of the session's user and ends their other sessions.

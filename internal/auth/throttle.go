@@ -2,6 +2,7 @@ package auth
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"sync"
 	"time"
@@ -31,11 +32,16 @@ type ThrottledError struct {
 
 // Error is a message for the user.
 func (e *ThrottledError) Error() string {
-	unit := "seconds"
-	if e.RetryAfter < 2*time.Second {
+	number, unit := e.RetryAfter.Seconds(), "seconds"
+	switch {
+	case e.RetryAfter < 2*time.Second:
 		unit = "second"
+	case e.RetryAfter > 2*time.Hour:
+		number, unit = math.Ceil(e.RetryAfter.Hours()), "hours"
+	case e.RetryAfter > 2*time.Minute:
+		number, unit = math.Ceil(e.RetryAfter.Minutes()), "minutes"
 	}
-	return fmt.Sprintf("Too many attempts. Try again in %d %s.", int(e.RetryAfter.Seconds()), unit)
+	return fmt.Sprintf("Too many attempts. Try again in %d %s.", int(number), unit)
 }
 
 // Is makes errors.Is(err, dmarcd.ErrLimit) hold.
@@ -46,7 +52,7 @@ func (e *ThrottledError) Is(target error) bool { return target == dmarcd.ErrLimi
 // in, so that an attacker who always tries first cannot lock out the owner.
 //
 // Attempts are stored in memory: each process counts separately, and a restart clears
-// them. It is safe for concurrent use.
+// them; PasswordSignIn finds addresses that are not known in the sessions. It is safe for concurrent use.
 type Throttle struct {
 	now func() time.Time
 
@@ -93,17 +99,24 @@ func (t *Throttle) Attempt(address, email string) error {
 // which is known at the network address from now on. Attempts from the network address
 // remain: otherwise an attacker could reset the count with a password of their own.
 func (t *Throttle) Succeeded(address, email string) {
+	t.know(address, email)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.tries, emailKey(email))
+	if known, ok := t.tries[addressKey(address)]; ok {
+		known.count--
+		t.tries[addressKey(address)] = known
+	}
+}
+
+// know notes that the owner of an email address uses a network address.
+func (t *Throttle) know(address, email string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.known) >= maxTracked {
 		clear(t.known)
 	}
 	t.known[addressKey(address)+" "+email] = t.now()
-	delete(t.tries, emailKey(email))
-	if known, ok := t.tries[addressKey(address)]; ok {
-		known.count--
-		t.tries[addressKey(address)] = known
-	}
 }
 
 // wait returns the delay for a source, and removes expired attempts.

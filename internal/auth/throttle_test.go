@@ -161,6 +161,8 @@ func TestThrottledErrorSaysWhen(t *testing.T) {
 		time.Second:     "Too many attempts. Try again in 1 second.",
 		2 * time.Second: "Too many attempts. Try again in 2 seconds.",
 		time.Minute:     "Too many attempts. Try again in 60 seconds.",
+		3 * time.Minute: "Too many attempts. Try again in 3 minutes.",
+		5 * time.Hour:   "Too many attempts. Try again in 5 hours.",
 	} {
 		if got := (&auth.ThrottledError{RetryAfter: after}).Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -87,6 +87,13 @@ func (s *Store) Sessions(ctx context.Context, user dmarcd.UserID) ([]dmarcd.Sess
 		[]any{user}, scanSession)
 }
 
+// SignInAddresses returns the network addresses from which the user with an email address began
+// the sessions since a time that have not ended.
+func (s *Store) SignInAddresses(ctx context.Context, email string, since time.Time) ([]string, error) {
+	return collectRead(ctx, s.own(), `SELECT DISTINCT sessions.address FROM sessions JOIN users ON users.id = sessions.user_id
+		WHERE users.email = $1 AND sessions.created_at >= $2`, []any{email, unix(since)}, scanValue[string])
+}
+
 // TouchSession records the last use. It never moves the time back.
 func (s *Store) TouchSession(ctx context.Context, hash [32]byte, seenAt time.Time) error {
 	_, err := s.exec(ctx, `UPDATE sessions SET seen_at = $1 WHERE hash = $2 AND seen_at < $1`, unix(seenAt), hash[:])
