@@ -80,7 +80,7 @@ func (e Event) detected() string {
 	case AlertsGrouped:
 		return fmt.Sprintf("%s more alerts: %s", messages, e.Reason)
 	case AlertTest:
-		return "This is a test alert. It is sent to all enabled webhooks, whatever the rules and the webhooks select."
+		return "This is a test alert. It is sent to all enabled webhooks except those of digests, whatever the rules and the webhooks select."
 	}
 	return string(e.Kind)
 }

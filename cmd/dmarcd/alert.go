@@ -62,7 +62,7 @@ func (p *program) alertTestCommand() *cobra.Command {
 		Use:   "test --team NAME",
 		Short: "Send a test alert to all enabled webhooks of a team",
 		Long: `Writes an event that a running daemon sends to all enabled webhooks of the team within
-seconds, whatever the rules and the webhooks select.`,
+seconds, except those of digests, whatever the rules and the webhooks select.`,
 		Example: "  dmarcd alert test --team acme",
 		Args:    cobra.NoArgs,
 	}

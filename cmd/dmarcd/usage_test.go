@@ -256,7 +256,7 @@ func TestAlertTestSaysWhoReceivesIt(t *testing.T) {
 	run(exitDone, "event 1 is sent to no webhook: the team has none that is enabled; `dmarcd webhook add` adds one\n", "alert", "test", "--team", "acme")
 	run(exitDone, "", "webhook", "add", "--team", "acme", "--kind", "policy.weakened", "https://example.com/")
 	run(exitDone, "event 2 is sent to 1 webhook\n", "alert", "test", "--team", "acme")
-	if got := run(exitDone, "", "alert", "list", "--team", "acme"); !strings.Contains(got, "It is sent to all enabled webhooks, whatever the rules and the webhooks select.") {
+	if got := run(exitDone, "", "alert", "list", "--team", "acme"); !strings.Contains(got, "It is sent to all enabled webhooks except those of digests, whatever the rules and the webhooks select.") {
 		t.Errorf("got %q, want what the rules have to do with it", got)
 	}
 }

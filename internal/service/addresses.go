@@ -20,14 +20,11 @@ const (
 // noticeLease is how long the owners of a team are being notified.
 const noticeLease = 10 * time.Minute
 
-// trustedAddresses returns the addresses that need no confirmation: those of the members.
-func (t *Team) trustedAddresses(ctx context.Context) (map[string]bool, error) {
-	members, err := t.team.Members(ctx)
-	trusted := make(map[string]bool, len(members))
-	for _, m := range members {
-		trusted[m.User.Email] = true
-	}
-	return trusted, err
+// mayMailTo reports whether the actor may have mail sent to an address that its recipient has not
+// confirmed: the actor's own, and any by the command line. Other members may not want it, or may
+// have unsubscribed.
+func (t *Team) mayMailTo(address string) bool {
+	return t.actor.local || t.actor.entry.User != 0 && t.actor.entry.Actor == address
 }
 
 // askConfirmation sends the link with which a recipient confirms their address, after
@@ -55,7 +52,10 @@ func (t *Team) askConfirmation(ctx context.Context, w dmarcd.Webhook) error {
 // throttleMail returns a *ThrottledError after too much mail of a team, or of it to an address.
 // Mail of other teams does not count: it would show that they know the address.
 func (s *Service) throttleMail(team dmarcd.TeamID, address string) error {
-	return s.mailAttempts.Attempt(team.String()+" "+address, team.String())
+	if err := s.letters.take(team.String() + " " + address); err != nil {
+		return err
+	}
+	return s.teamLetters.take(team.String())
 }
 
 // mayMail returns an *dmarcd.InvalidError for the address of a recipient who does not want

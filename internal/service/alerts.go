@@ -31,9 +31,13 @@ func (t *Team) AcknowledgeAlert(ctx context.Context, seq int64) (dmarcd.Alert, e
 	return t.team.Alert(ctx, seq)
 }
 
-// TestAlert sends a test event to all enabled webhooks, and returns its alert.
+// TestAlert sends a test event to all enabled webhooks except those of digests, and returns its
+// alert. It is a *ThrottledError after many tests.
 func (t *Team) TestAlert(ctx context.Context) (dmarcd.Alert, error) {
 	if err := t.mayConnect(); err != nil {
+		return dmarcd.Alert{}, err
+	}
+	if err := t.mayTest(t.team.ID().String()); err != nil {
 		return dmarcd.Alert{}, err
 	}
 	return t.team.TestAlert(ctx, t.actor.to("alert.test", "", ""))

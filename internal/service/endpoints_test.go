@@ -36,7 +36,7 @@ func TestFormatsOfWebhooks(t *testing.T) {
 		{format: dmarcd.FormatPagerDuty, url: "https://events.pagerduty.example/v2/enqueue?routing_key=k", shown: "https://events.pagerduty.example/..."},
 		{format: dmarcd.FormatPagerDuty, url: "https://events.pagerduty.example/v2/enqueue", field: "url"},
 		{format: dmarcd.FormatSlack, url: "https://192.0.2.1/x", field: "url"},
-		{format: dmarcd.FormatEmail, url: "mailto:bob@example.com", shown: "mailto:bob@example.com"},
+		{format: dmarcd.FormatEmail, url: "mailto:" + w.owner.Email, shown: "mailto:" + w.owner.Email},
 		{format: "fax", url: endpoint, field: "format"},
 	} {
 		added, secret, err := team.AddWebhook(ctx, dmarcd.Webhook{Format: test.format, URL: test.url})
@@ -54,7 +54,7 @@ func TestFormatsOfWebhooks(t *testing.T) {
 		}
 	}
 	none := w.with(w.asOwner(), func(o *service.Options) { o.Mail = nil })
-	if _, _, err := none.AddWebhook(ctx, dmarcd.Webhook{Format: dmarcd.FormatEmail, URL: "mailto:bob@example.com"}); !errors.Is(err, dmarcd.ErrInvalid) {
+	if _, _, err := none.AddWebhook(ctx, dmarcd.Webhook{Format: dmarcd.FormatEmail, URL: "mailto:" + w.owner.Email}); !errors.Is(err, dmarcd.ErrInvalid) {
 		t.Errorf("without a relay: got %v, want %v", err, dmarcd.ErrInvalid)
 	}
 	for _, domain := range []string{"no name", "elsewhere.example"} {
@@ -71,7 +71,7 @@ func TestChangesOfWebhooks(t *testing.T) {
 	team := w.service.Team(w.team.ID, w.asOwner())
 	slack, _, err := team.AddWebhook(ctx, dmarcd.Webhook{Format: dmarcd.FormatSlack, URL: "https://one.example/x"})
 	w.must(err)
-	letter, _, err := team.AddWebhook(ctx, dmarcd.Webhook{Format: dmarcd.FormatEmail, URL: "mailto:bob@example.com"})
+	letter, _, err := team.AddWebhook(ctx, dmarcd.Webhook{Format: dmarcd.FormatEmail, URL: "mailto:" + w.owner.Email})
 	w.must(err)
 	yes, no := true, false
 	kinds, domains, other, address := []dmarcd.EventKind{dmarcd.PolicyWeakened}, []string{"Example.COM."}, "https://two.example/y", "mailto:ann@example.com"
@@ -93,8 +93,8 @@ func TestChangesOfWebhooks(t *testing.T) {
 		{"forbidden URL", slack.ID, service.WebhookChange{URL: &forbidden}, nil},
 		{"enabled", slack.ID, service.WebhookChange{Enabled: &yes}, func(w dmarcd.Webhook) bool { return w.Enabled() }},
 		{"address", letter.ID, service.WebhookChange{URL: &address}, nil},
-		{"address of a member disabled", letter.ID, service.WebhookChange{Enabled: &no}, func(w dmarcd.Webhook) bool { return !w.Enabled() }},
-		{"address of a member enabled", letter.ID, service.WebhookChange{Enabled: &yes}, func(w dmarcd.Webhook) bool { return w.Enabled() }},
+		{"own address disabled", letter.ID, service.WebhookChange{Enabled: &no}, func(w dmarcd.Webhook) bool { return !w.Enabled() }},
+		{"own address enabled", letter.ID, service.WebhookChange{Enabled: &yes}, func(w dmarcd.Webhook) bool { return w.Enabled() }},
 	} {
 		got, err := team.UpdateWebhook(ctx, test.id, test.change)
 		if test.ok == nil && !errors.Is(err, dmarcd.ErrInvalid) || test.ok != nil && (err != nil || !test.ok(got)) {

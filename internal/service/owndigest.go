@@ -50,16 +50,17 @@ func (t *Team) SetOwnDigest(ctx context.Context, kind dmarcd.EventKind) error {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return err
 	}
-	trusted, err := t.trustedAddresses(ctx)
+	members, err := t.team.Members(ctx)
 	if err != nil {
 		return err
 	}
+	isMember := slices.ContainsFunc(members, func(m dmarcd.Member) bool { return m.User.ID == t.actor.entry.User })
 	address := t.actor.entry.Actor
 	wanted := dmarcd.Webhook{URL: "mailto:" + address, Format: dmarcd.FormatEmail, Kinds: []dmarcd.EventKind{kind}}
 	switch {
 	case kind != "" && !kind.IsDigest():
 		return &dmarcd.InvalidError{Field: "digest", Message: "A digest is daily, weekly or monthly."}
-	case t.actor.entry.User == 0 || !trusted[address]:
+	case !isMember:
 		return &dmarcd.InvalidError{Field: "digest", Message: "Digests are for members of the team. Sign in as one."}
 	}
 	if err := t.checkEndpoint(wanted); err != nil {

@@ -93,8 +93,11 @@ type Service struct {
 	invitations *auth.Invitations
 	// mailboxAttempts throttles adding mailboxes, by team and user.
 	mailboxAttempts *auth.Throttle
-	// mailAttempts slows down mail to addresses that users enter, by team and address.
-	mailAttempts *auth.Throttle
+	// letters and teamLetters limit mail to addresses that users enter, by team and address, and by
+	// team.
+	letters, teamLetters *allowance
+	// tests limits test alerts, by team, and tests and retries of webhooks, by webhook.
+	tests *allowance
 	// watching limits the checks for users who watch a domain.
 	watching fair.Counter[watched]
 	advice   adviceCache
@@ -127,7 +130,9 @@ func New(s *store.Store, options Options) *Service {
 		invitations: &auth.Invitations{Store: s, Passwords: passwords, Now: options.Now},
 
 		mailboxAttempts: auth.NewThrottle(options.Now),
-		mailAttempts:    auth.NewThrottle(options.Now),
+		letters:         newAllowance(lettersAtOnce, letterInterval, options.Now),
+		teamLetters:     newAllowance(teamLettersAtOnce, teamLetterInterval, options.Now),
+		tests:           newAllowance(testsAtOnce, testInterval, options.Now),
 		watching:        fair.Counter[watched]{Max: 1},
 		failedNotes:     rate.NewLimiter(failedNotes, failedNotesBurst),
 		waiters:         fair.New[dmarcd.TeamID](fair.Options{Capacity: maxWaiters, PerKey: maxTeamWaiters}),

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/notify/mail"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -72,8 +74,9 @@ func TestTestsAtOnce(t *testing.T) {
 func TestThrottledConfirmation(t *testing.T) {
 	t.Parallel()
 	s := storetest.SQLite(t).Open(t, store.Options{})
+	began := time.Now()
 	w := service.New(s, service.Options{
-		Mail: mailer{}, BaseURL: "https://dmarc.example/api",
+		Now: func() time.Time { return began }, Mail: mailer{}, BaseURL: "https://dmarc.example/api",
 		SealWebhook: func(_ dmarcd.Webhook, secret []byte) ([]byte, error) { return bytes.Clone(secret), nil },
 		OpenWebhook: func(_ dmarcd.Webhook, sealed []byte) ([]byte, error) { return sealed, nil },
 	})
@@ -99,5 +102,88 @@ func TestThrottledConfirmation(t *testing.T) {
 	entries, err := s.Team(acme.ID).Audit(t.Context(), store.AuditFilter{Actor: "token tok_1"}, store.Cursor{}, 100)
 	if err != nil || len(entries) != added {
 		t.Errorf("got %d audit entries, %v, want %d", len(entries), err, added)
+	}
+}
+
+// TestTestsAreThrottled sends test alerts, and tests and retries a webhook, again and again. The
+// command line may go on.
+func TestTestsAreThrottled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	options := w.options
+	began := time.Now()
+	options.Now, options.Mail = func() time.Time { return began }, &letters{}
+	s := service.New(w.store, options)
+	local, team := s.Team(w.team.ID, service.CommandLine()), s.Team(w.team.ID, w.asOwner())
+	added, _, err := local.AddWebhook(ctx, dmarcd.Webhook{Format: dmarcd.FormatEmail, URL: "mailto:eve@outside.example"})
+	musttest.Do(t, err)
+	musttest.Get(local.TestAlert(ctx))(t)
+	deliveries := musttest.Get(local.Deliveries(ctx, added.ID, 0, 1))(t)
+	for name, try := range map[string]func(*service.Team) error{
+		"alert": func(t *service.Team) error { return errorOf(t.TestAlert(ctx)) },
+		"retry": func(t *service.Team) error { return errorOf(t.RetryDelivery(ctx, added.ID, deliveries[0].ID)) },
+		"test":  func(t *service.Team) error { return errorOf(t.TestWebhook(ctx, added.ID)) },
+	} {
+		throttled, tries := (*service.ThrottledError)(nil), 0
+		for ; throttled == nil && tries < 50; tries++ {
+			if err := try(team); err != nil && !errors.As(err, &throttled) {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		if throttled == nil {
+			t.Errorf("%s: got %d answers, want to be told when to try again", name, tries)
+		}
+		if err := try(local); errors.As(err, &throttled) {
+			t.Errorf("%s by the command line: got %v", name, err)
+		}
+	}
+}
+
+// TestNobodyIsPestered asks somebody who does not react again and again, for two days.
+func TestNobodyIsPestered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	options, now := w.options, time.Now()
+	sent := &letters{}
+	options.Now, options.Mail = func() time.Time { return now }, sent
+	team := service.New(w.store, options).Team(w.team.ID, w.asOwner())
+	added, _, err := team.AddWebhook(ctx, dmarcd.Webhook{Format: dmarcd.FormatEmail, URL: "mailto:eve@outside.example"})
+	musttest.Do(t, err)
+	yes := true
+	for range 2 * 24 * 4 {
+		now = now.Add(15 * time.Minute)
+		throttled := (*service.ThrottledError)(nil)
+		if _, err := team.UpdateWebhook(ctx, added.ID, service.WebhookChange{Enabled: &yes}); err != nil && !errors.As(err, &throttled) {
+			t.Fatal(err)
+		}
+	}
+	if n := len(sent.sent); n < 3 || n > 9 {
+		t.Errorf("got %d letters, want 3 and one for each 8 hours", n)
+	}
+}
+
+// TestUnsubscribedMember has another member add the address of one, who unsubscribes. Only that
+// member can enable it again without a confirmation.
+func TestUnsubscribedMember(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	options, sent := w.options, &letters{}
+	options.Mail = sent
+	s := service.New(w.store, options)
+	team := s.Team(w.team.ID, w.asOwner())
+	wanted := dmarcd.Webhook{Format: dmarcd.FormatEmail, URL: "mailto:" + w.member.Email}
+	added, _, err := team.AddWebhook(ctx, wanted)
+	if err != nil || added.Enabled() || len(sent.sent) != 1 {
+		t.Fatalf("got %+v, %v and %d letters, want to ask the member", added, err, len(sent.sent))
+	}
+	musttest.Do(t, s.Confirm(ctx, path.Base(sent.sent[0].link), ""))
+	stored := musttest.Get(w.store.Team(w.team.ID).Webhook(ctx, added.ID))(t)
+	leave := musttest.Get(mail.PageLink(w.options.BaseURL, "unsubscribe", added.ID, stored.Secrets[0]))(t)
+	musttest.Do(t, s.Unsubscribe(ctx, path.Base(leave), ""))
+	yes := true
+	for range 2 {
+		if changed := musttest.Get(team.UpdateWebhook(ctx, added.ID, service.WebhookChange{Enabled: &yes}))(t); changed.Enabled() {
+			t.Error("another member enabled it without asking")
+		}
 	}
 }

@@ -67,12 +67,7 @@ func (t *Team) AddWebhook(ctx context.Context, wanted dmarcd.Webhook) (added dma
 	}
 	confirmed := true
 	if wanted.Format == dmarcd.FormatEmail {
-		trusted, err := t.trustedAddresses(ctx)
-		if err != nil {
-			return dmarcd.Webhook{}, "", err
-		}
-		confirmed = t.actor.local || trusted[wanted.Address()]
-		if !confirmed {
+		if confirmed = t.mayMailTo(wanted.Address()); !confirmed {
 			wanted.DisabledAt, wanted.DisabledReason = t.service.options.Now(), unconfirmed
 			if err := t.service.throttleMail(t.team.ID(), wanted.Address()); err != nil {
 				return dmarcd.Webhook{}, "", err
@@ -91,7 +86,7 @@ func (t *Team) AddWebhook(ctx context.Context, wanted dmarcd.Webhook) (added dma
 // EnabledWebhooks returns the number of webhooks that alerts are sent to.
 func (t *Team) EnabledWebhooks(ctx context.Context) (int, error) {
 	webhooks, err := t.Webhooks(ctx)
-	return len(slices.DeleteFunc(webhooks, func(w dmarcd.Webhook) bool { return !w.Enabled() })), err
+	return len(slices.DeleteFunc(webhooks, func(w dmarcd.Webhook) bool { return !w.Enabled() || w.IsDigest() })), err
 }
 
 // checkDomains normalizes names, and rejects one that is no domain of the team.
@@ -147,10 +142,6 @@ func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change We
 	if err := t.mayConnect(); err != nil {
 		return dmarcd.Webhook{}, err
 	}
-	trusted, err := t.trustedAddresses(ctx)
-	if err != nil {
-		return dmarcd.Webhook{}, err
-	}
 	if change.Domains != nil { // others may have been deleted since
 		if err := t.checkDomains(ctx, *change.Domains); err != nil {
 			return dmarcd.Webhook{}, err
@@ -165,7 +156,7 @@ func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change We
 		set(&w.Domains, change.Domains)
 		switch {
 		case change.Enabled == nil || *change.Enabled == w.Enabled():
-		case *change.Enabled && w.Format == dmarcd.FormatEmail && !t.actor.local && !trusted[w.Address()]:
+		case *change.Enabled && w.Format == dmarcd.FormatEmail && !t.mayMailTo(w.Address()):
 			if !ask { // the transaction may be retried
 				if err := t.service.throttleMail(t.team.ID(), w.Address()); err != nil {
 					return err
@@ -229,13 +220,24 @@ func (t *Team) RemoveWebhook(ctx context.Context, id dmarcd.WebhookID) error {
 	return t.team.RemoveWebhook(ctx, id, t.actor.to("webhook.remove", id.String(), ""))
 }
 
+// mayTest returns a *ThrottledError after many tests with a key, except to the command line.
+func (t *Team) mayTest(key string) error {
+	if t.actor.local {
+		return nil
+	}
+	return t.service.tests.take(key)
+}
+
 // TestWebhook delivers a test event once, now, and returns the result. It is a *ThrottledError
-// while several tests of the webhook are under way.
+// after many tests, and while several of the webhook are under way.
 func (t *Team) TestWebhook(ctx context.Context, id dmarcd.WebhookID) (dmarcd.WebhookDelivery, error) {
 	if err := t.mayConnect(); err != nil {
 		return dmarcd.WebhookDelivery{}, err
 	}
 	if err := t.mayMail(ctx, id); err != nil {
+		return dmarcd.WebhookDelivery{}, err
+	}
+	if err := t.mayTest(id.String()); err != nil {
 		return dmarcd.WebhookDelivery{}, err
 	}
 	leave, ok := t.service.webhookTests.Enter(id)
@@ -283,9 +285,17 @@ func (t *Team) Deliveries(ctx context.Context, id dmarcd.WebhookID, before int64
 	return t.team.Deliveries(ctx, id, before, limit)
 }
 
-// RetryDelivery makes a delivery due now, in any state.
+// RetryDelivery makes a delivery due now, in any state. It is a *ThrottledError after many
+// retries by mail.
 func (t *Team) RetryDelivery(ctx context.Context, id dmarcd.WebhookID, delivery dmarcd.DeliveryID) (dmarcd.WebhookDelivery, error) {
 	if err := t.mayConnect(); err != nil {
+		return dmarcd.WebhookDelivery{}, err
+	}
+	w, err := t.team.Webhook(ctx, id)
+	if err == nil && w.Format == dmarcd.FormatEmail {
+		err = t.mayTest(id.String())
+	}
+	if err != nil {
 		return dmarcd.WebhookDelivery{}, err
 	}
 	if err := t.team.RetryDelivery(ctx, id, delivery, t.actor.to("webhook.retry", id.String(), delivery.String())); err != nil {

@@ -181,7 +181,8 @@ func (t *Team) AcknowledgeAlert(ctx context.Context, seq int64, by string, audit
 		WHERE team_id = $1 AND seq = $2`, t.id, seq, by, unix(t.store.now()))
 }
 
-// TestAlert writes an event for all enabled webhooks, and returns its alert.
+// TestAlert writes an event for all enabled webhooks except those of digests, and returns its
+// alert.
 func (t *Team) TestAlert(ctx context.Context, audit ...dmarcd.AuditEntry) (dmarcd.Alert, error) {
 	id := dmarcd.EventID(newID())
 	err := t.audited(ctx, audit, id.String(), func(tx tx) error {

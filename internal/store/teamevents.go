@@ -50,7 +50,7 @@ func (e *newEvent) wantedBy(w dmarcd.Webhook) bool {
 	case e.State != dmarcd.AlertSent:
 		return false
 	case e.Kind == dmarcd.AlertTest:
-		return w.Enabled()
+		return w.Enabled() && !w.IsDigest()
 	case len(e.standsFor) > 0:
 		return slices.ContainsFunc(e.standsFor, w.Wants)
 	}

@@ -32,6 +32,7 @@ var doneMessages = map[string]string{
 	"webhook-removed":      "The webhook was removed.",
 	"webhook-tested":       "The test was delivered.",
 	"webhook-test-failed":  "The test failed. The first row shows the reason.",
+	"webhook-asked":        "Events are delivered once the recipient confirms the address, with a link in an email.",
 	"delivery-retried":     "The delivery is retried within seconds.",
 	"alert-acknowledged":   "The alert was acknowledged.",
 	"alert-tested":         "A test alert was sent to all enabled webhooks.",

@@ -81,17 +81,28 @@ func TestAddressIsConfirmed(t *testing.T) {
 	}
 }
 
-// TestMemberNeedsNoConfirmation checks that a member's address is used immediately, and
-// that an invitation is shown to its recipient alone.
-func TestMemberNeedsNoConfirmation(t *testing.T) {
+// TestOwnAddressNeedsNoConfirmation checks that an address is used immediately only if it is the
+// user's own, that the page says so, and that an invitation is shown to its recipient alone.
+func TestOwnAddressNeedsNoConfirmation(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	if w := s.post(owner, "/app/settings/webhooks", url.Values{"url": {viewer}, "format": {"email"}}); w.Code != http.StatusSeeOther {
-		t.Fatalf("got %d", w.Code)
-	}
-	webhooks, err := s.store.Team(s.team).Webhooks(t.Context())
-	if err != nil || !webhooks[len(webhooks)-1].Enabled() || s.mail.links[viewer] != "" {
-		t.Errorf("got %+v, %v, and the link %q", webhooks, err, s.mail.links[viewer])
+	for _, test := range []struct {
+		address, done string
+		asked         bool
+	}{{owner, "webhook-added", false}, {viewer, "webhook-asked", true}} {
+		w := s.post(owner, "/app/settings/webhooks", url.Values{"url": {test.address}, "format": {"email"}})
+		if to := w.Header().Get("Location"); w.Code != http.StatusSeeOther || !strings.HasSuffix(to, "done="+test.done) {
+			t.Errorf("%s: got %d to %s, want %s", test.address, w.Code, to, test.done)
+		}
+		webhooks, err := s.store.Team(s.team).Webhooks(t.Context())
+		last := webhooks[len(webhooks)-1]
+		if err != nil || last.Enabled() == test.asked || (s.mail.links[test.address] != "") != test.asked {
+			t.Errorf("%s: got %+v, %v, and the link %q", test.address, last, err, s.mail.links[test.address])
+		}
+		enabled := s.post(owner, "/app/settings/webhooks/"+last.ID.String(), url.Values{"enabled": {"true"}})
+		if to := enabled.Header().Get("Location"); test.asked && !strings.HasSuffix(to, "done="+test.done) {
+			t.Errorf("%s is enabled: got %d to %s, want %s", test.address, enabled.Code, to, test.done)
+		}
 	}
 	w := s.post(owner, "/app/settings/members", url.Values{"email": {"fresh@example.com"}, "role": {"viewer"}})
 	if link := s.mail.links["fresh@example.com"]; link == "" || strings.Contains(w.Body.String(), link) || !strings.Contains(w.Body.String(), "Invitation sent") {

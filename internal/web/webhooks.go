@@ -122,7 +122,7 @@ func splitList[S ~string](text string) (list []S) {
 
 // addWebhook shows the secret in its response, because it is stored encrypted.
 func (s *Web) addWebhook(c *call, written url.Values) error {
-	_, secret, err := c.team.AddWebhook(c.r.Context(), dmarcd.Webhook{
+	added, secret, err := c.team.AddWebhook(c.r.Context(), dmarcd.Webhook{
 		URL: endpointOf(written.Get("url"), dmarcd.WebhookFormat(written.Get("format"))), Format: dmarcd.WebhookFormat(written.Get("format")),
 		Kinds: splitList[dmarcd.EventKind](written.Get("kinds")), Domains: splitList[string](written.Get("domains")),
 	})
@@ -131,7 +131,10 @@ func (s *Web) addWebhook(c *call, written url.Values) error {
 			return s.showWebhooks(c, http.StatusUnprocessableEntity, form, "")
 		})
 	}
-	if secret == "" {
+	switch {
+	case !added.Enabled():
+		return c.done(webhooksPath, "webhook-asked")
+	case secret == "":
 		return c.done(webhooksPath, "webhook-added")
 	}
 	return s.showWebhooks(c, http.StatusOK, webhookForm(), secret)
@@ -155,13 +158,16 @@ func (s *Web) enableWebhook(c *call, written url.Values) error {
 		return err
 	}
 	enabled := written.Get("enabled") == "true"
-	if _, err := c.team.UpdateWebhook(c.r.Context(), id, service.WebhookChange{Enabled: &enabled}); err != nil {
+	changed, err := c.team.UpdateWebhook(c.r.Context(), id, service.WebhookChange{Enabled: &enabled})
+	switch {
+	case err != nil:
 		return err
+	case !enabled:
+		return c.done(webhooksPath, "webhook-disabled")
+	case !changed.Enabled():
+		return c.done(webhooksPath, "webhook-asked")
 	}
-	if enabled {
-		return c.done(webhooksPath, "webhook-enabled")
-	}
-	return c.done(webhooksPath, "webhook-disabled")
+	return c.done(webhooksPath, "webhook-enabled")
 }
 
 func (s *Web) rotateWebhook(c *call, id dmarcd.WebhookID) error {
