@@ -86,7 +86,7 @@ func (s *Service) mailInvitation(ctx context.Context, email string, team dmarcd.
 }
 
 // InviteMember invites a person into the team. If there is a relay, only that person gets the
-// link, by mail: an owner who saw it could create the account of somebody else, whose address
+// link, by mail: an owner who saw it could create the account of another person, whose address
 // then counts as confirmed. An invitation that could not be sent is withdrawn.
 func (t *Team) InviteMember(ctx context.Context, email string, role dmarcd.Role) (invitation SentInvitation, err error) {
 	if err := t.may(dmarcd.RightManage); err != nil {

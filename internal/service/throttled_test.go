@@ -139,8 +139,8 @@ func TestTestsAreThrottled(t *testing.T) {
 	}
 }
 
-// TestNobodyIsPestered asks somebody who does not react again and again, for two days.
-func TestNobodyIsPestered(t *testing.T) {
+// TestLettersToAnAddress asks a recipient who does not react again and again, for two days.
+func TestLettersToAnAddress(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
 	options, now := w.options, time.Now()
