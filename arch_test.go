@@ -118,7 +118,7 @@ var packages = map[string][]string{
 	"internal/intake/spool":   {".", "internal/clientaddr", "internal/fair", "internal/recovered", "internal/trace"},
 	"internal/intake/smtpd":   {".", "internal/clientaddr", "internal/intake/spool", "internal/fair", "internal/recovered", "internal/trace"},
 	"internal/intake/imap":    {".", "internal/fair", "internal/recovered"},
-	"internal/intake/genuine": join(protocols, ".", "internal/fair"),
+	"internal/intake/genuine": join(protocols, ".", "internal/fair", "internal/intake/unpack"),
 	"internal/secret":         {"."},
 
 	"internal/senders":          {".", "dns", "internal/recovered"},

@@ -27,6 +27,12 @@ func from(value string) string {
 	return strings.Replace(mail, "DMARC Reports <noreply@reporter.example>", value, 1)
 }
 
+// withLine returns a mail with lines behind the Subject field, which no signature covers.
+func withLine(mail, lines string) string {
+	const field = "Subject: Report\r\n"
+	return strings.Replace(mail, field, field+lines, 1)
+}
+
 // zone is the DNS of the tests.
 func zone() *dnstest.Zone {
 	return dnstest.New(`
@@ -99,6 +105,8 @@ func TestSMTP(t *testing.T) {
 	t.Parallel()
 	const yes, no, unknown = dmarcd.GenuineYes, dmarcd.GenuineNo, dmarcd.GenuineUnknown
 	reporter := signing{domain: "reporter.example"}
+	signed := sign(t, mail, reporter)
+	typed := sign(t, "Content-Type: text/plain\r\nContent-Transfer-Encoding: 7bit\r\n"+mail, reporter)
 	tests := []struct {
 		name     string
 		mail     string
@@ -166,6 +174,21 @@ func TestSMTP(t *testing.T) {
 		{"endless header", strings.Repeat("X: y\r\n", 40_000), honest, dmarcd.Verdict{Genuine: no}, "too long"},
 		{"many fields", strings.Repeat("X: y\r\n", 501) + mail, honest, dmarcd.Verdict{Genuine: no}, "too many fields"},
 		{"long field", "X:" + strings.Repeat(" \r\n", 15_000) + mail, honest, dmarcd.Verdict{Genuine: no}, "a field that is too long"},
+
+		{"XML in the header", withLine(signed, "<feedback></feedback>\r\n"), honest, dmarcd.Verdict{Genuine: no}, "its body could begin"},
+		{"JSON in the header", withLine(signed, "{\"policies\":[]}\r\n"), honest, dmarcd.Verdict{Genuine: no}, "its body could begin"},
+		{"line of CRs", withLine(signed, "\r\r\n<feedback/>\r\n"), honest, dmarcd.Verdict{Genuine: no}, "its body could begin"},
+		{"folded line of CRs", withLine(signed, "\r\r\n <feedback/>\r\n"), honest, dmarcd.Verdict{Genuine: no}, "its body could begin"},
+		{"XML in a folded field", withLine(signed, "X: y\r\n <feedback/>\r\n"), forged, outcome(yes, "pass", "fail", "pass"), "valid signature"},
+		{"failure report in the header", withLine(signed, "Feedback-Type: auth-failure\r\n"), honest, dmarcd.Verdict{Genuine: no}, "another format"},
+		{"result of a failure report in the header", withLine(signed, "Auth-Failure : spf\r\n"), honest, dmarcd.Verdict{Genuine: no}, "another format"},
+		{"XML before the fields of a mail", "X: <feedback>" + strings.Repeat("x", 4096) + "\r\n" + signed, honest, dmarcd.Verdict{Genuine: no}, "another format"},
+		{"field like zlib", "XG: \x01\r\n" + signed, honest, dmarcd.Verdict{Genuine: no}, "another format"},
+		{"signed Content-Type", typed, forged, outcome(yes, "pass", "fail", "pass"), "valid signature"},
+		{"second Content-Type", "Content-Type: application/xml\r\n" + typed, honest, dmarcd.Verdict{Genuine: no}, "more than one Content-Type"},
+		{"second Content-Type in another spelling", "Content_Type: application/xml\r\n" + typed, honest, dmarcd.Verdict{Genuine: no}, "more than one Content-Type"},
+		{"second Content-Type before a folded one", "Content-Type: application/xml\r\n" + strings.Replace(typed, "Content-Type:", "Content-Type\r\n :", 1), honest, dmarcd.Verdict{Genuine: no}, "more than one Content-Type"},
+		{"second encoding", "ContentTransferEncoding: base64\r\n" + typed, honest, dmarcd.Verdict{Genuine: no}, "more than one Content-Type or Content-Transfer-Encoding"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -291,6 +314,34 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
+// countedMail counts the bytes that are read.
+type countedMail struct {
+	*strings.Reader
+	read int
+}
+
+func (c *countedMail) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.read += n
+	return n, err
+}
+
+// TestTheHeaderEndsAsInTheLibrary hides fields behind a line of CRs, which does not end a header
+// for the library. The limits apply before the library reads them.
+func TestTheHeaderEndsAsInTheLibrary(t *testing.T) {
+	t.Parallel()
+	const maxHeader = 128 << 10
+	content := &countedMail{Reader: strings.NewReader("From: a@sender.example\r\nDKIM-Signature: v=1; a=rsa-sha256; d=sender.example; s=rsa; h=from; bh=; b=\r\n" +
+		"\r\r\n" + strings.Repeat("a\n", 1_000_000) + "\r\nbody")}
+	got := verifier().SMTP(t.Context(), content, honest)
+	if got.Genuine != dmarcd.GenuineNo || !strings.Contains(got.Reason, "too long") {
+		t.Errorf("got %+v, want a header that is too long", got)
+	}
+	if content.read > maxHeader {
+		t.Errorf("got %d bytes read, want at most %d", content.read, maxHeader)
+	}
+}
+
 // FuzzMail checks that no mail causes a panic, and that none is genuine that the reporter did
 // not sign.
 func FuzzMail(f *testing.F) {
@@ -298,6 +349,10 @@ func FuzzMail(f *testing.F) {
 	f.Add([]byte("DKIM-Signature: v=1; a=rsa-sha256; d=reporter.example; s=rsa; h=from; bh=; b=\r\n" + mail))
 	f.Add([]byte("DKIM-Signature: v=1; l=; d=; s=;\r\nDKIM-Signature:\r\n" + mail))
 	f.Add([]byte("From: <@>\n\n"))
+	for _, lines := range []string{"<feedback></feedback>\r\n", "\r\r\n<feedback/>\r\n", "Feedback-Type: auth-failure\r\n", "{}\r\n"} {
+		f.Add([]byte(withLine(mail, lines)))
+	}
+	f.Add([]byte("Content-Type: text/plain\nContentType: text/xml\n" + mail))
 	f.Add([]byte("From:\xff\xfe@\xc3\xbc\n \n\n"))
 	v := verifier()
 	f.Fuzz(func(t *testing.T, data []byte) {

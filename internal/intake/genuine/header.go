@@ -9,6 +9,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 )
 
 // Limits of a header, far above what mail systems write. They bound the work of the library,
@@ -63,11 +64,40 @@ func readHeader(r io.ReadSeeker) (header, error) {
 		}
 		h.add(field)
 	}
+	h.problem = ambiguity(fields, beginning)
 	return h, nil
 }
 
+// ambiguity says why the reports may not be read from what a signature covers, "" if they are.
+// Anyone can add fields that are not signed to a mail: they must not change how unpack reads it.
+func ambiguity(fields []string, beginning []byte) string {
+	seen := make(map[string]bool)
+	for _, field := range fields {
+		line, _, _ := strings.Cut(field, "\n")
+		if unpack.EndsHeader([]byte(line)) {
+			return "The header of the mail has a line at which its body could begin."
+		}
+		name, _, _ := strings.Cut(field, ":")
+		// The library trims line endings from a name too.
+		name = unpack.FieldName(strings.TrimSpace(name))
+		if decidesBody[name] && seen[name] {
+			return "The header of the mail has more than one Content-Type or Content-Transfer-Encoding field."
+		}
+		seen[name] = true
+	}
+	if !unpack.IsMail(beginning) {
+		return "The header of the mail looks like content of another format."
+	}
+	return ""
+}
+
+// decidesBody are the fields that decide how unpack reads the body, by unpack.FieldName. It uses
+// the first of a repeated field, and a signature covers the last (RFC 6376 §5.4.2).
+var decidesBody = map[string]bool{"contenttype": true, "contenttransferencoding": true}
+
 // splitFields splits the header of a text into fields. A text that does not start with a field
-// has none; later lines that are not fields count as fields, as in the library. whole is false
+// has none; later lines that are not fields count as fields. The header ends exactly where it
+// ends for the library, so that the limits apply to all that the library reads. whole is false
 // if the header does not end.
 func splitFields(text string) (fields []string, whole bool) {
 	start := 0 // of the current field
@@ -77,7 +107,7 @@ func splitFields(text string) (fields []string, whole bool) {
 			return fields, false
 		}
 		line := text[at : at+end+1]
-		empty := strings.TrimRight(line, "\r\n") == ""
+		empty := line == "\n" || line == "\r\n" // other CRs are content
 		continues := at > 0 && (line[0] == ' ' || line[0] == '\t')
 		if !continues {
 			if at > 0 {

@@ -72,7 +72,7 @@ func sign(t *testing.T, mail string, s signing) string {
 		Domain: s.domain, Selector: s.selector, Signer: s.key, Identifier: s.identity, Expiration: s.expires,
 		HeaderCanonicalization: msgauth.CanonicalizationRelaxed,
 		BodyCanonicalization:   msgauth.CanonicalizationRelaxed,
-		HeaderKeys:             []string{"From", "Subject"},
+		HeaderKeys:             []string{"From", "Subject", "Content-Type", "Content-Transfer-Encoding"},
 	})
 	musttest.Do(t, err)
 	return signed.String()

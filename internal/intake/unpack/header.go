@@ -27,6 +27,19 @@ var wantedFields = map[string]bool{
 
 var fieldSpelling = strings.NewReplacer("-", "", "_", "", " ", "", "\t", "")
 
+// FieldName returns the name under which a header stores a field.
+func FieldName(name string) string { return fieldSpelling.Replace(strings.ToLower(name)) }
+
+// EndsHeader reports whether a line that continues no other ends a header: an empty line, also
+// with several CRs, or one that shows that the body starts without an empty line.
+func EndsHeader(line []byte) bool {
+	text := bytes.TrimRight(line, "\r\n")
+	return len(text) == 0 || startsBody(text)
+}
+
+// startsBody reports whether a line that is not empty begins XML or JSON.
+func startsBody(text []byte) bool { return text[0] == '<' || text[0] == '{' }
+
 // header reads a header up to and including the empty line. It skips lines that are not
 // fields, except for one that shows that the body starts without an empty line.
 func (s *scanner) header() (header, error) {
@@ -61,7 +74,7 @@ func (s *scanner) fields(b headerBuilder) error {
 			s.ended = true
 		case text[0] == ' ' || text[0] == '\t':
 			b.extend(field, text)
-		case text[0] == '<' || text[0] == '{':
+		case startsBody(text):
 			s.take(line)
 			return nil
 		case headerLine.Match(text):
@@ -88,7 +101,7 @@ func (s *scanner) fieldFollows() bool {
 // add stores a wanted field and returns its name, "" for others.
 func (b headerBuilder) add(line []byte) string {
 	name, value, _ := bytes.Cut(line, []byte(":"))
-	field := fieldSpelling.Replace(strings.ToLower(string(name)))
+	field := FieldName(string(name))
 	if _, repeated := b[field]; repeated || !wantedFields[field] {
 		return ""
 	}

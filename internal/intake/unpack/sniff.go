@@ -96,6 +96,13 @@ func sniff(head []byte) (f format, sure bool) {
 	return formatUnknown, false
 }
 
+// IsMail reports whether Walk reads an input that starts with head as a mail. Pass at least
+// 4 KiB of a longer input.
+func IsMail(head []byte) bool {
+	f, _ := sniff(head[:min(len(head), sniffBytes)])
+	return f == formatMail
+}
+
 // sniffText detects text formats.
 func sniffText(head []byte) (f format, sure bool) {
 	text := plain(head)
