@@ -12,6 +12,7 @@ package genuine
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/netip"
 	"time"
@@ -42,13 +43,17 @@ type Envelope struct {
 }
 
 // SMTP verifies a mail received over SMTP. It is genuine if DKIM or SPF passes with alignment
-// to its From domain, and not genuine if neither does. The result is unknown if DNS or the
-// mail could not be read. Content that is not a mail has the zero verdict.
+// to its From domain, and not genuine if neither does or if it has no header. The result is
+// unknown if DNS or the mail could not be read.
 func (v *Verifier) SMTP(ctx context.Context, mail io.ReadSeeker, envelope Envelope) dmarcd.Verdict {
-	return v.authenticate(ctx, mail, func(ctx context.Context, f findings) dmarcd.Verdict {
+	verdict := v.authenticate(ctx, mail, func(ctx context.Context, f findings) dmarcd.Verdict {
 		f.spf = v.checkSPF(ctx, f.from, envelope)
 		return f.verdictSMTP()
 	}, dmarcd.GenuineNo)
+	if verdict.Genuine == "" {
+		return dmarcd.Verdict{Genuine: dmarcd.GenuineNo, Reason: "The message has no header."}
+	}
+	return verdict
 }
 
 // Mail verifies a mail with an unknown delivery path and time. It is genuine if an aligned
@@ -62,7 +67,7 @@ func (v *Verifier) Mail(ctx context.Context, mail io.ReadSeeker) dmarcd.Verdict 
 }
 
 // authenticate collects the findings of a mail and judges them. unsigned is the result for a mail
-// without a usable From domain.
+// without a usable From domain. Content that is not a mail has the zero verdict.
 func (v *Verifier) authenticate(ctx context.Context, mail io.ReadSeeker, judge func(context.Context, findings) dmarcd.Verdict, unsigned dmarcd.Genuine) dmarcd.Verdict {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -80,7 +85,9 @@ func (v *Verifier) authenticate(ctx context.Context, mail io.ReadSeeker, judge f
 		return dmarcd.Verdict{Genuine: unsigned, Reason: problem}
 	}
 	f := findings{from: from, discovery: dmarc.Discover(ctx, v.Resolver, from)}
-	f.signatures, f.unreadable = v.verify(ctx, mail, h.signatures, from)
+	f.signatures, err = v.verify(ctx, mail, h.signatures, from)
+	f.blank = errors.Is(err, errBlank)
+	f.unreadable = err != nil && !f.blank
 	return judge(ctx, f)
 }
 

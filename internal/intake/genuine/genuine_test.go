@@ -106,6 +106,7 @@ func TestSMTP(t *testing.T) {
 	const yes, no, unknown = dmarcd.GenuineYes, dmarcd.GenuineNo, dmarcd.GenuineUnknown
 	reporter := signing{domain: "reporter.example"}
 	signed := sign(t, mail, reporter)
+	blank := mail + strings.Repeat("\r\n", 1<<16)
 	typed := sign(t, "Content-Type: text/plain\r\nContent-Transfer-Encoding: 7bit\r\n"+mail, reporter)
 	tests := []struct {
 		name     string
@@ -175,6 +176,14 @@ func TestSMTP(t *testing.T) {
 		{"many fields", strings.Repeat("X: y\r\n", 501) + mail, honest, dmarcd.Verdict{Genuine: no}, "too many fields"},
 		{"long field", "X:" + strings.Repeat(" \r\n", 15_000) + mail, honest, dmarcd.Verdict{Genuine: no}, "a field that is too long"},
 
+		{"nothing at all", "", honest, dmarcd.Verdict{Genuine: no}, "no header"},
+		{"XML after an empty line", "\r\n<feedback></feedback>\r\n", honest, dmarcd.Verdict{Genuine: no}, "no header"},
+		{"mailbox", "From x Thu Jan  1 00:00:00 1970\r\n" + sign(t, mail, reporter), honest, dmarcd.Verdict{Genuine: no}, "no header"},
+		{"empty lines without end", sign(t, blank, reporter), forged, outcome(no, "policy", "fail", "fail"), "too much white space"},
+		{"empty lines without end, but SPF passes", sign(t, blank, reporter), honest, outcome(yes, "policy", "pass", "pass"), "SPF passes"},
+		{"empty lines without end, no DNS for SPF", sign(t, blank, reporter), withMailFrom("a@slow.reporter.example"), outcome(unknown, "policy", "temperror", "temperror"), "DNS query needed"},
+		{"signature field with a long s", withLine(mail, "DKIM-ſignature: v=1\r\n"), forged, outcome(no, "permerror", "fail", "fail"), "is not valid"},
+
 		{"XML in the header", withLine(signed, "<feedback></feedback>\r\n"), honest, dmarcd.Verdict{Genuine: no}, "its body could begin"},
 		{"JSON in the header", withLine(signed, "{\"policies\":[]}\r\n"), honest, dmarcd.Verdict{Genuine: no}, "its body could begin"},
 		{"line of CRs", withLine(signed, "\r\r\n<feedback/>\r\n"), honest, dmarcd.Verdict{Genuine: no}, "its body could begin"},
@@ -226,8 +235,11 @@ func TestMail(t *testing.T) {
 		{"part of the body is signed", signPartly(t, mail, "reporter.example", 10), outcome(unknown, "policy", "", ""), "body length"},
 		{"no DNS", sign(t, mail, signing{domain: "reporter.example", selector: "slow"}), outcome(unknown, "temperror", "", ""), "DNS query needed"},
 		{"no From", strings.Replace(mail, "From:", "To:", 1), dmarcd.Verdict{Genuine: unknown}, "no From field"},
+		{"empty lines without end", sign(t, mail+strings.Repeat("\r\n", 1<<16), reporter), outcome(unknown, "policy", "", ""), "too much white space"},
+		{"XML in the header", withLine(sign(t, mail, reporter), "<feedback></feedback>\r\n"), dmarcd.Verdict{Genuine: unknown}, "its body could begin"},
 
 		{"nothing", "", dmarcd.Verdict{}, ""},
+		{"mailbox", "From x Thu Jan  1 00:00:00 1970\r\n" + mail, dmarcd.Verdict{}, ""},
 		{"XML", "<?xml version=\"1.0\"?>\n<feedback>\n\n</feedback>\n", dmarcd.Verdict{}, ""},
 		{"JSON", "{\"organization-name\":\"a\",\n\n\"date-range\":{}}\n", dmarcd.Verdict{}, ""},
 		{"gzip", "\x1f\x8b\x08\x00\x00\x00\n\n", dmarcd.Verdict{}, ""},
@@ -290,7 +302,6 @@ func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	long := mail + strings.Repeat("a line of text\r\n", 20_000)
 	signed := sign(t, sign(t, long, signing{domain: "reporter.example"}), signing{domain: "sender.example"})
-	blank := mail + strings.Repeat("\r\n", 1<<20)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	tests := []struct {
@@ -300,7 +311,6 @@ func TestUnreadable(t *testing.T) {
 	}{
 		{"broken header", t.Context(), brokenMail{strings.NewReader(signed), 20}},
 		{"broken body", t.Context(), brokenMail{strings.NewReader(signed), 200_000}},
-		{"empty lines without end", t.Context(), strings.NewReader(sign(t, blank, signing{domain: "reporter.example"}))},
 		{"time is up", ended, strings.NewReader(signed)},
 	}
 	for _, test := range tests {

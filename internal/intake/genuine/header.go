@@ -125,10 +125,12 @@ func splitFields(text string) (fields []string, whole bool) {
 func (h *header) add(field string) {
 	name, value, _ := strings.Cut(field, ":")
 	value = strings.NewReplacer("\r", "", "\n", "").Replace(value)
-	switch strings.ToLower(strings.TrimSpace(name)) {
-	case "from":
+	name = strings.TrimSpace(name)
+	// EqualFold, as in the library: it equates other letters with k and s too.
+	switch {
+	case strings.EqualFold(name, "from"):
 		h.from = append(h.from, value)
-	case "dkim-signature":
+	case strings.EqualFold(name, "dkim-signature"):
 		h.signatures = append(h.signatures, value)
 	}
 }

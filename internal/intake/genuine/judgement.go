@@ -16,9 +16,10 @@ type findings struct {
 	from       string
 	discovery  dmarc.Discovery
 	signatures []signature
-	// unreadable means that the signatures could not be verified.
-	unreadable bool
-	spf        spfFinding
+	// unreadable means that the signatures could not be verified, blank that they were not
+	// because the sender exceeds maxBlankRun.
+	unreadable, blank bool
+	spf               spfFinding
 }
 
 // spfFinding is the SPF result of the client.
@@ -142,8 +143,11 @@ func (s signature) weight() int {
 
 // dkim returns the DKIM result as one word.
 func (f findings) dkim() string {
-	if f.unreadable {
+	switch {
+	case f.unreadable:
 		return resultTempError
+	case f.blank:
+		return resultPolicy
 	}
 	if s, ok := f.best(); ok {
 		return s.result
@@ -155,6 +159,8 @@ func (f findings) dkim() string {
 func (f findings) dkimReason() string {
 	s, ok := f.best()
 	switch {
+	case f.blank:
+		return "the message has too much white space in one place to verify its signatures"
 	case !ok:
 		return "there is no signature"
 	case s.result != resultPass:

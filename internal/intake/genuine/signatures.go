@@ -36,14 +36,17 @@ type signature struct {
 	reason string
 }
 
-// verify verifies the signatures of a mail; fields are their values. It reports true if the
-// mail could not be read completely.
-func (v *Verifier) verify(ctx context.Context, mail io.ReadSeeker, fields []string, from string) (signatures []signature, unreadable bool) {
+// errFields means that the library found other signatures than readHeader.
+var errFields = errors.New("other signatures")
+
+// verify verifies the signatures of a mail; fields are their values. It returns an error if the
+// mail could not be read completely: errBlank, or that of the reader or the library.
+func (v *Verifier) verify(ctx context.Context, mail io.ReadSeeker, fields []string, from string) (signatures []signature, err error) {
 	if len(fields) == 0 {
-		return nil, false
+		return nil, nil
 	}
 	if _, err := mail.Seek(0, io.SeekStart); err != nil {
-		return nil, true
+		return nil, err
 	}
 	body := &guard{ctx: ctx, r: mail}
 	keys := &keyring{ctx: ctx, resolver: v.Resolver}
@@ -51,8 +54,13 @@ func (v *Verifier) verify(ctx context.Context, mail io.ReadSeeker, fields []stri
 		LookupTXT: keys.lookup, MaxVerifications: maxSignatures,
 	})
 	fields = fields[:min(len(fields), maxSignatures)]
-	if body.err != nil || err != nil && !errors.Is(err, msgauth.ErrTooManySignatures) || len(verified) != len(fields) {
-		return nil, true
+	switch {
+	case body.err != nil:
+		return nil, body.err
+	case err != nil && !errors.Is(err, msgauth.ErrTooManySignatures):
+		return nil, err
+	case len(verified) != len(fields):
+		return nil, errFields
 	}
 	for i, one := range verified {
 		if one.Err == nil && !keys.allow(one, fields[i]) {
@@ -65,7 +73,7 @@ func (v *Verifier) verify(ctx context.Context, mail io.ReadSeeker, fields []stri
 		s.alignment = dmarc.Align(ctx, v.Resolver, from, s.domain, dmarc.Relaxed)
 		signatures = append(signatures, s)
 	}
-	return signatures, false
+	return signatures, nil
 }
 
 // resultOf maps an error of the library to a DKIM result.
