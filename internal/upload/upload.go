@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/netip"
 	"time"
@@ -51,11 +52,15 @@ type Gate struct {
 	teams    *fair.Limiter[dmarcd.TeamID]
 }
 
+// allNetworks does not limit the bodies of all networks together: the team limiter does. A body
+// holds the slot of its network while it waits for its team, and would block other teams.
+const allNetworks = math.MaxInt32
+
 // NewGate returns a gate with these limits.
 func NewGate(limits Limits) *Gate {
 	return &Gate{
 		limits:   limits,
-		networks: fair.New[netip.Prefix](fair.Options{Capacity: limits.Bodies, PerKey: limits.PerNetwork}),
+		networks: fair.New[netip.Prefix](fair.Options{Capacity: allNetworks, PerKey: limits.PerNetwork}),
 		teams:    fair.New[dmarcd.TeamID](fair.Options{Capacity: limits.Bodies, PerKey: limits.PerTeam}),
 	}
 }

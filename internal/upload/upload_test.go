@@ -10,7 +10,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -146,4 +149,42 @@ func TestLongBodiesAreBounded(t *testing.T) {
 	if got := <-done; got != http.StatusOK {
 		t.Errorf("after the others: got %d, want 200", got)
 	}
+}
+
+// TestATeamThatWaitsLeavesSlotsToOthers fills the slots of one team from two networks. A body of
+// another team from a third network does not wait for them.
+func TestATeamThatWaitsLeavesSlotsToOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		limits := quick()
+		limits.Bodies, limits.PerTeam, limits.PerNetwork = 4, 1, 2
+		gate := upload.NewGate(limits)
+		ctx, cancel := context.WithCancel(t.Context())
+		var received atomic.Int64
+		receive := func(team dmarcd.TeamID, address string) {
+			r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader(strings.Repeat("x", 5000)))
+			r.RemoteAddr = address
+			body := gate.Body(httptest.NewRecorder(), r, team)
+			defer body.Close()
+			if _, err := io.Copy(io.Discard, body); err == nil {
+				received.Add(1)
+				<-ctx.Done()
+			}
+		}
+		var all sync.WaitGroup
+		for _, address := range []string{"192.0.2.1:1", "192.0.2.1:2", "192.0.2.2:1", "192.0.2.2:2"} {
+			all.Go(func() { receive(1, address) })
+		}
+		synctest.Wait()
+		if got := received.Load(); got != 1 {
+			t.Errorf("got %d bodies of the team, want 1", got)
+		}
+		all.Go(func() { receive(2, "192.0.2.3:1") })
+		synctest.Wait() // no time passes
+		if got := received.Load(); got != 2 {
+			t.Errorf("got %d bodies, want that of the other team too", got)
+		}
+		cancel()
+		all.Wait()
+	})
 }
