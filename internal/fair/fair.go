@@ -81,13 +81,14 @@ func New[K comparable](options Options) *Limiter[K] {
 }
 
 // Acquire waits until weight units are available for key, and returns an idempotent
-// release function. A weight above PerKey counts as PerKey. It returns the error of ctx if
-// that ends first, and dmarcd.ErrTemporary if too many callers already wait for the key.
+// release function. A weight above PerKey counts as PerKey, one below 1 as 1. It returns the
+// error of ctx if that ends first, and dmarcd.ErrTemporary if too many callers already wait for
+// the key.
 func (l *Limiter[K]) Acquire(ctx context.Context, key K, weight int64) (release func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	weight = min(max(weight, 0), l.options.PerKey)
+	weight = min(max(weight, 1), l.options.PerKey)
 	l.mu.Lock()
 	a := l.keys[key]
 	if a == nil {

@@ -195,6 +195,16 @@ func TestAnEndedContextIsNotAdmitted(t *testing.T) {
 	hold(t, l, "b", 1)()
 }
 
+// TestAWeightIsAtLeastOne releases two holders of a weight of 0: the first must not forget the
+// key of the second.
+func TestAWeightIsAtLeastOne(t *testing.T) {
+	t.Parallel()
+	l := fair.New[string](fair.Options{Capacity: 2})
+	first, second := hold(t, l, "a", 0), hold(t, l, "a", 0)
+	first()
+	second()
+}
+
 // TestTheBoundsHold acquires, cancels and releases at random for several keys.
 func TestTheBoundsHold(t *testing.T) {
 	t.Parallel()
