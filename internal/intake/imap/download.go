@@ -85,7 +85,13 @@ func (r *Reader) rejectLarge(ctx context.Context, s *session, messages []Message
 		}
 		m.Rejection = r.tooLarge(m.Size)
 		section := &imap.FetchItemBodySection{Specifier: imap.PartSpecifierHeader, Peek: true}
-		err := r.fetch(ctx, s, []uint32{m.UID}, section, headerBytes, func(_ uint32, header *os.File) { m.Body = header })
+		err := r.fetch(ctx, s, []uint32{m.UID}, section, headerBytes, func(uid uint32, header *os.File) {
+			if uid != m.UID || m.Body != nil {
+				discard(header) // not requested, or sent again
+				return
+			}
+			m.Body = header
+		})
 		if err != nil {
 			discard(m.Body)
 			return err

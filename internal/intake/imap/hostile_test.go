@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -271,6 +273,29 @@ func TestHostileOrder(t *testing.T) {
 	d.untilStatus()
 	if got, want := <-asked, "UID FETCH 2,4,6,8,10,12,14,"; !strings.HasPrefix(got, want) {
 		t.Errorf("got %q, want %q first", got, want)
+	}
+}
+
+// TestHostileHeaders sends the header of a message that is too large many times, and those of
+// other messages. No file is left, open or not.
+func TestHostileHeaders(t *testing.T) {
+	const header = `BODY[HEADER] "Subject: x"`
+	again := "UID 1 " + header + strings.Repeat(" UID 1 "+header, 99)
+	d := newTestReader(t, &server{})
+	d.reader.MaxBytes = 10 // the server announces 40
+	d.reader.Dial = listenHostile(t, hostile{
+		at:     "UID FETCH 1 (UID BODY",
+		attack: say("* 1 FETCH (UID 2 " + header + ")\r\n* 1 FETCH (" + again + ")\r\n* 1 FETCH (UID 1 " + header + ")\r\nTAG OK done\r\n"),
+	})
+	if got := d.untilStatus(); got != "<nil>" {
+		t.Errorf("got the status %q, want success", got)
+	}
+	want := []got{{1, "Subject: x", "The message has 40 bytes; 10 are taken."}}
+	if !slices.Equal(d.messages, want) {
+		t.Errorf("got %v, want %v", d.messages, want)
+	}
+	if left := musttest.Get(os.ReadDir(d.reader.Folder))(t); len(left) > 0 {
+		t.Errorf("got %d files left, want none", len(left))
 	}
 }
 

@@ -57,6 +57,9 @@ type Service struct {
 
 // Run reads until ctx ends, and returns after the last reader.
 func (s *Service) Run(ctx context.Context) error {
+	if err := removeLeftovers(s.Folder); err != nil {
+		s.Log.Warn("temporary files of mailboxes not removed", "error", err)
+	}
 	supervisor := &Supervisor{Leases: s.Leases, Read: s.read, Log: s.Log}
 	return supervisor.Run(ctx)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -309,6 +310,23 @@ func TestServiceReadsForTheTeamOfTheMailbox(t *testing.T) {
 		m := store.mailbox(1)
 		if m.LastUID != 1 || m.UIDValidity == 0 || m.Error != "" || m.SeenAt.IsZero() {
 			t.Errorf("got the mailbox %+v, want its state and a good status", m)
+		}
+	})
+}
+
+func TestServiceRemovesWhatACrashLeft(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		folder := t.TempDir()
+		for _, name := range []string{"imap-1", "imap-2", "other"} {
+			musttest.Do(t, os.WriteFile(filepath.Join(folder, name), []byte("left"), 0o600))
+		}
+		service := &imap.Service{Leases: newFakeStore(), Folder: folder, Log: slog.New(slog.DiscardHandler)}
+		stop := start(t, service.Run)
+		after(time.Second)
+		stop()
+		left := musttest.Get(os.ReadDir(folder))(t)
+		if len(left) != 1 || left[0].Name() != "other" {
+			t.Errorf("got %v left, want only the file of others", left)
 		}
 	})
 }
