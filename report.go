@@ -90,8 +90,9 @@ const (
 	MaxReportMessages = 10_000_000_000
 )
 
-// Implausible returns why an aggregate report with these figures is held, "" if it is
-// plausible. largest is the largest count of a record.
+// Implausible returns why a report with these figures is held, "" if it is plausible. largest
+// is the largest count of a record: in a TLS report that of a policy, in a failure report the
+// incidents.
 func Implausible(largest, messages int64) string {
 	switch {
 	case largest > MaxRecordCount:

@@ -85,9 +85,16 @@ func recordOf(from, disposition, dkim, spf string, count int64) string {
 		count, disposition, dkim, spf, from)
 }
 
+// tlsReportOf returns a TLS report with these policies.
+func tlsReportOf(policies string) []byte {
+	return []byte(`{"organization-name":"Receiver","report-id":"t1","contact-info":"tls@receiver.example",` +
+		`"date-range":{"start-datetime":"2026-01-01T00:00:00Z","end-datetime":"2026-01-01T23:59:59Z"},"policies":[` + policies + `]}`)
+}
+
 func TestDelivery(t *testing.T) {
 	t.Parallel()
 	const about = `by "receiver.example", id "1", of "example.com", 2026-01-01 00:00:00 to 2026-01-01 23:59:59: `
+	const tlsAbout = `tls "" by "Receiver", id "t1", of "a.example", 2026-01-01 00:00:00 to 2026-01-01 23:59:59: `
 	whole := packtest.Zip("a.xml", opening+record("192.0.2.1", 2, "pass")+closing)
 	for _, tt := range []struct {
 		name  string
@@ -142,11 +149,9 @@ func TestDelivery(t *testing.T) {
 		},
 		{
 			"a TLS report",
-			[]byte(`{"organization-name":"Receiver","report-id":"t1","contact-info":"tls@receiver.example",` +
-				`"date-range":{"start-datetime":"2026-01-01T00:00:00Z","end-datetime":"2026-01-01T23:59:59Z"},"policies":[` +
-				tlsPolicy("b.example", 5, 1) + "," + tlsPolicy("a.example", 7, 0) + "," + tlsPolicy("b.example", 1, 0) + `]}`),
+			tlsReportOf(tlsPolicy("b.example", 5, 1) + "," + tlsPolicy("a.example", 7, 0) + "," + tlsPolicy("b.example", 1, 0)),
 			[]string{
-				`tls "" by "Receiver", id "t1", of "a.example", 2026-01-01 00:00:00 to 2026-01-01 23:59:59: 3 records, 13 of 14 compliant`,
+				tlsAbout + `3 records, 13 of 14 compliant`,
 				`share "b.example": 2 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0 Unverified:0}`,
 				`share "a.example": 1 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0 Unverified:0}`,
 			},
@@ -157,6 +162,33 @@ func TestDelivery(t *testing.T) {
 			[]string{
 				`failure "" by "mx.receiver.example", id "<1@example.com>", of "example.com", 2026-01-02 10:00:00 to 2026-01-02 10:00:00: 1 records, 0 of 3 compliant`,
 				`share "example.com": 1 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0 Unverified:0}`,
+			},
+		},
+		{
+			"a TLS report with an implausible policy is held",
+			tlsReportOf(tlsPolicy("a.example", 1, 1_000_000_001)),
+			[]string{
+				tlsAbout + `1 records, 1 of 1000000002 compliant`,
+				`share "a.example": 1 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0 Unverified:0}`,
+				"held: " + dmarcd.Implausible(1_000_000_001, 1_000_000_002),
+			},
+		},
+		{
+			"a TLS report with an implausible sum is held",
+			tlsReportOf(strings.Repeat(tlsPolicy("a.example", 1_000_000_000, 0)+",", 10) + tlsPolicy("a.example", 1, 0)),
+			[]string{
+				tlsAbout + `11 records, 10000000001 of 10000000001 compliant`,
+				`share "a.example": 11 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0 Unverified:0}`,
+				"held: " + dmarcd.Implausible(1_000_000_000, 10_000_000_001),
+			},
+		},
+		{
+			"a failure report with implausible incidents is held",
+			[]byte(strings.Replace(failureMail("jane"), "Incidents: 3", "Incidents: 1000000001", 1)),
+			[]string{
+				`failure "" by "mx.receiver.example", id "<1@example.com>", of "example.com", 2026-01-02 10:00:00 to 2026-01-02 10:00:00: 1 records, 0 of 1000000001 compliant`,
+				`share "example.com": 1 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0 Unverified:0}`,
+				"held: " + dmarcd.Implausible(1_000_000_001, 1_000_000_001),
 			},
 		},
 		{

@@ -110,13 +110,15 @@ func storable(records func() iter.Seq2[aggregate.Record, error]) iter.Seq2[aggre
 func newFailureReport(item *Item) dmarcd.NewReport {
 	r := item.Failure
 	domain := plain(r.ReportedDomain)
+	incidents := int64(r.Incidents)
 	report := dmarcd.NewReport{
 		Report: dmarcd.Report{
 			Organization: plain(r.ReportingMTA),
 			ExternalID:   plain(r.MessageID),
 			Domain:       domain,
 			Records:      1,
-			Messages:     int64(r.Incidents),
+			Messages:     incidents,
+			HeldReason:   dmarcd.Implausible(incidents, incidents),
 		},
 		Key:     item.sameness,
 		Content: item.sameness,
@@ -132,6 +134,10 @@ func newTLSReport(item *Item) dmarcd.NewReport {
 	r := item.TLS
 	key := r.Key()
 	successful, failed := r.Sessions()
+	largest := int64(0)
+	for i := range r.Policies {
+		largest = max(largest, r.Policies[i].Successful, r.Policies[i].Failed)
+	}
 	report := dmarcd.NewReport{
 		Report: dmarcd.Report{
 			Organization: plain(r.Organization()),
@@ -140,6 +146,7 @@ func newTLSReport(item *Item) dmarcd.NewReport {
 			Records:      len(r.Policies),
 			Messages:     successful + failed,
 			Compliant:    successful,
+			HeldReason:   dmarcd.Implausible(largest, successful+failed),
 		},
 		Key:     keyOf(dmarcd.KindTLS, key.Organization, key.ReportID, key.Domain, key.Begin, key.End),
 		Content: r.Content,
