@@ -19,10 +19,13 @@ type redaction struct {
 	reports int
 }
 
+// redacts reports whether failure reports are redacted. If not, the bytes are stored as received.
+func redacts(options failure.Options) bool { return !options.KeepLocalParts || !options.KeepBody }
+
 // add appends a failure report. Its errors are those of Copy.Write.
 func (r *redaction) add(m failure.Message) error {
-	if r.options.KeepLocalParts && r.options.KeepBody {
-		return nil // nothing is redacted: the bytes are stored as received
+	if !redacts(r.options) {
+		return nil
 	}
 	mail := failure.Redact(m, r.options).Mail()
 	r.reports++

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/failure"
 )
 
 // RejectedStore stores rejected reports.
@@ -21,9 +23,9 @@ type RejectedStore interface {
 
 // Retry reads a rejected report again, with the verdict on its mail unchanged, because DKIM
 // keys of that time may be gone. If it is accepted now, its entry is removed and settled is
-// true. The receipts cover everything in the same original: other rejected items keep their
-// entries until they are retried, and are duplicates then. An unknown id or a deleted original
-// is dmarcd.ErrNotFound.
+// true. It never is if the stored original does not contain it; see redaction. The receipts
+// cover everything in the same original: other rejected items keep their entries until they are
+// retried, and are duplicates then. An unknown id or a deleted original is dmarcd.ErrNotFound.
 func (a *Acceptor) Retry(ctx context.Context, team dmarcd.TeamID, store RejectedStore, id dmarcd.RejectedID, audit ...dmarcd.AuditEntry) (settled bool, receipts []dmarcd.Receipt, err error) {
 	rejected, err := store.RejectedByID(ctx, id)
 	if err != nil {
@@ -44,9 +46,7 @@ func (a *Acceptor) Retry(ctx context.Context, team dmarcd.TeamID, store Rejected
 	if err != nil {
 		return false, nil, err
 	}
-	if slices.ContainsFunc(receipts, func(r dmarcd.Receipt) bool {
-		return r.Status == dmarcd.StatusRejected && r.Member == rejected.Member
-	}) {
+	if !settles(rejected.Rejection, receipts, a.Failure) {
 		return false, receipts, nil
 	}
 	// A concurrent retry may have removed it.
@@ -54,4 +54,24 @@ func (a *Acceptor) Retry(ctx context.Context, team dmarcd.TeamID, store Rejected
 		return false, nil, err
 	}
 	return true, receipts, nil
+}
+
+// settles reports whether the receipts of an original show that a rejected item in it is accepted
+// now.
+func settles(rejected dmarcd.Rejection, receipts []dmarcd.Receipt, options failure.Options) bool {
+	has := func(is func(dmarcd.Receipt) bool) bool { return slices.ContainsFunc(receipts, is) }
+	if redacts(options) && has(func(r dmarcd.Receipt) bool { return r.Kind == dmarcd.KindFailure }) {
+		// The original holds only the failure reports of the message, which may have other
+		// members than before.
+		return rejected.Kind == dmarcd.KindFailure && !has(isRejected)
+	}
+	return has(func(r dmarcd.Receipt) bool { return !isRejected(r) && isWithin(r.Member, rejected.Member) }) &&
+		!has(func(r dmarcd.Receipt) bool { return isRejected(r) && r.Member == rejected.Member })
+}
+
+func isRejected(r dmarcd.Receipt) bool { return r.Status == dmarcd.StatusRejected }
+
+// isWithin reports whether a member is another one or in it. All are in the message, "".
+func isWithin(member, outer string) bool {
+	return outer == "" || member == outer || strings.HasPrefix(member, outer+"/")
 }
