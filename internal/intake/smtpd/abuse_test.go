@@ -245,6 +245,52 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 	}
 }
 
+// TestSlowMailsGiveWay fills all places with mails that hardly arrive, and wants a client from
+// elsewhere served, at the price of the network that holds most.
+func TestSlowMailsGiveWay(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return
+	}
+	s := start(t, func(c *smtpd.Config) {
+		c.Limits.Connections = 4
+		// A byte allows another second, so that only the eviction ends a mail.
+		c.Limits.RateGrace, c.Limits.MinRate = 2*time.Second, 1
+	})
+	trickle := func(bytes int) *client {
+		c := s.greet(t)
+		c.data("abc")
+		c.send("Subject: " + strings.Repeat("x", bytes) + "\r\n")
+		return c
+	}
+	s.from("192.0.2.1")
+	slowest, slow, faster := trickle(100), trickle(1000), trickle(2000)
+	s.from("203.0.113.1")
+	other := trickle(50)
+	s.awaitDrafts(t, 4)
+
+	s.from("192.0.2.2")
+	s.dial(t).expect("421 4.7.0") // its network has most of them already
+	s.from("198.51.100.1")
+	var first *client
+	eventually(t, "a slow mail gives way", func() bool { // once its rate is low
+		first = s.dial(t)
+		return strings.HasPrefix(first.reply(), "220 ")
+	})
+	slowest.expectEnd()
+	first.say("EHLO mail.reporter.example", "250 ")
+	first.mail("abc")
+	first.data("abc")
+	s.from("198.51.100.2")
+	s.dial(t).expect("421 4.7.0") // the others have no more than twice as many
+	for _, c := range []*client{slow, faster, other, first} {
+		c.say("\r\n.", "250 ")
+	}
+	if got := s.count(smtpd.Evicted); got != 1 {
+		t.Errorf("got %d evicted want 1", got)
+	}
+}
+
 // TestConnectionsComeAndGo has clients of many networks connect, displace each other and
 // leave at the same time, and wants the server to serve the next one.
 func TestConnectionsComeAndGo(t *testing.T) {

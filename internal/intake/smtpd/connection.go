@@ -180,6 +180,23 @@ func (c *connection) idleSince() (time.Time, bool) {
 	return c.since, c.phase != transfer
 }
 
+// slowBytes is the rate in bytes a second below which a transfer may be evicted. Mail servers
+// send many times as fast.
+const slowBytes = 32 << 10
+
+// slowRate returns the bytes a second of a transfer, and whether that is slow after the grace
+// period.
+func (c *connection) slowRate() (rate float64, isSlow bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	took := time.Since(c.since)
+	if c.phase != transfer || took < c.limits.RateGrace {
+		return 0, false
+	}
+	rate = float64(c.received) / took.Seconds()
+	return rate, rate < slowBytes
+}
+
 // wake ends a read that should not have begun. The caller holds the mutex.
 func (c *connection) wake() {
 	if c.draining && c.phase != transfer {

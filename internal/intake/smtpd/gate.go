@@ -77,10 +77,26 @@ func (g *gate) admit(raw net.Conn) *connection {
 	return c
 }
 
-// evictFor ends a connection that is not in the middle of a mail, in favour of a
-// network that has fewer connections than that of the evicted one. It takes the one
-// that has been idle longest of the network with the most. The caller holds the mutex.
+// evictFor ends a connection in favour of a network that has fewer connections than that of
+// the evicted one: an idle one, else a slow one. The caller holds the mutex.
 func (g *gate) evictFor(network netip.Prefix) bool {
+	victim := g.idleVictim(network)
+	if victim == nil || !victim.evict() {
+		if victim = g.slowVictim(network); victim == nil {
+			return false
+		}
+		// Without a reply the client tries again later. A read error in the middle of a chunk
+		// would be answered with a permanent error.
+		_ = victim.Conn.Close() // its session gets an error
+	}
+	g.observe(Evicted)
+	g.forget(victim)
+	return true
+}
+
+// idleVictim returns the connection that has been idle longest of the network with the most,
+// nil if none has more than network. The caller holds the mutex.
+func (g *gate) idleVictim(network netip.Prefix) *connection {
 	var (
 		victim *connection
 		most   = g.perPrefix[network]
@@ -93,12 +109,27 @@ func (g *gate) evictFor(network netip.Prefix) bool {
 			victim, most, oldest = c, has, since
 		}
 	}
-	if victim == nil || !victim.evict() {
-		return false
+	return victim
+}
+
+// slowVictim returns the slowest transfer of the network with the most connections, nil if
+// none has more than twice as many as network would have: a few networks could hold all slots
+// with mails that they send as slowly as allowed. Nothing that was acknowledged is lost. The
+// caller holds the mutex.
+func (g *gate) slowVictim(network netip.Prefix) *connection {
+	var (
+		victim  *connection
+		most    = 2 * (g.perPrefix[network] + 1)
+		slowest float64
+	)
+	for c := range g.connections {
+		rate, isSlow := c.slowRate()
+		has := g.perPrefix[clientaddr.SiteOf(c.remote)]
+		if isSlow && (has > most || victim != nil && has == most && rate < slowest) {
+			victim, most, slowest = c, has, rate
+		}
 	}
-	g.observe(Evicted)
-	g.forget(victim)
-	return true
+	return victim
 }
 
 // forget frees the slot of a connection, once. The caller holds the mutex.

@@ -41,7 +41,7 @@ type Limits struct {
 	MessageBytes int64
 	// Connections bounds the connections at one time. When it is reached, a client whose
 	// network has fewer of them than another displaces one that is not in the middle of
-	// a mail.
+	// a mail, or one that sends a mail slowly.
 	Connections int
 	// ConnectionsPerClient bounds those from one client, an IPv4 address or a /64 of
 	// IPv6; ConnectionsPerNetwork those from a network as of clientaddr.SiteOf.
@@ -120,7 +120,7 @@ type Outcome string
 const (
 	Connected   Outcome = "connected"
 	TurnedAway  Outcome = "turned away"        // there were too many connections
-	Evicted     Outcome = "evicted"            // an idle connection made room for another
+	Evicted     Outcome = "evicted"            // an idle or slow connection made room for another
 	NoRecipient Outcome = "recipient rejected" // of one recipient, for good or for now
 	Spooled     Outcome = "spooled"
 	Rejected    Outcome = "rejected" // a mail, for good
