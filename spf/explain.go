@@ -14,6 +14,9 @@ const (
 	// maxTerms bounds the size of a tree: a hundred hostile records could hold
 	// millions of terms.
 	maxTerms = 10_000
+	// maxRanges bounds the ranges from DNS of a tree: thousands of terms can share one
+	// answer with thousands of addresses. They are only used to find overlaps.
+	maxRanges = 10_000
 )
 
 // Explain walks the tree of records of domain, without a client, and returns it with the

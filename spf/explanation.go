@@ -118,7 +118,8 @@ type Step struct {
 	Hosts []Host
 	// Exchangers is the total number of mail exchangers.
 	Exchangers int
-	// Ranges are the addresses that the term covers.
+	// Ranges are the addresses that the term covers. A tree has at most 10,000 from DNS;
+	// the others are left out.
 	Ranges []netip.Prefix
 	// Child is the record that an include or redirect refers to. It is nil if the term is
 	// Dynamic, Ignored, a Loop or Repeated, or if a limit was reached.

@@ -30,6 +30,7 @@ type explorer struct {
 	answers  map[dns.Question]dns.Answer
 	queue    []request
 	terms    int
+	ranges   int
 }
 
 // request is a query and the handler of its answer. asked is false once the query budget
@@ -235,7 +236,9 @@ func (e *explorer) addresses(s *Step, name string, into *[]Lookup) {
 			bits = s.Term.Bits6
 		}
 		e.lookup(s, dns.Question{Name: name, Type: typ}, &(*into)[i], func(answer dns.Answer) {
-			for _, r := range answer.Records {
+			records := answer.Records[:min(len(answer.Records), maxRanges-e.ranges)]
+			e.ranges += len(records)
+			for _, r := range records {
 				if p, err := r.Addr.Prefix(bits); err == nil {
 					s.Ranges = append(s.Ranges, p)
 				}
