@@ -2,6 +2,8 @@ package bimi_test
 
 import (
 	"bytes"
+	"crypto/rand"
+	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -9,6 +11,7 @@ import (
 	"encoding/asn1"
 	"encoding/base64"
 	"encoding/pem"
+	"math/big"
 	"testing"
 	"time"
 
@@ -37,6 +40,20 @@ func issue(t testing.TB, issuer *tls.Certificate, template x509.Certificate) *tl
 	return certtest.New(t, issuer, template)
 }
 
+// withKey is issue with a given public key.
+func withKey(t testing.TB, issuer *tls.Certificate, template x509.Certificate, key any) *tls.Certificate {
+	t.Helper()
+	template.SerialNumber, template.BasicConstraintsValid = big.NewInt(1), true
+	template.NotBefore, template.NotAfter = today.AddDate(0, -6, 0), today.AddDate(0, 6, 0)
+	der := musttest.Get(x509.CreateCertificate(rand.Reader, &template, issuer.Leaf, key, issuer.PrivateKey))(t)
+	return &tls.Certificate{Leaf: musttest.Get(x509.ParseCertificate(der))(t)}
+}
+
+// rsaKey returns a public key of that length. There is no private one.
+func rsaKey(bits int) *rsa.PublicKey {
+	return &rsa.PublicKey{N: new(big.Int).SetBit(big.NewInt(1), bits-1, 1), E: 65537}
+}
+
 // authority returns the template of a CA certificate, with or without the key usage for
 // marks.
 func authority(name string, marks bool) x509.Certificate {
@@ -60,14 +77,14 @@ func mark(t testing.TB) x509.Certificate {
 	}
 }
 
-// logotype returns an extension that embeds data with the hash of hashed.
-func logotype(t testing.TB, data, hashed []byte) pkix.Extension {
+// logotype returns an extension that embeds data with the hashes of hashed.
+func logotype(t testing.TB, data []byte, hashed ...[]byte) pkix.Extension {
 	t.Helper()
-	return logotypeURI(t, "data:image/svg+xml;base64,"+base64.StdEncoding.EncodeToString(data), hashed)
+	return logotypeURI(t, "data:image/svg+xml;base64,"+base64.StdEncoding.EncodeToString(data), hashed...)
 }
 
 // logotypeURI returns a logotype extension (RFC 9399 §4.1).
-func logotypeURI(t testing.TB, uri string, hashed []byte) pkix.Extension {
+func logotypeURI(t testing.TB, uri string, hashed ...[]byte) pkix.Extension {
 	t.Helper()
 	type (
 		hash struct {
@@ -82,11 +99,15 @@ func logotypeURI(t testing.TB, uri string, hashed []byte) pkix.Extension {
 		image struct{ Details details }
 		data  struct{ Images []image }
 	)
-	sum := sha256.Sum256(hashed)
+	var hashes []hash
+	for _, h := range hashed {
+		sum := sha256.Sum256(h)
+		hashes = append(hashes, hash{pkix.AlgorithmIdentifier{Algorithm: sha256ID}, sum[:]})
+	}
 	ia5 := asn1.RawValue{Tag: asn1.TagIA5String, Bytes: []byte(uri)}
 	direct := marshal(t, data{[]image{{details{
 		MediaType: "image/svg+xml",
-		Hashes:    []hash{{pkix.AlgorithmIdentifier{Algorithm: sha256ID}, sum[:]}},
+		Hashes:    hashes,
 		URIs:      []asn1.RawValue{ia5},
 	}}}}, "tag:0")
 	subject := asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: 2, IsCompound: true, Bytes: direct}

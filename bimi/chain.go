@@ -2,6 +2,7 @@ package bimi
 
 import (
 	"bytes"
+	"crypto/rsa"
 	"crypto/x509"
 	"encoding/asn1"
 	"encoding/pem"
@@ -9,8 +10,13 @@ import (
 	"time"
 )
 
-// maxCertificates limits the certificates per document.
-const maxCertificates = 10
+const (
+	// maxCertificates limits the certificates per document.
+	maxCertificates = 10
+	// maxKeyBits limits the size of RSA keys: with a key of 1 MiB, verifying a signature
+	// takes minutes.
+	maxKeyBits = 8192
+)
 
 // readChain parses the certificates of a document in order.
 func readChain(document []byte, found *problems) []*x509.Certificate {
@@ -35,6 +41,10 @@ func readChain(document []byte, found *problems) []*x509.Certificate {
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
 			found.note(true, BadCertificate, "", err.Error())
+			continue
+		}
+		if key, ok := c.PublicKey.(*rsa.PublicKey); ok && key.N.BitLen() > maxKeyBits {
+			found.note(true, BadCertificate, c.Subject.CommonName, "its key is too long")
 			continue
 		}
 		chain = append(chain, c)

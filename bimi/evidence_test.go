@@ -63,6 +63,15 @@ func TestCheckEvidenceOfCertificate(t *testing.T) {
 			},
 			want: []bimi.Problem{{Kind: bimi.LogotypeHash, Subject: "mark", Text: hashOf(goodSVG)}},
 		},
+		{name: "ten hashes", change: func(c *x509.Certificate) {
+			c.ExtraExtensions = []pkix.Extension{logotype(t, []byte(goodSVG), slices.Repeat([][]byte{[]byte(goodSVG)}, 10)...)}
+		}},
+		{
+			name: "eleven hashes", change: func(c *x509.Certificate) {
+				c.ExtraExtensions = []pkix.Extension{logotype(t, []byte(goodSVG), slices.Repeat([][]byte{[]byte(goodSVG)}, 11)...)}
+			},
+			want: []bimi.Problem{{Kind: bimi.LogotypeHash, Subject: "mark", Text: hashOf(goodSVG)}},
+		},
 		{
 			name: "an image that cannot be expanded", change: func(c *x509.Certificate) {
 				c.ExtraExtensions = []pkix.Extension{logotype(t, []byte{0x1f, 0x8b}, []byte{0x1f, 0x8b})}
@@ -189,6 +198,11 @@ func TestCheckEvidenceOfDocument(t *testing.T) {
 		{name: "an issuer that is not meant for marks", document: document(misled, server), want: []bimi.Problem{{Kind: bimi.WrongKeyUsage, Subject: "server"}}},
 		{name: "a private key", document: append(document(leaf, middle), key...), want: []bimi.Problem{{Kind: bimi.UnexpectedBlock, Text: "PRIVATE KEY"}}},
 		{name: "junk", document: append(document(leaf, middle), junk...), want: []bimi.Problem{{Kind: bimi.BadCertificate, Text: "x509: malformed certificate"}}},
+		{name: "a key of 8192 bits", document: document(leaf, middle, withKey(t, root, authority("root", false), rsaKey(8192)))},
+		{
+			name: "a key of 8193 bits", document: document(leaf, middle, withKey(t, root, authority("root", false), rsaKey(8193))),
+			want: []bimi.Problem{{Kind: bimi.BadCertificate, Subject: "root", Text: "its key is too long"}},
+		},
 		{
 			name: "eleven certificates", document: document(append([]*tls.Certificate{leaf}, many...)...),
 			want: []bimi.Problem{{Kind: bimi.TooManyCertificates}, {Kind: bimi.OutOfOrder, Subject: "middle", Text: "root"}},

@@ -21,6 +21,9 @@ const (
 	tagDirect      = 0
 )
 
+// maxHashes limits the hashes of an image: each costs hashing the image.
+const maxHashes = 10
+
 var (
 	errNoLogotype = errors.New("there is no logotype extension")
 	errNoSubject  = errors.New("the logotype extension has no image of the subject in it")
@@ -127,8 +130,11 @@ func decodeDataURI(uri string) ([]byte, bool) {
 
 // hashesMatch reports whether all hashes with known algorithms match the image. RFC 6170
 // §5.2 hashes the decompressed image with LF line endings; hashes of the image as is, or
-// as embedded, are accepted as well.
+// as embedded, are accepted as well. More than maxHashes do not match.
 func (l logotype) hashesMatch() bool {
+	if len(l.hashes) > maxHashes {
+		return false
+	}
 	forms := [][]byte{l.data}
 	if expanded, _, err := expand(l.data); err == nil {
 		forms = append(forms, expanded, endLinesByLF(expanded))

@@ -113,7 +113,8 @@ const (
 const (
 	// NoCertificate: there is no mark certificate.
 	NoCertificate Kind = "no-certificate"
-	// BadCertificate: a certificate cannot be parsed.
+	// BadCertificate: a certificate cannot be parsed, or has an RSA key of more than 8192
+	// bits.
 	BadCertificate Kind = "bad-certificate"
 	// UnexpectedBlock: there is a PEM block other than a certificate. It might be a
 	// private key.

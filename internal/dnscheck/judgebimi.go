@@ -51,7 +51,7 @@ var bimiFindings = map[string]mapping{
 	string(bimi.DocumentTooLarge): {"bimi.fetch", "it is larger than 1 MiB"},
 
 	string(bimi.NoCertificate):       {"bimi.evidence", "the file contains no mark certificate"},
-	string(bimi.BadCertificate):      {"bimi.evidence", "a certificate cannot be parsed"},
+	string(bimi.BadCertificate):      {"bimi.evidence", "a certificate is invalid: {text}"},
 	string(bimi.UnexpectedBlock):     {"bimi.evidence", "the file contains something other than certificates"},
 	string(bimi.TooManyCertificates): {"bimi.evidence", "the file contains more than ten certificates"},
 	string(bimi.SeveralMarks):        {"bimi.evidence", "the file contains several mark certificates"},
