@@ -209,7 +209,8 @@ type MXHost struct {
 	Preference int
 	// Status is ok, no-address, no-such-name, address (an IP address instead of a name),
 	// root (a null MX next to others) or inconclusive.
-	Status    string
+	Status string
+	// Addresses are the lowest, at most 20 per family.
 	Addresses []string
 	Aliases   []string
 }

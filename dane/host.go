@@ -7,8 +7,9 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// maxRecords bounds the records per host.
-const maxRecords = 100
+// maxRecords bounds the records per host. A host that lists the keys of all issuers that its CA
+// may use has about fifteen.
+const maxRecords = 20
 
 // Host is the result for one MX host.
 type Host struct {
@@ -24,7 +25,7 @@ type Host struct {
 	// Address is the DNSSEC status of the host's addresses. If only the first alias is
 	// validated, they count as validated, since that decides.
 	Address Security
-	// Records are the well-formed TLSA records, usable or not, at most 100.
+	// Records are the well-formed TLSA records, usable or not, at most 20.
 	Records  []Record
 	Problems []Problem
 	// Reason is why Status is StatusInconclusive; "" otherwise.

@@ -221,6 +221,18 @@ func TestLookup(t *testing.T) {
 	}
 }
 
+func TestLookupBoundsRecords(t *testing.T) {
+	t.Parallel()
+	zone := dnstest.New(world)
+	for i := range 100 {
+		zone.Add(dns.Record{Name: "_25._tcp.mx.ok.example", Type: dns.TLSA, Raw: append([]byte{3, 1, 1, byte(i)}, make([]byte, 31)...)})
+	}
+	got := dane.Lookup(t.Context(), zone, "ok.example")
+	if len(got.Hosts) != 1 || len(got.Hosts[0].Records) != 20 {
+		t.Errorf("got %+v, want one host with 20 records", got.Hosts)
+	}
+}
+
 // summarize takes over what rows compare, and checks what holds for every host.
 func summarize(t *testing.T, hosts []dane.Host) []hostOf {
 	t.Helper()

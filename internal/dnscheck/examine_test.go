@@ -2,6 +2,7 @@ package dnscheck_test
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -234,6 +235,25 @@ func TestConsentIsAskedForOnce(t *testing.T) {
 	}
 	if got != 1 {
 		t.Errorf("got %d findings, want 1", got)
+	}
+}
+
+// TestAddressesAreBounded checks that the stored addresses of a mail server do not depend on
+// their order in the answer.
+func TestAddressesAreBounded(t *testing.T) {
+	t.Parallel()
+	zone := dnstest.New(mailed("example.com MX 10 mx.example.com"))
+	for i := range 250 {
+		octet := byte(249 - i)
+		zone.Add(
+			dns.Record{Name: "mx.example.com", Type: dns.A, Addr: netip.AddrFrom4([4]byte{192, 0, 2, octet})},
+			dns.Record{Name: "mx.example.com", Type: dns.AAAA, Addr: netip.AddrFrom16([16]byte{0: 0x20, 1: 0x01, 15: octet})},
+		)
+	}
+	check := dnscheck.New(dnscheck.Options{Resolver: zone, Now: noon}).Examine(t.Context(), dnscheck.Request{Domain: "example.com"})
+	hosts := check.Facts.MX.Hosts
+	if len(hosts) != 1 || len(hosts[0].Addresses) != 40 || !slices.Contains(hosts[0].Addresses, "192.0.2.19") || !slices.Contains(hosts[0].Addresses, "2001::13") {
+		t.Errorf("got %+v, want the 20 lowest addresses of each family", hosts)
 	}
 }
 

@@ -24,8 +24,13 @@ const (
 	hostRoot       = "root"
 )
 
-// maxHosts limits the MX hosts that are checked.
-const maxHosts = 20
+const (
+	// maxHosts limits the MX hosts that are checked.
+	maxHosts = 20
+	// maxHostAddresses limits the stored addresses of a host per family. One answer can
+	// have thousands, and each check is compared with the previous one.
+	maxHostAddresses = 20
+)
 
 // checkMX looks up the MX hosts of the domain.
 func (e *examination) checkMX(ctx context.Context) {
@@ -86,7 +91,7 @@ func (e *examination) mxHost(ctx context.Context, r dns.Record) dmarcd.MXHost {
 	for _, t := range []dns.Type{dns.A, dns.AAAA} {
 		a := e.dns.Resolve(ctx, dns.Question{Name: r.Host, Type: t})
 		host.Aliases = a.Aliases
-		for _, record := range a.Records {
+		for _, record := range a.Records[:min(len(a.Records), maxHostAddresses)] { // in order: see budget
 			host.Addresses = append(host.Addresses, record.Addr.String())
 		}
 		switch a.Outcome {
