@@ -26,7 +26,9 @@ import (
 // nameless knows no address by name.
 type nameless struct{}
 
-func (nameless) Known(context.Context, []netip.Addr) (map[netip.Addr]string, error) { return nil, nil }
+func (nameless) Known(context.Context, dmarcd.TeamID, []netip.Addr) (map[netip.Addr]string, error) {
+	return nil, nil
+}
 
 // newSources knows one sender, which signs as letters.example.
 func newSources() *insight.Service {

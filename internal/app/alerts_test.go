@@ -25,7 +25,9 @@ import (
 // nameless has no names of addresses.
 type nameless struct{}
 
-func (nameless) Known(context.Context, []netip.Addr) (map[netip.Addr]string, error) { return nil, nil }
+func (nameless) Known(context.Context, dmarcd.TeamID, []netip.Addr) (map[netip.Addr]string, error) {
+	return nil, nil
+}
 
 // kindsOf returns the kinds of a team's events, in order.
 func kindsOf(t *testing.T, team *store.Team) (kinds []dmarcd.EventKind) {

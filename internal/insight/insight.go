@@ -58,8 +58,9 @@ type Records interface {
 
 // Names knows the names of addresses; see senders.Names.
 type Names interface {
-	// Known returns the names that are known now. It does not wait for the DNS.
-	Known(ctx context.Context, addrs []netip.Addr) (map[netip.Addr]string, error)
+	// Known returns the names that are known now, and looks up others on behalf of the team.
+	// It does not wait for the DNS.
+	Known(ctx context.Context, team dmarcd.TeamID, addrs []netip.Addr) (map[netip.Addr]string, error)
 }
 
 // Service identifies senders and reads their mail. It is safe for concurrent use.

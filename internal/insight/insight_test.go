@@ -81,7 +81,7 @@ func (f failing) SentRecords(context.Context, []dmarcd.SentPlace) ([]dmarcd.Sent
 	return nil, f.err
 }
 
-func (f failing) Known(context.Context, []netip.Addr) (map[netip.Addr]string, error) {
+func (f failing) Known(context.Context, dmarcd.TeamID, []netip.Addr) (map[netip.Addr]string, error) {
 	return nil, f.err
 }
 

@@ -19,6 +19,7 @@ const maxNamed = 2000
 // recognition is who sent some mail.
 type recognition struct {
 	service  *Service
+	team     dmarcd.TeamID
 	networks networks
 	// homes are of addresses by their form, signers of domains. Some are remembered.
 	homes   map[string]home
@@ -124,7 +125,7 @@ type pair struct {
 
 func (m *Mail) newPairs() *pairs {
 	return &pairs{table: m.newTable(MaxListed), recognition: &recognition{
-		service: m.service, networks: newNetworks(), homes: make(map[string]home), signers: make(map[string]networkPlace),
+		service: m.service, team: m.team.ID(), networks: newNetworks(), homes: make(map[string]home), signers: make(map[string]networkPlace),
 		hosts: make(map[string]string), days: make(map[dmarcd.Day]struct{}),
 	}}
 }
@@ -231,7 +232,7 @@ func (p *pairs) finish(ctx context.Context) error {
 		homes[place] = p.locate(a.form, a.messages)
 	}
 	var err error
-	if p.hosts, err = p.service.hosts(ctx, addresses); err != nil {
+	if p.hosts, err = p.service.hosts(ctx, p.team, addresses); err != nil {
 		return err
 	}
 	for form, host := range p.hosts {
@@ -280,8 +281,8 @@ func mostMessages(addresses []address, n int) []address {
 	return addresses
 }
 
-// hosts returns the names of the addresses with the most messages, by their forms.
-func (s *Service) hosts(ctx context.Context, addresses []address) (map[string]string, error) {
+// hosts returns the names of the team's addresses with the most messages, by their forms.
+func (s *Service) hosts(ctx context.Context, team dmarcd.TeamID, addresses []address) (map[string]string, error) {
 	addresses = mostMessages(addresses, maxNamed)
 	var addrs []netip.Addr
 	forms := make(map[netip.Addr]string)
@@ -294,7 +295,7 @@ func (s *Service) hosts(ctx context.Context, addresses []address) (map[string]st
 	if len(addrs) == 0 {
 		return nil, nil
 	}
-	names, err := s.names.Known(ctx, addrs)
+	names, err := s.names.Known(ctx, team, addrs)
 	if err != nil {
 		return nil, err
 	}

@@ -103,7 +103,7 @@ func (t *team) SentRecords(_ context.Context, places []dmarcd.SentPlace) ([]dmar
 // hosts are the names that are known.
 type hosts map[string]string
 
-func (h hosts) Known(_ context.Context, addrs []netip.Addr) (map[netip.Addr]string, error) {
+func (h hosts) Known(_ context.Context, _ dmarcd.TeamID, addrs []netip.Addr) (map[netip.Addr]string, error) {
 	names := make(map[netip.Addr]string)
 	for _, addr := range addrs {
 		names[addr] = h[addr.String()]

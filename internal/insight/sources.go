@@ -156,7 +156,7 @@ func (m *Mail) group(ctx context.Context, q Query) (sourceGroup, error) {
 		for i, row := range rows {
 			addresses[i] = address{row.key, row.total()}
 		}
-		if hosts, err = m.service.hosts(ctx, addresses); err != nil {
+		if hosts, err = m.service.hosts(ctx, m.team.ID(), addresses); err != nil {
 			return sourceGroup{}, err
 		}
 	}

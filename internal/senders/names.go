@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/recovered"
@@ -20,20 +18,22 @@ const (
 	// without one is: a host that is being set up gets its name late.
 	nameLifetime = 30 * 24 * time.Hour
 	missLifetime = 3 * 24 * time.Hour
-	// restAfterFailure is the delay before a failed lookup is retried.
-	restAfterFailure = 15 * time.Minute
+	// restAfterLookup is the delay before a failed lookup is retried. Other results are
+	// stored; for them it ends the lookups that other teams have queued.
+	restAfterLookup = 15 * time.Minute
 
-	// maxWaiting limits the queued lookups. The next page view queues the rest again.
-	maxWaiting = 10_000
-	// maxRemembered limits the cached failures, and the cached names, which are kept
+	// maxRemembered limits the addresses that rest, and the cached names, which are kept
 	// for keptFor.
 	maxRemembered = 10_000
 	keptFor       = time.Minute
-	// atOnce limits concurrent lookups, and perSave the results per write.
-	atOnce  = 8
-	perSave = 64
-	// lookupTimeout limits the lookup of one address.
-	lookupTimeout = 10 * time.Second
+	// atOnce limits concurrent lookups, and perSave the results per write. Results wait
+	// for others as long as saveAfter, or until the next lookup ends.
+	atOnce    = 8
+	perSave   = 64
+	saveAfter = time.Second
+	// lookupTimeout limits the lookup of one address. A team with slow DNS occupies a
+	// worker for as long.
+	lookupTimeout = 3 * time.Second
 	// saveTimeout limits a write.
 	saveTimeout = 5 * time.Second
 )
@@ -56,13 +56,19 @@ type Names struct {
 	store    NameStore
 	now      func() time.Time
 	log      *slog.Logger
-	waiting  chan netip.Addr
+	ready    chan struct{} // signals that queue may have grown
 
-	mu sync.Mutex
-	// asked holds addresses that are queued or being looked up, and resting the earliest
-	// time of a retry.
+	mu    sync.Mutex
+	queue queue
+	// asked holds addresses that are being looked up or about to be saved, and resting the
+	// earliest time of a retry.
 	asked   map[netip.Addr]struct{}
 	resting map[netip.Addr]time.Time
+	// ended holds the addresses of lookups that ended since savedAt, and found their
+	// results, without those that failed.
+	ended   []netip.Addr
+	found   []dmarcd.ReverseName
+	savedAt time.Time
 	// cache holds names that the store returned since a time: pages of one visit ask about
 	// the same addresses.
 	cache map[netip.Addr]dmarcd.ReverseName
@@ -73,13 +79,14 @@ type Names struct {
 func NewNames(resolver dns.Resolver, store NameStore, now func() time.Time, log *slog.Logger) *Names {
 	return &Names{
 		resolver: resolver, store: store, now: now, log: log,
-		waiting: make(chan netip.Addr, maxWaiting), asked: map[netip.Addr]struct{}{}, resting: map[netip.Addr]time.Time{},
+		ready: make(chan struct{}, 1), queue: queue{teams: map[dmarcd.TeamID]*turn{}},
+		asked: map[netip.Addr]struct{}{}, resting: map[netip.Addr]time.Time{},
 	}
 }
 
 // Known returns the known names of addresses. Missing and outdated ones are queued for a
-// lookup. It does not wait for DNS, and is safe for concurrent use.
-func (n *Names) Known(ctx context.Context, addrs []netip.Addr) (map[netip.Addr]string, error) {
+// lookup on behalf of the team. It does not wait for DNS, and is safe for concurrent use.
+func (n *Names) Known(ctx context.Context, team dmarcd.TeamID, addrs []netip.Addr) (map[netip.Addr]string, error) {
 	now := n.now()
 	kept, err := n.kept(ctx, addrs, now)
 	if err != nil {
@@ -97,7 +104,7 @@ func (n *Names) Known(ctx context.Context, addrs []netip.Addr) (map[netip.Addr]s
 	}
 	for _, addr := range addrs {
 		if addr.IsValid() && !fresh[addr] {
-			n.enqueue(addr, now)
+			n.enqueue(lookup{team, addr}, now)
 		}
 	}
 	return names, nil
@@ -131,82 +138,130 @@ func (n *Names) kept(ctx context.Context, addrs []netip.Addr, now time.Time) ([]
 	return append(all, more...), err
 }
 
-// enqueue queues a lookup unless the address is queued or resting, or the queue is full.
-func (n *Names) enqueue(addr netip.Addr, now time.Time) {
+// enqueue queues a lookup unless the address is being looked up or resting.
+func (n *Names) enqueue(l lookup, now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if _, asked := n.asked[addr]; asked || now.Before(n.resting[addr]) {
+	if n.settled(l.addr, now) {
 		return
 	}
+	n.queue.add(l)
 	select {
-	case n.waiting <- addr:
-		n.asked[addr] = struct{}{}
-	default:
+	case n.ready <- struct{}{}:
+	default: // signalled already
 	}
+}
+
+// settled reports whether an address needs no lookup now. n.mu must be held.
+func (n *Names) settled(addr netip.Addr, now time.Time) bool {
+	_, asked := n.asked[addr]
+	return asked || now.Before(n.resting[addr])
 }
 
 // Run performs queued lookups until ctx ends. It is called once.
 func (n *Names) Run(ctx context.Context) error {
+	var workers sync.WaitGroup
+	defer func() {
+		workers.Wait()
+		n.flush(ctx)
+	}()
+	slots := make(chan struct{}, atOnce)
 	for {
-		batch := n.next(ctx)
-		if len(batch) == 0 {
+		// A lookup is chosen when a worker is free: until then, another team may come.
+		slots <- struct{}{}
+		l, ok := n.next(ctx)
+		if !ok {
 			return nil // stopped
 		}
-		found := n.lookUp(ctx, batch)
-		if err := n.save(ctx, found); err != nil {
-			n.log.Warn("names of addresses not kept", "error", err, "count", len(found))
-		}
-		n.rest(batch, found)
-	}
-}
-
-// next waits for queued addresses. It returns none when ctx ends.
-func (n *Names) next(ctx context.Context) []netip.Addr {
-	var batch []netip.Addr
-	if ctx.Err() != nil {
-		return nil
-	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case addr := <-n.waiting:
-		batch = append(batch, addr)
-	}
-	for len(batch) < perSave {
-		select {
-		case addr := <-n.waiting:
-			batch = append(batch, addr)
-		default:
-			return batch
-		}
-	}
-	return batch
-}
-
-// lookUp returns the results of lookups, without those that failed.
-func (n *Names) lookUp(ctx context.Context, addrs []netip.Addr) []dmarcd.ReverseName {
-	var (
-		mu    sync.Mutex
-		found []dmarcd.ReverseName
-		group errgroup.Group
-	)
-	group.SetLimit(atOnce)
-	for _, addr := range addrs {
-		group.Go(func() error {
-			ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
-			defer cancel()
-			return n.Recovered.Call("reverse names", func() error {
-				if name, conclusive := reverse(ctx, n.resolver, addr); conclusive {
-					mu.Lock()
-					defer mu.Unlock()
-					found = append(found, dmarcd.ReverseName{Addr: addr, Name: name, CheckedAt: n.now().UTC().Truncate(time.Second)})
-				}
-				return nil
-			})
+		workers.Go(func() {
+			defer func() { <-slots }()
+			n.lookUp(ctx, l)
 		})
 	}
-	_ = group.Wait() // only panics, which are reported; their addresses rest
-	return found
+}
+
+// next waits for a queued lookup. It returns false when ctx ends.
+func (n *Names) next(ctx context.Context) (lookup, bool) {
+	for ctx.Err() == nil {
+		if l, ok := n.take(); ok {
+			return l, true
+		}
+		if n.idle() { // after the last lookup, take skipped the rest of the queue
+			n.flush(ctx)
+		}
+		select {
+		case <-ctx.Done():
+		case <-n.ready:
+		}
+	}
+	return lookup{}, false
+}
+
+// take begins the next lookup. It skips addresses that were looked up for other teams meanwhile.
+func (n *Names) take() (lookup, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := n.now()
+	for {
+		l, ok := n.queue.take()
+		if !ok {
+			return lookup{}, false
+		}
+		if !n.settled(l.addr, now) {
+			n.asked[l.addr] = struct{}{}
+			return l, true
+		}
+		n.queue.done(l)
+	}
+}
+
+// idle reports whether no lookup is queued or running.
+func (n *Names) idle() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.queue.idle()
+}
+
+// lookUp performs a lookup, and saves results that are due.
+func (n *Names) lookUp(ctx context.Context, l lookup) {
+	var result *dmarcd.ReverseName
+	// Only panics, which are reported; their addresses rest.
+	_ = n.Recovered.Call("reverse names", func() error {
+		ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+		defer cancel()
+		if name, conclusive := reverse(ctx, n.resolver, l.addr); conclusive {
+			result = &dmarcd.ReverseName{Addr: l.addr, Name: name, CheckedAt: n.now().UTC().Truncate(time.Second)}
+		}
+		return nil
+	})
+	if n.end(l, result) {
+		n.flush(ctx)
+	}
+}
+
+// end records the end of a lookup; result is nil if it failed. It reports whether results are due
+// to be saved: there are enough, the last write was a while ago, or nothing else is looked up.
+func (n *Names) end(l lookup, result *dmarcd.ReverseName) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.queue.done(l)
+	n.ended = append(n.ended, l.addr)
+	if result != nil {
+		n.found = append(n.found, *result)
+	}
+	return len(n.ended) >= perSave || n.now().Sub(n.savedAt) >= saveAfter || n.queue.idle()
+}
+
+// flush saves the results of the lookups that ended, and has their addresses rest.
+func (n *Names) flush(ctx context.Context) {
+	n.mu.Lock()
+	ended, found := n.ended, n.found
+	n.ended, n.found, n.savedAt = nil, nil, n.now()
+	n.mu.Unlock()
+	if err := n.save(ctx, found); err != nil {
+		n.log.Warn("names of addresses not kept", "error", err, "count", len(found))
+	}
+	n.rest(ended, found)
 }
 
 // save stores results, also after Run was stopped.
@@ -219,20 +274,19 @@ func (n *Names) save(ctx context.Context, found []dmarcd.ReverseName) error {
 	return n.store.SaveReverseNames(ctx, found)
 }
 
-// rest delays retries of failed lookups, and forgets the others, which are stored.
-func (n *Names) rest(batch []netip.Addr, found []dmarcd.ReverseName) {
+// rest delays further lookups of addresses, and drops cached names that were replaced.
+func (n *Names) rest(ended []netip.Addr, found []dmarcd.ReverseName) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.resting) > maxRemembered {
 		clear(n.resting) // some are retried too early
 	}
-	until := n.now().Add(restAfterFailure)
-	for _, addr := range batch {
+	until := n.now().Add(restAfterLookup)
+	for _, addr := range ended {
 		delete(n.asked, addr)
 		n.resting[addr] = until
 	}
 	for _, f := range found {
-		delete(n.resting, f.Addr)
 		delete(n.cache, f.Addr)
 	}
 }

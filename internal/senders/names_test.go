@@ -36,6 +36,9 @@ slow.example.org INCONCLUSIVE
 six.example.org AAAA 2001:db8::25
 `
 
+// team is the one that asks in most tests.
+const team = dmarcd.TeamID(1)
+
 // memory is a store in memory, which fails while told to.
 type memory struct {
 	mu    sync.Mutex
@@ -102,7 +105,7 @@ func withNames(t *testing.T, test func(l *laboratory)) {
 func (l *laboratory) known(addr string) string {
 	l.t.Helper()
 	a := netip.MustParseAddr(addr)
-	got, err := l.names.Known(l.t.Context(), []netip.Addr{a})
+	got, err := l.names.Known(l.t.Context(), team, []netip.Addr{a})
 	if err != nil {
 		l.t.Fatalf("got %v, want names", err)
 	}
@@ -192,7 +195,7 @@ func TestNamesOutliveTheirStoresFailure(t *testing.T) {
 		broken := errors.New("disk on fire")
 		l.known("192.0.2.99")
 		l.store.fail(broken)
-		if _, err := l.names.Known(t.Context(), []netip.Addr{addr}); !errors.Is(err, broken) {
+		if _, err := l.names.Known(t.Context(), team, []netip.Addr{addr}); !errors.Is(err, broken) {
 			t.Errorf("got %v, want %v", err, broken)
 		}
 		l.store.fail(nil)
@@ -208,7 +211,7 @@ func TestNamesAsksOnceForManyReaders(t *testing.T) {
 	withNames(t, func(l *laboratory) {
 		addr := netip.MustParseAddr("192.0.2.1")
 		for range 100 {
-			musttest.Get(l.names.Known(t.Context(), []netip.Addr{addr, addr, {}}))(t)
+			musttest.Get(l.names.Known(t.Context(), team, []netip.Addr{addr, addr, {}}))(t)
 		}
 		synctest.Wait()
 		if got := l.questions("1.2.0.192.in-addr.arpa"); got != 1 {
@@ -244,27 +247,128 @@ func (c *crowd) count(by int) {
 	c.asked += max(by, 0)
 }
 
+// addresses returns n addresses from the first one on.
+func addresses(first string, n int) []netip.Addr {
+	var addrs []netip.Addr
+	for addr := netip.MustParseAddr(first); len(addrs) < n; addr = addr.Next() {
+		addrs = append(addrs, addr)
+	}
+	return addrs
+}
+
 func TestNamesHasBounds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		resolver, store := &crowd{}, &memory{names: map[netip.Addr]dmarcd.ReverseName{}}
 		names := senders.NewNames(resolver, store, time.Now, slog.New(slog.DiscardHandler))
-		var addrs []netip.Addr
-		for addr := netip.MustParseAddr("10.0.0.0"); len(addrs) < 15_000; addr = addr.Next() {
-			addrs = append(addrs, addr)
-		}
-		musttest.Get(names.Known(t.Context(), addrs))(t)
+		musttest.Get(names.Known(t.Context(), team, addresses("10.0.0.0", 15_000)))(t)
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- names.Run(ctx) }()
 		time.Sleep(24 * time.Hour)
 		synctest.Wait()
-		if resolver.most > 8 || resolver.asked != 10_000 || len(store.names) != 10_000 {
-			t.Errorf("got %d questions, %d at once, %d results, want 10,000, at most 8 at once", resolver.asked, resolver.most, len(store.names))
+		if resolver.most != 8 || resolver.asked != 2000 || len(store.names) != 2000 {
+			t.Errorf("got %d questions, %d at once, %d results, want 2,000, 8 at once", resolver.asked, resolver.most, len(store.names))
 		}
 		stop()
 		if err := <-done; err != nil {
 			t.Errorf("got %v from Run, want nil", err)
+		}
+	})
+}
+
+// silent answers no question about addresses in 10.0.0.0/8 before its deadline, and counts those
+// under way by their second octet.
+type silent struct {
+	dns.Resolver
+	mu      sync.Mutex
+	running map[string]int
+}
+
+func (s *silent) Resolve(ctx context.Context, q dns.Question) dns.Answer {
+	if !strings.HasSuffix(q.Name, ".10.in-addr.arpa") {
+		return s.Resolver.Resolve(ctx, q)
+	}
+	octet := strings.Split(q.Name, ".")[2]
+	s.count(octet, 1)
+	<-ctx.Done()
+	s.count(octet, -1)
+	return dns.Answer{Question: q, Outcome: dns.Inconclusive, Reason: "timeout"}
+}
+
+func (s *silent) count(octet string, by int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running[octet] += by
+}
+
+func TestNamesIsFairToTeams(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		resolver := &silent{Resolver: dnstest.New(reverseZone), running: map[string]int{}}
+		store := &memory{names: map[netip.Addr]dmarcd.ReverseName{}}
+		names := senders.NewNames(resolver, store, time.Now, slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- names.Run(ctx) }()
+		wanted := netip.MustParseAddr("192.0.2.1")
+		known := func(team dmarcd.TeamID, addrs ...netip.Addr) string {
+			return musttest.Get(names.Known(t.Context(), team, addrs))(t)[wanted]
+		}
+
+		known(1, append(addresses("10.1.0.0", 1999), wanted)...)
+		synctest.Wait()
+		if got := resolver.running["1"]; got != 8 {
+			t.Errorf("got %d lookups of the only team, want 8", got)
+		}
+		known(2, wanted)
+		time.Sleep(10 * time.Second)
+		if got := known(2, wanted); got != "mail.example.org" {
+			t.Errorf("got %q while another team has slow lookups, want mail.example.org", got)
+		}
+
+		known(3, addresses("10.3.0.0", 2000)...)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if got := resolver.running; got["1"] != 4 || got["3"] != 4 {
+			t.Errorf("got %v lookups of two teams, want 4 of each", got)
+		}
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("got %v from Run, want nil", err)
+		}
+	})
+}
+
+func TestNamesOfSeveralTeamsAreLookedUpOnce(t *testing.T) {
+	t.Parallel()
+	withNames(t, func(l *laboratory) {
+		addrs := append(addresses("192.0.2.7", 100), netip.MustParseAddr("192.0.2.1"))
+		for team := range dmarcd.TeamID(5) {
+			musttest.Get(l.names.Known(t.Context(), team, addrs))(t)
+		}
+		synctest.Wait()
+		if got := l.questions("1.2.0.192.in-addr.arpa"); got != 1 || len(l.store.names) != len(addrs) {
+			t.Errorf("got %d questions for one address and %d results, want 1 and %d", got, len(l.store.names), len(addrs))
+		}
+	})
+}
+
+func TestNamesAreSavedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		resolver := &silent{Resolver: dnstest.New(reverseZone), running: map[string]int{}}
+		store := &memory{names: map[netip.Addr]dmarcd.ReverseName{}}
+		names := senders.NewNames(resolver, store, time.Now, slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- names.Run(ctx) }()
+		found := []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.3")}
+		musttest.Get(names.Known(t.Context(), team, append(found, addresses("10.1.0.0", 100)...)))(t)
+		synctest.Wait()
+		stop()
+		if err := <-done; err != nil || len(store.names) != len(found) {
+			t.Errorf("got %v from Run and %d names, want nil and %d", err, len(store.names), len(found))
 		}
 	})
 }

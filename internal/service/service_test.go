@@ -134,7 +134,9 @@ func (mailer) SendConfirmation(context.Context, string, string, string) error { 
 // nameless has no names of addresses.
 type nameless struct{}
 
-func (nameless) Known(context.Context, []netip.Addr) (map[netip.Addr]string, error) { return nil, nil }
+func (nameless) Known(context.Context, dmarcd.TeamID, []netip.Addr) (map[netip.Addr]string, error) {
+	return nil, nil
+}
 
 func (w *world) must(err error) {
 	w.Helper()

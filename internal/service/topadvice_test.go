@@ -26,7 +26,7 @@ import (
 // countedNames knows no names, and counts how often it is asked: whenever mail is read.
 type countedNames struct{ asked *atomic.Int64 }
 
-func (c countedNames) Known(context.Context, []netip.Addr) (map[netip.Addr]string, error) {
+func (c countedNames) Known(context.Context, dmarcd.TeamID, []netip.Addr) (map[netip.Addr]string, error) {
 	c.asked.Add(1)
 	return nil, nil
 }

@@ -130,7 +130,9 @@ func (z *zones) Resolve(ctx context.Context, q dns.Question) dns.Answer {
 // noNames has no reverse names.
 type noNames struct{}
 
-func (noNames) Known(context.Context, []netip.Addr) (map[netip.Addr]string, error) { return nil, nil }
+func (noNames) Known(context.Context, dmarcd.TeamID, []netip.Addr) (map[netip.Addr]string, error) {
+	return nil, nil
+}
 
 // openSite opens the web interface with a database until the test ends. The changes are to the
 // options of the service.
