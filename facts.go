@@ -139,7 +139,8 @@ type SPFFacts struct {
 	// IPv4 clients.
 	Lookups, VoidLookups int
 	// Tree are the terms of the domain's record.
-	Tree     []SPFTerm
+	Tree []SPFTerm
+	// Problems contains at most 100 of each kind.
 	Problems []Problem
 }
 

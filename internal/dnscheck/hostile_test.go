@@ -42,6 +42,7 @@ func TestHostileZones(t *testing.T) { //nolint:paralleltest // see above
 	}{
 		{"an SPF record of 60 KB", dnstest.New(`bomb.example TXT "v=spf1 ` + repeat("ip4:192.0.2.1 ", 60<<10/14) + `-all"`), "spf.record-too-long"},
 		{"ten thousand terms with the same addresses", dnstest.New(`bomb.example TXT "v=spf1 ` + repeat("a ", 10000) + `-all"` + "\n" + numbered("bomb.example A 192.0.2.%d\n", 250)), "spf.record-too-long"},
+		{"ten thousand names that cannot be queried", dnstest.New(`bomb.example TXT "v=spf1` + repeat(" a:..x", 10000) + ` -all"`), "spf.malformed-name"},
 		{"a DMARC record of 60 KB", dnstest.New(`_dmarc.bomb.example TXT "v=DMARC1; p=reject; ` + repeat("a=b; ", 12<<10) + `"`), "dmarc.too-many-tags"},
 		{"a DMARC record with ten thousand addresses", dnstest.New(`_dmarc.bomb.example TXT "v=DMARC1; p=reject; rua=` + numbered("mailto:a@h%d.example,", 10000) + `mailto:a@b.example"`), "dmarc.long-record"},
 		{"ten thousand strings in one record", dnstest.New(`_dmarc.bomb.example TXT "v=DMARC1; p=none"` + repeat(` "x"`, 10000)), "dmarc.long-record"},

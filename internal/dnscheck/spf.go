@@ -7,6 +7,10 @@ import (
 	"github.com/dmarcd/dmarcd/spf"
 )
 
+// maxPerKind limits the stored problems of a kind: each term of a hostile record can have one, and
+// each is judged by the others.
+const maxPerKind = 100
+
 // checkSPF evaluates the tree of SPF records.
 func (e *examination) checkSPF(ctx context.Context) {
 	found := spf.Explain(ctx, e.dns, e.Domain, spf.Limits{})
@@ -21,8 +25,12 @@ func (e *examination) checkSPF(ctx context.Context) {
 		f.Tree = termFacts(found.Root)
 		f.Reason = found.Root.Reason
 	}
+	counts := map[spf.Kind]int{}
 	for _, p := range found.Problems {
 		if p.Family == spf.IPv6 && (p.Kind == spf.VoidLookup || p.Kind == spf.VoidLimit) {
+			continue
+		}
+		if counts[p.Kind]++; counts[p.Kind] > maxPerKind {
 			continue
 		}
 		f.Problems = append(f.Problems, spfProblem(p))
