@@ -32,6 +32,9 @@ func (j *judgement) firstRecord(meant dmarc.Record) string {
 // statedVersion matches the version in a malformed record.
 var statedVersion = regexp.MustCompile(`(?i)\bv\s*=\s*dmarc[0-9.]*[\s,;]*`)
 
+// quotes removes quotation marks, which people copy into records.
+var quotes = strings.NewReplacer(`"`, "", "'", "", "“", "", "”", "", "„", "", "‘", "", "’", "", `\`, "")
+
 // meantRecord returns what the owner meant with a malformed record.
 func meantRecord(text string) dmarc.Record {
 	version := statedVersion.FindStringIndex(text)
@@ -39,12 +42,7 @@ func meantRecord(text string) dmarc.Record {
 		return dmarc.Record{}
 	}
 	tags := text[:version[0]] + ";" + text[version[1]:]
-	record, _ := dmarc.Parse("v=DMARC1;" + strings.Map(func(r rune) rune {
-		if strings.ContainsRune("\"'“”„‘’\\", r) {
-			return -1
-		}
-		return r
-	}, tags))
+	record, _ := dmarc.Parse("v=DMARC1;" + quotes.Replace(tags))
 	return record
 }
 

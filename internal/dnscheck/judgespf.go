@@ -3,6 +3,7 @@ package dnscheck
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -123,11 +124,25 @@ func (j *judgement) spfMissing(f dmarcd.SPFFacts) {
 	}
 	for _, p := range f.Problems {
 		if p.Kind == string(spf.NearMiss) {
-			j.addRecord("spf.near-miss", words{"text": p.Text}, txtRecord(j.facts.Domain, record))
+			j.addRecord("spf.near-miss", words{"text": p.Text}, txtRecord(j.facts.Domain, cmp.Or(meantSPF(p.Text), record)))
 			return
 		}
 	}
 	j.addRecord("spf.missing", nil, txtRecord(j.facts.Domain, record))
+}
+
+// statedSPF matches the version at the start of a malformed record.
+var statedSPF = regexp.MustCompile(`(?i)^\s*v?\s*[=:]?\s*spf1?[\s;,:]*`)
+
+// meantSPF returns the record that the owner meant with a malformed one, so that its senders are
+// not lost. It is "" if its terms cannot be parsed.
+func meantSPF(text string) string {
+	text = statedSPF.ReplaceAllString(quotes.Replace(text), "")
+	record, err := spf.Parse("v=spf1 " + strings.ReplaceAll(text, ";", " "))
+	if err != nil || len(record.Terms) == 0 {
+		return ""
+	}
+	return fixedSPF(record.Text, dmarcd.Problem{}, nil)
 }
 
 // spfProblem reports one problem. The records in effective decide about all senders that

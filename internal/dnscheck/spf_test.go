@@ -25,6 +25,15 @@ var spfCases = []findingCase{
 	{name: "no SPF record", zone: without(`"v=spf1`), want: []string{"spf.missing"}, fix: `example.com. TXT "v=spf1 mx ~all"`},
 	{name: "no answer for SPF", zone: without(`"v=spf1`) + "example.com TXT INCONCLUSIVE", want: []string{"spf.inconclusive"}, not: []string{"spf.missing"}},
 	{name: "an SPF near miss", zone: sending("v=spf1; mx -all"), want: []string{"spf.near-miss"}, not: []string{"spf.missing"}},
+	{
+		name: "an SPF near miss with senders", zone: sending("v=spf1; include:_spf.example.net mx -all"), want: []string{"spf.near-miss"},
+		fix: `example.com. TXT "v=spf1 include:_spf.example.net mx -all"`,
+	},
+	{name: "an SPF near miss after a blank", zone: sending(" v=spf1 ip4:192.0.2.0/24 ?all"), want: []string{"spf.near-miss"}, fix: `example.com. TXT "v=spf1 ip4:192.0.2.0/24 ~all"`},
+	{name: "an SPF near miss in quotation marks", zone: sending(`\"v=spf1 a:m.example.net -all\"`), want: []string{"spf.near-miss"}, fix: `example.com. TXT "v=spf1 a:m.example.net -all"`},
+	{name: "an SPF near miss with a spaced version", zone: sending("v = spf1 redirect=_spf.example.net"), want: []string{"spf.near-miss"}, fix: `example.com. TXT "v=spf1 redirect=_spf.example.net"`},
+	{name: "an SPF near miss that cannot be read", zone: sending("v=spf1; inclde:_spf.example.net -all"), want: []string{"spf.near-miss"}, fix: `example.com. TXT "v=spf1 mx ~all"`},
+	{name: "an SPF near miss without terms", zone: sending("v=spf1;"), want: []string{"spf.near-miss"}, fix: `example.com. TXT "v=spf1 mx ~all"`},
 	{name: "an SPF near miss beside a record", zone: sound + `example.com TXT " v=spf1 a -all"`, want: []string{"spf.stray-text", "spf.valid"}},
 	{
 		name: "two SPF records", zone: sound + `example.com TXT "v=spf1 a MX ~all"`, want: []string{"spf.multiple-records"},
