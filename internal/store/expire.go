@@ -127,8 +127,7 @@ const emptying = -1
 
 // expireRecords removes the records of reports.
 func (t *Team) expireRecords(ctx context.Context, tx tx, before time.Time) (bool, error) {
-	reports, err := collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND emptied_at <= 0 AND end_at < $2
-		ORDER BY end_at LIMIT $3`, []any{t.id, unix(before), expireStep}, scanValue[dmarcd.ReportID])
+	reports, more, err := t.reportsToEmpty(ctx, tx, before)
 	if err != nil {
 		return false, err
 	}
@@ -164,14 +163,34 @@ func (t *Team) expireRecords(ctx context.Context, tx tx, before time.Time) (bool
 			return true, nil
 		}
 	}
-	return len(reports) == expireStep, nil
+	return more, nil
 }
 
-// noteExpiry records that records of the reports are removed, in the lock order of count.
+// reportsToEmpty returns the next reports whose records expire, at least one, but no more than a
+// step can empty: each step marks all of them. It reports whether there may be more.
+func (t *Team) reportsToEmpty(ctx context.Context, tx tx, before time.Time) (reports []dmarcd.ReportID, more bool, err error) {
+	records := int64(0)
+	err = each(ctx, tx, `SELECT id, records FROM reports WHERE team_id = $1 AND emptied_at <= 0 AND end_at < $2
+		ORDER BY end_at LIMIT $3`, []any{t.id, unix(before), expireStep}, func(scan scanner) error {
+		var id dmarcd.ReportID
+		var own int64
+		err := scan(&id, &own)
+		if records += own; len(reports) > 0 && records > purgeRows {
+			more = true
+		} else {
+			reports = append(reports, id)
+		}
+		return err
+	})
+	return reports, more || len(reports) == expireStep, err
+}
+
+// noteExpiry records that records of the reports are removed, in the lock order of count. All
+// shares of a report have the same day.
 func (t *Team) noteExpiry(ctx context.Context, tx tx, reports []dmarcd.ReportID) error {
 	days := make(map[dmarcd.Day]struct{})
 	for _, id := range reports {
-		of, err := collect(ctx, tx, `SELECT day FROM shares WHERE team_id = $1 AND report_id = $2 AND domain_id <> 0`, []any{t.id, id}, scanValue[dmarcd.Day])
+		of, err := collect(ctx, tx, `SELECT day FROM shares WHERE team_id = $1 AND report_id = $2 AND domain_id <> 0 LIMIT 1`, []any{t.id, id}, scanValue[dmarcd.Day])
 		if err != nil {
 			return err
 		}

@@ -1,8 +1,10 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -170,6 +172,38 @@ func TestExpiryIsInSmallSteps(t *testing.T) {
 			in.Errorf("reports went in %d steps, want small ones", steps)
 		}
 		in.wantCounted(map[string]dmarcd.Summary{ours: {}})
+	})
+}
+
+// TestExpiryReadsFewShares expires reports with many shares. A step marks the days of the reports
+// that it can empty alone, and reads one share of each.
+func TestExpiryReadsFewShares(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		const reports, shares = 10, 300
+		read := 0
+		in.store = in.db.Open(in, store.Options{Now: in.clock.Now, Statement: func(query string) {
+			if !strings.HasPrefix(query, "SELECT day FROM shares") {
+				return
+			}
+			if read++; !strings.HasSuffix(query, " LIMIT 1") {
+				in.Errorf("reads all shares of a report: %s", query)
+			}
+		}})
+		in.team = in.store.Team(in.team.ID())
+		in.add(ours)
+		for i := range reports {
+			in.wantReceived("stored", wide(fmt.Sprint(i), shares, 1))
+		}
+		in.clock.advance(ofDays(10))
+		storetest.All(in, func(ctx context.Context) (bool, error) {
+			return in.store.Expire(ctx, store.Retention{Records: ofDays(1)})
+		})
+		if read != reports {
+			in.Errorf("looked for the days of reports %d times, want once for each of %d", read, reports)
+		}
+		if got := in.number(`SELECT COUNT(*) FROM team_days WHERE expired`); got != 1 || in.rows("records") != 0 {
+			in.Errorf("got %d days with expired records, and %d records left, want 1 and none", got, in.rows("records"))
+		}
 	})
 }
 
