@@ -245,17 +245,34 @@ func (t *Team) expireReports(ctx context.Context, tx tx, before time.Time) (bool
 	return len(reports) == expireStep, t.count(ctx, tx, changes, locks)
 }
 
-// expireDays removes days without counts. It is a separate step, because updates of counters
-// lock rows in another order.
+// daysPerStep is the number of daily counters per step. They are small, but a team has one for each
+// domain and day. blocksPerStep is the same for blocks of rollups.
+const (
+	daysPerStep   = 5_000
+	blocksPerStep = 50
+)
+
+// expireDays removes some days without counts, and reports whether there may be more. It is a
+// separate step, because updates of counters lock rows in another order.
 func (t *Team) expireDays(ctx context.Context, tx tx, before time.Time) (bool, error) {
-	day := dmarcd.DayOf(before)
-	for _, table := range []string{"domain_days", "team_days"} {
-		_, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE team_id = $1 AND day < $2 AND compliant = 0 AND non_compliant = 0`, t.id, day)
-		if err != nil {
-			return false, err
+	// PostgreSQL rechecks a row that changed meanwhile by the condition outside the subquery alone.
+	const empty = ` AND compliant = 0 AND non_compliant = 0`
+	for _, step := range []struct {
+		rows   int64
+		remove string
+	}{
+		{daysPerStep, `DELETE FROM domain_days WHERE team_id = $1` + empty + ` AND (domain_id, day) IN
+			(SELECT domain_id, day FROM domain_days WHERE team_id = $1 AND day < $2` + empty + ` LIMIT $3)`},
+		{daysPerStep, `DELETE FROM team_days WHERE team_id = $1` + empty + ` AND day IN
+			(SELECT day FROM team_days WHERE team_id = $1 AND day < $2` + empty + ` LIMIT $3)`},
+		{blocksPerStep, `DELETE FROM day_rollups WHERE team_id = $1 AND (day, build, n) IN
+			(SELECT day, build, n FROM day_rollups WHERE team_id = $1 AND day < $2
+				AND NOT EXISTS (SELECT 1 FROM team_days WHERE team_days.team_id = $1 AND team_days.day = day_rollups.day) LIMIT $3)`},
+	} {
+		removed, err := tx.exec(ctx, step.remove, t.id, dmarcd.DayOf(before), step.rows)
+		if err != nil || removed >= step.rows {
+			return err == nil, err
 		}
 	}
-	_, err := tx.exec(ctx, `DELETE FROM day_rollups WHERE team_id = $1 AND day < $2
-		AND NOT EXISTS (SELECT 1 FROM team_days WHERE team_days.team_id = $1 AND team_days.day = day_rollups.day)`, t.id, day)
-	return false, err
+	return false, nil
 }
