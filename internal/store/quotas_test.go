@@ -126,6 +126,12 @@ func TestUnreadableItemsHaveAQuota(t *testing.T) {
 		in.deliver(unreadable(dmarcd.IntakeUpload, 20_000))
 		// Acknowledged mail is listed, without its original.
 		in.deliver(unreadable(dmarcd.IntakeSMTP, 200_000))
+		// A repeated mail changes nothing, whether its original is stored or not.
+		before := in.usage()
+		in.deliver(unreadable(dmarcd.IntakeSMTP, 200_000), unreadable(dmarcd.IntakeSMTP, 20_000))
+		if diff := cmp.Diff(before, in.usage()); diff != "" {
+			in.Errorf("the usage after the same mails (-before +after):\n%s", diff)
+		}
 		rejected := musttest.Get(in.team.Rejected(in.Context(), 0, 100))(in)
 		if len(rejected) != 4 || rejected[0].Size != 0 || in.rows("originals") != 1 {
 			in.Errorf("got %d rejected items with %d originals, want 4 with one", len(rejected), in.rows("originals"))

@@ -215,7 +215,7 @@ func (r *reception) reject(ctx context.Context, delivery *dmarcd.Delivery, refus
 		genuine(delivery.Verdict), formatVerdict(delivery.Verdict), unix(r.now), delivery.Original.Hash[:], bytes,
 	}, &stored)
 	if err != nil || stored != id {
-		return err == nil, err // already stored
+		return err == nil && full == nil, err // already stored
 	}
 	r.tx.charge(r.team.id, used{stored: rejectedBytes, unreadable: bytes})
 	r.usage[dmarcd.QuotaUnreadable] += bytes
