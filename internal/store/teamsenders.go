@@ -99,29 +99,20 @@ func firstPeriod(days []dmarcd.Day) dmarcd.Days {
 	return dmarcd.Days{From: &days[0], To: &days[to]}
 }
 
-// sendersPerStep is the number of senders per transaction of takeBackSenders.
-const sendersPerStep = 2_000
+// sendersPerStep is the number of rows of senders per transaction of takeBackSenders: a sender has
+// one for each domain that it sends for, and one for the team.
+const sendersPerStep = 4_000
 
 // takeBackSenders shortens the spans of senders that start or end on a day that records were
 // removed from, and makes these days and all with mail due: adding their senders extends the
 // spans again. If it is interrupted, it runs again.
 func (t *Team) takeBackSenders(ctx context.Context, days []dmarcd.Day) error {
-	for from, more := "", true; more; {
-		err := t.tx(ctx, func(tx tx) (err error) {
-			next, err := collect(ctx, tx, `SELECT key FROM senders WHERE team_id = $1 AND domain_id = 0 AND key >= $2 ORDER BY key LIMIT 1 OFFSET $3`,
-				[]any{t.id, from, sendersPerStep}, scanValue[string])
-			if err != nil {
-				return err
-			}
-			if err := t.shortenSpans(ctx, tx, append([]string{from}, next...)); err != nil {
-				return err
-			}
-			if more = len(next) > 0; more {
-				from = next[0]
-			}
-			return nil
-		})
-		if err != nil {
+	keys, err := t.senderSteps(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range keys {
+		if err := t.tx(ctx, func(tx tx) error { return t.shortenSpans(ctx, tx, keys[i:min(i+2, len(keys))]) }); err != nil {
 			return err
 		}
 	}
@@ -134,6 +125,21 @@ func (t *Team) takeBackSenders(ctx context.Context, days []dmarcd.Day) error {
 		_, err := tx.exec(ctx, `UPDATE team_days SET in_senders = `+dueSenders+` WHERE team_id = $1 AND in_senders = changes AND (compliant > 0 OR non_compliant > 0)`, t.id)
 		return err
 	})
+}
+
+// senderSteps returns the first key of each step of takeBackSenders.
+func (t *Team) senderSteps(ctx context.Context) ([]string, error) {
+	keys, rows := []string{""}, 0
+	err := t.store.eachRead(ctx, `SELECT key, COUNT(*) FROM senders WHERE team_id = $1 GROUP BY key ORDER BY key`, []any{t.id}, func(scan scanner) error {
+		var key string
+		var own int
+		err := scan(&key, &own)
+		if rows += own; rows > sendersPerStep && rows > own {
+			keys, rows = append(keys, key), own
+		}
+		return err
+	})
+	return keys, err
 }
 
 // shortenSpans is a step of takeBackSenders for the senders from the first key to before the
