@@ -15,9 +15,12 @@ const (
 	// inlineRows is the maximum number of records and shares in the transaction that
 	// makes a delivery visible. Larger deliveries are written ahead.
 	inlineRows = 10_000
+	// rowBytes of long texts count as a row.
+	rowBytes = 1 << 10
 	// aheadRows is the number of rows per transaction ahead, few enough not to delay
-	// other writers.
-	aheadRows = 2_000
+	// other writers. aheadBytes is the same for the texts of records.
+	aheadRows  = 2_000
+	aheadBytes = 2 << 20
 	// aheadLease is how long rows written ahead are protected from the purge after the
 	// last transaction.
 	aheadLease = 10 * time.Minute
@@ -59,7 +62,7 @@ func (t *Team) writeAhead(ctx context.Context, deliveries []*dmarcd.Delivery) (*
 	for _, delivery := range deliveries {
 		for i := range delivery.Reports {
 			report := &delivery.Reports[i]
-			if rows := report.Records + len(report.Shares); rows <= left {
+			if rows := report.Records + len(report.Shares) + int(report.TextBytes/rowBytes); rows <= left {
 				left -= rows
 				continue
 			}
@@ -185,7 +188,7 @@ func (a *ahead) writeRecords(ctx context.Context, report *dmarcd.NewReport, writ
 	for n, share := range report.Shares {
 		numbers[share.From] = n
 	}
-	rows := make([][]any, 0, aheadRows)
+	rows, bytes := make([][]any, 0, aheadRows), 0
 	flush := func() error {
 		err := a.team.retryTx(ctx, func(tx tx) error {
 			if err := a.beat(ctx, tx, written.id); err != nil {
@@ -199,11 +202,16 @@ func (a *ahead) writeRecords(ctx context.Context, report *dmarcd.NewReport, writ
 			}
 			return records.flush()
 		})
-		rows = rows[:0]
+		rows, bytes = rows[:0], 0
 		return err
 	}
 	err := a.team.eachRecord(report, written.id, written.owners, numbers, written.signers, func(values ...any) error {
-		if rows = append(rows, values); len(rows) < aheadRows {
+		for _, value := range values {
+			if text, ok := value.(string); ok {
+				bytes += len(text)
+			}
+		}
+		if rows = append(rows, values); len(rows) < aheadRows && bytes < aheadBytes {
 			return nil
 		}
 		return flush()

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -94,6 +96,36 @@ func TestLargeReport(t *testing.T) {
 		in.purgeAll()
 		if n := in.rows("records") + in.rows("shares"); n != 0 {
 			in.Errorf("%d rows left after the domain was deleted", n)
+		}
+	})
+}
+
+// TestLongTextsAreWrittenAhead receives a report with few records that have long texts.
+func TestLongTextsAreWrittenAhead(t *testing.T) {
+	if testing.Short() {
+		return
+	}
+	eachInbox(t, func(in *inbox) {
+		const records, size, perStep = 3_000, 8 << 10, 300 // 2 MiB are 256 records
+		steps := 0
+		in.store = in.db.Open(in, store.Options{Now: in.clock.Now, Statement: func(query string) {
+			if strings.HasPrefix(query, "UPDATE reports SET pending_until = $1") {
+				steps++
+			}
+		}})
+		in.team = in.store.Team(in.team.ID())
+		in.add(ours)
+		record := storetest.Passed(ours, 1)
+		record.Reasons = []aggregate.Reason{{Type: "other", Comment: strings.Repeat("x", size)}}
+		report := storetest.Aggregate("long", ours, today, slices.Repeat([]aggregate.Record{record}, records)...)
+		report.TextBytes = records * size
+		in.wantReceived("stored", report)
+		if steps < records/perStep {
+			in.Errorf("got the records in %d steps, want at least %d", steps, records/perStep)
+		}
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(records)})
+		if got := in.rows("records"); got != records {
+			in.Errorf("got %d records, want %d", got, records)
 		}
 	})
 }
