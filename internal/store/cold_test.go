@@ -450,6 +450,26 @@ func TestSmallGroupsAreMerged(t *testing.T) {
 	})
 }
 
+// TestSmallGroupsOfManyReports freezes few records of many reports: a group has a limited number of
+// them.
+func TestSmallGroupsOfManyReports(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		const reports, limit = 1_100, 2_000
+		for round := range 2 {
+			all := []dmarcd.NewReport{report(fmt.Sprint(round), ours, storetest.Passed(ours, 1))}
+			for i := 1; i < reports; i++ {
+				all = append(all, report(fmt.Sprint(round, "-", i), ours))
+			}
+			in.receive(all...)
+			storetest.All(in, func(ctx context.Context) (bool, error) { return in.store.Freeze(ctx, freezeAll) })
+		}
+		if got := in.number(`SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM reports WHERE cold > 0 GROUP BY cold) AS sizes`); got < reports || got > limit {
+			in.Errorf("got a group of %d reports, want at most %d", got, limit)
+		}
+	})
+}
+
 // TestDamagedSmallGroup freezes records beside a damaged block.
 func TestDamagedSmallGroup(t *testing.T) {
 	eachInbox(t, func(in *inbox) {

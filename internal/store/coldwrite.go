@@ -95,7 +95,7 @@ func (t *Team) freezeGroup(ctx context.Context, reports []dmarcd.ReportID) error
 	first, last := reports[0], reports[len(reports)-1]
 	w := t.newColdWriter()
 	w.rowsLeft = true
-	if err := w.takeSmall(ctx, first); err != nil {
+	if err := w.takeSmall(ctx, first, int64(len(reports))); err != nil {
 		return err
 	}
 	// Records do not change while their report is there; that it is, the last transaction
@@ -234,7 +234,7 @@ func (t *Team) rewriteGroup(ctx context.Context, g coldGroup) error {
 	var reports int64
 	err := t.store.queryRow(ctx, `SELECT COUNT(*) FROM reports WHERE`+ofGroup, []any{t.id, g.id}, &reports)
 	if err == nil && reports > 0 {
-		err = w.takeSmall(ctx, g.first)
+		err = w.takeSmall(ctx, g.first, reports)
 	}
 	if err == nil {
 		err = w.take(ctx, g)
@@ -303,16 +303,23 @@ func (w *coldWriter) take(ctx context.Context, g coldGroup) error {
 	return err
 }
 
-// takeSmall takes the group before a report if it is small. A damaged one stays as it is.
-func (w *coldWriter) takeSmall(ctx context.Context, before dmarcd.ReportID) error {
+// takeSmall takes the group before a report if it is small, and has few enough reports to join
+// that many others. A damaged one stays as it is.
+func (w *coldWriter) takeSmall(ctx context.Context, before dmarcd.ReportID, others int64) error {
 	t := w.team
 	var g coldGroup
 	var n int
-	var records int64
+	var records, reports int64
 	err := t.store.queryRow(ctx, `SELECT id, n, records, first_report, last_report, rows_left FROM cold_blocks
 		WHERE team_id = $1 AND last_report < $2 AND rewrite_at = 0 ORDER BY last_report DESC, n DESC LIMIT 1`,
 		[]any{t.id, before}, &g.id, &n, &records, &g.first, &g.last, &g.rowsLeft)
 	if errors.Is(err, dmarcd.ErrNotFound) || err == nil && (n > 0 || records >= smallGroup) {
+		return nil
+	}
+	if err == nil {
+		err = t.store.queryRow(ctx, `SELECT COUNT(*) FROM reports WHERE`+ofGroup, []any{t.id, g.id}, &reports)
+	}
+	if err == nil && reports+others > groupReports {
 		return nil
 	}
 	if err == nil {
