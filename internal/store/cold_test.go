@@ -470,6 +470,38 @@ func TestSmallGroupsOfManyReports(t *testing.T) {
 	})
 }
 
+// TestDamagedGroupStopsNoOther rewrites the group after a damaged one, and freezes new records.
+func TestDamagedGroupStopsNoOther(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		in.receive(mixed("damaged", today, 1))
+		in.freeze()
+		// It is the first one to be rewritten.
+		in.damage(`UPDATE reports SET cold = 1 WHERE cold > 0`)
+		in.damage(`UPDATE cold_blocks SET id = 1, block = sum, rewrite_at = 1`)
+		fresh := in.db.Open(in, store.Options{Now: in.clock.Now}) // without a cache
+		freeze := func() {
+			in.Helper()
+			if _, err := fresh.Freeze(in.Context(), freezeAll); !errors.Is(err, cold.ErrDamaged) {
+				in.Errorf("got %v, want %v", err, cold.ErrDamaged)
+			}
+		}
+		receipts := in.receive(report("stays", ours, storetest.Passed(ours, 1)), report("goes", ours, storetest.Passed(ours, 1)))
+		freeze()
+		if got := in.number(`SELECT COUNT(*) FROM reports WHERE cold = 0`); got != 0 {
+			in.Errorf("got %d reports that were not frozen", got)
+		}
+		before := in.frozen()
+		in.must(in.team.DeleteReport(in.Context(), receipts[1].ID, decided("report.delete")))
+		storetest.All(in, in.store.Purge)
+		in.clock.advance(2 * time.Hour)
+		freeze()
+		if got := in.frozen(); got != before-1 {
+			in.Errorf("got %d records in blocks, want %d without the deleted one", got, before-1)
+		}
+	})
+}
+
 // TestDamagedSmallGroup freezes records beside a damaged block.
 func TestDamagedSmallGroup(t *testing.T) {
 	eachInbox(t, func(in *inbox) {

@@ -41,12 +41,12 @@ func (s *Store) Freeze(ctx context.Context, after time.Duration) (more bool, err
 	now := unix(s.now())
 	more, err = s.eachTeam(ctx, "rewriting of old records", func(t *Team) (bool, error) { return t.rewriteGroups(ctx, now) },
 		`SELECT team_id FROM cold_blocks WHERE rewrite_at > 0 AND rewrite_at <= $1 UNION SELECT team_id FROM unused_blobs WHERE lease_until <= $1`, now)
-	if after == 0 || err != nil {
+	if after == 0 || ctx.Err() != nil {
 		return more, err
 	}
 	before := dmarcd.ReportID(idAt(s.now().Add(-after).Truncate(week)))
-	again, err := s.eachTeam(ctx, "storing of old records by column", func(t *Team) (bool, error) { return t.freeze(ctx, before) }, allTeams)
-	return more || again, err
+	again, freezeErr := s.eachTeam(ctx, "storing of old records by column", func(t *Team) (bool, error) { return t.freeze(ctx, before) }, allTeams)
+	return more || again, errors.Join(err, freezeErr)
 }
 
 func (t *Team) freeze(ctx context.Context, before dmarcd.ReportID) (more bool, err error) {
@@ -193,7 +193,7 @@ func (t *Team) rewriteCold(ctx context.Context, tx tx, after time.Duration, repo
 }
 
 // rewriteGroups rewrites the groups of the team that are due, and reports whether there may be
-// more.
+// more. A group that fails, as a damaged one does, stays for the next attempt.
 func (t *Team) rewriteGroups(ctx context.Context, now int64) (more bool, err error) {
 	groups, err := collectRead(ctx, t.store, `SELECT id, MIN(first_report), MAX(last_report), MAX(CASE WHEN rows_left THEN 1 ELSE 0 END) FROM cold_blocks
 		WHERE team_id = $1 AND rewrite_at > 0 AND rewrite_at <= $2 GROUP BY id ORDER BY id LIMIT $3`, []any{t.id, now, groupsPerStep},
@@ -204,16 +204,21 @@ func (t *Team) rewriteGroups(ctx context.Context, now int64) (more bool, err err
 			g.rowsLeft = rowsLeft > 0
 			return g, err
 		})
-	for _, g := range groups {
-		if err := t.rewriteGroup(ctx, g); err != nil {
-			return false, err
-		}
-	}
 	if err != nil {
 		return false, err
 	}
+	var errs []error
+	for _, g := range groups {
+		if err := t.rewriteGroup(ctx, g); err != nil {
+			errs = append(errs, err)
+		}
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+	}
 	moreBlobs, err := t.removeBlobs(ctx, now)
-	return moreBlobs || len(groups) == groupsPerStep, err
+	moreGroups := len(groups) == groupsPerStep && len(errs) < len(groups)
+	return moreBlobs || moreGroups, errors.Join(append(errs, err)...)
 }
 
 type coldGroup struct {
