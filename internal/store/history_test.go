@@ -251,6 +251,29 @@ func TestSilentMailServerHidesItsOwnFindings(t *testing.T) {
 	})
 }
 
+// TestCompletedEntryHasAnotherID completes an entry by what an earlier check could not see. Caches
+// rely on it that the entry of an id does not change.
+func TestCompletedEntryHasAnotherID(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		var last dmarcd.CheckID
+		for i, step := range []struct {
+			status string
+			other  bool
+		}{{"inconclusive", true}, {"inconclusive", false}, {"ok", true}, {"ok", false}, {"inconclusive", false}} {
+			check := found("reject")
+			check.At = in.clock.advance(24 * time.Hour)
+			check.Facts = &dmarcd.Facts{Domain: ours, STARTTLS: dmarcd.STARTTLSFacts{Status: step.status}}
+			musttest.Get(in.team.SaveCheck(in.Context(), ours, check, dmarcd.Plan{}))(in)
+			entries := musttest.Get(in.team.Checks(in.Context(), ours, store.Cursor{}, 10))(in)
+			if len(entries) != 1 || (entries[0].ID != last) != step.other {
+				in.Fatalf("step %d: got %d entries, the first with the id %s after %s, want another id: %v", i, len(entries), entries[0].ID, last, step.other)
+			}
+			last = entries[0].ID
+		}
+	})
+}
+
 // TestOverlappingChecks wants each entry of a history but the first to have changes since
 // another, also where checks of a domain end at the same time.
 func TestOverlappingChecks(t *testing.T) {

@@ -65,8 +65,9 @@ func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check d
 		t.addEvents(tx, row.ID, row.CheckedAt, findingEvents(last, errs, check)...)
 	}
 	if found && len(changes) == 0 {
-		_, err := tx.exec(ctx, `UPDATE checks SET last_at = $1, grade = $2, document = $3, errors = $4 WHERE team_id = $5 AND id = $6`,
-			unix(row.CheckedAt), check.Grade, document, strings.Join(errs, "\n"), t.id, last.id)
+		// Caches rely on the document of an id.
+		_, err := tx.exec(ctx, `UPDATE checks SET id = $1, last_at = $2, grade = $3, document = $4, errors = $5 WHERE team_id = $6 AND id = $7`,
+			newID(), unix(row.CheckedAt), check.Grade, document, strings.Join(errs, "\n"), t.id, last.id)
 		return err
 	}
 	_, err = tx.exec(ctx, `INSERT INTO checks (id, team_id, domain_id, first_at, last_at, grade, document, changes, errors)
