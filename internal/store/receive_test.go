@@ -419,3 +419,37 @@ func TestUnclaimedReports(t *testing.T) {
 		want("with the domain")
 	})
 }
+
+// TestDeliveryReplacesFewLargeReports replaces large reports by small ones of one message: the first
+// one counts, the others are held, because the counts of all are too many for a transaction.
+func TestDeliveryReplacesFewLargeReports(t *testing.T) {
+	if testing.Short() {
+		return
+	}
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		const shares = 6_000
+		var small []dmarcd.NewReport
+		for i := range 3 {
+			in.wantReceived("stored", wide(fmt.Sprint(i), shares, 1))
+			small = append(small, report(fmt.Sprint(i), ours, storetest.Passed(ours, 5)))
+		}
+		receipts := in.deliver(storetest.Delivery(small...))
+		if got := statuses(receipts); got != "replaced held held" {
+			in.Errorf("got %q, want one replaced and the others held", got)
+		}
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(5 + 2*shares)})
+		for i, want := range []int64{10 + shares, 15} {
+			musttest.Get(in.team.SetReportCounted(in.Context(), receipts[i+1].ID, true))(in)
+			in.wantCounted(map[string]dmarcd.Summary{ours: passed(want)})
+		}
+		// Small ones are replaced together.
+		for i := range small {
+			small[i] = report(fmt.Sprint(i), ours, storetest.Passed(ours, 7))
+		}
+		if got := statuses(in.deliver(storetest.Delivery(small...))); got != "replaced replaced replaced" {
+			in.Errorf("got %q, want all replaced", got)
+		}
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(21)})
+	})
+}

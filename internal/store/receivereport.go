@@ -229,11 +229,37 @@ func (r *reception) settle(ctx context.Context, receipt *dmarcd.Receipt, verdict
 	case !dmarcd.MayReplace(verdict, report.Standing, versions[at].verdict, versions[at].standing):
 		return place{state: dmarcd.ReportHeld, heldReason: conflict(verdict, versions[at].verdict)}, nil
 	}
+	if many, err := r.replacesMany(ctx, versions[at]); err != nil || many {
+		return place{state: dmarcd.ReportHeld, heldReason: tooManyReplaced}, err
+	}
 	receipt.Status = dmarcd.Replaced
 	// Exclusion survives replacement.
 	wanted.state = versions[at].state
 	changes := []stateChange{{id: versions[at].id, from: versions[at].state, to: dmarcd.ReportReplaced}}
 	return wanted, r.team.changeStates(ctx, r.tx, r.locks, r.changes, changes)
+}
+
+// tooManyReplaced says why a report does not replace the stored version.
+const tooManyReplaced = "This message replaces too many large reports at once. An editor can release it."
+
+// replacesMany reports whether the present delivery replaces too many shares for one transaction if
+// it replaces this version too. The first version may have any number of them, further ones
+// sharesPerStep together. After a version with too many none is left: otherwise the shares of
+// each of a thousand versions are read.
+func (r *reception) replacesMany(ctx context.Context, v version) (bool, error) {
+	if v.state != dmarcd.ReportCounted {
+		return false, nil // its counts are not subtracted
+	}
+	if !r.replaces {
+		r.replaces, r.sharesLeft = true, sharesPerStep
+		return false, nil
+	}
+	var shares int64
+	err := r.tx.queryRow(ctx, `SELECT COUNT(*) FROM (SELECT n FROM shares WHERE team_id = $1 AND report_id = $2 LIMIT $3) AS first`,
+		[]any{r.team.id, v.id, r.sharesLeft + 1}, &shares)
+	many := shares > r.sharesLeft
+	r.sharesLeft = max(0, r.sharesLeft-shares)
+	return many, err
 }
 
 // conflict says why a report does not replace the stored version.

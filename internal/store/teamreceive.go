@@ -74,6 +74,10 @@ type reception struct {
 	// inserted maps reports whose rows are already inserted to their ids, 0 if there is
 	// another version.
 	inserted map[*dmarcd.NewReport]dmarcd.ReportID
+	// replaces is set once the present delivery replaced a version, sharesLeft is how many shares
+	// the further ones may have.
+	replaces   bool
+	sharesLeft int64
 }
 
 func (t *Team) newReception(ctx context.Context, tx tx) *reception {
@@ -156,6 +160,7 @@ func (r *reception) lockOwners(ctx context.Context, owners ...[]owner) error {
 func (r *reception) keep(ctx context.Context, delivery *dmarcd.Delivery) ([]dmarcd.Receipt, error) {
 	var receipts []dmarcd.Receipt
 	needed := false // a duplicate does not store its bytes again
+	r.replaces = false
 	for i := range delivery.Reports {
 		report := &delivery.Reports[i]
 		receipt, err := r.keepReport(ctx, delivery, report)
