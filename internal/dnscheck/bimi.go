@@ -31,13 +31,20 @@ func (e *examination) checkBIMI(ctx context.Context) {
 	e.checkLogo(ctx, record, found.Query)
 }
 
-// bimiPolicies returns the policy that applies to the domain and, if the domain has its
-// own record, that of its organizational domain. BIMI requires both to be enforced.
+// bimiPolicies returns the policy that applies to the domain and, if it is another name, that
+// of its organizational domain. BIMI requires both to be enforced.
 func (e *examination) bimiPolicies(ctx context.Context) []bimi.Policy {
 	own := e.facts.DMARC
 	policies := []bimi.Policy{bimiPolicy(e.Domain, own)}
 	organization := own.OrganizationalDomain
-	if organization == "" || organization == e.Domain || own.RecordDomain == organization {
+	switch {
+	case organization == "" || organization == e.Domain:
+		return policies
+	case own.RecordDomain == organization:
+		// Of the same record, sp or np counts for the domain and p for the organization.
+		if own.P != "" && own.P != own.Policy {
+			policies = append(policies, bimi.Policy{Domain: organization, P: own.P, Percent: own.Percent})
+		}
 		return policies
 	}
 	found := dmarc.Discover(ctx, e.dns, organization)

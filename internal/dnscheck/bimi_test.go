@@ -37,6 +37,16 @@ var bimiCases = []findingCase{
 		files: branded(logo, ""), want: []string{"bimi.policy"},
 	},
 	{
+		name: "a logo of a subdomain that inherits another policy than its organization has", domain: "sub.example.com",
+		zone:  own("v=DMARC1; p=none; sp=reject; rua=mailto:d@example.com") + strings.ReplaceAll(bareBIMI, "_bimi.", "_bimi.sub.") + webHost,
+		files: branded(logo, ""), want: []string{"bimi.policy"}, says: "the DMARC policy of example.com is none",
+	},
+	{
+		name: "a logo of a subdomain that inherits an enforced policy", domain: "sub.example.com",
+		zone:  own("v=DMARC1; p=quarantine; sp=reject; rua=mailto:d@example.com") + strings.ReplaceAll(bareBIMI, "_bimi.", "_bimi.sub.") + webHost,
+		files: branded(logo, ""), not: []string{"bimi.policy"},
+	},
+	{
 		name: "a logo of a subdomain whose organization enforces too", domain: "sub.example.com",
 		zone: sound + `_dmarc.sub.example.com TXT "v=DMARC1; p=reject"` + "\n" +
 			strings.ReplaceAll(bareBIMI, "_bimi.", "_bimi.sub.") + webHost,

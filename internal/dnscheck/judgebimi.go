@@ -19,12 +19,12 @@ var bimiFindings = map[string]mapping{
 	string(bimi.TooManyTags):             {"bimi.ignored-part", "there are more than 100 tags"},
 	string(bimi.NoEvidence):              {"bimi.no-evidence", ""},
 
-	string(bimi.PolicyMissing):       {"bimi.policy", "it has no DMARC policy"},
-	string(bimi.PolicyNone):          {"bimi.policy", "the DMARC policy is none"},
-	string(bimi.SubdomainPolicyNone): {"bimi.policy", "the DMARC policy for subdomains is none"},
-	string(bimi.PartialQuarantine):   {"bimi.policy", "the DMARC policy applies to only part of the mail"},
-	string(bimi.PolicyTesting):       {"bimi.policy", "the DMARC policy is in test mode"},
-	string(bimi.PolicyCollapsed):     {"bimi.policy", "its DMARC record is invalid"},
+	string(bimi.PolicyMissing):       {"bimi.policy", "{part} has no DMARC policy"},
+	string(bimi.PolicyNone):          {"bimi.policy", "the DMARC policy of {part} is none"},
+	string(bimi.SubdomainPolicyNone): {"bimi.policy", "the DMARC policy of {part} for subdomains is none"},
+	string(bimi.PartialQuarantine):   {"bimi.policy", "the DMARC policy of {part} applies to only part of the mail"},
+	string(bimi.PolicyTesting):       {"bimi.policy", "the DMARC policy of {part} is in test mode"},
+	string(bimi.PolicyCollapsed):     {"bimi.policy", "the DMARC record of {part} is invalid"},
 
 	string(bimi.ImageTooLarge):       {"bimi.image", "it is larger than 32 KB"},
 	string(bimi.BadCompression):      {"bimi.image", "the SVGZ file is damaged"},
