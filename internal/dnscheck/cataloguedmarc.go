@@ -290,7 +290,7 @@ var destinationEntries = []Entry{
 		"dmarc.destination-refused", dmarcd.LevelError, 8, "RFC 9990 §4",
 		"{host} has not authorized reports about {at}, but {tag} sends them to {text}.",
 		"Receivers must not send reports to another organization without its authorization, so none arrive.",
-		"The operator of {host} has to publish:",
+		"The operator of {host} has to publish exactly this, as the only record of that name:",
 	},
 	{
 		"dmarc.destination-unknown", dmarcd.LevelInfo, 0, "RFC 9990 §4",

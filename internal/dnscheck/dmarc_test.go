@@ -238,6 +238,12 @@ var destinationCases = []findingCase{
 		want: []string{"dmarc.destination-refused"}, fix: `example.com._report._dmarc.reports.example.net. TXT "v=DMARC1"`,
 	},
 	{
+		name: "a destination that agreed for another host",
+		zone: own("v=DMARC1; p=reject; rua=mailto:d@reports.example.net") + "reports.example.net MX 10 mx.example.net\n" +
+			`*._report._dmarc.reports.example.net TXT "v=DMARC1; rua=mailto:d@elsewhere.example"`,
+		want: []string{"dmarc.destination-refused"}, fix: `example.com._report._dmarc.reports.example.net. TXT "v=DMARC1"`,
+	},
+	{
 		name: "a destination that agreed",
 		zone: own("v=DMARC1; p=reject; rua=mailto:d@reports.example.net") + "reports.example.net MX 10 mx.example.net\n" +
 			`*._report._dmarc.reports.example.net TXT "v=DMARC1"`,
