@@ -8,6 +8,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+	"github.com/dmarcd/dmarcd/internal/tempfile"
 )
 
 // copyInMemory is the size above which a copy moves to a temporary file. Most messages are
@@ -116,16 +117,13 @@ func (c *Copy) leaveMemory() error {
 	if c.file != nil {
 		return nil
 	}
-	file, err := os.CreateTemp(c.folder, "dmarcd-intake-*")
+	file, err := tempfile.Create(c.folder)
 	if err != nil {
 		return err
 	}
-	// The file is unlinked at once, so that it goes away however the process ends.
-	if err := os.Remove(file.Name()); err != nil {
-		return errors.Join(err, file.Close())
-	}
 	if _, err := file.Write(c.memory); err != nil {
-		return errors.Join(err, file.Close())
+		tempfile.Discard(file)
+		return err
 	}
 	c.file, c.memory = file, nil
 	return nil
@@ -144,8 +142,6 @@ func (c *Copy) cut(size int64) {
 
 // Close releases the space. The copy is empty afterwards.
 func (c *Copy) Close() {
-	if c.file != nil {
-		_ = c.file.Close() // the data is discarded
-	}
+	tempfile.Discard(c.file)
 	*c = Copy{folder: c.folder}
 }

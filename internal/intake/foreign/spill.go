@@ -11,6 +11,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/tempfile"
 )
 
 // spill holds values in a temporary file until their report is complete.
@@ -24,17 +25,14 @@ type spill struct {
 type span struct{ from, to int64 }
 
 func newSpill(folder string) (*spill, error) {
-	file, err := os.CreateTemp(folder, "dmarcd-import-*")
+	file, err := tempfile.Create(folder)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", dmarcd.ErrTemporary, err)
 	}
 	return &spill{file: file, out: bufio.NewWriterSize(file, 64<<10)}, nil
 }
 
-func (s *spill) close() {
-	_ = s.file.Close()           // it is of no use any more
-	_ = os.Remove(s.file.Name()) // the same
-}
+func (s *spill) close() { tempfile.Discard(s.file) }
 
 // reset forgets all values.
 func (s *spill) reset() error {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapclient"
+
+	"github.com/dmarcd/dmarcd/internal/tempfile"
 )
 
 // groups splits messages into groups of at most limit bytes by their announced sizes, or of
@@ -65,7 +67,7 @@ func (r *Reader) download(ctx context.Context, s *session, messages []Message) (
 		found, ok := fetched[m.UID]
 		if !ok && err != nil {
 			for _, m := range messages[i:] {
-				discard(fetched[m.UID].Body)
+				tempfile.Discard(fetched[m.UID].Body)
 			}
 			break
 		}
@@ -87,13 +89,13 @@ func (r *Reader) rejectLarge(ctx context.Context, s *session, messages []Message
 		section := &imap.FetchItemBodySection{Specifier: imap.PartSpecifierHeader, Peek: true}
 		err := r.fetch(ctx, s, []uint32{m.UID}, section, headerBytes, func(uid uint32, header *os.File) {
 			if uid != m.UID || m.Body != nil {
-				discard(header) // not requested, or sent again
+				tempfile.Discard(header) // not requested, or sent again
 				return
 			}
 			m.Body = header
 		})
 		if err != nil {
-			discard(m.Body)
+			tempfile.Discard(m.Body)
 			return err
 		}
 		fetched[m.UID] = m
@@ -119,7 +121,7 @@ func (r *Reader) fetchBodies(ctx context.Context, s *session, messages []Message
 	return r.fetch(ctx, s, uids, section, r.MaxBytes, func(uid uint32, body *os.File) {
 		m, ok := wanted[uid]
 		if !ok {
-			discard(body)
+			tempfile.Discard(body)
 			return
 		}
 		delete(wanted, uid)

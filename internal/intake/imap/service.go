@@ -12,6 +12,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/recovered"
+	"github.com/dmarcd/dmarcd/internal/tempfile"
 )
 
 // MailboxStore stores the state of the mailboxes of one team.
@@ -57,8 +58,8 @@ type Service struct {
 
 // Run reads until ctx ends, and returns after the last reader.
 func (s *Service) Run(ctx context.Context) error {
-	if err := removeLeftovers(s.Folder); err != nil {
-		s.Log.Warn("temporary files of mailboxes not removed", "error", err)
+	if err := tempfile.RemoveLeftovers(s.Folder); err != nil {
+		s.Log.Warn("temporary files not removed", "error", err)
 	}
 	supervisor := &Supervisor{Leases: s.Leases, Read: s.read, Log: s.Log}
 	return supervisor.Run(ctx)

@@ -317,7 +317,7 @@ func TestServiceReadsForTheTeamOfTheMailbox(t *testing.T) {
 func TestServiceRemovesWhatACrashLeft(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		folder := t.TempDir()
-		for _, name := range []string{"imap-1", "imap-2", "other"} {
+		for _, name := range []string{"dmarcd-tmp-1", "dmarcd-tmp-2", "other"} {
 			musttest.Do(t, os.WriteFile(filepath.Join(folder, name), []byte("left"), 0o600))
 		}
 		service := &imap.Service{Leases: newFakeStore(), Folder: folder, Log: slog.New(slog.DiscardHandler)}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"os"
+
+	"github.com/dmarcd/dmarcd/internal/tempfile"
 )
 
 // spoolInMemory is the number of bytes kept in memory before a temporary file is created.
@@ -65,16 +67,11 @@ func (w *walker) spool(r io.Reader) (*spooled, error) {
 
 // spoolFile writes head and the rest of r to a temporary file.
 func (w *walker) spoolFile(head []byte, r io.Reader) (*spooled, error) {
-	file, err := os.CreateTemp(w.budget.limits.Folder, "dmarcd-unpack-*")
+	file, err := tempfile.Create(w.budget.limits.Folder)
 	if err != nil {
 		return nil, w.budget.fail(err)
 	}
 	s := &spooled{file: file}
-	// The file has no name, so it disappears with the process.
-	if err := os.Remove(file.Name()); err != nil {
-		s.release()
-		return nil, w.budget.fail(err)
-	}
 	if _, err := file.Write(head); err != nil {
 		s.release()
 		return nil, w.budget.fail(err)
@@ -101,11 +98,7 @@ func (s *spooled) note(err error, b *budget) error {
 }
 
 // release frees the memory or the file.
-func (s *spooled) release() {
-	if s.file != nil {
-		_ = s.file.Close() // already removed
-	}
-}
+func (s *spooled) release() { tempfile.Discard(s.file) }
 
 // fileWriter ends the walk if a temporary file cannot be written: a full disk is not a
 // damaged report.
