@@ -69,7 +69,9 @@ func TestRetry(t *testing.T) {
 		{
 			"what a second failure report replaced",
 			separator + failureMail("jane") + "\n" + separator + unreadable + separator + failureMail("joe"),
-			failure.Options{}, dmarcd.Rejection{Member: "message-2"}, false,
+			failure.Options{},
+			dmarcd.Rejection{Member: "message-2"},
+			false,
 		},
 		{"a whole message that a failure report replaced", separator + failureMail("jane") + "\n" + separator + unreadable, failure.Options{}, dmarcd.Rejection{}, false},
 		{"a whole message beside a stored failure report", string(packtest.Zip("a.eml", failureMail("jane"), "b.xml", opening+closing)), all, dmarcd.Rejection{}, true},
