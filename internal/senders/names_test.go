@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"strings"
 	"sync"
@@ -302,6 +303,13 @@ func (s *silent) count(octet string, by int) {
 	s.running[octet] += by
 }
 
+// underWay returns the questions under way.
+func (s *silent) underWay() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.running)
+}
+
 func TestNamesIsFairToTeams(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -318,7 +326,7 @@ func TestNamesIsFairToTeams(t *testing.T) {
 
 		known(1, append(addresses("10.1.0.0", 1999), wanted)...)
 		synctest.Wait()
-		if got := resolver.running["1"]; got != 8 {
+		if got := resolver.underWay()["1"]; got != 8 {
 			t.Errorf("got %d lookups of the only team, want 8", got)
 		}
 		known(2, wanted)
@@ -330,7 +338,7 @@ func TestNamesIsFairToTeams(t *testing.T) {
 		known(3, addresses("10.3.0.0", 2000)...)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if got := resolver.running; got["1"] != 4 || got["3"] != 4 {
+		if got := resolver.underWay(); got["1"] != 4 || got["3"] != 4 {
 			t.Errorf("got %v lookups of two teams, want 4 of each", got)
 		}
 		stop()
