@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -104,6 +105,31 @@ func TestSessionsAreLimited(t *testing.T) {
 		left := musttest.Get(w.Sessions(t.Context(), user.ID))(t)
 		if len(left) != most || !w.ended(sessions[1]) || w.ended(sessions[2]) || w.ended(first) {
 			t.Errorf("got %d sessions, want the last %d, and those of others", len(left), most)
+		}
+	})
+}
+
+// TestSignInAddresses asks from where users began sessions.
+func TestSignInAddresses(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, w := t.Context(), newWorld(t, db)
+		user := w.member("ann@example.com", w.team("a"), dmarcd.RoleViewer)
+		began := w.clock.Now()
+		w.signIn(user)
+		w.signIn(user)
+		for _, test := range []struct {
+			email string
+			since time.Time
+			want  []string
+		}{
+			{user.Email, began, []string{"192.0.2.1"}},
+			{user.Email, began.Add(time.Second), nil},
+			{"bob@example.com", began, nil},
+		} {
+			if got, err := w.SignInAddresses(ctx, test.email, test.since); err != nil || !slices.Equal(got, test.want) {
+				t.Errorf("%s since %v: got %v, %v; want %v", test.email, test.since, got, err, test.want)
+			}
 		}
 	})
 }
