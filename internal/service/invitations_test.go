@@ -76,10 +76,8 @@ func TestInvitationsAreMailed(t *testing.T) {
 func TestOnlyTheInvitedGetTheLink(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
-	mail := &letters{}
-	options := w.options
-	options.Mail = mail
-	team := service.New(w.store, options).Team(w.team.ID, w.asOwner())
+	s, mail := w.mailing()
+	team := s.Team(w.team.ID, w.asOwner())
 	invited := musttest.Get(team.InviteMember(ctx, "eve@example.com", dmarcd.RoleViewer))(t)
 	if !invited.Mailed || invited.Link != "" || len(mail.sent) != 1 || !strings.HasPrefix(mail.sent[0].link, "https://dmarc.example/") {
 		t.Errorf("got %+v and the letters %+v, want the link in a letter alone", invited, mail.sent)
@@ -92,11 +90,19 @@ func TestOnlyTheInvitedGetTheLink(t *testing.T) {
 	if to := w.invited(team); !to["eve@example.com"] || to["mallory@example.com"] {
 		t.Errorf("got open invitations to %v, want that which was sent", to)
 	}
+	options := w.options
 	options.Mail = nil
 	team = service.New(w.store, options).Team(w.team.ID, w.asOwner())
 	if sent := musttest.Get(team.InviteMember(ctx, "mallory@example.com", dmarcd.RoleViewer))(t); sent.Mailed || sent.Link == "" {
 		t.Errorf("without a relay: got %+v, want a link", sent)
 	}
+}
+
+// mailing returns the service with a relay.
+func (w *world) mailing() (*service.Service, *letters) {
+	options, sent := w.options, &letters{}
+	options.Mail = sent
+	return service.New(w.store, options), sent
 }
 
 // invited returns the addresses with open invitations.
@@ -113,10 +119,7 @@ func (w *world) invited(team *service.Team) map[string]bool {
 func TestMailedInvitationsAreThrottled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
-	mail := &letters{}
-	options := w.options
-	options.Mail = mail
-	s := service.New(w.store, options)
+	s, mail := w.mailing()
 	team, other := s.Team(w.team.ID, w.asOwner()), s.Team(storetest.Team(t, w.store, "beta").ID, w.asOwner())
 	throttled, refused := (*service.ThrottledError)(nil), 0
 	for range 50 {

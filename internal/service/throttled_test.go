@@ -167,9 +167,7 @@ func TestLettersToAnAddress(t *testing.T) {
 func TestUnsubscribedMember(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
-	options, sent := w.options, &letters{}
-	options.Mail = sent
-	s := service.New(w.store, options)
+	s, sent := w.mailing()
 	team := s.Team(w.team.ID, w.asOwner())
 	wanted := dmarcd.Webhook{Format: dmarcd.FormatEmail, URL: "mailto:" + w.member.Email}
 	added, _, err := team.AddWebhook(ctx, wanted)
