@@ -120,9 +120,6 @@ type call struct {
 	query   *query
 	// release gives memory back at the end of the request; nil for none.
 	release func()
-	// stillAllowed returns an error once the token was revoked or the team denied, for answers that
-	// last; nil on a route without a token.
-	stillAllowed func() error
 }
 
 // ServeHTTP implements http.Handler.
@@ -195,15 +192,18 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 		}
 	}()
 	c.teamID = token.Team
-	c.stillAllowed = func() error {
-		now, err := a.options.Authenticator.Authenticate(r.Context(), bearer(r))
-		if err == nil && !now.API {
-			err = errNotWhitelisted
-		}
-		return err
-	}
 	c.service = a.options.Service.Team(token.Team, service.Token(token.ID, token.Scope, clientaddr.Of(r)))
 	return matched.handle(c)
+}
+
+// stillAllowed returns an error if the token of a request was revoked or its team denied since the
+// request was authenticated. It is for answers that last.
+func (a *API) stillAllowed(c *call) error {
+	credential, err := a.options.Authenticator.Authenticate(c.r.Context(), bearer(c.r))
+	if err == nil && !credential.API {
+		err = errNotWhitelisted
+	}
+	return err
 }
 
 // bearer returns the token of a request.

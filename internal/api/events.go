@@ -61,7 +61,7 @@ func (a *API) listEventsSince(c *call, asked eventQuery) error {
 	events, err := asked.team.EventsSince(c.r.Context(), asked.filter, *asked.since, asked.limit+1, asked.wait)
 	answer()
 	if err == nil && asked.wait > 0 {
-		err = c.stillAllowed()
+		err = a.stillAllowed(c)
 	}
 	if err != nil {
 		return err

@@ -71,7 +71,7 @@ func (a *API) streamEvents(c *call, asked eventQuery) error {
 		if err != nil || len(events) == 0 && time.Since(began) < keepAlive {
 			return nil //nolint:nilerr // the client left, the process stops, or the database fails: it connects again
 		}
-		if err := c.stillAllowed(); err != nil {
+		if err := a.stillAllowed(c); err != nil {
 			return nil //nolint:nilerr // it connects again, and gets the error
 		}
 		answer()

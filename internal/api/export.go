@@ -46,7 +46,7 @@ func (a *API) exportRecords(c *call) error {
 			batch, err = export.Next(c.r.Context())
 		}
 		if err == nil && len(batch) > 0 {
-			err = c.stillAllowed()
+			err = a.stillAllowed(c)
 		}
 	}
 	if err == nil && len(batch) == 0 {

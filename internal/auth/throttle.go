@@ -52,7 +52,7 @@ func (e *ThrottledError) Is(target error) bool { return target == dmarcd.ErrLimi
 // in, so that an attacker who always tries first cannot lock out the owner.
 //
 // Attempts are stored in memory: each process counts separately, and a restart clears
-// them; PasswordSignIn finds addresses that are not known in the sessions. It is safe for concurrent use.
+// them; PasswordSignIn then finds known addresses in the sessions. It is safe for concurrent use.
 type Throttle struct {
 	now func() time.Time
 
