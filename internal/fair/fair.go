@@ -1,5 +1,5 @@
 // Package fair limits work that outsiders can cause, fairly by key: Limiter queues what is
-// above the limit, Counter refuses it. The key is a team or a client network, and the unit is
+// above the limit, Counter refuses it, and Buckets limit a rate. The key is a team or a client network, and the unit is
 // a slot or a byte. Idle keys use no memory, except for up to 256 keys with past use (see
 // Options.HalfLife).
 package fair

@@ -1,10 +1,11 @@
 package service
 
 import (
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/dmarcd/dmarcd/internal/fair"
 )
 
 // Limits of what users have sent to others. Without them a tenant could flood a mailbox or a web
@@ -20,8 +21,6 @@ const (
 	// testsAtOnce and testInterval limit test alerts of a team, and tests and retries of a webhook.
 	testsAtOnce  = 10
 	testInterval = time.Minute
-	// maxAllowances limits the memory; a full table is cleared.
-	maxAllowances = 100_000
 )
 
 // allowance limits how often something is done for a key. Uses are stored in memory: each process
@@ -30,29 +29,17 @@ type allowance struct {
 	atOnce   int
 	interval time.Duration
 	now      func() time.Time
-
-	mu    sync.Mutex
-	byKey map[string]*rate.Limiter
+	byKey    fair.Buckets[string]
 }
 
 func newAllowance(atOnce int, interval time.Duration, now func() time.Time) *allowance {
-	return &allowance{atOnce: atOnce, interval: interval, now: now, byKey: map[string]*rate.Limiter{}}
+	return &allowance{atOnce: atOnce, interval: interval, now: now}
 }
 
 // take counts a use for a key, or returns a *ThrottledError without counting it.
 func (a *allowance) take(key string) error {
 	now := a.now()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	limiter, ok := a.byKey[key]
-	if !ok {
-		if len(a.byKey) >= maxAllowances {
-			clear(a.byKey)
-		}
-		limiter = rate.NewLimiter(rate.Every(a.interval), a.atOnce)
-		a.byKey[key] = limiter
-	}
-	use := limiter.ReserveN(now, 1)
+	use := a.byKey.Of(key, rate.Every(a.interval), a.atOnce, now).ReserveN(now, 1)
 	if wait := use.DelayFrom(now); wait > 0 {
 		use.CancelAt(now)
 		return &ThrottledError{RetryAfter: max(wait.Round(time.Second), time.Second)}
