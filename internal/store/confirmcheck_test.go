@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -31,16 +32,21 @@ func TestUnchangedChecks(t *testing.T) {
 		base := dmarcd.Check{
 			Conclusive: true, Usable: true, NeedsMailbox: true, Record: "v=DMARC1; p=none", Policy: "none", RecordDomain: "example", TTL: time.Hour,
 		}
+		asked := func(c *dmarcd.Check, own string) { c.Mailboxes, c.Asked = []string{own}, true }
 		for _, step := range []struct {
 			name   string
 			change func(c *dmarcd.Check, own string)
+			after  time.Duration // since the step before; 0 is a minute
 			ago    time.Duration
 			one    bool // a single statement saves it
 		}{
 			{name: "the first one", change: func(c *dmarcd.Check, own string) { c.Mailboxes = []string{own} }},
 			{name: "unchanged", change: func(c *dmarcd.Check, own string) { c.Mailboxes = []string{own} }, one: true},
 			{name: "a full one", change: func(c *dmarcd.Check, own string) { c.Mailboxes, c.Facts = []string{own}, &dmarcd.Facts{} }},
-			{name: "on request", change: func(c *dmarcd.Check, own string) { c.Mailboxes, c.Asked = []string{own}, true }},
+			{name: "on request", change: asked, one: true},
+			{name: "on request again", change: asked, one: true},
+			{name: "another full one", change: func(c *dmarcd.Check, own string) { c.Mailboxes, c.Facts = []string{own}, &dmarcd.Facts{} }},
+			{name: "on request, just after a full one", change: asked, after: time.Second, one: true},
 			{name: "another TTL", change: func(c *dmarcd.Check, own string) { c.Mailboxes, c.TTL = []string{own}, 90*time.Second }, one: true},
 			{name: "inconclusive", change: func(c *dmarcd.Check, _ string) { *c = dmarcd.Check{Reason: "silence"} }},
 			{name: "unchanged after a failure", change: func(c *dmarcd.Check, own string) { c.Mailboxes = []string{own} }, one: true},
@@ -55,7 +61,7 @@ func TestUnchangedChecks(t *testing.T) {
 			{name: "an unknown mailbox", change: func(c *dmarcd.Check, _ string) { c.Mailboxes = []string{"unknown"} }},
 			{name: "no record", change: func(c *dmarcd.Check, _ string) { *c = dmarcd.Check{Conclusive: true, Asked: true} }},
 		} {
-			clock.advance(time.Minute)
+			clock.advance(cmp.Or(step.after, time.Minute))
 			var rows []string
 			for i, name := range names {
 				check := base

@@ -69,8 +69,8 @@ func (t *Team) SaveCheck(ctx context.Context, name string, check dmarcd.Check, p
 	return domain, nil
 }
 
-// confirmCheck saves a scheduled check of the DMARC record that found what is known, which is what
-// most checks find, in one statement. It returns ErrNotFound, without a change, if there is more to save.
+// confirmCheck saves a check of the DMARC record that found what is known, which is what most checks
+// find, in one statement. It returns ErrNotFound, without a change, if there is more to save.
 func (t *Team) confirmCheck(ctx context.Context, name string, check dmarcd.Check, plan dmarcd.Plan) (dmarcd.Domain, error) {
 	// An own address in the record makes the domain active. Whose the others are is in another table.
 	active, mailbox := check.Usable, ""
@@ -79,18 +79,24 @@ func (t *Team) confirmCheck(ctx context.Context, name string, check dmarcd.Check
 			mailbox = check.Mailboxes[0]
 		}
 	}
-	if check.Asked || !check.Conclusive || check.Facts != nil || len(check.Mailboxes) > 1 {
+	if !check.Conclusive || check.Facts != nil || len(check.Mailboxes) > 1 {
 		return dmarcd.Domain{}, dmarcd.ErrNotFound
 	}
-	at := unix(check.At)
+	at, fullBy := unix(check.At), int64(never)
+	if check.Asked {
+		fullBy = unix(t.store.now().Add(fullDelay))
+	}
+	// As in judge: a full check follows an asked one.
+	const nextFull = `CASE WHEN next_full_at <= $11 OR next_full_at <= full_at + $12 THEN next_full_at
+				WHEN full_at + $12 > $11 THEN full_at + $12 ELSE $11 END`
 	return scanDomain(func(dest ...any) error {
 		return t.execRow(ctx, `UPDATE domains SET checked_at = $3, known_at = $3, known_until = $4, failures = 0, reason = '', doubted = '', unfinished = 0,
-				next_check_at = CASE WHEN next_full_at < $5 THEN next_full_at ELSE $5 END
+				next_full_at = `+nextFull+`, next_check_at = CASE WHEN `+nextFull+` < $5 THEN `+nextFull+` ELSE $5 END
 			WHERE team_id = $1 AND name = $2 AND deleted_at = 0 AND sample = FALSE AND checked_at <= $3
 				AND active = $6 AND record = $7 AND policy = $8 AND record_domain = $9 AND ($10 = '' OR report_mailbox = $10)
 			RETURNING `+domainColumns, []any{
 			t.id, name, at, at + int64(check.TTL/time.Second), unix(plan.Next), active, check.Record, check.Policy, check.RecordDomain,
-			mailbox,
+			mailbox, fullBy, int64(fullGrace / time.Second),
 		}, dest...)
 	})
 }
