@@ -23,7 +23,7 @@ import (
 // slow never has the records in time.
 type slow struct{ failing }
 
-func (slow) Scan(ctx context.Context, _ string, _ dmarcd.Days, _ func(rollup.Part) error) error {
+func (slow) Scan(ctx context.Context, _ string, _ dmarcd.Days, _ func() func(), _ func(rollup.Part) error) error {
 	<-ctx.Done()
 	return fmt.Errorf("interrupted: %w", dmarcd.ErrTemporary)
 }
@@ -59,7 +59,7 @@ func (f failing) SentState(context.Context, string, dmarcd.Days) (dmarcd.SentSta
 	return dmarcd.SentState{Records: 1}, nil
 }
 
-func (f failing) Scan(context.Context, string, dmarcd.Days, func(rollup.Part) error) error {
+func (f failing) Scan(context.Context, string, dmarcd.Days, func() func(), func(rollup.Part) error) error {
 	return f.err
 }
 

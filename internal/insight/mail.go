@@ -45,15 +45,9 @@ func (m *Mail) Close() { m.release() }
 func (m *Mail) scan(ctx context.Context, days dmarcd.Days, match *keyed, gatherers ...gatherer) error {
 	limited, cancel := context.WithDeadline(ctx, m.until)
 	defer cancel()
-	turn := func() (end func()) {
-		end, err := m.service.turns.Acquire(limited, m.team.ID(), 1)
-		if err != nil {
-			return func() {} // time is up, which the scan notices
-		}
-		return end
-	}
+	turn := func() (end func()) { return m.turn(limited) }
 	err := gatherParts(match, gatherers, turn, func(visit func(rollup.Part) error) error {
-		return m.visitParts(limited, days, visit)
+		return m.visitParts(limited, days, turn, visit)
 	})
 	switch {
 	case err != nil && limited.Err() != nil && ctx.Err() == nil:
@@ -64,9 +58,27 @@ func (m *Mail) scan(ctx context.Context, days dmarcd.Days, match *keyed, gathere
 	return nil
 }
 
+// turn waits for the team's turn at a processor. Without one, time is up, which the next scan
+// notices.
+func (m *Mail) turn(ctx context.Context) (end func()) {
+	end, err := m.service.turns.Acquire(ctx, m.team.ID(), 1)
+	if err != nil {
+		return func() {}
+	}
+	return end
+}
+
+// inTurn calls f, which only computes, when it is the team's turn.
+func (m *Mail) inTurn(ctx context.Context, f func()) {
+	ctx, cancel := context.WithDeadline(ctx, m.until)
+	defer cancel()
+	defer m.turn(ctx)()
+	f()
+}
+
 // visitParts calls visit with the parts of some days. Those of all days are read once if they
 // are small.
-func (m *Mail) visitParts(ctx context.Context, days dmarcd.Days, visit func(rollup.Part) error) error {
+func (m *Mail) visitParts(ctx context.Context, days dmarcd.Days, turn func() (end func()), visit func(rollup.Part) error) error {
 	all := days == m.days
 	if kept := m.keptParts(); all && kept != nil {
 		for _, part := range kept {
@@ -77,7 +89,7 @@ func (m *Mail) visitParts(ctx context.Context, days dmarcd.Days, visit func(roll
 		return ctx.Err()
 	}
 	kept, size := []rollup.Part{}, 0
-	err := m.team.Scan(ctx, m.domain, days, func(part rollup.Part) error {
+	err := m.team.Scan(ctx, m.domain, days, turn, func(part rollup.Part) error {
 		if size += len(part.Block); all && size <= maxKept {
 			kept = append(kept, rollup.Part{Block: bytes.Clone(part.Block), Domains: part.Domains})
 		}
@@ -95,11 +107,13 @@ func (m *Mail) scanTables(ctx context.Context, match *keyed, gatherers ...gather
 		return err
 	}
 	var again []gatherer
-	for _, g := range gatherers {
-		if of, ok := g.(interface{ again() bool }); ok && of.again() {
-			again = append(again, g)
+	m.inTurn(ctx, func() {
+		for _, g := range gatherers {
+			if of, ok := g.(interface{ again() bool }); ok && of.again() {
+				again = append(again, g)
+			}
 		}
-	}
+	})
 	if len(again) == 0 {
 		return nil
 	}

@@ -211,32 +211,39 @@ type address struct {
 	messages int64
 }
 
-// finish gives addresses their names, and adds up the networks.
-func (p *pairs) finish(ctx context.Context) error {
-	places := make(map[string]int, len(p.table.keys))
-	addresses := make([]address, 0, len(p.table.keys))
-	of := make([]int, len(p.table.keys)) // the address of a key
+// foundAddresses are the addresses of pairs.
+type foundAddresses struct {
+	addresses []address
+	homes     []home
+	places    map[string]int // of an address, by its form
+	of        []int          // the place of the address of a key
+}
+
+// found returns the addresses of all pairs.
+func (p *pairs) found() foundAddresses {
+	f := foundAddresses{places: make(map[string]int, len(p.table.keys)), addresses: make([]address, 0, len(p.table.keys)), of: make([]int, len(p.table.keys))}
 	for at := 1; at < len(p.table.keys); at++ {
 		form, _ := splitPair(p.table.keys[at])
-		place, known := places[form]
+		place, known := f.places[form]
 		if !known {
-			place = len(addresses)
-			places[form] = place
-			addresses = append(addresses, address{form: form})
+			place = len(f.addresses)
+			f.places[form] = place
+			f.addresses = append(f.addresses, address{form: form})
 		}
-		addMessages(&addresses[place].messages, p.table.sums[at].total())
-		of[at] = place
+		addMessages(&f.addresses[place].messages, p.table.sums[at].total())
+		f.of[at] = place
 	}
-	homes := make([]home, len(addresses))
-	for place, a := range addresses {
-		homes[place] = p.locate(a.form, a.messages)
+	f.homes = make([]home, len(f.addresses))
+	for place, a := range f.addresses {
+		f.homes[place] = p.locate(a.form, a.messages)
 	}
-	var err error
-	if p.hosts, err = p.service.hosts(ctx, p.team, addresses); err != nil {
-		return err
-	}
+	return f
+}
+
+// finish adds up the networks, after the addresses that were found have their names in p.hosts.
+func (p *pairs) finish(f foundAddresses) {
 	for form, host := range p.hosts {
-		home := &homes[places[form]]
+		home := &f.homes[f.places[form]]
 		if home.certain {
 			continue
 		}
@@ -247,20 +254,19 @@ func (p *pairs) finish(ctx context.Context) error {
 	p.growRest()
 	for at := 1; at < len(p.table.keys); at++ {
 		_, signer := splitPair(p.table.keys[at])
-		p.rest[p.networks.of(homes[of[at]], signer)].merge(&p.table.sums[at])
+		p.rest[p.networks.of(f.homes[f.of[at]], signer)].merge(&p.table.sums[at])
 	}
 	if len(p.homes) == 0 {
-		p.homes = make(map[string]home, len(places))
+		p.homes = make(map[string]home, len(f.places))
 	}
-	for form, place := range places {
-		p.homes[form] = homes[place]
+	for form, place := range f.places {
+		p.homes[form] = f.homes[place]
 	}
 	p.sums = p.rest
 	for i := range p.sums {
 		p.all.merge(&p.sums[i])
 	}
 	p.table, p.rest = nil, nil
-	return nil
 }
 
 // mostMessages returns the addresses with the most messages, at least n if there are as
@@ -320,9 +326,13 @@ func (m *Mail) recognize(ctx context.Context, others ...gatherer) error {
 	if err := m.scanTables(ctx, nil, slices.Concat(others, []gatherer{p})...); err != nil {
 		return err
 	}
-	if err := p.finish(ctx); err != nil {
+	var all foundAddresses
+	m.inTurn(ctx, func() { all = p.found() })
+	var err error
+	if p.hosts, err = m.service.hosts(ctx, m.team.ID(), all.addresses); err != nil {
 		return err
 	}
+	m.inTurn(ctx, func() { p.finish(all) })
 	m.whole = p.recognition
 	return nil
 }

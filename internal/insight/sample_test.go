@@ -52,7 +52,7 @@ func (t *team) SentState(context.Context, string, dmarcd.Days) (dmarcd.SentState
 	return state, nil
 }
 
-func (t *team) Scan(_ context.Context, _ string, days dmarcd.Days, visit func(rollup.Part) error) error {
+func (t *team) Scan(_ context.Context, _ string, days dmarcd.Days, _ func() func(), visit func(rollup.Part) error) error {
 	t.scans++
 	parts := t.all
 	if parts == nil || days != (dmarcd.Days{}) {

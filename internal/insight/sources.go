@@ -149,7 +149,9 @@ func (m *Mail) group(ctx context.Context, q Query) (sourceGroup, error) {
 	if err != nil {
 		return sourceGroup{}, err
 	}
-	rows, other := g.table.rows()
+	var rows []keySum
+	var other sum
+	m.inTurn(ctx, func() { rows, other = g.table.rows() })
 	var hosts map[string]string
 	if q.Group == GroupAddress {
 		addresses := make([]address, len(rows))
@@ -160,7 +162,9 @@ func (m *Mail) group(ctx context.Context, q Query) (sourceGroup, error) {
 			return sourceGroup{}, err
 		}
 	}
-	return m.sources(q.Group, rows, other, hosts), nil
+	var found sourceGroup
+	m.inTurn(ctx, func() { found = m.sources(q.Group, rows, other, hosts) })
+	return found, nil
 }
 
 // networkSources returns the sources of sums by network.

@@ -86,7 +86,7 @@ func BenchmarkColdRecords(b *testing.B) {
 	scan := func(name string) {
 		var block rollup.Block
 		records := 0
-		musttest.Do(b, team.Scan(b.Context(), name, dmarcd.Days{}, func(part rollup.Part) error {
+		musttest.Do(b, team.Scan(b.Context(), name, dmarcd.Days{}, atOnce, func(part rollup.Part) error {
 			err := block.Read(part)
 			for i := range block.Shares {
 				records += len(block.Shares[i].Records)

@@ -307,7 +307,7 @@ func TestScanAcrossFreeze(t *testing.T) {
 		want := len(sentLines(in, in.team, "", dmarcd.Days{}))
 		in.clock.advance(ofDays(60))
 		got, frozen := 0, false
-		in.must(in.team.Scan(in.Context(), "", dmarcd.Days{}, func(part rollup.Part) error {
+		in.must(in.team.Scan(in.Context(), "", dmarcd.Days{}, atOnce, func(part rollup.Part) error {
 			if !frozen { // it visits rollups first
 				frozen = true
 				in.freeze()

@@ -38,7 +38,7 @@ func TestReadsUseIndexes(t *testing.T) {
 		"a report":  func() error { _, err := in.team.Report(ctx, id); return err },
 		"records":   func() error { _, _, err := in.team.Records(ctx, id, store.RecordCursor{Begun: true}, 10); return err },
 		"originals": func() error { _, err := in.team.ReportOriginal(ctx, id); return err },
-		"who sent":  func() error { return in.team.Scan(ctx, "", some, func(rollup.Part) error { return nil }) },
+		"who sent":  func() error { return in.team.Scan(ctx, "", some, atOnce, func(rollup.Part) error { return nil }) },
 		"events":    func() error { _, err := in.team.EventsSince(ctx, store.EventFilter{}, 1, 10); return err },
 		"rejected":  func() error { _, err := in.team.Rejected(ctx, 0, 10); return err },
 	}

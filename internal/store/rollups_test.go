@@ -270,7 +270,7 @@ func BenchmarkRollups(b *testing.B) {
 	for b.Loop() {
 		var block rollup.Block
 		shares := 0
-		err := team.Scan(b.Context(), "", dmarcd.Days{}, func(part rollup.Part) error {
+		err := team.Scan(b.Context(), "", dmarcd.Days{}, atOnce, func(part rollup.Part) error {
 			err := block.Read(part)
 			shares += len(block.Shares)
 			return err

@@ -19,7 +19,7 @@ import (
 // addressesAsSenders treats each address as a sender.
 func addressesAsSenders(ctx context.Context, t *store.Team, days dmarcd.Days, save func([]dmarcd.Sender) error, _ func([]dmarcd.DomainDay) error) error {
 	var found []dmarcd.Sender
-	err := t.Scan(ctx, "", days, func(p rollup.Part) error {
+	err := t.Scan(ctx, "", days, atOnce, func(p rollup.Part) error {
 		var b rollup.Block
 		if err := b.Read(p); err != nil {
 			return err

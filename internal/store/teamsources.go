@@ -50,16 +50,20 @@ func (t *Team) taggedMessages(ctx context.Context, days dmarcd.Days) (int64, err
 
 // Scan calls visit with the counted records of the given days, in no particular order:
 // those of one domain, or of all domains of the view if name is "". An unknown domain has
-// none. It reads a consistent snapshot. An error of visit ends the scan.
-func (t *Team) Scan(ctx context.Context, name string, days dmarcd.Days, visit func(rollup.Part) error) error {
+// none. It reads a consistent snapshot. An error of visit ends the scan. SQLite needs a processor
+// of this process to read records one by one, for which Scan waits by turn; it visits after its end.
+func (t *Team) Scan(ctx context.Context, name string, days dmarcd.Days, turn func() (end func()), visit func(rollup.Part) error) error {
 	release, err := t.store.scans.Acquire(ctx, t.id, 1)
 	if err != nil {
 		return t.store.kind(err)
 	}
 	defer release()
+	if !t.store.dialect.inProcess {
+		turn = func() (end func()) { return func() {} }
+	}
 	from, to := bounds(days)
 	return t.store.recordSnapshot(ctx, func(read tx) error {
-		scan := &mailScan{team: t, read: read, from: from, to: to, domain: name, visit: visit}
+		scan := &mailScan{team: t, read: read, from: from, to: to, domain: name, turn: turn, visit: visit}
 		return scan.run(ctx)
 	})
 }
@@ -72,6 +76,7 @@ type mailScan struct {
 	// ids, nil for all domains of the team.
 	domain  string
 	domains map[dmarcd.DomainID]bool
+	turn    func() (end func())
 	visit   func(rollup.Part) error
 }
 
@@ -193,7 +198,13 @@ func (s *mailScan) scanRollups(ctx context.Context) error {
 
 func (s *mailScan) scanLoose(ctx context.Context, of looseShares) error {
 	of.domain, of.tag = s.domain, s.tag()
-	w := blockWriter{emit: func(block []byte, _ int) error { return s.visit(rollup.Part{Block: block}) }}
+	end := s.turn()
+	defer func() { end() }()
+	w := blockWriter{emit: func(block []byte, _ int) error {
+		end()
+		defer func() { end = s.turn() }()
+		return s.visit(rollup.Part{Block: block})
+	}}
 	if err := s.team.scanLoose(ctx, s.read, &w, of); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ func sentBy(ctx context.Context, team *store.Team, name string, days dmarcd.Days
 // eachSent calls visit with the records of the given days.
 func eachSent(ctx context.Context, team *store.Team, name string, days dmarcd.Days, visit func(*rollup.Block, *rollup.Share, *rollup.Record) error) error {
 	var block rollup.Block
-	return team.Scan(ctx, name, days, func(part rollup.Part) error {
+	return team.Scan(ctx, name, days, atOnce, func(part rollup.Part) error {
 		if err := block.Read(part); err != nil {
 			return err
 		}
@@ -49,6 +50,9 @@ func eachSent(ctx context.Context, team *store.Team, name string, days dmarcd.Da
 		return nil
 	})
 }
+
+// atOnce is the turn of a reader that is alone.
+func atOnce() (end func()) { return func() {} }
 
 // sentPlaces returns the places of all records.
 func sentPlaces(ctx context.Context, team *store.Team) (places []dmarcd.SentPlace, messages int64, err error) {
@@ -95,7 +99,7 @@ func TestScansLeaveReadersFree(t *testing.T) {
 			begun := make(chan struct{}, 30)
 			for range cap(begun) {
 				scans.Go(func() {
-					_ = team.Scan(slow, "", dmarcd.Days{}, func(rollup.Part) error {
+					_ = team.Scan(slow, "", dmarcd.Days{}, atOnce, func(rollup.Part) error {
 						begun <- struct{}{}
 						<-slow.Done()
 						return slow.Err()
@@ -113,6 +117,47 @@ func TestScansLeaveReadersFree(t *testing.T) {
 		scan(withMail("busy too"))
 		if _, err := quiet.Domain(ctx, "example.com"); err != nil {
 			t.Errorf("a short read beside the scans of two other teams: %v", err)
+		}
+	})
+}
+
+// TestScanTakesTurns reads records one by one, which needs a processor of this process only on SQLite.
+// The visitor must not find the turn taken: it may need one.
+func TestScanTakesTurns(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		const large = 1001 // its records are read in two steps
+		held, reading := 0, false
+		var heldByReads []int
+		team := newTeam(t, db.Open(t, store.Options{Statement: func(query string) {
+			if reading && strings.Contains(query, "FROM records") {
+				heldByReads = append(heldByReads, held)
+			}
+		}}), "a")
+		addDomain(t, team, "example.com")
+		receive(t, team,
+			storetest.Aggregate("1", "example.com", 100, slices.Repeat([]aggregate.Record{storetest.Passed("example.com", 1)}, large)...),
+			storetest.Aggregate("2", "example.com", 100, storetest.Passed("example.com", 1)))
+		turn := func() (end func()) {
+			held++
+			return func() { held-- }
+		}
+		visits := 0
+		reading = true
+		musttest.Do(t, team.Scan(t.Context(), "", dmarcd.Days{}, turn, func(rollup.Part) error {
+			visits++
+			if held != 0 {
+				t.Errorf("got %d turns during a visit, want none", held)
+			}
+			return nil
+		}))
+		reading = false
+		want := []int{0, 0, 0, 0}
+		if db.Engine == "sqlite" {
+			want = []int{1, 1, 1, 1}
+		}
+		if !slices.Equal(heldByReads, want) || visits == 0 || held != 0 {
+			t.Errorf("got %v turns while records were read, and %d at the end, with %d visits; want %v and none", heldByReads, held, visits, want)
 		}
 	})
 }
@@ -201,7 +246,7 @@ func BenchmarkSent(b *testing.B) {
 	for b.Loop() {
 		shares := 0
 		var block rollup.Block
-		err := team.Scan(b.Context(), "example.com", dmarcd.Days{}, func(part rollup.Part) error {
+		err := team.Scan(b.Context(), "example.com", dmarcd.Days{}, atOnce, func(part rollup.Part) error {
 			err := block.Read(part)
 			shares += len(block.Shares)
 			return err

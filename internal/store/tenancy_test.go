@@ -199,7 +199,7 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 	"Scan": func(ctx context.Context, other *store.Team, v victim) error {
 		for _, name := range []string{"", v.domain.Name} {
 			parts := 0
-			err := other.Scan(ctx, name, dmarcd.Days{}, func(rollup.Part) error {
+			err := other.Scan(ctx, name, dmarcd.Days{}, atOnce, func(rollup.Part) error {
 				parts++
 				return nil
 			})
