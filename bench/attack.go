@@ -21,9 +21,10 @@ import (
 // entrances are the ways to keep the daemon busy.
 var entrances = []string{"API upload", "page upload", "TLS intake", "SMTP", "verify", "sources"}
 
-// attack is what a process of attackers does. It is a process of its own, with the lowest
-// priority: attackers stand for other machines, and must take neither the processors from
-// the daemon nor the scheduler from the victim.
+// attack is what a process of attackers does. Attackers represent other machines, and must take neither
+// the processors from the daemon nor the Go scheduler from the victim. So they are a process of their own,
+// which runs while a processor would be idle: with the highest nice value, each of its threads could
+// still delay others by a time slice.
 type attack struct {
 	Target    target
 	Teams     []fairTeam
@@ -50,7 +51,7 @@ func startAttack(ctx context.Context, a attack) (stop func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	process := exec.CommandContext(ctx, "nice", "-n", "19", os.Args[0], "-attack") //nolint:gosec // this program
+	process := exec.CommandContext(ctx, "chrt", "--idle", "0", os.Args[0], "-attack") //nolint:gosec // this program
 	process.Stderr = os.Stderr
 	in, err := process.StdinPipe()
 	if err != nil {

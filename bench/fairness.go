@@ -27,7 +27,7 @@ const (
 	// plantedRecords is how many distinct addresses an attacker reads back.
 	plantedRecords = 50_000
 	// fairSamples is how often the victim delivers by each way.
-	fairSamples = 15
+	fairSamples = 45
 	fairGoal    = "at most 3"
 )
 

@@ -39,6 +39,9 @@ type dialect struct {
 	partitions bool
 	// maxParameters limits a multi-row insert: beyond it statements get slower.
 	maxParameters int
+	// aheadRows is the number of rows per transaction that writes a part of a large report: few
+	// enough not to delay other writers, which on SQLite wait for its end.
+	aheadRows int
 	// copyRows inserts rows by COPY in the transaction of a connection; nil if not supported.
 	copyRows func(ctx context.Context, conn *sql.Conn, table string, columns []string, values []any) error
 	// queryEach runs a query once for each list of arguments, in one round trip, in the transaction

@@ -41,6 +41,7 @@ var postgresDialect = dialect{
 	beginSnapshot:  `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
 	partitions:     true,
 	maxParameters:  1000,
+	aheadRows:      2000,
 	copyRows:       copyRowsPostgres,
 	queryEach:      queryEachPostgres,
 	isUnique:       isUniquePostgres,

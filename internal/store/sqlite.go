@@ -27,6 +27,7 @@ var sqliteDialect = dialect{
 	commitsLate:     true,
 	unnumbered:      true,
 	maxParameters:   180,
+	aheadRows:       500,
 	isUnique:        isUniqueSQLite,
 	isCollision:     func(error) bool { return false }, // there is one writer
 	isTemporary:     isTemporarySQLite,

@@ -13,13 +13,13 @@ import (
 
 const (
 	// inlineRows is the maximum number of records and shares in the transaction that
-	// makes a delivery visible. Larger deliveries are written ahead.
-	inlineRows = 10_000
+	// makes deliveries visible, inlineSteps is that of one report, in transactions ahead (see
+	// dialect.aheadRows). Others are written ahead.
+	inlineRows  = 10_000
+	inlineSteps = 2
 	// rowBytes of long texts count as a row.
 	rowBytes = 1 << 10
-	// aheadRows is the number of rows per transaction ahead, few enough not to delay
-	// other writers. aheadBytes is the same for the texts of records.
-	aheadRows  = 2_000
+	// aheadBytes limits the texts of records per transaction ahead.
 	aheadBytes = 2 << 20
 	// aheadLease is how long rows written ahead are protected from the purge after the
 	// last transaction.
@@ -58,11 +58,11 @@ type originalAhead struct {
 // discard the result, even after an error.
 func (t *Team) writeAhead(ctx context.Context, deliveries []*dmarcd.Delivery) (*ahead, error) {
 	a := &ahead{team: t, reports: make(map[*dmarcd.NewReport]*reportAhead), originals: make(map[dmarcd.Hash]*originalAhead)}
-	left := inlineRows
+	left, most := inlineRows, inlineSteps*t.store.dialect.aheadRows
 	for _, delivery := range deliveries {
 		for i := range delivery.Reports {
 			report := &delivery.Reports[i]
-			if rows := report.Records + len(report.Shares) + int(report.TextBytes/rowBytes); rows <= left {
+			if rows := report.Records + len(report.Shares) + int(report.TextBytes/rowBytes); rows <= min(left, most) {
 				left -= rows
 				continue
 			}
@@ -126,8 +126,9 @@ func (a *ahead) writeReport(ctx context.Context, delivery *dmarcd.Delivery, repo
 	}
 	prepare(delivery, report, a.team.store.now())
 	written.id = dmarcd.ReportID(a.team.store.nextID())
-	for from := 0; from == 0 || from < len(report.Shares); from += aheadRows {
-		to := min(from+aheadRows, len(report.Shares))
+	step := a.team.store.dialect.aheadRows
+	for from := 0; from == 0 || from < len(report.Shares); from += step {
+		to := min(from+step, len(report.Shares))
 		owners, err := a.writeShares(ctx, delivery, report, written.id, from, to)
 		if err != nil {
 			return err
@@ -188,7 +189,8 @@ func (a *ahead) writeRecords(ctx context.Context, report *dmarcd.NewReport, writ
 	for n, share := range report.Shares {
 		numbers[share.From] = n
 	}
-	rows, bytes := make([][]any, 0, aheadRows), 0
+	step := a.team.store.dialect.aheadRows
+	rows, bytes := make([][]any, 0, step), 0
 	flush := func() error {
 		err := a.team.retryTx(ctx, func(tx tx) error {
 			if err := a.beat(ctx, tx, written.id); err != nil {
@@ -211,7 +213,7 @@ func (a *ahead) writeRecords(ctx context.Context, report *dmarcd.NewReport, writ
 				bytes += len(text)
 			}
 		}
-		if rows = append(rows, values); len(rows) < aheadRows && bytes < aheadBytes {
+		if rows = append(rows, values); len(rows) < step && bytes < aheadBytes {
 			return nil
 		}
 		return flush()
