@@ -1,7 +1,7 @@
 // Package fair limits work that outsiders can cause, fairly by key: Limiter queues what is
-// above the limit, Counter refuses it, and Buckets limit a rate. The key is a team or a client network, and the unit is
-// a slot or a byte. Idle keys use no memory, except for up to 256 keys with past use (see
-// Options.HalfLife).
+// above the limit, Counter refuses it, and Buckets limit a rate. The key is a team or a client
+// network, and the unit is a slot or a byte. Idle keys of a Limiter use no memory, except for up to
+// 256 keys with past use (see Options.HalfLife).
 package fair
 
 import (
@@ -38,10 +38,9 @@ type Options struct {
 	SpareUse float64
 }
 
-// Limiter admits work up to a capacity and queues the rest. Among waiting keys, the one with the fewest held
-// units goes first, then the one with the lowest past use (see Options.HalfLife), then the
-// one that has waited longest; within a key the order is FIFO. It is safe for concurrent
-// use.
+// Limiter admits work up to a capacity and queues the rest. Among waiting keys, the one with the
+// fewest held units goes first, then the one with the lowest past use (see Options.HalfLife), then
+// the one that has waited longest; within a key the order is FIFO. It is safe for concurrent use.
 type Limiter[K comparable] struct {
 	options Options
 
