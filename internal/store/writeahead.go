@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// inlineRows is the maximum number of records and shares in the transaction that
-	// makes deliveries visible, inlineSteps is that of one report, in transactions ahead (see
-	// dialect.aheadRows). Others are written ahead.
+	// inlineRows is the maximum number of records and shares in the transaction that makes
+	// deliveries visible. A report above that, or with more rows than inlineSteps transactions
+	// ahead write (see dialect.aheadRows), is written ahead.
 	inlineRows  = 10_000
 	inlineSteps = 2
 	// rowBytes of long texts count as a row.
