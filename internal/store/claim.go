@@ -108,8 +108,7 @@ func (t *Team) claim(ctx context.Context, tx tx, domains []owner, limit int) (do
 			}
 		}
 	}
-	// The domains are locked or new. Shares are only added, so that a saturated counter stays so.
-	return limit > 0, t.count(ctx, tx, changes, t.newLocks(tx))
+	return limit > 0, t.count(ctx, tx, changes) // the domains are locked or new
 }
 
 // claimShares assigns shares to a domain. It names each by its key: PostgreSQL plans a subquery
@@ -131,7 +130,7 @@ func (t tally) claim(scan scanner) error {
 	var state dmarcd.ReportState
 	c, err := scanCounted(scan.after(&state))
 	if err == nil && state == dmarcd.ReportCounted {
-		t.add(c.tallyKey, c.counts, 0)
+		t.add(c.tallyKey, widen(c.counts), 0)
 	}
 	return err
 }

@@ -239,10 +239,10 @@ func (t *Team) expireReports(ctx context.Context, tx tx, before time.Time) (bool
 			return false, err
 		}
 		if shares += own; shares >= sharesPerStep {
-			return i+1 < len(reports) || len(reports) == expireStep, t.count(ctx, tx, changes, locks)
+			return i+1 < len(reports) || len(reports) == expireStep, t.count(ctx, tx, changes)
 		}
 	}
-	return len(reports) == expireStep, t.count(ctx, tx, changes, locks)
+	return len(reports) == expireStep, t.count(ctx, tx, changes)
 }
 
 // daysPerStep is the number of daily counters per step. They are small, but a team has one for each

@@ -32,6 +32,9 @@ func (s *Store) Integrity(ctx context.Context) (problem string, err error) {
 			return "", fmt.Errorf("compare the counters: %w", err)
 		}
 	}
+	if problem, err := s.fullIntegrity(ctx); err != nil || problem != "" {
+		return problem, err
+	}
 	problem, err = s.coldIntegrity(ctx)
 	if err != nil {
 		return "", fmt.Errorf("check old records: %w", err)

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -176,6 +177,74 @@ func TestDeletedDomainOfAFullDay(t *testing.T) {
 	})
 }
 
+// TestFullDayIsNotAddedUp checks that a transaction that excludes a report of a full day, or deletes
+// a domain, reads the shares of no other report: there may be millions.
+func TestFullDayIsNotAddedUp(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		var sums int
+		in.store = in.db.Open(in, store.Options{Now: in.clock.Now, Statement: func(query string) {
+			if strings.Contains(query, "shares.day = $3") {
+				sums++
+			}
+		}})
+		in.team = in.store.Team(in.team.ID())
+		in.add(ours, "other.example")
+		in.receive(released(report("1", ours, storetest.Passed(ours, most), storetest.Failed("other.example", most))))
+		large := in.receive(released(report("2", ours, storetest.Passed(ours, most))))[0].ID
+		small := in.receive(report("3", ours, storetest.Passed(ours, 3)))[0].ID
+		for _, id := range []dmarcd.ReportID{large, small} {
+			for _, counted := range []bool{false, true} {
+				musttest.Get(in.team.SetReportCounted(in.Context(), id, counted))(in)
+			}
+		}
+		in.delete("other.example")
+		if sums > 0 {
+			in.Errorf("added up the shares of a day %d times", sums)
+		}
+		wantFull(in, map[string]dmarcd.Summary{ours: passed(full)}, passed(full))
+	})
+}
+
+// TestFullDayOfAnOlderProgram checks that a day gets its exact counts if a program filled it that
+// did not keep them.
+func TestFullDayOfAnOlderProgram(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours, "other.example")
+		large := in.receive(released(report("1", ours, storetest.Passed(ours, most), storetest.Failed("other.example", most))))[0].ID
+		in.receive(report("2", ours, storetest.Passed(ours, 2)))
+		forget := func() {
+			in.damage(`UPDATE domain_days SET exact = NULL`)
+			in.damage(`UPDATE team_days SET exact = NULL`)
+		}
+		forget()
+		in.receive(report("3", ours, storetest.Passed(ours, 3)))
+		in.sound()
+		in.setCounted(large, false, true)
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(5), "other.example": {}})
+		in.setCounted(large, true, true)
+		forget()
+		in.delete("other.example")
+		in.sound()
+		in.setCounted(large, false, true)
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(5)})
+	})
+}
+
+func TestIntegrityFindsDamageOfAFullDay(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		in.receive(released(report("1", ours, storetest.Passed(ours, most))))
+		for _, table := range []string{"domain_days", "team_days"} {
+			in.sound()
+			in.damage(`UPDATE ` + table + ` SET exact = exact || '1'`)
+			if problem := musttest.Get(in.store.Integrity(in.Context()))(in); !strings.HasPrefix(problem, "the exact counts of a full day") {
+				in.Errorf("%s: got %q", table, problem)
+			}
+			in.damage(`UPDATE ` + table + ` SET exact = SUBSTR(exact, 1, LENGTH(exact) - 1)`)
+		}
+	})
+}
+
 func TestDaysFarAway(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
@@ -187,4 +256,28 @@ func TestDaysFarAway(t *testing.T) {
 		in.wantCounted(map[string]dmarcd.Summary{ours: passed(6)})
 		in.expire(store.Retention{Records: ofDays(1), Counters: ofDays(2)})
 	})
+}
+
+// BenchmarkExcludeFromFullDay excludes and includes a small report of a day with 200,000 shares
+// and a full counter.
+func BenchmarkExcludeFromFullDay(b *testing.B) {
+	for _, db := range []func(testing.TB) storetest.DB{storetest.SQLite, storetest.Postgres} {
+		db := db(b)
+		s := db.Open(b, store.Options{})
+		team := s.Team(storetest.Team(b, s, "a").ID)
+		addDomain(b, team, ours)
+		receive := func(report dmarcd.NewReport) dmarcd.ReportID {
+			return musttest.Get(team.Receive(b.Context(), []*dmarcd.Delivery{storetest.Delivery(report)}))(b)[0][0].ID
+		}
+		for i := range 40 {
+			receive(wide(fmt.Sprint(i), 5_000, 1))
+		}
+		receive(released(report("large", ours, storetest.Passed(ours, most))))
+		small := receive(report("small", ours, storetest.Passed(ours, 1)))
+		b.Run(db.Engine, func(b *testing.B) {
+			for counted := false; b.Loop(); counted = !counted {
+				musttest.Get(team.SetReportCounted(b.Context(), small, counted))(b)
+			}
+		})
+	}
 }

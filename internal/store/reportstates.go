@@ -48,7 +48,7 @@ func rank(state dmarcd.ReportState) int {
 	return 0
 }
 
-// counted is the counts of a share for a domain and day.
+// counted is the counts of a domain and day.
 type counted struct {
 	tallyKey
 	counts dmarcd.Counts
@@ -63,12 +63,14 @@ func scanCounted(scan scanner) (counted, error) {
 // count adds the counts of a report for existing domains to changes, or subtracts them. The
 // engine sums them: a report may have very many shares.
 func (l *domainLocks) count(ctx context.Context, changes tally, report dmarcd.ReportID, add bool) error {
-	all, err := collect(ctx, l.tx, `SELECT shares.domain_id, shares.day, `+saturatingCounts("shares")+` FROM shares
+	type ofDay struct {
+		tallyKey
+		counts wideCounts
+	}
+	all, err := collect(ctx, l.tx, `SELECT shares.domain_id, shares.day, `+wideSums("shares")+` FROM shares
 		WHERE shares.team_id = $1 AND shares.report_id = $2 AND shares.domain_id <> 0 GROUP BY shares.domain_id, shares.day`,
-		[]any{l.team.id, report}, func(scan scanner) (c counted, err error) {
-			var sums saturatedCounts
-			err = scan(append([]any{&c.domain, &c.day}, sums.fields()...)...)
-			c.counts = sums.atLeast()
+		[]any{l.team.id, report}, func(scan scanner) (c ofDay, err error) {
+			err = scan(append([]any{&c.domain, &c.day}, c.counts.fields()...)...)
 			return c, err
 		})
 	if err != nil {

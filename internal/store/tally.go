@@ -2,7 +2,6 @@ package store
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,34 +34,33 @@ func countValues(c dmarcd.Counts) []any {
 	return values
 }
 
-// changed returns SQL for a counter plus a change, which may be negative. A saturated counter
-// stays saturated; recount computes its value after a subtraction.
-func changed(counter, change string) string {
-	return fmt.Sprintf(`CASE WHEN %[1]s >= %[3]d OR %[1]s + %[2]s >= %[3]d THEN %[3]d WHEN %[1]s + %[2]s < 0 THEN 0 ELSE %[1]s + %[2]s END`,
-		counter, change, int64(dmarcd.MaxCount))
+// saturatingAdd returns SQL for a counter plus a change, which may be negative. A saturated counter
+// stays saturated.
+func saturatingAdd(counter, change string) string {
+	return fmt.Sprintf(`CASE WHEN %[1]s >= %[3]s OR %[1]s + %[2]s >= %[3]s THEN %[3]s WHEN %[1]s + %[2]s < 0 THEN 0 ELSE %[1]s + %[2]s END`,
+		counter, change, maxCount)
 }
 
-// mayBeFull is true if a counter of a domain or its days may be saturated: none exceeds the
-// sum of these two.
-var mayBeFull = fmt.Sprintf(`compliant + non_compliant >= %d`, int64(dmarcd.MaxCount))
-
-// isFull is true if a counter of a day is saturated.
-var isFull = `(` + strings.ReplaceAll(countColumns, `, `, ` >= `+maxCount+` OR `) + ` >= ` + maxCount + `)`
-
-// addCounts is the conflict clause that adds inserted counts to existing ones.
+// addCounts is the conflict clause that adds inserted counts to those of a day. A day that is or
+// becomes full is only marked: see countFull.
 func addCounts(table string) string {
-	var set []string
-	for column := range strings.SplitSeq(countColumns, ", ") {
-		set = append(set, column+` = `+changed(table+`.`+column, `excluded.`+column))
-	}
-	return ` DO UPDATE SET ` + strings.Join(set, ", ")
+	return ` DO UPDATE SET ` + changeCounts(table, "+", "excluded",
+		`excluded.exact IS NOT NULL OR `+table+`.compliant + `+table+`.non_compliant + excluded.compliant + excluded.non_compliant >= `+maxCount)
 }
 
-// subtractCounts is the SET clause that subtracts the counts of another table.
+// subtractCounts is the SET clause that subtracts the counts of another table from those of a day.
 func subtractCounts(table, other string) string {
-	var set []string
+	return changeCounts(table, "-", other, `FALSE`)
+}
+
+// changeCounts is a SET clause for the counts of a day. A day that is full, or for which full
+// holds, keeps its counts, and gets a mark in exact. No count exceeds the sum of the first two.
+func changeCounts(table, sign, other, full string) string {
+	full = `(` + table + `.exact IS NOT NULL OR ` + table + `.compliant + ` + table + `.non_compliant >= ` + maxCount + ` OR ` + full + `)`
+	set := []string{`exact = CASE WHEN ` + full + ` THEN COALESCE(` + table + `.exact, '') END`}
 	for column := range strings.SplitSeq(countColumns, ", ") {
-		set = append(set, column+` = `+changed(table+`.`+column, `(-`+other+`.`+column+`)`))
+		set = append(set, fmt.Sprintf(`%[1]s = CASE WHEN %[5]s THEN %[2]s.%[1]s WHEN %[2]s.%[1]s %[3]s %[4]s.%[1]s < 0 THEN 0 ELSE %[2]s.%[1]s %[3]s %[4]s.%[1]s END`,
+			column, table, sign, other, full))
 	}
 	return strings.Join(set, ", ")
 }
@@ -77,29 +75,16 @@ type tallyKey struct {
 
 // change is the change of one row of counters.
 type change struct {
-	dmarcd.Counts
+	counts wideCounts
 	// taken means that something was subtracted, added that something was added; oldest is the
 	// oldest added report, 0 if unknown.
 	taken, added bool
 	oldest       dmarcd.ReportID
-	// inexact means that the change itself was saturated.
-	inexact bool
-}
-
-// plus adds sign·c. Fields saturate at dmarcd.MaxCount in both directions.
-func (d change) plus(c dmarcd.Counts, sign int64) change {
-	add := countPointers(&c)
-	for i, field := range countPointers(&d.Counts) {
-		sum := *field + sign*(*add[i])
-		*field = max(-dmarcd.MaxCount, min(sum, dmarcd.MaxCount))
-		d.inexact = d.inexact || *field != sum
-	}
-	return d
 }
 
 func (d change) merge(other change) change {
-	d = d.plus(other.Counts, 1)
-	d.taken, d.inexact = d.taken || other.taken, d.inexact || other.inexact
+	d.counts = d.counts.plus(other.counts)
+	d.taken = d.taken || other.taken
 	if other.added {
 		d = d.of(other.oldest)
 	}
@@ -116,71 +101,16 @@ func (d change) of(report dmarcd.ReportID) change {
 }
 
 // add adds the counts of a report; 0 is a report of unknown age.
-func (t tally) add(key tallyKey, c dmarcd.Counts, report dmarcd.ReportID) {
-	t[key] = t[key].plus(c, 1).of(report)
-}
-
-func (t tally) subtract(key tallyKey, c dmarcd.Counts) {
-	d := t[key].plus(c, -1)
-	d.taken = true
+func (t tally) add(key tallyKey, c wideCounts, report dmarcd.ReportID) {
+	d := t[key].of(report)
+	d.counts = d.counts.plus(c)
 	t[key] = d
 }
 
-// count changes the counters of domains and of the team, bumps each day's change counter, and
-// marks rollups stale from which something was subtracted or to which reports were added that
-// are not newer than its newest. Rows are changed in a fixed order (domains, their days, the
-// team's days), so that transactions do not deadlock, and once each: PostgreSQL rejects two
-// changes of a row in one statement.
-func (t *Team) count(ctx context.Context, tx tx, changes tally, locks *domainLocks) error {
-	domains, days := make(map[dmarcd.DomainID]change), make(map[dmarcd.Day]change)
-	for key, d := range changes {
-		domains[key.domain] = domains[key.domain].merge(d)
-		days[key.day] = days[key.day].merge(d)
-	}
-	for _, id := range slices.Sorted(maps.Keys(domains)) {
-		d := domains[id]
-		if d.Summary == (dmarcd.Summary{}) {
-			continue
-		}
-		_, err := tx.exec(ctx, `UPDATE domains SET compliant = `+changed(`compliant`, `$1`)+`, non_compliant = `+changed(`non_compliant`, `$2`)+`
-			WHERE team_id = $3 AND id = $4`, d.Compliant, d.NonCompliant, t.id, id)
-		if err != nil {
-			return err
-		}
-	}
-	if _, err := tx.insertMany(ctx, `INSERT INTO domain_days (team_id, domain_id, day, `+countColumns+`) VALUES `, t.domainDays(changes),
-		` ON CONFLICT (team_id, domain_id, day)`+addCounts("domain_days")); err != nil {
-		return err
-	}
-	if err := t.recountDomains(ctx, tx, changes, domains, locks); err != nil {
-		return err
-	}
-	var byTeam [][]any
-	for _, day := range slices.Sorted(maps.Keys(days)) {
-		broken := 0
-		if days[day].taken {
-			broken = 1
-		}
-		byTeam = append(byTeam, append([]any{t.id, day, 1, broken, days[day].oldest}, countValues(days[day].Counts)...))
-	}
-	if _, err := tx.insertMany(ctx, `INSERT INTO team_days (team_id, day, changes, broken, newest_report, `+countColumns+`) VALUES `, byTeam,
-		` ON CONFLICT (team_id, day)`+addCounts("team_days")+`, changes = team_days.changes + 1,
-			broken = CASE WHEN excluded.broken > 0 OR excluded.newest_report <= team_days.newest_report THEN team_days.changes + 1 ELSE team_days.broken END,
-			removed = CASE WHEN excluded.broken > 0 THEN team_days.changes + 1 ELSE team_days.removed END`); err != nil {
-		return err
-	}
-	return t.recountDays(ctx, tx, days)
-}
-
-// domainDays returns the rows of domain changes in lock order.
-func (t *Team) domainDays(changes tally) [][]any {
-	var rows [][]any
-	for _, key := range changes.keys() {
-		if c := changes[key].Counts; c != (dmarcd.Counts{}) {
-			rows = append(rows, append([]any{t.id, key.domain, key.day}, countValues(c)...))
-		}
-	}
-	return rows
+func (t tally) subtract(key tallyKey, c wideCounts) {
+	d := t[key]
+	d.counts, d.taken = d.counts.plus(c.negative()), true
+	t[key] = d
 }
 
 // keys returns the keys in lock order.

@@ -216,27 +216,36 @@ func (t *Team) deleteDomain(ctx context.Context, tx tx, name string) error {
 		return err
 	}
 	// The team's days are locked in the order in which count does.
-	days, err := collect(ctx, tx, `SELECT team_days.day FROM team_days
+	_, err = collect(ctx, tx, `SELECT team_days.day FROM team_days
 		WHERE team_id = $1 AND day IN (SELECT day FROM domain_days WHERE team_id = $1 AND domain_id = $2)
 		ORDER BY day`+t.store.dialect.lockRow, []any{t.id, id}, scanValue[dmarcd.Day])
 	if err != nil {
 		return err
 	}
 	// The team's sums are those of its present domains.
-	_, err = tx.exec(ctx, `UPDATE team_days SET
+	full, err := collect(ctx, tx, `UPDATE team_days SET
 			`+subtractCounts("team_days", "gone")+`,
 			changes = team_days.changes + 1,
 			broken = team_days.changes + 1,
 			removed = team_days.changes + 1
 		FROM domain_days AS gone
-		WHERE team_days.team_id = $1 AND gone.team_id = $1 AND gone.domain_id = $2 AND gone.day = team_days.day`,
-		t.id, id)
+		WHERE team_days.team_id = $1 AND gone.team_id = $1 AND gone.domain_id = $2 AND gone.day = team_days.day
+		RETURNING team_days.exact IS NOT NULL, 0, team_days.day`,
+		[]any{t.id, id}, scanFull)
 	if err != nil {
 		return err
 	}
-	gone := make(map[dmarcd.Day]change, len(days))
-	for _, day := range days {
-		gone[day] = change{taken: true}
+	for _, key := range full {
+		if !key.full {
+			continue
+		}
+		gone, err := t.domainDay(tallyKey{id, key.day}).exactOrSum(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if err := t.teamDay(key.day).countFull(ctx, tx, gone.negative()); err != nil {
+			return err
+		}
 	}
-	return t.recountDays(ctx, tx, gone)
+	return nil
 }

@@ -137,7 +137,7 @@ func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][
 	if err := r.keepSelectors(ctx); err != nil {
 		return nil, err
 	}
-	return receipts, r.team.count(ctx, r.tx, r.changes, r.locks)
+	return receipts, r.team.count(ctx, r.tx, r.changes)
 }
 
 // lockOwners locks the domains of shares in a fixed order, so that none is deleted

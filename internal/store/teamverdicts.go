@@ -126,7 +126,7 @@ func (t *Team) changeReports(ctx context.Context, audit []dmarcd.AuditEntry, fin
 		if err := t.changeStates(ctx, tx, locks, changes, wanted); err != nil {
 			return err
 		}
-		if err := t.count(ctx, tx, changes, locks); err != nil {
+		if err := t.count(ctx, tx, changes); err != nil {
 			return err
 		}
 		for _, f := range more {

@@ -136,7 +136,7 @@ func (a *ahead) writeReport(ctx context.Context, delivery *dmarcd.Delivery, repo
 		written.owners = append(written.owners, owners...)
 		for i, owner := range owners {
 			if owner.id != 0 {
-				written.changes.add(tallyKey{owner.id, dmarcd.DayOf(report.Begin)}, countsOf(report, report.Shares[from+i]), written.id)
+				written.changes.add(tallyKey{owner.id, dmarcd.DayOf(report.Begin)}, widen(countsOf(report, report.Shares[from+i])), written.id)
 			}
 		}
 	}
@@ -323,7 +323,7 @@ func (r *reception) publish(ctx context.Context, receipt *dmarcd.Receipt, delive
 		return found, err
 	}
 	for key := range written.signers {
-		if _, locked := r.locks.full[key.domain]; !locked {
+		if _, locked := r.locks.held[key.domain]; !locked {
 			delete(written.signers, key) // the domain was deleted meanwhile
 		}
 	}
