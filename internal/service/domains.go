@@ -71,14 +71,37 @@ func (t *Team) SetPurpose(ctx context.Context, name string, purpose dmarcd.Purpo
 // domain stays as it is.
 func (t *Team) Verify(ctx context.Context, name string) (dmarcd.Domain, dmarcd.Check, error) {
 	// Find the domain first: a team must not trigger queries for names of others.
+	end := t.turn(ctx)
 	domain, err := t.named(ctx, dmarcd.RightChange, name)
+	end()
 	if err != nil {
 		return dmarcd.Domain{}, dmarcd.Check{}, err
 	}
 	if domain.Sample {
 		return domain, dmarcd.Check{Conclusive: true}, nil
 	}
-	return t.service.options.Checker.CheckInTime(ctx, t.team, domain.Name, dnscheck.Requested)
+	return t.service.options.Checker.CheckInTime(ctx, inTurn{t}, domain.Name, dnscheck.Requested)
+}
+
+// turn waits for the team's turn at the database. Verifications are short and can be requested
+// without end: with as many statements at once as there are cores, the reports of other teams do not
+// wait for them. When ctx ends there is no turn, and the next statement fails.
+func (t *Team) turn(ctx context.Context) (end func()) {
+	end, err := t.service.turns.Acquire(ctx, t.team.ID(), 1)
+	if err != nil {
+		return func() {}
+	}
+	return end
+}
+
+// inTurn saves checks of a team in its turns.
+type inTurn struct{ *Team }
+
+func (t inTurn) ID() dmarcd.TeamID { return t.team.ID() }
+
+func (t inTurn) SaveCheck(ctx context.Context, name string, check dmarcd.Check, plan dmarcd.Plan) (dmarcd.Domain, error) {
+	defer t.turn(ctx)()
+	return t.team.SaveCheck(ctx, name, check, plan)
 }
 
 const (

@@ -12,8 +12,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
@@ -467,5 +471,48 @@ func TestPeriodOfSimulations(t *testing.T) {
 		if err != nil || got.From != test.from || got.To != test.to {
 			t.Errorf("%s: got %d to %d, %v; want %d to %d", name, got.From, got.To, err, test.from, test.to)
 		}
+	}
+}
+
+// TestVerificationsTakeTurns has many teams verify while the database is slow: as many use it as
+// there are cores, and a report of another team is stored meanwhile.
+func TestVerificationsTakeTurns(t *testing.T) {
+	t.Parallel()
+	var slow atomic.Bool
+	began, proceed := make(chan struct{}, 100), make(chan struct{})
+	s := storetest.SQLite(t).Open(t, store.Options{Statement: func(query string) {
+		if slow.Load() && strings.Contains(query, "FROM domains\n") {
+			began <- struct{}{}
+			<-proceed
+		}
+	}})
+	teams := make([]*store.Team, 4*fair.Cores()+1)
+	for i := range teams {
+		teams[i] = s.Team(storetest.Team(t, s, fmt.Sprint("team", i)).ID)
+		musttest.Get(teams[i].AddDomain(t.Context(), ours, time.Time{}))(t)
+	}
+	cases := service.New(s, service.Options{
+		Checker: dnscheck.New(dnscheck.Options{Resolver: dnstest.New(""), Interval: time.Hour, Now: time.Now}),
+	})
+	slow.Store(true)
+	var verifications errgroup.Group
+	for _, team := range teams[1:] {
+		verifications.Go(func() error {
+			_, _, err := cases.Team(team.ID(), service.CommandLine()).Verify(t.Context(), ours)
+			return err
+		})
+	}
+	for range fair.Cores() {
+		<-began
+	}
+	report := storetest.Aggregate("1", ours, dmarcd.DayOf(time.Now()), storetest.Passed(ours, 7))
+	musttest.Get(teams[0].Receive(t.Context(), []*dmarcd.Delivery{storetest.Delivery(report)}))(t)
+	if more := len(began); more > 0 {
+		t.Errorf("%d verifications use the database at once, want %d", fair.Cores()+more, fair.Cores())
+	}
+	slow.Store(false)
+	close(proceed)
+	if err := verifications.Wait(); err != nil {
+		t.Error(err)
 	}
 }

@@ -101,6 +101,8 @@ type Service struct {
 	// watching limits the checks for users who watch a domain.
 	watching fair.Counter[watched]
 	advice   adviceCache
+	// turns limits the statements of verifications: see Team.turn.
+	turns *fair.Limiter[dmarcd.TeamID]
 	// failedNotes limits audit entries about failed sign-ins.
 	failedNotes *rate.Limiter
 	// waiters bounds the requests that wait for events.
@@ -134,6 +136,7 @@ func New(s *store.Store, options Options) *Service {
 		teamLetters:     newAllowance(teamLettersAtOnce, teamLetterInterval, options.Now),
 		tests:           newAllowance(testsAtOnce, testInterval, options.Now),
 		watching:        fair.Counter[watched]{Max: 1},
+		turns:           fair.New[dmarcd.TeamID](fair.Options{Capacity: int64(fair.Cores())}),
 		failedNotes:     rate.NewLimiter(failedNotes, failedNotesBurst),
 		waiters:         fair.New[dmarcd.TeamID](fair.Options{Capacity: maxWaiters, PerKey: maxTeamWaiters}),
 		webhookTests:    fair.Counter[dmarcd.WebhookID]{Max: maxWebhookTests},
