@@ -45,8 +45,8 @@ type Records interface {
 	// SentState returns the state of the records that Scan would read.
 	SentState(ctx context.Context, domain string, days dmarcd.Days) (dmarcd.SentState, error)
 	// Scan calls visit with the records that count in the given days, of one domain or,
-	// with "", of all, in no order. An error of visit ends it. Scan takes a turn for what
-	// needs a processor of this process, and has none during a visit.
+	// with "", of all, in no order. An error of visit ends it. Scan reads what is not in a
+	// rollup in turns, and has none during a visit.
 	Scan(ctx context.Context, domain string, days dmarcd.Days, turn func() (end func()), visit func(rollup.Part) error) error
 	// Senders returns the first and the last day over all time of senders, as far as
 	// they are stored.

@@ -25,8 +25,6 @@ type dialect struct {
 	tables string
 	// beginSnapshot starts a read-only transaction with a consistent snapshot.
 	beginSnapshot string
-	// inProcess tells that queries run in this process, and need its processors.
-	inProcess bool
 	// uninterruptible makes single-row reads ignore cancellation. They take microseconds, and
 	// cancellation costs a goroutine in database/sql and another in the SQLite driver.
 	uninterruptible bool

@@ -22,7 +22,6 @@ var sqliteDialect = dialect{
 	claimed:         func(query string) string { return ` IN (` + query + `)` },
 	tables:          `SELECT name FROM sqlite_schema WHERE type = 'table'`,
 	beginSnapshot:   `BEGIN`, // and sees what the first query sees
-	inProcess:       true,
 	uninterruptible: true,
 	commitsLate:     true,
 	unnumbered:      true,

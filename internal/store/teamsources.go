@@ -50,18 +50,14 @@ func (t *Team) taggedMessages(ctx context.Context, days dmarcd.Days) (int64, err
 
 // Scan calls visit with the counted records of the given days, in no particular order:
 // those of one domain, or of all domains of the view if name is "". An unknown domain has
-// none. It reads a consistent snapshot. An error of visit ends the scan. Where records are
-// read one by one by a processor of this process, as on SQLite, Scan takes a turn to read, and ends
-// it before each visit.
+// none. It reads a consistent snapshot. An error of visit ends the scan. Records that are not in a
+// rollup are read in turns: turn begins one, which ends before each visit.
 func (t *Team) Scan(ctx context.Context, name string, days dmarcd.Days, turn func() (end func()), visit func(rollup.Part) error) error {
 	release, err := t.store.scans.Acquire(ctx, t.id, 1)
 	if err != nil {
 		return t.store.kind(err)
 	}
 	defer release()
-	if !t.store.dialect.inProcess {
-		turn = func() (end func()) { return func() {} }
-	}
 	from, to := bounds(days)
 	return t.store.recordSnapshot(ctx, func(read tx) error {
 		scan := &mailScan{team: t, read: read, from: from, to: to, domain: name, turn: turn, visit: visit}
