@@ -106,7 +106,7 @@ func (t *Team) sumShares(ctx context.Context, tx tx, key tallyKey) (sums wideCou
 func (t *Team) sumDomainDays(ctx context.Context, tx tx, day dmarcd.Day) (sums wideCounts, err error) {
 	var filled []tallyKey
 	err = each(ctx, tx, `SELECT domain_id, COALESCE(exact, ''), `+countColumns+` FROM domain_days WHERE team_id = $1 AND day = $2
-			AND EXISTS (SELECT 1 FROM domains WHERE domains.team_id = domain_days.team_id AND domains.id = domain_days.domain_id AND domains.deleted_at = 0)`, []any{t.id, day}, func(scan scanner) error {
+			AND EXISTS (SELECT 1 FROM domains WHERE domains.team_id = $1 AND domains.id = domain_days.domain_id AND domains.deleted_at = 0)`, []any{t.id, day}, func(scan scanner) error {
 		key := tallyKey{day: day}
 		counts, ok, err := scanExact(scan.after(&key.domain))
 		if ok {
