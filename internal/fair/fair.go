@@ -122,6 +122,16 @@ func (l *Limiter[K]) Acquire(ctx context.Context, key K, weight int64) (release 
 	return l.releaseFunc(key, weight), nil
 }
 
+// Turn is Acquire of one unit for work that notices the end of ctx itself: when ctx ends first, it
+// returns without the unit. The limiter must not limit waiting callers.
+func (l *Limiter[K]) Turn(ctx context.Context, key K) (end func()) {
+	end, err := l.Acquire(ctx, key, 1)
+	if err != nil {
+		return func() {}
+	}
+	return end
+}
+
 // fits reports whether weight units are available for a key. The caller holds l.mu.
 func (l *Limiter[K]) fits(a *account, weight int64) bool {
 	spare := l.spare(a)

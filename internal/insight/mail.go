@@ -61,11 +61,7 @@ func (m *Mail) scan(ctx context.Context, days dmarcd.Days, match *keyed, gathere
 // turn waits for the team's turn at a processor. Without one, time is up, which the next scan
 // notices.
 func (m *Mail) turn(ctx context.Context) (end func()) {
-	end, err := m.service.turns.Acquire(ctx, m.team.ID(), 1)
-	if err != nil {
-		return func() {}
-	}
-	return end
+	return m.service.turns.Turn(ctx, m.team.ID())
 }
 
 // inTurn calls f, which only computes, when it is the team's turn.

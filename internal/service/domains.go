@@ -85,13 +85,9 @@ func (t *Team) Verify(ctx context.Context, name string) (dmarcd.Domain, dmarcd.C
 
 // turn waits for the team's turn at the database. Verifications are short and can be requested
 // without end: with as many statements at once as there are cores, the reports of other teams do not
-// wait for them. When ctx ends there is no turn, and the next statement fails.
+// wait for them.
 func (t *Team) turn(ctx context.Context) (end func()) {
-	end, err := t.service.turns.Acquire(ctx, t.team.ID(), 1)
-	if err != nil {
-		return func() {}
-	}
-	return end
+	return t.service.turns.Turn(ctx, t.team.ID())
 }
 
 // inTurn saves checks of a team in its turns.
