@@ -78,14 +78,7 @@ func (t *Team) countDomainDays(ctx context.Context, tx tx, changes tally) error 
 	if err != nil {
 		return err
 	}
-	for _, key := range full {
-		if key.full {
-			if err := t.domainDay(key.tallyKey).countFull(ctx, tx, changes[key.tallyKey].counts); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return eachFull(full, func(key tallyKey) error { return t.domainDay(key).countFull(ctx, tx, changes[key].counts) })
 }
 
 func (t *Team) countTeamDays(ctx context.Context, tx tx, days map[dmarcd.Day]change) error {
@@ -105,14 +98,7 @@ func (t *Team) countTeamDays(ctx context.Context, tx tx, days map[dmarcd.Day]cha
 	if err != nil {
 		return err
 	}
-	for _, key := range full {
-		if key.full {
-			if err := t.teamDay(key.day).countFull(ctx, tx, days[key.day].counts); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return eachFull(full, func(key tallyKey) error { return t.teamDay(key.day).countFull(ctx, tx, days[key.day].counts) })
 }
 
 // values are the columns exact and countColumns for addCounts.

@@ -22,6 +22,19 @@ func scanFull(scan scanner) (k fullKey, err error) {
 	return k, err
 }
 
+// eachFull calls f with the days for which countFull is due.
+func eachFull(keys []fullKey, f func(tallyKey) error) error {
+	for _, key := range keys {
+		if !key.full {
+			continue
+		}
+		if err := f(key.tallyKey); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // countedDay is a day of a domain or of the team.
 type countedDay struct {
 	table, condition string // $1 is the team
@@ -69,13 +82,11 @@ func (d countedDay) countFull(ctx context.Context, tx tx, change wideCounts) err
 // exact returns the counts of a day. It is not ok if an older program filled the day, which does not
 // know the column.
 func (d countedDay) exact(ctx context.Context, tx tx) (sums wideCounts, ok bool, err error) {
-	return scanExact(rowOf(ctx, tx, `SELECT COALESCE(exact, ''), `+countColumns+` FROM `+d.table+` WHERE `+d.condition, d.args...))
-}
-
-func scanExact(scan scanner) (sums wideCounts, ok bool, err error) {
 	var exact string
 	var counts dmarcd.Counts
-	if err := scan(append([]any{&exact}, countFields(&counts)...)...); err != nil {
+	err = tx.queryRow(ctx, `SELECT COALESCE(exact, ''), `+countColumns+` FROM `+d.table+` WHERE `+d.condition,
+		d.args, append([]any{&exact}, countFields(&counts)...)...)
+	if err != nil {
 		return sums, false, err
 	}
 	if sums, ok = parseWide(exact); ok {
@@ -104,27 +115,20 @@ func (t *Team) sumShares(ctx context.Context, tx tx, key tallyKey) (sums wideCou
 
 // sumDomainDays adds up a day of all domains of the team.
 func (t *Team) sumDomainDays(ctx context.Context, tx tx, day dmarcd.Day) (sums wideCounts, err error) {
-	var filled []tallyKey
-	err = each(ctx, tx, `SELECT domain_id, COALESCE(exact, ''), `+countColumns+` FROM domain_days WHERE team_id = $1 AND day = $2
-			AND EXISTS (SELECT 1 FROM domains WHERE domains.team_id = $1 AND domains.id = domain_days.domain_id AND domains.deleted_at = 0)`, []any{t.id, day}, func(scan scanner) error {
-		key := tallyKey{day: day}
-		counts, ok, err := scanExact(scan.after(&key.domain))
-		if ok {
-			sums = sums.plus(counts)
-		} else {
-			filled = append(filled, key)
-		}
-		return err
-	})
-	for _, key := range filled {
+	domains, err := collect(ctx, tx, `SELECT domain_id FROM domain_days WHERE team_id = $1 AND day = $2
+			AND EXISTS (SELECT 1 FROM domains WHERE domains.team_id = $1 AND domains.id = domain_days.domain_id AND domains.deleted_at = 0)`,
+		[]any{t.id, day}, scanValue[dmarcd.DomainID])
+	if err != nil {
+		return sums, err
+	}
+	for _, id := range domains {
+		counts, err := t.domainDay(tallyKey{id, day}).exactOrSum(ctx, tx)
 		if err != nil {
-			break
+			return sums, err
 		}
-		var counts wideCounts
-		counts, err = t.sumShares(ctx, tx, key)
 		sums = sums.plus(counts)
 	}
-	return sums, err
+	return sums, nil
 }
 
 // fullIntegrity compares the exact counts of full days with their parts.

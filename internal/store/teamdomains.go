@@ -235,17 +235,11 @@ func (t *Team) deleteDomain(ctx context.Context, tx tx, name string) error {
 	if err != nil {
 		return err
 	}
-	for _, key := range full {
-		if !key.full {
-			continue
-		}
+	return eachFull(full, func(key tallyKey) error {
 		gone, err := t.domainDay(tallyKey{id, key.day}).exactOrSum(ctx, tx)
 		if err != nil {
 			return err
 		}
-		if err := t.teamDay(key.day).countFull(ctx, tx, gone.negative()); err != nil {
-			return err
-		}
-	}
-	return nil
+		return t.teamDay(key.day).countFull(ctx, tx, gone.negative())
+	})
 }
