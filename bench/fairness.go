@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,9 @@ const (
 	fairGoal    = "at most 3"
 )
 
+// jobsAndMail is mail while jobs work on the records of attackers, as after a restart.
+const jobsAndMail = "jobs and SMTP"
+
 // attackerCounts are how many attackers work at once.
 var attackerCounts = []int{1, 10, 50}
 
@@ -45,7 +49,7 @@ func measureFairness(ctx context.Context, s settings, d *daemon) ([]figure, erro
 		return nil, err
 	}
 	var figures []figure
-	for _, entrance := range entrances {
+	for _, entrance := range append(slices.Clone(entrances), jobsAndMail) {
 		multiples := make([][]string, len(deliveryWays))
 		worst := 0.0
 		for _, attackers := range attackerCounts {
@@ -158,6 +162,13 @@ func (f *field) newTeam(ctx context.Context, i int) (fairTeam, error) {
 
 // attacked measures the victim while attackers use an entrance.
 func (f *field) attacked(ctx context.Context, entrance string, attackers int) (took []float64, err error) {
+	if entrance == jobsAndMail {
+		if err := f.startJobs(ctx); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, f.checkJobs(ctx)) }()
+		entrance = "SMTP"
+	}
 	stop, err := startAttack(ctx, attack{
 		Target: f.target, Teams: f.attackers, Entrance: entrance, Attackers: attackers, First: f.number.Add(1 << 32),
 	})
@@ -166,6 +177,35 @@ func (f *field) attacked(ctx context.Context, entrance string, attackers int) (t
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	return f.deliverAll(ctx)
+}
+
+// startJobs has jobs read all records again, to build rollups and to find senders. They start with
+// the daemon.
+func (f *field) startJobs(ctx context.Context) error {
+	err := f.d.whileStopped(ctx, func() error {
+		db, err := openSQL(f.d.dsn)
+		if err != nil {
+			return err
+		}
+		_, err = db.ExecContext(ctx, `UPDATE team_days SET in_rollup = -1, in_senders = -1`)
+		return errors.Join(err, db.Close())
+	})
+	f.target = target{f.d.address, f.d.mail}
+	return err
+}
+
+// checkJobs returns an error if the jobs have ended.
+func (f *field) checkJobs(ctx context.Context) error {
+	db, err := openSQL(f.d.dsn)
+	if err != nil {
+		return err
+	}
+	var left int
+	err = db.QueryRowContext(ctx, `SELECT COUNT(*) FROM team_days WHERE in_senders = -1`).Scan(&left)
+	if err == nil && left == 0 {
+		err = errors.New("the jobs ended before the measurement")
+	}
+	return errors.Join(err, db.Close())
 }
 
 // deliverAll has the victim deliver reports in turn by every way and returns
@@ -231,7 +271,7 @@ func (f *field) deliver(ctx context.Context, way int) error {
 func fairReport(records int) ([]byte, error) {
 	var b bytes.Buffer
 	domain := "fair00.example"
-	s := sample{number: 0, domain: domain, records: records}
+	s := sample{number: 0, domain: domain, records: records, day: time.Now().Unix()/86_400 - 1}
 	err := aggregate.Render(&b, aggregate.Report{
 		Version: "1.0",
 		Metadata: aggregate.Metadata{

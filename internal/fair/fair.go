@@ -36,6 +36,9 @@ type Options struct {
 	// SpareUse is the past use, in unit-seconds, above which a key gets no spare units: steady
 	// work leaves them to work outside the limiter. It has no effect without HalfLife.
 	SpareUse float64
+	// Rest is how long released units stay held, as a multiple of the time for which they were in
+	// use. It leaves processors to work outside the limiter.
+	Rest float64
 }
 
 // Limiter admits work up to a capacity and queues the rest. Among waiting keys, the one with the
@@ -141,14 +144,20 @@ func (l *Limiter[K]) fits(a *account, weight int64) bool {
 // releaseFunc returns the release function for units that a key holds from now on.
 func (l *Limiter[K]) releaseFunc(key K, weight int64) func() {
 	var began time.Time
-	if l.options.HalfLife > 0 {
+	if l.options.HalfLife > 0 || l.options.Rest > 0 {
 		began = time.Now()
 	}
 	var released atomic.Bool
 	return func() {
-		if released.CompareAndSwap(false, true) {
-			l.release(key, weight, began)
+		if !released.CompareAndSwap(false, true) {
+			return
 		}
+		if l.options.Rest > 0 {
+			rest := time.Duration(l.options.Rest * float64(time.Since(began)))
+			time.AfterFunc(rest, func() { l.release(key, weight, began) })
+			return
+		}
+		l.release(key, weight, began)
 	}
 }
 

@@ -281,6 +281,25 @@ func TestKeysTakeTurns(t *testing.T) {
 	})
 }
 
+// TestReleasedUnitsRest uses a unit for a minute. With a rest, others get it later.
+func TestReleasedUnitsRest(t *testing.T) {
+	t.Parallel()
+	for rest, want := range map[float64]time.Duration{0: 0, 0.5: 30 * time.Second, 1: time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			l := fair.New[string](fair.Options{Capacity: 1, Rest: rest})
+			release := hold(t, l, "busy", 1)
+			time.Sleep(time.Minute)
+			release()
+			release()
+			ended := time.Now()
+			defer hold(t, l, "other", 1)()
+			if got := time.Since(ended); got != want {
+				t.Errorf("rest %v: got the unit after %v, want %v", rest, got, want)
+			}
+		})
+	}
+}
+
 func TestAKeyAloneHoldsSpareUnits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -26,6 +26,8 @@ const (
 	// maxTime is how long all reading for one Mail may take. Others wait for its
 	// memory as long as that.
 	maxTime = 10 * time.Second
+	// maxJobTime is maxTime for a job, which rests half of the time.
+	maxJobTime = time.Minute
 )
 
 // What an answer takes in memory, in bytes: each record up to a block of them, with what
@@ -163,6 +165,7 @@ func (s *Service) Read(ctx context.Context, team Records, domain string, days dm
 		service: s, team: team, domain: domain, days: days, records: state.Records,
 		basis: newBasis(team.ID(), domain, days, state, sample, own),
 		until: time.Now().Add(maxTime), release: release,
+		turn: func(ctx context.Context) (end func()) { return s.turns.Turn(ctx, team.ID()) },
 	}, nil
 }
 

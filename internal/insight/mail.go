@@ -26,6 +26,9 @@ type Mail struct {
 	// until is when all reading ends.
 	until   time.Time
 	release func()
+	// turn waits for the team's turn at a processor. Without one, time is up, which the next scan
+	// notices.
+	turn func(ctx context.Context) (end func())
 	// whole is who sent the mail, nil before that is asked, and chosen the mail of the
 	// source that was asked for last.
 	whole  *recognition
@@ -56,12 +59,6 @@ func (m *Mail) scan(ctx context.Context, days dmarcd.Days, match *keyed, gathere
 		return fmt.Errorf("read records: %w", err)
 	}
 	return nil
-}
-
-// turn waits for the team's turn at a processor. Without one, time is up, which the next scan
-// notices.
-func (m *Mail) turn(ctx context.Context) (end func()) {
-	return m.service.turns.Turn(ctx, m.team.ID())
 }
 
 // inTurn calls f, which only computes, when it is the team's turn.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ type team struct {
 	own        []dmarcd.TeamSender
 	state      dmarcd.SentState // with records that are not in Shares
 	scans      int              // of the records
+	jobTurns   atomic.Int64
 }
 
 func (t *team) TeamSenders(context.Context) ([]dmarcd.TeamSender, error) { return t.own, nil }
@@ -41,6 +43,11 @@ func (t *team) Senders(context.Context, string, []string) (map[string]dmarcd.See
 }
 
 func (t *team) ID() dmarcd.TeamID { return 7 }
+
+func (t *team) JobTurn(context.Context) (end func()) {
+	t.jobTurns.Add(1)
+	return func() {}
+}
 
 func (t *team) HasSample(context.Context) (bool, error) { return t.sample, nil }
 

@@ -5,23 +5,32 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 )
+
+// JobRecords are the records of a team for a job.
+type JobRecords interface {
+	Records
+	// JobTurn waits for the team's turn at the long work of jobs.
+	JobTurn(ctx context.Context) (end func())
+}
 
 // FindSenders finds the senders of the mail of a team in some days, as GroupNetwork has
 // them, and calls save with them, some at a time: those of each domain and, with domain 0,
 // of all. A sender may be saved several times, with other days. At the end saveDays is called
 // with the mail of each domain and day, unless it is nil.
 func (s *Service) FindSenders(
-	ctx context.Context, team Records, days dmarcd.Days, save func([]dmarcd.Sender) error, saveDays func([]dmarcd.DomainDay) error,
+	ctx context.Context, team JobRecords, days dmarcd.Days, save func([]dmarcd.Sender) error, saveDays func([]dmarcd.DomainDay) error,
 ) error {
 	m, err := s.Read(ctx, team, "", days)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
+	m.turn, m.until = team.JobTurn, time.Now().Add(maxJobTime)
 	if err := m.recognize(ctx); err != nil {
 		return err
 	}

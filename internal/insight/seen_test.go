@@ -85,6 +85,9 @@ func TestFindSenders(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v; -want +got\n%s", err, diff)
 	}
+	if of.jobTurns.Load() == 0 {
+		t.Error("the job took no turn")
+	}
 	var messages int64
 	for _, day := range days {
 		of := func(parts []dmarcd.MailPart) (n int64) {

@@ -48,7 +48,8 @@ const (
 	renewLease = choreLease / 3
 )
 
-// Run works until ctx ends. It backs off after errors and panics. With Leases, all processes
+// Run works until ctx ends. Between steps it rests as long as the last step took, so that a long
+// job leaves processors and the database to requests. It backs off after errors and panics. With Leases, all processes
 // together do one step at a time and pause for Poll together; a process that starts does not
 // wait for the end of a pause.
 func (c *Chore) Run(ctx context.Context) error {
@@ -59,6 +60,7 @@ func (c *Chore) Run(ctx context.Context) error {
 			held, err = c.Leases.ClaimJob(ctx, c.Name, choreLease, first)
 		}
 		var more bool
+		began := time.Now()
 		if held && err == nil {
 			more, err = c.step(ctx)
 		}
@@ -69,7 +71,7 @@ func (c *Chore) Run(ctx context.Context) error {
 			pause = min(pause, backOff(failures))
 			failures++
 		case more:
-			pause, failures = 0, 0
+			pause, failures = min(pause, time.Since(began)), 0
 		case !held:
 			pause = min(pause, choreLease) // another process may die
 		default:

@@ -491,6 +491,31 @@ func TestChoreStepsUntilNothingIsLeft(t *testing.T) {
 	})
 }
 
+// TestChoreRestsBetweenSteps works in steps of a second. The last one is longer than the poll
+// interval, which limits its rest.
+func TestChoreRestsBetweenSteps(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var starts []time.Duration
+		job := &jobs.Chore{Name: "purge", Poll: jobs.Soon, Log: slog.New(slog.DiscardHandler), Step: func(context.Context) (bool, error) {
+			starts = append(starts, time.Since(began))
+			time.Sleep(time.Second)
+			if len(starts) == 3 {
+				time.Sleep(time.Minute)
+			}
+			return len(starts) < 4, nil
+		}}
+		stop := start(t, job)
+		time.Sleep(71 * time.Second)
+		stop()
+		want := []time.Duration{0, 2 * time.Second, 4 * time.Second, 70 * time.Second}
+		if !slices.Equal(starts, want) {
+			t.Errorf("got steps at %v, want %v", starts, want)
+		}
+	})
+}
+
 func TestChoreBacksOffAfterPanics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -92,6 +92,7 @@ func (t *Team) reportsToFreeze(ctx context.Context, before dmarcd.ReportID) ([]d
 // freezeGroup stores the records of reports in blocks, together with those of the group before
 // them if it is small.
 func (t *Team) freezeGroup(ctx context.Context, reports []dmarcd.ReportID) error {
+	defer t.JobTurn(ctx)()
 	first, last := reports[0], reports[len(reports)-1]
 	w := t.newColdWriter()
 	w.rowsLeft = true
@@ -235,6 +236,7 @@ const ofGroup = ` reports.team_id = $1 AND reports.cold = $2 AND reports.cold > 
 // rewriteGroup writes the records that are left of a group into new blocks, together with those
 // of the group before it if that is small, and removes the old ones.
 func (t *Team) rewriteGroup(ctx context.Context, g coldGroup) error {
+	defer t.JobTurn(ctx)()
 	w := t.newColdWriter()
 	var reports int64
 	err := t.store.queryRow(ctx, `SELECT COUNT(*) FROM reports WHERE`+ofGroup, []any{t.id, g.id}, &reports)

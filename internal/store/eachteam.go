@@ -110,5 +110,13 @@ func (s *Store) eachTeam(ctx context.Context, job string, step func(*Team) (bool
 	return more, errors.Join(errs...)
 }
 
+// JobTurn waits for the team's turn at the long work of jobs, such as reading the records of a day.
+// Teams cause this work with every report: without turns, several jobs at once would take the
+// processors from requests. Each turn is followed by a rest of the same length. When ctx ends
+// first, JobTurn returns without a turn.
+func (t *Team) JobTurn(ctx context.Context) (end func()) {
+	return t.store.jobTurns.Turn(ctx, t.id)
+}
+
 // allTeams is a query for eachTeam.
 const allTeams = `SELECT id FROM teams ORDER BY id`

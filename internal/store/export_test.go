@@ -5,8 +5,10 @@ import (
 	"errors"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/fair"
 )
 
 // Explain returns how SQLite carries out the statements of f: a line for each table and index,
@@ -37,6 +39,20 @@ func (s *Store) ReadForever(ctx context.Context, team dmarcd.TeamID) error {
 	_, err := collectRead(ctx, reads{s, team}, `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n > 0)
 		SELECT n FROM numbers WHERE n < 0`, nil, func(scan scanner) (n int64, err error) { return n, scan(&n) })
 	return err
+}
+
+// OneJobTurn leaves jobs one turn, and returns whether it is taken.
+func (s *Store) OneJobTurn() (taken func() bool) {
+	s.jobTurns = fair.New[dmarcd.TeamID](fair.Options{Capacity: 1})
+	return func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		release, err := s.jobTurns.Acquire(ctx, system, 1)
+		if err == nil {
+			release()
+		}
+		return err != nil
+	}
 }
 
 // TenantTables and Directories return the tables with a team_id: those that a cluster shards by

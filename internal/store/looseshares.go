@@ -82,6 +82,24 @@ func joinedRecords(field, record int) string {
 		fmt.Sprintf("CAST($%d AS TEXT))", record)
 }
 
+// encodeLoose calls emit with blocks of the records of shares, and returns the highest report id.
+// It reads in turns: turn begins one, which ends before each block is emitted.
+func (t *Team) encodeLoose(
+	ctx context.Context, read tx, of looseShares, turn func() (end func()), emit func(block []byte, records int) error,
+) (newest dmarcd.ReportID, err error) {
+	end := turn()
+	defer func() { end() }()
+	w := blockWriter{emit: func(block []byte, records int) error {
+		end()
+		defer func() { end = turn() }()
+		return emit(block, records)
+	}}
+	if err := t.scanLoose(ctx, read, &w, of); err != nil {
+		return 0, err
+	}
+	return w.newest, w.flush()
+}
+
 // scanLoose writes the records of shares.
 func (t *Team) scanLoose(ctx context.Context, read tx, w *blockWriter, of looseShares) error {
 	condition, args := of.condition(t.id)

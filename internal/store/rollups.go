@@ -75,12 +75,11 @@ type rollupBuild struct {
 
 func (b *rollupBuild) run(ctx context.Context) error {
 	err := b.team.store.recordSnapshot(ctx, func(read tx) error {
-		w := blockWriter{emit: func(block []byte, records int) error { return b.add(ctx, block, records) }}
-		err := b.team.scanLoose(ctx, read, &w, looseShares{from: b.day, to: b.day})
-		b.newest = w.newest
-		if err == nil {
-			err = w.flush()
-		}
+		turn := func() (end func()) { return b.team.JobTurn(ctx) }
+		newest, err := b.team.encodeLoose(ctx, read, looseShares{from: b.day, to: b.day}, turn, func(block []byte, records int) error {
+			return b.add(ctx, block, records)
+		})
+		b.newest = newest
 		return err
 	})
 	if err != nil {

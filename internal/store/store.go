@@ -58,6 +58,7 @@ type Store struct {
 	holder         int64                        // of leases
 	turns          *fair.Limiter[dmarcd.TeamID] // for writes, fair by team
 	scans          *fair.Limiter[dmarcd.TeamID] // of many records, fair by team: half of the readers are left for short reads
+	jobTurns       *fair.Limiter[dmarcd.TeamID] // see JobTurn
 	rests          rests
 	added          announcements // of events
 	cold           coldCache[[]cold.Record]
@@ -90,6 +91,7 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	readers := int64(s.reader.Stats().MaxOpenConnections)
 	s.readers = fair.New[dmarcd.TeamID](fair.Options{Capacity: readers, PerKey: max(1, readers*3/4)})
 	s.scans = fair.New[dmarcd.TeamID](fair.Options{Capacity: readers / 2, PerKey: readers / 4})
+	s.jobTurns = fair.New[dmarcd.TeamID](fair.Options{Capacity: fair.HalfCores(), Rest: 1})
 	if err := s.Ping(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to the database: %w", err), s.Close())
 	}

@@ -195,17 +195,8 @@ func (s *mailScan) scanRollups(ctx context.Context) error {
 
 func (s *mailScan) scanLoose(ctx context.Context, of looseShares) error {
 	of.domain, of.tag = s.domain, s.tag()
-	end := s.turn()
-	defer func() { end() }()
-	w := blockWriter{emit: func(block []byte, _ int) error {
-		end()
-		defer func() { end = s.turn() }()
-		return s.visit(rollup.Part{Block: block})
-	}}
-	if err := s.team.scanLoose(ctx, s.read, &w, of); err != nil {
-		return err
-	}
-	return w.flush()
+	_, err := s.team.encodeLoose(ctx, s.read, of, s.turn, func(block []byte, _ int) error { return s.visit(rollup.Part{Block: block}) })
+	return err
 }
 
 // placesPerQuery is the number of records per query.

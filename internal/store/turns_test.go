@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -56,5 +57,39 @@ func TestTeamsTakeTurnsAtWriting(t *testing.T) {
 		}
 		stop()
 		group.Wait()
+	})
+}
+
+// TestJobsTakeTurns checks that jobs that read many records do so in turns, and have none between
+// them.
+func TestJobsTakeTurns(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		reads, taken := 0, func() bool { return true }
+		s := db.Open(t, store.Options{Statement: func(query string) {
+			if !strings.HasPrefix(query, "SELECT") || !strings.Contains(query, "details") {
+				return
+			}
+			if reads++; !taken() {
+				t.Errorf("without a turn: %s", query)
+			}
+		}})
+		team := newTeam(t, s, "a")
+		addDomain(t, team, ours)
+		receive(t, team, storetest.Aggregate("1", ours, today, storetest.Passed(ours, 5000)))
+		taken = s.OneJobTurn()
+		for _, job := range []struct {
+			name string
+			step func(context.Context) (more bool, err error)
+		}{
+			{"rollups", s.BuildRollups},
+			{"old records", func(ctx context.Context) (bool, error) { return s.Freeze(ctx, freezeAll) }},
+		} {
+			reads = 0
+			storetest.All(t, job.step)
+			if reads == 0 || taken() {
+				t.Errorf("%s: got %d reads of records, and a turn afterwards: %t", job.name, reads, taken())
+			}
+		}
 	})
 }
