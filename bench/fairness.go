@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -49,7 +48,7 @@ func measureFairness(ctx context.Context, s settings, d *daemon) ([]figure, erro
 		return nil, err
 	}
 	var figures []figure
-	for _, entrance := range append(slices.Clone(entrances), jobsAndMail) {
+	for _, entrance := range append([]string{jobsAndMail}, entrances...) {
 		multiples := make([][]string, len(deliveryWays))
 		worst := 0.0
 		for _, attackers := range attackerCounts {
@@ -163,10 +162,15 @@ func (f *field) newTeam(ctx context.Context, i int) (fairTeam, error) {
 // attacked measures the victim while attackers use an entrance.
 func (f *field) attacked(ctx context.Context, entrance string, attackers int) (took []float64, err error) {
 	if entrance == jobsAndMail {
-		if err := f.startJobs(ctx); err != nil {
+		endJobs, err := f.startJobs(ctx)
+		if err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, f.checkJobs(ctx)) }()
+		defer func() { err = errors.Join(err, endJobs()) }()
+		// The first deliveries after a start take longer.
+		if _, err := f.deliverAll(ctx); err != nil {
+			return nil, err
+		}
 		entrance = "SMTP"
 	}
 	stop, err := startAttack(ctx, attack{
@@ -180,32 +184,36 @@ func (f *field) attacked(ctx context.Context, entrance string, attackers int) (t
 }
 
 // startJobs has jobs read all records again, to build rollups and to find senders. They start with
-// the daemon.
-func (f *field) startJobs(ctx context.Context) error {
-	err := f.d.whileStopped(ctx, func() error {
-		db, err := openSQL(f.d.dsn)
-		if err != nil {
-			return err
-		}
-		_, err = db.ExecContext(ctx, `UPDATE team_days SET in_rollup = -1, in_senders = -1`)
-		return errors.Join(err, db.Close())
-	})
-	f.target = target{f.d.address, f.d.mail}
-	return err
-}
-
-// checkJobs returns an error if the jobs have ended.
-func (f *field) checkJobs(ctx context.Context) error {
+// the daemon. end waits for their end, and returns an error if they ended before.
+func (f *field) startJobs(ctx context.Context) (end func() error, err error) {
 	db, err := openSQL(f.d.dsn)
 	if err != nil {
+		return nil, err
+	}
+	err = f.d.whileStopped(ctx, func() error {
+		_, err := db.ExecContext(ctx, `UPDATE team_days SET in_rollup = -1, in_senders = -1`)
 		return err
-	}
-	var left int
-	err = db.QueryRowContext(ctx, `SELECT COUNT(*) FROM team_days WHERE in_senders = -1`).Scan(&left)
-	if err == nil && left == 0 {
-		err = errors.New("the jobs ended before the measurement")
-	}
-	return errors.Join(err, db.Close())
+	})
+	f.target = target{f.d.address, f.d.mail}
+	return func() error {
+		defer func() { _ = db.Close() }() // it only read
+		pause := time.NewTicker(300 * time.Millisecond)
+		defer pause.Stop()
+		for waits := 0; ; waits++ {
+			var days int
+			err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM team_days
+				WHERE in_senders = -1 OR in_rollup = -1 AND compliant + non_compliant >= 2000`).Scan(&days)
+			switch {
+			case err != nil:
+				return err
+			case days == 0 && waits == 0:
+				return errors.New("the jobs ended before the measurement")
+			case days == 0:
+				return nil
+			}
+			<-pause.C
+		}
+	}, err
 }
 
 // deliverAll has the victim deliver reports in turn by every way and returns

@@ -26,7 +26,7 @@ const (
 	// maxTime is how long all reading for one Mail may take. Others wait for its
 	// memory as long as that.
 	maxTime = 10 * time.Second
-	// maxJobTime is maxTime for a job, which rests half of the time.
+	// maxJobTime is maxTime for a job, which rests most of the time.
 	maxJobTime = time.Minute
 )
 

@@ -49,9 +49,9 @@ const (
 )
 
 // Run works until ctx ends. Between steps it rests as long as the last step took, so that a long
-// job leaves processors and the database to requests. It backs off after errors and panics. With Leases, all processes
-// together do one step at a time and pause for Poll together; a process that starts does not
-// wait for the end of a pause.
+// job leaves processors and the database to requests. It backs off after errors and panics. With
+// Leases, all processes together do one step at a time and pause for Poll together; a process that
+// starts does not wait for the end of a pause.
 func (c *Chore) Run(ctx context.Context) error {
 	failures := 0
 	for first := true; ; first = false {

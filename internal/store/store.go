@@ -35,6 +35,8 @@ type Options struct {
 	Read string
 	// Blobs is a bucket for blocks of old records; nil stores them in the database.
 	Blobs Blobs
+	// JobRest is how long jobs rest after each turn, as a multiple of its length; see Team.JobTurn.
+	JobRest float64
 	// Statement sees the text of each statement before it runs, for tests; may be nil.
 	Statement func(query string)
 	// Took sees the text and the time of each statement, including the time to read its rows;
@@ -91,7 +93,7 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	readers := int64(s.reader.Stats().MaxOpenConnections)
 	s.readers = fair.New[dmarcd.TeamID](fair.Options{Capacity: readers, PerKey: max(1, readers*3/4)})
 	s.scans = fair.New[dmarcd.TeamID](fair.Options{Capacity: readers / 2, PerKey: readers / 4})
-	s.jobTurns = fair.New[dmarcd.TeamID](fair.Options{Capacity: fair.HalfCores(), Rest: 1})
+	s.jobTurns = fair.New[dmarcd.TeamID](fair.Options{Capacity: fair.HalfCores(), Rest: options.JobRest})
 	if err := s.Ping(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to the database: %w", err), s.Close())
 	}
