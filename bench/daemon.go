@@ -199,9 +199,11 @@ func (d *daemon) close() error {
 
 // rest waits until the daemon has worked off its jobs and what clients left behind.
 func (d *daemon) rest(ctx context.Context) error {
-	const span, limit = 300 * time.Millisecond, 5 * time.Minute
+	// Jobs rest for up to a second between their turns.
+	const span, spans, limit = 300 * time.Millisecond, 6, 5 * time.Minute
 	pause := time.NewTicker(span)
 	defer pause.Stop()
+	idle := 0
 	for began := time.Now(); time.Since(began) < limit; {
 		before, err := harness.ProcessorTime(d.process.Process.Pid)
 		if err != nil {
@@ -213,8 +215,14 @@ func (d *daemon) rest(ctx context.Context) error {
 		case <-pause.C:
 		}
 		after, err := harness.ProcessorTime(d.process.Process.Pid)
-		if err != nil || after-before < span/10 {
+		if err != nil {
 			return err
+		}
+		if idle++; after-before >= span/10 {
+			idle = 0
+		}
+		if idle == spans {
+			return nil
 		}
 	}
 	return fmt.Errorf("the daemon is still at work after %v", limit)
