@@ -208,8 +208,11 @@ func (db DB) Open(t testing.TB, options store.Options) *store.Store {
 // SQL opens the database without the store, to inspect or damage it.
 func (db DB) SQL(t testing.TB) *sql.DB {
 	t.Helper()
-	driver := map[string]string{"sqlite": "sqlite", "postgres": "pgx"}[db.Engine]
-	raw := musttest.Get(sql.Open(driver, db.DSN))(t)
+	driver, dsn := "pgx", db.DSN
+	if db.Engine == "sqlite" { // the store may be writing
+		driver, dsn = "sqlite", db.DSN+"?_pragma=busy_timeout(60000)"
+	}
+	raw := musttest.Get(sql.Open(driver, dsn))(t)
 	t.Cleanup(func() { _ = raw.Close() }) // not under test
 	return raw
 }
