@@ -26,8 +26,11 @@ const (
 	// maxTime is how long all reading for one Mail may take. Others wait for its
 	// memory as long as that.
 	maxTime = 10 * time.Second
-	// maxJobTime is maxTime for a job, which rests most of the time.
+	// maxJobTime is maxTime for a job, which rests most of the time. So that the team does not wait
+	// for its memory, that is charged to jobMemory.
 	maxJobTime = time.Minute
+	// jobMemory takes the place of a team.
+	jobMemory dmarcd.TeamID = 0
 )
 
 // What an answer takes in memory, in bytes: each record up to a block of them, with what
@@ -138,6 +141,11 @@ func (s *Service) forTeam(own []dmarcd.TeamSender) *Service {
 // days. It is memory.ErrBusy if other answers leave no memory for this one. There is no
 // mail of a domain that the team does not have. The caller must close what it returns.
 func (s *Service) Read(ctx context.Context, team Records, domain string, days dmarcd.Days) (*Mail, error) {
+	return s.read(ctx, team, domain, days, team.ID())
+}
+
+// read is Read with the memory charged to a payer.
+func (s *Service) read(ctx context.Context, team Records, domain string, days dmarcd.Days, payer dmarcd.TeamID) (*Mail, error) {
 	sample := false
 	if s.sample != nil {
 		var err error
@@ -157,7 +165,7 @@ func (s *Service) Read(ctx context.Context, team Records, domain string, days dm
 	if err != nil {
 		return nil, fmt.Errorf("read records: %w", err)
 	}
-	release, err := s.memory.Acquire(ctx, team.ID(), answerBytes(state.Records))
+	release, err := s.memory.Acquire(ctx, payer, answerBytes(state.Records))
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,7 @@ type team struct {
 	state      dmarcd.SentState // with records that are not in Shares
 	scans      int              // of the records
 	jobTurns   atomic.Int64
+	atJobTurn  func() // may be nil
 }
 
 func (t *team) TeamSenders(context.Context) ([]dmarcd.TeamSender, error) { return t.own, nil }
@@ -45,7 +46,9 @@ func (t *team) Senders(context.Context, string, []string) (map[string]dmarcd.See
 func (t *team) ID() dmarcd.TeamID { return 7 }
 
 func (t *team) JobTurn(context.Context) (end func()) {
-	t.jobTurns.Add(1)
+	if t.jobTurns.Add(1); t.atJobTurn != nil {
+		t.atJobTurn()
+	}
 	return func() {}
 }
 

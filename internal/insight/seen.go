@@ -25,7 +25,7 @@ type JobRecords interface {
 func (s *Service) FindSenders(
 	ctx context.Context, team JobRecords, days dmarcd.Days, save func([]dmarcd.Sender) error, saveDays func([]dmarcd.DomainDay) error,
 ) error {
-	m, err := s.Read(ctx, team, "", days)
+	m, err := s.read(ctx, team, "", days, jobMemory)
 	if err != nil {
 		return err
 	}

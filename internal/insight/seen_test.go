@@ -10,8 +10,10 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/rollup"
+	"github.com/dmarcd/dmarcd/internal/senders"
 )
 
 // TestFirstAndLastSeen lists senders of some days with the days over all time that are
@@ -103,5 +105,25 @@ func TestFindSenders(t *testing.T) {
 	}
 	if len(days) != 5 || messages == 0 {
 		t.Errorf("got the mail of %d days and domains, want 5", len(days))
+	}
+}
+
+// TestJobLeavesMemoryToTheTeam reads as much as a team may while a job reads its records.
+func TestJobLeavesMemoryToTheTeam(t *testing.T) {
+	t.Parallel()
+	budget := memory.NewBudget(64 << 20)
+	of := usual()
+	of.atJobTurn = func() {
+		_, release, err := budget.AcquireAll(t.Context(), of.ID())
+		if err != nil {
+			t.Errorf("the team's own read: %v", err)
+			return
+		}
+		release()
+	}
+	service := insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), hosts{}, budget)
+	musttest.Do(t, service.FindSenders(t.Context(), of, dmarcd.Days{}, func([]dmarcd.Sender) error { return nil }, nil))
+	if of.jobTurns.Load() == 0 {
+		t.Error("the job took no turn")
 	}
 }
