@@ -1,6 +1,7 @@
 package dmarcd
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -157,7 +158,14 @@ type SPFTerm struct {
 	// Record is the record that an include or redirect refers to, Terms its terms.
 	Record string
 	Terms  []SPFTerm
+	// Addresses are the networks of an a or mx term by the addresses of its hosts, sorted:
+	// the lowest, at most MaxSPFAddresses. Complete is true if they are all.
+	Addresses []netip.Prefix
+	Complete  bool
 }
+
+// MaxSPFAddresses limits the stored addresses of an SPF term.
+const MaxSPFAddresses = 100
 
 // DKIMFacts is what is known about the DKIM keys. DNS has no list of selectors, so finding
 // no key does not mean that there is none.

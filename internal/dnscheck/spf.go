@@ -2,8 +2,11 @@ package dnscheck
 
 import (
 	"context"
+	"net/netip"
+	"slices"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/spf"
 )
 
@@ -62,6 +65,7 @@ func termFacts(node *spf.Node) []dmarcd.SPFTerm {
 			Term: storable(step.Term.Text), Target: step.Target, Provider: step.Provider,
 			Cost: step.Cost, Lookups: step.Lookups, Note: stepNote(step),
 		}
+		term.Addresses, term.Complete = addressFacts(step)
 		if step.Child != nil {
 			term.Record = storable(step.Child.Record.Text)
 			term.Terms = termFacts(step.Child)
@@ -69,6 +73,37 @@ func termFacts(node *spf.Node) []dmarcd.SPFTerm {
 		terms = append(terms, term)
 	}
 	return terms
+}
+
+// addressFacts returns the networks of an a or mx term, and whether they are all that receivers
+// compare with. They do not depend on the order of the answers.
+func addressFacts(step spf.Step) (networks []netip.Prefix, complete bool) {
+	if step.Term.Kind != spf.A && step.Term.Kind != spf.MX || step.Questions == nil {
+		return nil, false
+	}
+	// A receiver stops with an error at an exchanger beyond the limit.
+	complete = step.Truncated == "" && step.Exchangers == len(step.Hosts)
+	found := 0
+	see := func(lookups []spf.Lookup) {
+		for _, l := range lookups {
+			complete = complete && l.Outcome != dns.Inconclusive
+			if l.Type != dns.MX {
+				found += l.Records
+			}
+		}
+	}
+	see(step.Questions)
+	for _, host := range step.Hosts {
+		see(host.Questions)
+	}
+	networks = slices.Clone(step.Ranges)
+	complete = complete && found == len(networks)
+	slices.SortFunc(networks, netip.Prefix.Compare)
+	networks = slices.Compact(networks)
+	if len(networks) > dmarcd.MaxSPFAddresses {
+		networks, complete = networks[:dmarcd.MaxSPFAddresses:dmarcd.MaxSPFAddresses], false
+	}
+	return networks, complete
 }
 
 // stepNote describes special cases of a term.

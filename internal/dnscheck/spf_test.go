@@ -2,7 +2,15 @@ package dnscheck_test
 
 import (
 	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
+	"testing"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
 )
 
 func repeat(text string, n int) string { return strings.Repeat(text, n) }
@@ -111,4 +119,72 @@ func chain(n int) string {
 		fmt.Fprintf(&b, "d%d.example.net TXT \"v=spf1 include:d%d.example.net -all\"\n", i, i+1)
 	}
 	return b.String()
+}
+
+// TestSPFAddresses wants the networks of a and mx terms, as receivers compare them.
+func TestSPFAddresses(t *testing.T) {
+	t.Parallel()
+	const hosts = `
+a.example.com A 192.0.2.9
+a.example.com A 192.0.2.3
+a.example.com AAAA 2001:db8::9
+b.example.com A 192.0.2.65
+b.example.com A 192.0.2.66
+c.example.com A 192.0.2.1
+c.example.com AAAA INCONCLUSIVE
+m.example.com MX 10 a.example.com
+m.example.com MX 20 b.example.com
+`
+	for _, tt := range []struct {
+		name, term, zone string
+		want             string
+		complete         bool
+	}{
+		{name: "both families", term: "a:a.example.com", want: "[192.0.2.3/32 192.0.2.9/32 2001:db8::9/128]", complete: true},
+		{name: "prefix lengths", term: "a:b.example.com/26", want: "[192.0.2.64/26]", complete: true},
+		{name: "mail servers", term: "mx:m.example.com/31//64", want: "[192.0.2.2/31 192.0.2.8/31 192.0.2.64/31 192.0.2.66/31 2001:db8::/64]", complete: true},
+		{name: "no such name", term: "a:none.example.com", want: "[]", complete: true},
+		{name: "failed lookup", term: "a:c.example.com", want: "[192.0.2.1/32]"},
+		{name: "failed lookup of mail servers", term: "mx:f.example.com", zone: "f.example.com MX INCONCLUSIVE", want: "[]"},
+		{name: "too many mail servers", term: "mx:big.example.com", zone: numbered("big.example.com MX 10 m%d.example.com\n", 11) + numbered("m%d.example.com A 192.0.2.6\n", 11), want: "[192.0.2.6/32]"},
+		{name: "a network", term: "ip4:192.0.2.1", want: "[]"},
+		{name: "depends on the client", term: "a:%{i}.example.com", want: "[]"},
+		{name: "never reached", term: "-all a:a.example.com", want: "[]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			zone := dnstest.New(sending("v=spf1 "+tt.term+" ~all") + hosts + tt.zone)
+			check := dnscheck.New(dnscheck.Options{Resolver: zone, Now: noon}).Examine(t.Context(), dnscheck.Request{Domain: "example.com"})
+			tree := check.Facts.SPF.Tree
+			got := tree[len(tree)-2]
+			if text := fmt.Sprint(got.Addresses); text != tt.want || got.Complete != tt.complete {
+				t.Errorf("got %s, complete: %v; want %s, %v", text, got.Complete, tt.want, tt.complete)
+			}
+		})
+	}
+}
+
+// TestSPFAddressesAreBounded wants the same addresses in whatever order they are answered.
+func TestSPFAddressesAreBounded(t *testing.T) {
+	t.Parallel()
+	var trees [][]dmarcd.SPFTerm
+	for _, first := range []int{0, 17} {
+		zone := dnstest.New(sending("v=spf1 a:big.example.com a:small.example.com -all"))
+		for i := range 250 {
+			octet := byte((i*7 + first) % 250)
+			zone.Add(dns.Record{Name: "big.example.com", Type: dns.A, Addr: netip.AddrFrom4([4]byte{192, 0, 2, octet})})
+			if octet < dmarcd.MaxSPFAddresses {
+				zone.Add(dns.Record{Name: "small.example.com", Type: dns.A, Addr: netip.AddrFrom4([4]byte{192, 0, 2, octet})})
+			}
+		}
+		check := dnscheck.New(dnscheck.Options{Resolver: zone, Now: noon}).Examine(t.Context(), dnscheck.Request{Domain: "example.com"})
+		trees = append(trees, check.Facts.SPF.Tree)
+	}
+	want := netip.MustParsePrefix("192.0.2.99/32")
+	for i, complete := range []bool{false, true} {
+		a, b := trees[0][i], trees[1][i]
+		if !slices.Equal(a.Addresses, b.Addresses) || len(a.Addresses) != dmarcd.MaxSPFAddresses || a.Addresses[99] != want || a.Complete != complete {
+			t.Errorf("%s: got %v and %v, complete: %v; want the lowest %d, %v", a.Term, a.Addresses, b.Addresses, a.Complete, dmarcd.MaxSPFAddresses, complete)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -268,6 +269,46 @@ func TestCompletedEntryHasAnotherID(t *testing.T) {
 			entries := musttest.Get(in.team.Checks(in.Context(), ours, store.Cursor{}, 10))(in)
 			if len(entries) != 1 || (entries[0].ID != last) != step.other {
 				in.Fatalf("step %d: got %d entries, the first with the id %s after %s, want another id: %v", i, len(entries), entries[0].ID, last, step.other)
+			}
+			last = entries[0].ID
+		}
+	})
+}
+
+// TestEntryHasTheLatestAddresses saves checks of which only the addresses of an SPF term differ. They
+// are no change, and the newest are those that SPF is evaluated with.
+func TestEntryHasTheLatestAddresses(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		var last dmarcd.CheckID
+		for i, step := range []struct {
+			status, address string
+			other           bool
+			want            string
+		}{
+			{"ok", "", true, ""},
+			{"ok", "192.0.2.1/32", true, "192.0.2.1/32"},
+			{"ok", "192.0.2.1/32", false, "192.0.2.1/32"},
+			{"inconclusive", "", false, "192.0.2.1/32"},
+			{"ok", "192.0.2.2/32", true, "192.0.2.2/32"},
+		} {
+			check := found("reject")
+			check.At = in.clock.advance(24 * time.Hour)
+			check.Facts = &dmarcd.Facts{Domain: ours, SPF: dmarcd.SPFFacts{Status: step.status, Tree: []dmarcd.SPFTerm{{Term: "mx"}}}}
+			if step.address != "" {
+				check.Facts.SPF.Tree[0].Addresses, check.Facts.SPF.Tree[0].Complete = []netip.Prefix{netip.MustParsePrefix(step.address)}, true
+			}
+			musttest.Get(in.team.SaveCheck(in.Context(), ours, check, dmarcd.Plan{}))(in)
+			entries := musttest.Get(in.team.Checks(in.Context(), ours, store.Cursor{}, 10))(in)
+			if len(entries) != 1 || (entries[0].ID != last) != step.other {
+				in.Fatalf("step %d: got %d entries, the first with the id %s after %s, want another id: %v", i, len(entries), entries[0].ID, last, step.other)
+			}
+			got := ""
+			for _, network := range entries[0].Check.Facts.SPF.Tree[0].Addresses {
+				got += network.String()
+			}
+			if got != step.want {
+				in.Errorf("step %d: got the addresses %q, want %q", i, got, step.want)
 			}
 			last = entries[0].ID
 		}

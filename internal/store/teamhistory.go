@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -117,12 +118,15 @@ func (t *Team) trimHistory(ctx context.Context, tx tx, domain dmarcd.DomainID) e
 	return err
 }
 
-// seesMore reports whether a check without changes determined a part that the last entry lacks,
-// and lacks none itself. It completes that entry: otherwise all later checks would be compared
-// with what is unknown.
+// seesMore reports whether a check without changes determined a part that the last entry lacks, or
+// other answers below the SPF record, and lacks none itself. It completes that entry: otherwise all
+// later checks would be compared with what is unknown, and SPF evaluated with outdated addresses.
 func seesMore(check, last dmarcd.Check) bool {
 	now, before := check.Facts.Unseen(), last.Facts.Unseen()
-	return len(now) < len(before) && !slices.ContainsFunc(now, func(part string) bool { return !slices.Contains(before, part) })
+	if slices.ContainsFunc(now, func(part string) bool { return !slices.Contains(before, part) }) {
+		return false
+	}
+	return len(now) < len(before) || !reflect.DeepEqual(check.Facts.SPF.Tree, last.Facts.SPF.Tree)
 }
 
 // entry is the part of a check that the next one is compared with.

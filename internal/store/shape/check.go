@@ -1,6 +1,7 @@
 package shape
 
 import (
+	"net/netip"
 	"slices"
 	"time"
 
@@ -57,6 +58,7 @@ type spfV1 struct {
 	Status      string      `json:"status,omitempty"`
 	Reason      string      `json:"reason,omitempty"`
 	Record      string      `json:"record,omitempty"`
+	Records     []string    `json:"records,omitempty"` // if there are several
 	Lookups     int         `json:"lookups,omitempty"`
 	VoidLookups int         `json:"void_lookups,omitempty"`
 	Terms       []spfTermV1 `json:"terms,omitempty"`
@@ -71,6 +73,9 @@ type spfTermV1 struct {
 	Note     string      `json:"note,omitempty"`
 	Record   string      `json:"record,omitempty"`
 	Terms    []spfTermV1 `json:"terms,omitempty"`
+	// Earlier documents lack the addresses, which are then not complete.
+	Addresses []netip.Prefix `json:"addresses,omitempty"`
+	Complete  bool           `json:"complete,omitempty"`
 }
 
 type dkimKeyV1 struct {
@@ -160,7 +165,7 @@ func EncodeCheck(c dmarcd.Check) string {
 		V: 1, Domain: f.Domain, Grade: c.Grade,
 		DMARC: newDMARCV1(f.DMARC),
 		SPF: spfV1{
-			Status: f.SPF.Status, Reason: f.SPF.Reason, Record: f.SPF.Record,
+			Status: f.SPF.Status, Reason: f.SPF.Reason, Record: f.SPF.Record, Records: several(f.SPF.Records),
 			Lookups: f.SPF.Lookups, VoidLookups: f.SPF.VoidLookups, Terms: convert(f.SPF.Tree, newSPFTermV1),
 		},
 		DKIM: convert(f.DKIM.Keys, newDKIMKeyV1),
@@ -206,10 +211,18 @@ func newDMARCV1(f dmarcd.DMARCFacts) dmarcV1 {
 	}
 }
 
+// several returns the records if there is more than one: a single one is stored as such.
+func several(records []string) []string {
+	if len(records) < 2 {
+		return nil
+	}
+	return records
+}
+
 func newSPFTermV1(t dmarcd.SPFTerm) spfTermV1 {
 	return spfTermV1{
 		Term: t.Term, Target: t.Target, Provider: t.Provider, Cost: t.Cost, Lookups: t.Lookups, Note: t.Note,
-		Record: t.Record, Terms: convert(t.Terms, newSPFTermV1),
+		Record: t.Record, Terms: convert(t.Terms, newSPFTermV1), Addresses: t.Addresses, Complete: t.Complete,
 	}
 }
 
@@ -235,7 +248,7 @@ func (s checkV1) value() dmarcd.Check {
 			Domain: s.Domain,
 			DMARC:  s.DMARC.facts(),
 			SPF: dmarcd.SPFFacts{
-				Status: s.SPF.Status, Reason: s.SPF.Reason, Record: s.SPF.Record,
+				Status: s.SPF.Status, Reason: s.SPF.Reason, Record: s.SPF.Record, Records: s.SPF.Records,
 				Lookups: s.SPF.Lookups, VoidLookups: s.SPF.VoidLookups, Tree: convert(s.SPF.Terms, spfTermV1.term),
 			},
 			DKIM: dmarcd.DKIMFacts{Keys: convert(s.DKIM, dkimKeyV1.key)},
@@ -287,7 +300,7 @@ func (s dmarcV1) facts() dmarcd.DMARCFacts {
 func (s spfTermV1) term() dmarcd.SPFTerm {
 	return dmarcd.SPFTerm{
 		Term: s.Term, Target: s.Target, Provider: s.Provider, Cost: s.Cost, Lookups: s.Lookups, Note: s.Note,
-		Record: s.Record, Terms: convert(s.Terms, spfTermV1.term),
+		Record: s.Record, Terms: convert(s.Terms, spfTermV1.term), Addresses: s.Addresses, Complete: s.Complete,
 	}
 }
 

@@ -33,7 +33,7 @@ func golden[T any](t *testing.T, kind string, current int, sample T, encode func
 		if err != nil {
 			t.Errorf("version %d: %v", v, err)
 		}
-		if diff := cmp.Diff(sample, got, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
+		if diff := cmp.Diff(sample, got, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
 			t.Errorf("version %d (-want +got):\n%s", v, diff)
 		}
 	}
@@ -64,6 +64,15 @@ func readGolden(t *testing.T, file string) string {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	golden(t, "check", 1, sampleCheck(), shape.EncodeCheck, shape.DecodeCheck)
+}
+
+// TestCheckWithoutAddresses reads a document from before the addresses of SPF terms were stored.
+func TestCheckWithoutAddresses(t *testing.T) {
+	t.Parallel()
+	check, err := shape.DecodeCheck(`{"v":1,"domain":"example.com","spf":{"status":"ok","terms":[{"term":"mx","cost":1}]}}`)
+	if err != nil || len(check.Facts.SPF.Tree) != 1 || check.Facts.SPF.Tree[0].Complete {
+		t.Errorf("got %+v, %v, want a term whose addresses are not known", check.Facts, err)
+	}
 }
 
 // TestCheckOfNothing wants a check without anything to be short, and to be read as such.
@@ -204,10 +213,14 @@ func sampleCheck() dmarcd.Check {
 			},
 			SPF: dmarcd.SPFFacts{
 				Status: "ok", Reason: "a reason", Record: "v=spf1 include:_spf.example.net <&> -all", Lookups: 3, VoidLookups: 1,
+				Records: []string{"v=spf1 include:_spf.example.net <&> -all", "v=spf1 -all"},
 				Tree: []dmarcd.SPFTerm{
 					{
 						Term: "include:_spf.example.net", Target: "_spf.example.net", Provider: "Example", Cost: 3, Lookups: 3, Note: "a note",
-						Record: "v=spf1 a mx -all", Terms: []dmarcd.SPFTerm{{Term: "a", Target: "_spf.example.net", Cost: 1, Lookups: 2}},
+						Record: "v=spf1 a mx -all", Terms: []dmarcd.SPFTerm{{
+							Term: "a/28", Target: "_spf.example.net", Cost: 1, Lookups: 2, Complete: true,
+							Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/28"), netip.MustParsePrefix("2001:db8::1/128")},
+						}},
 					},
 					{Term: "-all", Lookups: 3},
 				},
