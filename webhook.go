@@ -20,7 +20,7 @@ const maxWebhookURL = 2048
 type WebhookFormat string
 
 // The formats. The URL of a chat service is its secret: it is stored sealed, and shown
-// without its path. The URL of an email address is a mailto: URL.
+// masked. The URL of an email address is a mailto: URL.
 const (
 	FormatStandard  WebhookFormat = "standard" // Standard Webhooks 1.0
 	FormatJSON      WebhookFormat = "json"     // the event alone, signed like standard
@@ -48,7 +48,8 @@ const mailto = "mailto:"
 // Webhook is an endpoint that receives the events of a team.
 type Webhook struct {
 	ID WebhookID
-	// URL is the endpoint. It ends after the host where the URL is a secret.
+	// URL is the endpoint. It is masked where it is the secret, and for those who may not
+	// change it: see Masked.
 	URL    string
 	Format WebhookFormat
 	// Kinds and Domains select events; nil selects all.
@@ -137,15 +138,20 @@ func validateEndpoint(text string) string {
 	return ""
 }
 
-// withoutPath is what the URL of a chat service is shown with in the place of its path.
-const withoutPath = "/..."
-
-// Redacted returns the webhook with as much of its URL as may be shown: the host, where the
-// URL is a secret.
-func (w Webhook) Redacted() Webhook {
-	if u, err := url.Parse(w.URL); err == nil && w.Format.HidesURL() {
-		w.URL = u.Scheme + "://" + u.Host + withoutPath
+// Masked returns the webhook with its URL as it is shown to those who may not change it, and
+// to everyone in audit entries, events and logs: the scheme and the host. The rest may
+// contain a key. An email address stays.
+func (w Webhook) Masked() Webhook {
+	if w.Format == FormatEmail {
+		return w
 	}
+	const rest = "/..."
+	u, err := url.Parse(w.URL)
+	if err != nil {
+		w.URL = rest
+		return w
+	}
+	w.URL = u.Scheme + "://" + u.Host + rest
 	return w
 }
 

@@ -33,12 +33,19 @@ func (t *Team) mayConnect() error {
 	return t.may(dmarcd.RightManage)
 }
 
-// Webhooks returns the webhooks, oldest first.
+// Webhooks returns the webhooks, oldest first. Their URLs are masked unless the actor may
+// change them.
 func (t *Team) Webhooks(ctx context.Context) ([]dmarcd.Webhook, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, err
 	}
-	return t.team.Webhooks(ctx)
+	webhooks, err := t.team.Webhooks(ctx)
+	if t.mayConnect() != nil {
+		for i, w := range webhooks {
+			webhooks[i] = w.Masked()
+		}
+	}
+	return webhooks, err
 }
 
 // AddWebhook adds a webhook, and returns it with its secret, which is never shown again.
@@ -75,8 +82,11 @@ func (t *Team) AddWebhook(ctx context.Context, wanted dmarcd.Webhook) (added dma
 		}
 	}
 	seal := func(w dmarcd.Webhook) ([]byte, error) { return t.service.options.SealWebhook(w, plain) }
-	wanted = wanted.Redacted()
-	added, err = t.team.AddWebhook(ctx, wanted, seal, t.actor.to("webhook.add", "", wanted.URL))
+	entry := t.actor.to("webhook.add", "", wanted.Masked().URL)
+	if wanted.Format.HidesURL() {
+		wanted = wanted.Masked()
+	}
+	added, err = t.team.AddWebhook(ctx, wanted, seal, entry)
 	if err == nil && !confirmed {
 		err = t.askConfirmation(ctx, added)
 	}
@@ -119,6 +129,9 @@ func (t *Team) checkEndpoint(w dmarcd.Webhook) error {
 	endpoint, err := url.Parse(w.URL)
 	if err != nil {
 		return err
+	}
+	if w.Masked().URL == w.URL {
+		return &dmarcd.InvalidError{Field: "url", Message: "Part of the URL is masked. Enter the full URL."}
 	}
 	if address, err := netip.ParseAddr(endpoint.Hostname()); err == nil && !t.service.options.PermitsAddress(address) {
 		return &dmarcd.InvalidError{Field: "url", Message: addressRefused}
@@ -168,15 +181,18 @@ func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change We
 		default:
 			w.DisabledAt, w.DisabledReason = t.service.options.Now(), "A user disabled it."
 		}
-		set(&w.URL, change.URL)
-		if err := w.Validate(); err != nil || change.URL == nil {
+		if change.URL == nil || *change.URL == w.Masked().URL { // as it was shown
+			return w.Validate()
+		}
+		w.URL = *change.URL
+		if err := w.Validate(); err != nil {
 			return err
 		}
 		if err := t.checkEndpoint(*w); err != nil || !w.Format.HidesURL() {
 			return err
 		}
 		sealed, err := t.service.options.SealWebhook(*w, []byte(w.URL))
-		*w = w.Redacted()
+		*w = w.Masked()
 		w.Secrets = [][]byte{sealed}
 		return err
 	}, t.actor.to("webhook.update", id.String(), ""))

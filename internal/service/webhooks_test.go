@@ -2,10 +2,14 @@ package service_test
 
 import (
 	"errors"
+	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -104,4 +108,50 @@ func TestNewURLOfAWebhook(t *testing.T) {
 			t.Errorf("%s: got %q and %v, want it allowed: %t", url, changed.URL, err, allowed)
 		}
 	}
+}
+
+// TestURLsOfWebhooksAreMasked reads URLs that contain keys as each kind of actor, and writes
+// them back as they were shown: keys are for those who may change them, and survive that.
+func TestURLsOfWebhooksAreMasked(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		w := newWorld(t, db)
+		const key, masked = "https://hooks.example:8443/Zk3y/in?key=Zk3y", "https://hooks.example:8443/..."
+		owner := w.service.Team(w.team.ID, w.asOwner())
+		for _, format := range []dmarcd.WebhookFormat{dmarcd.FormatStandard, dmarcd.FormatJSON, dmarcd.FormatSlack} {
+			added, _, err := owner.AddWebhook(ctx, dmarcd.Webhook{Format: format, URL: key})
+			w.must(err)
+			for name, actor := range map[string]service.Actor{
+				"owner": w.asOwner(), "command line": service.CommandLine(), "writing token": service.Token(w.token, dmarcd.ScopeWrite, ""),
+				"editor": service.User(w.member.ID, w.member.Email, dmarcd.RoleEditor, false, ""), "viewer": service.User(w.member.ID, w.member.Email, dmarcd.RoleViewer, false, ""),
+				"operator who is a viewer": service.User(w.member.ID, w.member.Email, dmarcd.RoleViewer, true, ""), "reading token": service.Token(w.token, dmarcd.ScopeRead, ""),
+			} {
+				want := masked
+				if (name == "owner" || name == "command line" || name == "writing token") && format.Signed() {
+					want = key
+				}
+				webhooks := musttest.Get(w.service.Team(w.team.ID, actor).Webhooks(ctx))(t)
+				at := slices.IndexFunc(webhooks, func(w dmarcd.Webhook) bool { return w.ID == added.ID })
+				if got := webhooks[at].URL; got != want {
+					t.Errorf("%s, %s: got %s, want %s", format, name, got, want)
+				}
+			}
+			before := musttest.Get(w.store.Team(w.team.ID).Webhook(ctx, added.ID))(t)
+			shown, other := masked, "https://other.example/..."
+			musttest.Get(owner.UpdateWebhook(ctx, added.ID, service.WebhookChange{URL: &shown}))(t)
+			after := musttest.Get(w.store.Team(w.team.ID).Webhook(ctx, added.ID))(t)
+			if after.URL != before.URL || string(after.Secrets[0]) != string(before.Secrets[0]) {
+				t.Errorf("%s: the masked URL changed %s to %s", format, before.URL, after.URL)
+			}
+			if _, err := owner.UpdateWebhook(ctx, added.ID, service.WebhookChange{URL: &other}); !errors.Is(err, dmarcd.ErrInvalid) {
+				t.Errorf("%s: another masked URL: got %v, want %v", format, err, dmarcd.ErrInvalid)
+			}
+			if _, _, err := owner.AddWebhook(ctx, dmarcd.Webhook{Format: format, URL: masked}); !errors.Is(err, dmarcd.ErrInvalid) {
+				t.Errorf("%s: a new masked URL: got %v, want %v", format, err, dmarcd.ErrInvalid)
+			}
+		}
+		if entries := fmt.Sprint(w.entries()); strings.Contains(entries, "Zk3y") || !strings.Contains(entries, masked) {
+			t.Errorf("got the audit entries %s, want %s without the key", entries, masked)
+		}
+	})
 }

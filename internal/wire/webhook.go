@@ -5,7 +5,7 @@ import "github.com/dmarcd/dmarcd"
 // Webhook is an endpoint to which events are delivered.
 type Webhook struct {
 	ID             string   `json:"id"`
-	URL            string   `json:"url"` // without its path where it is a secret
+	URL            string   `json:"url"` // masked for those who may not change it, and where it is a secret
 	Format         string   `json:"format"`
 	Kinds          []string `json:"kinds"`   // null for all
 	Domains        []string `json:"domains"` // null for all

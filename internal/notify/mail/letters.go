@@ -37,7 +37,7 @@ func (r *Relay) SendDisabled(ctx context.Context, to, team string, w dmarcd.Webh
 	return r.sendOnce(ctx, to, "disabled."+w.ID.String(), Content{
 		Subject: fmt.Sprintf("A webhook of the team %s was disabled", team), Title: fmt.Sprintf("A webhook of the team %s was disabled", team),
 		Paragraphs: []string{"Events are no longer delivered to it. Fix the endpoint, then enable the webhook.", w.DisabledReason},
-		Details:    []dmarcd.EventDetail{{Name: "Webhook", Value: w.ID.String() + " (" + string(w.Format) + ")"}, {Name: "URL", Value: w.URL}},
+		Details:    []dmarcd.EventDetail{{Name: "Webhook", Value: w.ID.String() + " (" + string(w.Format) + ")"}, {Name: "URL", Value: w.Masked().URL}},
 		Action:     Link{Text: "Open webhooks", URL: link},
 		Footer:     "You get this message because you are an owner of the team.",
 	})

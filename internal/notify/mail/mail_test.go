@@ -211,7 +211,7 @@ func TestLetters(t *testing.T) {
 			return relay.SendConfirmation(t.Context(), "ops@example.com", "acme", "https://dmarc.example/app/confirm/x")
 		},
 		"disabled": func() error {
-			w := dmarcd.Webhook{ID: 5, URL: "https://hooks.example/...", Format: dmarcd.FormatSlack, DisabledReason: "All deliveries failed for 5 days. The last failure: The endpoint answered with status 500."}
+			w := dmarcd.Webhook{ID: 5, URL: "https://hooks.example/in?key=Zk3y", Format: dmarcd.FormatStandard, DisabledReason: "All deliveries failed for 5 days. The last failure: The endpoint answered with status 500."}
 			return relay.SendDisabled(t.Context(), "owner@example.com", "acme", w, "https://dmarc.example/app/settings/webhooks")
 		},
 	} {

@@ -61,7 +61,7 @@ func TestFormats(t *testing.T) {
 		c.Webhook.Format = tt.format
 		if !tt.signed {
 			c.Webhook.Secrets = [][]byte{[]byte(c.Webhook.URL)}
-			c.Webhook = c.Webhook.Redacted()
+			c.Webhook = c.Webhook.Masked()
 			if strings.Contains(c.Webhook.URL, "secret") {
 				t.Errorf("%s: the URL is shown as %s", tt.format, c.Webhook.URL)
 			}

@@ -49,13 +49,10 @@ func (s *Sender) Send(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.Del
 	request, err := s.request(ctx, c, began)
 	if err != nil {
 		result.Problem = "The delivery could not be signed. An operator finds the reason in the log."
-		return result, err
+		return result, withoutURL(err)
 	}
 	response, err := s.Client.Do(request)
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err // the URL may be a secret
-	}
+	err = withoutURL(err)
 	switch {
 	case errors.Is(err, outbound.ErrRefused):
 		result.Problem = addressRefused
@@ -73,6 +70,14 @@ func (s *Sender) Send(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.Del
 		result.Problem = fmt.Sprintf("The endpoint answered with status %d.", response.StatusCode)
 	}
 	return result, nil
+}
+
+// withoutURL returns the cause of an error about a URL, which may contain a key.
+func withoutURL(err error) error {
+	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+		return wrapped.Err
+	}
+	return err
 }
 
 func (s *Sender) request(ctx context.Context, c dmarcd.ClaimedDelivery, now time.Time) (*http.Request, error) {

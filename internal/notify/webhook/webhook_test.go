@@ -194,6 +194,20 @@ func TestRefusedAddresses(t *testing.T) {
 	}
 }
 
+// TestErrorsHaveNoURL wants no part of a URL that may be a key in errors, which are logged.
+func TestErrorsHaveNoURL(t *testing.T) {
+	t.Parallel()
+	for _, format := range []dmarcd.WebhookFormat{dmarcd.FormatStandard, dmarcd.FormatJSON, dmarcd.FormatSlack, dmarcd.FormatPagerDuty} {
+		for _, to := range []string{"https://10.0.0.1/Zk3y?key=Zk3y&routing_key=Zk3y", "https://Zk3y:Zk3y@10.0.0.1/", "https://10.0.0.1:x/Zk3y?routing_key=Zk3y", "https://10.0.0.1/%zz/Zk3y"} {
+			c := delivery(to, []byte(to))
+			c.Webhook.Format = format
+			if result, err := sender(loopback()).Send(t.Context(), c); err == nil || strings.Contains(err.Error()+result.Problem, "Zk3y") {
+				t.Errorf("%s to %s: got %+v, %v", format, to, result, err)
+			}
+		}
+	}
+}
+
 // TestOddHosts wants addresses in forms that only some programs read to be refused as URLs.
 func TestOddHosts(t *testing.T) {
 	t.Parallel()
