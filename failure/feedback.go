@@ -23,7 +23,7 @@ type parser struct {
 
 // feedback parses the machine-readable part.
 func (p *parser) feedback() error {
-	f, malformed := parseFields(string(p.message.Feedback))
+	f, malformed := parseFields(lineEnds(p.message.Feedback))
 	if err := p.feedbackType(f); err != nil {
 		return err
 	}

@@ -26,12 +26,35 @@ func (p *parser) original() {
 }
 
 // splitOriginal returns the header and body of the failed mail, as valid UTF-8 with LF
-// line endings.
+// line endings. Text without header fields is no mail, and lines that are no field are not
+// part of the header: both may be text of the body.
 func splitOriginal(original []byte) (header, body string) {
-	text := strings.TrimLeft(strings.ToValidUTF8(string(original), "�"), "\r\n")
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	header, body, _ = strings.Cut(text, "\n\n")
+	header, body, _ = strings.Cut(strings.TrimLeft(lineEnds(original), "\n"), "\n\n")
+	if header = fieldsOnly(header); header == "" {
+		return "", ""
+	}
 	return header, body
+}
+
+// fieldsOnly returns a header without lines that are no field.
+func fieldsOnly(header string) string {
+	var b strings.Builder
+	kept := false
+	for line := range strings.Lines(header) {
+		if line[0] != ' ' && line[0] != '\t' {
+			kept = fieldLine.MatchString(line)
+		}
+		if kept {
+			b.WriteString(line)
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// lineEnds returns content as valid UTF-8 with LF line endings.
+func lineEnds(content []byte) string {
+	text := strings.ReplaceAll(strings.ToValidUTF8(string(content), "�"), "\r\n", "\n")
+	return strings.ReplaceAll(text, "\r", "\n")
 }
 
 // fillIn fills in missing values from the mails.

@@ -1,8 +1,11 @@
 package failure
 
 import (
+	"io"
+	"mime"
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 // hidden replaces a local part (RFC 6590 §3).
@@ -17,8 +20,16 @@ var (
 	// "smtp.mailfrom=name@example.com" (RFC 8601 §2.2): a property type with any
 	// property, or a name that Received-SPF and DKIM use. It is not part of the address.
 	property = regexp.MustCompile(`(?i)^((?:smtp|header|body|policy|auth|dns)\.[a-z0-9-]+|envelope-(?:from|to)|from|i)=`)
+	// encodedAddress matches an address whose at sign is percent-encoded, as in URLs, or
+	// quoted-printable. The domain needs a dot, because numbers may look the same.
+	encodedAddress = regexp.MustCompile(`[^\s<>()\[\],;:@"'/?&#=]+((?:%40|=40)(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,})`)
 	// peopleFields are the fields that may contain names of persons next to addresses.
-	peopleFields = regexp.MustCompile(`(?i)^(from|to|cc|bcc|sender|reply-to|resent-[a-z-]+|delivered-to|x-original-to|return-path|errors-to|disposition-notification-to):`)
+	peopleFields = regexp.MustCompile(`(?i)^(?:[!-9;-~]*-)?(?:from|to|cc|bcc|sender|recipient|return-path)[ \t]*:`)
+	// copies are the fields of a feedback report that contain the header and the body of the
+	// mail in base64 (RFC 6591 §3.2.4).
+	copies = regexp.MustCompile(`(?im)^DKIM-Canonicalized-(?:Header|Body)[ \t]*:.*\n?(?:[ \t].*\n?)*`)
+	// inBase64 matches the header field of content in which no address can be seen.
+	inBase64 = regexp.MustCompile(`(?im)^Content-Transfer-Encoding[ \t]*:\s*base64`)
 )
 
 // Redact removes the personal data that o does not retain. Parse with the same options
@@ -32,10 +43,11 @@ func Redact(m Message, o Options) Message {
 	if !o.KeepBody {
 		body = ""
 	}
-	feedback, text := strings.ToValidUTF8(string(m.Feedback), "�"), strings.ToValidUTF8(string(m.Text), "�")
+	feedback := copies.ReplaceAllString(lineEnds(m.Feedback), "")
+	text := strings.ToValidUTF8(string(m.Text), "�")
 	if !o.KeepLocalParts {
-		feedback = hideHeader(strings.ReplaceAll(feedback, "\r\n", "\n"))
-		text, header, body = hideLocalParts(text), hideHeader(header), hideLocalParts(body)
+		body = hideBody(header, body)
+		feedback, text, header = hideHeader(feedback), hideLines(text), hideHeader(header)
 	}
 	redacted := Message{Date: m.Date, Feedback: []byte(feedback), Text: []byte(text)}
 	if header != "" || body != "" {
@@ -52,26 +64,88 @@ func (p *parser) redact() {
 	}
 	r := &p.report
 	for _, text := range []*string{
-		&r.UserAgent, &r.DKIMIdentity, &r.DKIMSelectorDNS, &r.OriginalEnvelopeID, &r.OriginalMailFrom,
-		&r.SourceText, &r.DeliveryText, &r.Body,
+		&r.UserAgent, &r.DKIMIdentity, &r.DKIMSelectorDNS, &r.OriginalEnvelopeID, &r.SourceText, &r.DeliveryText,
 	} {
-		*text = hideLocalParts(*text)
+		*text = hideText(*text)
 	}
-	for _, texts := range [][]string{r.AuthenticationResults, r.SPFDNS, r.OriginalRcptTo} {
+	for _, texts := range [][]string{r.AuthenticationResults, r.SPFDNS} {
 		for i := range texts {
-			texts[i] = hideLocalParts(texts[i])
+			texts[i] = hideText(texts[i])
 		}
 	}
-	r.From = addressesOnly(r.From)
-	r.Header = hideHeader(r.Header)
+	var recipients []string
+	for _, text := range r.OriginalRcptTo {
+		if recipient := addressesOnly(text); recipient != "" {
+			recipients = append(recipients, recipient)
+		}
+	}
+	r.OriginalRcptTo = recipients
+	r.From, r.OriginalMailFrom = addressesOnly(r.From), addressesOnly(r.OriginalMailFrom)
+	r.Header, r.Body = hideHeader(r.Header), hideBody(r.Header, r.Body)
 }
 
 // hideLocalParts redacts the local part of every address in a text.
 func hideLocalParts(text string) string {
-	return anyAddress.ReplaceAllStringFunc(text, func(found string) string {
+	text = anyAddress.ReplaceAllStringFunc(text, func(found string) string {
 		before := property.FindString(found)
 		return before + hidden + found[strings.LastIndexByte(found, '@'):]
 	})
+	return encodedAddress.ReplaceAllString(text, hidden+"${1}")
+}
+
+// words decodes encoded words (RFC 2047). In unknown character sets too, addresses are ASCII.
+var words = mime.WordDecoder{CharsetReader: func(_ string, r io.Reader) (io.Reader, error) { return r, nil }}
+
+// maxEncodings is how often a text may be encoded. What is encoded more often is redacted.
+const maxEncodings = 3
+
+// hideText is hideLocalParts for a text with encoded words, which are decoded if one of them
+// contains an address.
+func hideText(text string) string {
+	decoded := text
+	for range maxEncodings + 1 {
+		next, err := words.DecodeHeader(decoded)
+		switch {
+		case err == nil && next != decoded:
+			decoded = next
+			continue
+		case hideLocalParts(decoded) == decoded:
+			return text // no address
+		case decoded == text:
+			return hideLocalParts(text)
+		}
+		return hideLocalParts(oneLine(decoded))
+	}
+	return " " + hidden
+}
+
+// oneLine replaces control characters, which an encoded word may contain, by blanks.
+func oneLine(text string) string {
+	return strings.ToValidUTF8(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text), "�")
+}
+
+// hideLines is hideText for each line of a text.
+func hideLines(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		content := strings.TrimRight(line, "\r\n")
+		b.WriteString(hideText(content) + line[len(content):])
+	}
+	return b.String()
+}
+
+// hideBody redacts the body of a mail with a header. It drops one in base64, and joins the
+// lines of quoted-printable, so that no address is hidden from the redaction.
+func hideBody(header, body string) string {
+	if inBase64.MatchString(header) || inBase64.MatchString(body) {
+		return ""
+	}
+	return hideLocalParts(strings.ReplaceAll(body, "=\n", ""))
 }
 
 // addressesOnly returns the redacted addresses of a field without names of persons.
@@ -83,14 +157,16 @@ func addressesOnly(text string) string {
 func hideHeader(header string) string {
 	var b strings.Builder
 	for _, field := range unfoldedFields(header) {
-		name, value, _ := strings.Cut(field, ":")
+		name, value, found := strings.Cut(field, ":")
 		switch {
 		case strings.EqualFold(strings.TrimSpace(name), "message-id"):
 			b.WriteString(field)
 		case peopleFields.MatchString(field):
 			b.WriteString(name + ": " + addressesOnly(value))
+		case found:
+			b.WriteString(hideLocalParts(name) + ":" + hideText(value))
 		default:
-			b.WriteString(hideLocalParts(field))
+			b.WriteString(hideText(field))
 		}
 		b.WriteByte('\n')
 	}

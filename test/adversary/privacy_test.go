@@ -1,6 +1,8 @@
 package adversary_test
 
 import (
+	"encoding/base64"
+	"mime"
 	"net/http"
 	"strings"
 	"testing"
@@ -22,9 +24,10 @@ func TestPrivacy(t *testing.T) {
 				"Feedback-Type: auth-failure\r\nUser-Agent: reporter/1.0\r\nVersion: 1\r\nAuth-Failure: dmarc\r\n" +
 				"Original-Mail-From: <" + secretUser + "@victim.test>\r\nOriginal-Rcpt-To: <" + secretUser + "@receiver.test>\r\n" +
 				"Authentication-Results: receiver.test; dmarc=fail header.from=victim.test; dkim=fail header.id=no-reply@victim.test; spf=fail smtp.mailfrom=" + secretUser + "@victim.test\r\n" +
+				"DKIM-Canonicalized-Body: " + base64.StdEncoding.EncodeToString([]byte(secretBody)) + "\r\n" +
 				"Reported-Domain: victim.test\r\nSource-IP: 192.0.2.1\r\nDelivery-Result: reject\r\nArrival-Date: Sat, 14 Nov 2026 09:30:00 +0000\r\n" +
 				"--b\r\nContent-Type: message/rfc822\r\n\r\n" +
-				"From: " + secretUser + "@victim.test\r\nTo: " + secretUser + "@receiver.test\r\nSubject: hello " + secretUser + "@receiver.test\r\nMessage-ID: <" + id + "1@victim.test>\r\n\r\n" +
+				"From: " + secretUser + "@victim.test\r\nTo: " + secretUser + "@receiver.test\r\nSubject: hello " + mime.BEncoding.Encode("utf-8", "ü "+secretUser+"@receiver.test") + "\r\nMessage-ID: <" + id + "1@victim.test>\r\n\r\n" +
 				secretBody + "\r\n--b--\r\n"
 		}
 		a.victim.upload([]byte(failure("uploaded")))
@@ -35,7 +38,8 @@ func TestPrivacy(t *testing.T) {
 			reports = a.victim.reports("?kind=failure")
 			return len(reports) == 3
 		})
-		secrets := []string{secretUser, secretBody, "no-reply@"}
+		encode := base64.StdEncoding.EncodeToString
+		secrets := []string{secretUser, secretBody, "no-reply@", encode([]byte(secretBody)), encode([]byte("ü " + secretUser))[:16]}
 		for _, r := range reports {
 			for _, path := range []string{"", "/original"} {
 				got := a.victim.send(http.MethodGet, "/insights/reports/"+r.ID+path, "", nil)
