@@ -109,6 +109,13 @@ type Quirk struct {
 	Count int
 }
 
+// MaxKeyText limits a text of a report that becomes part of a key or an index of the database, in
+// bytes. PostgreSQL indexes rows of up to 2,704 bytes.
+const MaxKeyText = 500
+
+// QuirkCut is the quirk of reports of all kinds with texts that were cut to MaxKeyText.
+const QuirkCut = "value-cut"
+
 // Report is a stored report: the fields that all kinds share.
 type Report struct {
 	ID   ReportID

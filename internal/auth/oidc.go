@@ -138,6 +138,9 @@ func (o *OIDC) Finish(ctx context.Context, cookie string, query url.Values) (use
 	return user, state.Next, err
 }
 
+// maxSubject limits a subject (OpenID Connect Core 1.0 §2). It is part of a key, so it is not cut.
+const maxSubject = 255
+
 // identify exchanges the code for the person's claims.
 func (o *OIDC) identify(ctx context.Context, code string, state oidcState) (dmarcd.Identity, error) {
 	config, provider, err := o.discover(ctx)
@@ -159,6 +162,9 @@ func (o *OIDC) identify(ctx context.Context, code string, state oidcState) (dmar
 	}
 	if subtle.ConstantTimeCompare([]byte(idToken.Nonce), []byte(state.Nonce)) != 1 {
 		return dmarcd.Identity{}, fmt.Errorf("%w: the ID token is not for this sign-in", dmarcd.ErrUnauthorized)
+	}
+	if len(idToken.Subject) > maxSubject {
+		return dmarcd.Identity{}, fmt.Errorf("%w: the subject of the ID token is too long", dmarcd.ErrUnauthorized)
 	}
 	var claims personClaims
 	if err := idToken.Claims(&claims); err != nil {

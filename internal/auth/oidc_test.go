@@ -195,6 +195,10 @@ func TestOIDCFinish(t *testing.T) {
 			want: dmarcd.ErrUnauthorized, says: "verify the ID token",
 		},
 		{
+			name: "a long subject", change: func(v *visit) { v.provider.claims["sub"] = strings.Repeat("x", 256) },
+			want: dmarcd.ErrUnauthorized, says: "too long",
+		},
+		{
 			name: "claims of another form", change: func(v *visit) { v.provider.claims["name"] = 7 },
 			want: dmarcd.ErrUnauthorized, says: "read the ID token",
 		},

@@ -25,6 +25,7 @@ type Aggregate struct {
 	Bytes int64
 
 	shares []dmarcd.Share
+	cut    int // texts of records; see cutRecord
 	// textBytes is the size of long texts; see usualText.
 	textBytes int64
 	// records is set if they fit in memory, else copied reads them again.
@@ -86,6 +87,7 @@ func (in *reading) aggregate(reader *aggregate.Reader, copies recordCopies) (*Ag
 	collected := true
 	for record, err := range reader.All() {
 		counts := dmarcd.CountsOf(record)
+		a.cut += cutRecord(&record)
 		if err == nil {
 			err = shares.add(record.HeaderFrom, counts)
 		}
@@ -98,7 +100,7 @@ func (in *reading) aggregate(reader *aggregate.Reader, copies recordCopies) (*Ag
 			return nil, err
 		}
 		sum.Add(counts)
-		a.addText(record.TextBytes() + min(len(record.Source), maxText) + min(len(record.EnvelopeFrom), maxText) + min(len(record.EnvelopeTo), maxText))
+		a.addText(record.TextBytes() + len(record.Source) + len(record.EnvelopeFrom) + len(record.EnvelopeTo))
 		a.Largest = max(a.Largest, record.Count)
 		if record.Source != "" {
 			sources[sourceKey(&record)] = struct{}{}

@@ -3,8 +3,11 @@ package intake_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dmarcd/dmarcd"
 )
 
 // TestLongTexts reads a report whose records have long texts. They are cut, and what is stored of
@@ -34,7 +37,39 @@ func TestLongTexts(t *testing.T) {
 		}
 		stored += size
 	}
+	if want := (dmarcd.Quirk{Name: dmarcd.QuirkCut, Count: records}); !slices.Contains(report.Quirks, want) {
+		t.Errorf("got the quirks %v, want %v among them", report.Quirks, want)
+	}
 	if report.TextBytes < stored-200*records || report.TextBytes > stored {
 		t.Errorf("got %d bytes accounted for, want about %d", report.TextBytes, stored)
+	}
+}
+
+// TestLongTextsTellReportsApart reads reports that only differ beyond the end of what is stored.
+func TestLongTextsTellReportsApart(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 10<<10)
+	read := func(reporter, id, selector string) *dmarcd.NewReport {
+		return &deliver(t, acceptor(t), message([]byte(`<feedback><report_metadata><org_name>`+reporter+`</org_name><report_id>`+id+`</report_id>
+			<date_range><begin>1794700800</begin><end>1794787199</end></date_range></report_metadata><policy_published><domain>example.com</domain><p>none</p></policy_published>
+			<record><row><source_ip>192.0.2.1</source_ip><count>7</count><policy_evaluated><dkim>pass</dkim><spf>fail</spf></policy_evaluated></row>
+			<identifiers><header_from>example.com</header_from></identifiers><auth_results><dkim><domain>example.com</domain><selector>`+selector+`</selector><result>pass</result></dkim>
+			</auth_results></record></feedback>`))).Reports[0]
+	}
+	first := read(long+"1", long+"1", long+"1")
+	if first.Messages != 7 || len(first.Organization) != dmarcd.MaxKeyText || len(first.ExternalID) != dmarcd.MaxKeyText || !slices.Contains(first.Quirks, dmarcd.Quirk{Name: dmarcd.QuirkCut, Count: 3}) {
+		t.Errorf("got %+v, want 7 messages and three texts cut", first.Report)
+	}
+	for record, err := range first.EachRecord {
+		if got := record.DKIMResults[0].Selector; err != nil || got != long[:dmarcd.MaxKeyText] {
+			t.Errorf("got a selector of %d bytes and the error %v, want it cut", len(got), err)
+		}
+	}
+	for name, other := range map[string]*dmarcd.NewReport{
+		"reporter": read(long+"2", long+"1", long+"1"), "id": read(long+"1", long+"2", long+"1"), "selector": read(long+"1", long+"1", long+"2"),
+	} {
+		if other.Key == first.Key && other.Content == first.Content {
+			t.Errorf("another %s: the reports are the same", name)
+		}
 	}
 }

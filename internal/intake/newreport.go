@@ -3,10 +3,7 @@ package intake
 import (
 	"context"
 	"iter"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
@@ -47,15 +44,16 @@ func (item *Item) detail() dmarcd.Detail {
 // newReport converts an accepted item for storage. Its records end with ctx.
 func newReport(ctx context.Context, item *Item) dmarcd.NewReport {
 	var report dmarcd.NewReport
+	var texts texts
 	switch {
 	case item.Aggregate != nil:
-		report = newAggregateReport(ctx, item.Aggregate)
+		report = newAggregateReport(ctx, item.Aggregate, &texts)
 		report.Begin, report.End = period(item, item.Aggregate.Report.Metadata.Begin, item.Aggregate.Report.Metadata.End)
 	case item.Failure != nil:
-		report = newFailureReport(item)
+		report = newFailureReport(item, &texts)
 		report.Begin, report.End = period(item, item.Failure.ArrivalDate.Unix(), item.Failure.ArrivalDate.Unix())
 	default:
-		report = newTLSReport(item)
+		report = newTLSReport(item, &texts)
 		report.Begin, report.End = period(item, item.TLS.Begin, item.TLS.End)
 	}
 	report.Kind = reportKind(item.Kind)
@@ -63,16 +61,20 @@ func newReport(ctx context.Context, item *Item) dmarcd.NewReport {
 	if item.Damage != nil {
 		report.Damage = plain(item.Damage.Error())
 	}
+	if texts.cut > 0 {
+		report.Quirks = append(report.Quirks, dmarcd.Quirk{Name: dmarcd.QuirkCut, Count: texts.cut})
+	}
 	return report
 }
 
-func newAggregateReport(ctx context.Context, a *Aggregate) dmarcd.NewReport {
+func newAggregateReport(ctx context.Context, a *Aggregate, texts *texts) dmarcd.NewReport {
 	m, key := a.Report.Metadata, a.Report.Key()
+	texts.cut = a.cut
 	report := dmarcd.NewReport{
 		Report: dmarcd.Report{
-			Organization: plain(m.Organization()),
-			ExternalID:   plain(m.ReportID),
-			Domain:       plain(a.Report.Policy.Domain),
+			Organization: texts.plain(m.Organization()),
+			ExternalID:   texts.plain(m.ReportID),
+			Domain:       texts.plain(a.Report.Policy.Domain),
 			Records:      a.Report.Records,
 			Messages:     a.Messages,
 			Compliant:    a.Compliant,
@@ -91,13 +93,11 @@ func newAggregateReport(ctx context.Context, a *Aggregate) dmarcd.NewReport {
 	return report
 }
 
-// storable yields the records with texts that can be indexed. Each iteration reads them again.
+// storable yields the records with texts that are cut. Each iteration reads them again.
 func storable(records func() iter.Seq2[aggregate.Record, error]) iter.Seq2[aggregate.Record, error] {
 	return func(yield func(aggregate.Record, error) bool) {
 		for record, err := range records() {
-			record.HeaderFrom = shorten(record.HeaderFrom)
-			record.Source = shorten(record.Source)
-			record.EnvelopeFrom, record.EnvelopeTo = shorten(record.EnvelopeFrom), shorten(record.EnvelopeTo)
+			cutRecord(&record)
 			if !yield(record, err) {
 				return
 			}
@@ -107,14 +107,14 @@ func storable(records func() iter.Seq2[aggregate.Record, error]) iter.Seq2[aggre
 
 // newFailureReport uses one hash as key and content: a failure report has no id, so it is
 // never a version of another one.
-func newFailureReport(item *Item) dmarcd.NewReport {
+func newFailureReport(item *Item, texts *texts) dmarcd.NewReport {
 	r := item.Failure
-	domain := plain(r.ReportedDomain)
+	domain := texts.plain(r.ReportedDomain)
 	incidents := int64(r.Incidents)
 	report := dmarcd.NewReport{
 		Report: dmarcd.Report{
-			Organization: plain(r.ReportingMTA),
-			ExternalID:   plain(r.MessageID),
+			Organization: texts.plain(r.ReportingMTA),
+			ExternalID:   texts.plain(r.MessageID),
 			Domain:       domain,
 			Records:      1,
 			Messages:     incidents,
@@ -130,7 +130,7 @@ func newFailureReport(item *Item) dmarcd.NewReport {
 	return report
 }
 
-func newTLSReport(item *Item) dmarcd.NewReport {
+func newTLSReport(item *Item, texts *texts) dmarcd.NewReport {
 	r := item.TLS
 	key := r.Key()
 	successful, failed := r.Sessions()
@@ -140,9 +140,9 @@ func newTLSReport(item *Item) dmarcd.NewReport {
 	}
 	report := dmarcd.NewReport{
 		Report: dmarcd.Report{
-			Organization: plain(r.Organization()),
-			ExternalID:   plain(r.ReportID),
-			Domain:       plain(key.Domain),
+			Organization: texts.plain(r.Organization()),
+			ExternalID:   texts.plain(r.ReportID),
+			Domain:       plain(key.Domain), // counted below
 			Records:      len(r.Policies),
 			Messages:     successful + failed,
 			Compliant:    successful,
@@ -154,7 +154,7 @@ func newTLSReport(item *Item) dmarcd.NewReport {
 	}
 	at := make(map[string]int)
 	for i := range r.Policies {
-		domain := plain(r.Policies[i].Domain)
+		domain := texts.plain(r.Policies[i].Domain)
 		if _, known := at[domain]; !known {
 			at[domain] = len(report.Shares)
 			report.Shares = append(report.Shares, dmarcd.Share{From: domain})
@@ -181,29 +181,4 @@ func period(item *Item, begin, end int64) (from, to time.Time) {
 		end = begin
 	}
 	return time.Unix(begin, 0).UTC(), time.Unix(end, 0).UTC()
-}
-
-// maxText limits searchable texts, in bytes. Databases cannot index much longer ones.
-const maxText = 500
-
-// plain returns text as valid UTF-8, without control characters and limited to maxText.
-func plain(text string) string {
-	return shorten(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return utf8.RuneError
-		}
-		return r
-	}, strings.ToValidUTF8(text, string(utf8.RuneError))))
-}
-
-// shorten cuts text to maxText at a rune boundary.
-func shorten(text string) string {
-	if len(text) <= maxText {
-		return text
-	}
-	end := maxText
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end]
 }

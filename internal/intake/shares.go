@@ -21,7 +21,6 @@ func newSharing() *sharing { return &sharing{at: make(map[string]int)} }
 
 // add counts a record. It rejects a report with too many From domains.
 func (s *sharing) add(from string, counts dmarcd.Counts) error {
-	from = shorten(from)
 	at, known := s.at[from]
 	if !known {
 		if at = len(s.shares); at == maxShares {

@@ -29,8 +29,8 @@ func (s selectors) note(domain owner, day dmarcd.Day, results []aggregate.DKIMRe
 	for _, result := range results {
 		own := dmarcd.Covers(domain.name, result.Domain)
 		if own && result.Result == aggregate.ResultPass && result.Selector != "" && len(s) < maxSelectors {
-			// Cleaning may make two keys equal.
-			s[selectorKey{domain.id, plain(result.Domain), plain(result.Selector)}] = day
+			// Cleaning and cutting may make two keys equal.
+			s[selectorKey{domain.id, keyText(result.Domain), keyText(result.Selector)}] = day
 		}
 	}
 }

@@ -43,7 +43,7 @@ func alertSubject(e dmarcd.Event) string {
 	if subject == "" && e.Webhook != 0 {
 		subject = e.Webhook.String()
 	}
-	return subject
+	return keyText(subject)
 }
 
 // decide stores the decision of the rules on new events, and sets it in them. The caller

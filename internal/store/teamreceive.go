@@ -206,6 +206,10 @@ func (r *reception) admit(ctx context.Context, deliveries []*dmarcd.Delivery) (e
 	return err
 }
 
+// maxMember limits the path of a rejected item, in bytes: it is part of a key. Package unpack makes
+// no longer ones.
+const maxMember = 1100
+
 // reject stores a rejection and charges bytes for it; a repeated one is stored once. It
 // reports whether the original is to be stored. If full is set, the quota for unreadable
 // content is exhausted: a mail is then listed without its original, anything else is an
@@ -216,7 +220,7 @@ func (r *reception) reject(ctx context.Context, delivery *dmarcd.Delivery, refus
 	err = r.tx.queryRow(ctx, `INSERT INTO rejected (id, team_id, domain_id, kind, intake, name, member, reason, genuine, verdict, received_at, original, bytes)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 		ON CONFLICT (team_id, original, member) DO UPDATE SET reason = excluded.reason RETURNING id`, []any{
-		id, r.team.id, delivery.Domain, refusal.Kind, delivery.Intake, plain(delivery.Name), plain(refusal.Member), plain(refusal.Reason),
+		id, r.team.id, delivery.Domain, refusal.Kind, delivery.Intake, plain(delivery.Name), cutText(plain(refusal.Member), maxMember), plain(refusal.Reason),
 		genuine(delivery.Verdict), formatVerdict(delivery.Verdict), unix(r.now), delivery.Original.Hash[:], bytes,
 	}, &stored)
 	if err != nil || stored != id {

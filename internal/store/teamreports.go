@@ -86,7 +86,7 @@ func (f ReportFilter) conditions(team dmarcd.TeamID, first int) (string, []any) 
 		and(`replace(lower(reports.organization), lower(%s), '') <> lower(reports.organization)`, plain(f.OrganizationPart))
 	}
 	if f.ExternalID != "" {
-		and(`reports.external_id = %s`, plain(f.ExternalID))
+		and(`reports.external_id = %s`, keyText(f.ExternalID))
 	}
 	if f.Kind != "" {
 		and(`reports.kind = %s`, plain(string(f.Kind)))

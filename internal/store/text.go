@@ -14,6 +14,17 @@ func plain(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
+// keyText returns text that both engines can store and index: of at most MaxKeyText bytes.
+func keyText(text string) string { return cutText(plain(text), dmarcd.MaxKeyText) }
+
+// cutText returns the characters of valid text that fit in so many bytes.
+func cutText(text string, bytes int) string {
+	if len(text) <= bytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:bytes], "")
+}
+
 // uncontrolled returns text without control characters.
 func uncontrolled(text string) string {
 	if strings.IndexFunc(text, unicode.IsControl) < 0 {
@@ -34,7 +45,7 @@ func shortened(text string) string {
 		return text
 	}
 	const end = "…"
-	return strings.ToValidUTF8(text[:maxLogText-len(end)], "") + end
+	return cutText(text, maxLogText-len(end)) + end
 }
 
 // line returns text on a single line.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -203,6 +204,9 @@ func NewQuirks(r dmarcd.Report) []Quirk {
 
 // meaning describes a quirk, "" for an unknown one.
 func meaning(kind dmarcd.ReportKind, name string) string {
+	if name == dmarcd.QuirkCut {
+		return fmt.Sprintf("A name, an address or an id is longer than %d bytes; the rest was cut.", dmarcd.MaxKeyText)
+	}
 	switch kind {
 	case dmarcd.KindAggregate:
 		return meaningIn(aggregate.Quirks(), name)

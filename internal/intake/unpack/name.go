@@ -1,6 +1,8 @@
 package unpack
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"mime"
 	"path"
 	"strings"
@@ -19,14 +21,14 @@ const (
 func joinPath(parent, name string) string {
 	name = clean(strings.ReplaceAll(name, `\`, "/"))
 	name = strings.TrimPrefix(path.Clean("/"+name), "/")
-	name = shorten(name, maxName)
+	name = distinct(name, maxName)
 	switch {
 	case name == "":
 		return parent
 	case parent == "":
 		return name
 	default:
-		return shorten(parent+"/"+name, maxPath)
+		return distinct(parent+"/"+name, maxPath)
 	}
 }
 
@@ -46,6 +48,16 @@ func clean(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "�"))
+}
+
+// distinct truncates a long path. It ends with a hash then: the path identifies a rejected item.
+func distinct(path string, maxBytes int) string {
+	if len(path) <= maxBytes {
+		return path
+	}
+	hash := sha256.Sum256([]byte(path))
+	end := "~" + hex.EncodeToString(hash[:8])
+	return shorten(path, maxBytes-len(end)) + end
 }
 
 // shorten truncates valid UTF-8 to a number of bytes, between runes.
