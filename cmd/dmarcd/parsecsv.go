@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/aggregate"
-	"github.com/dmarcd/dmarcd/internal/export"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/wire"
 	"github.com/dmarcd/dmarcd/tlsrpt"
@@ -91,7 +90,7 @@ func (c *csvReports) row(file string, item *intake.Item, s summary, r csvRow) er
 		r.source, strconv.FormatInt(r.count, 10), r.compliant, r.disposition, r.dkim, r.spf,
 		r.headerFrom, r.envelopeFrom, r.envelopeTo, r.dkimResults, r.spfResults, r.reasons, r.policyType, r.result,
 	}
-	return c.out.Write(convert(fields, export.EscapeFormula))
+	return c.out.Write(convert(fields, wire.EscapeFormula))
 }
 
 // end prints the header even without reports.

@@ -120,7 +120,7 @@ func newCSVWriter(out io.Writer) (*csvWriter, error) {
 func (w *csvWriter) Write(columns wire.ExportedColumns, report *dmarcd.Report) error {
 	record := reflect.ValueOf(wire.NewExportedRecord(columns, report))
 	for i, f := range w.fields {
-		w.row[i] = EscapeFormula(csvText(record.FieldByIndex(f.Index).Interface()))
+		w.row[i] = wire.EscapeFormula(csvText(record.FieldByIndex(f.Index).Interface()))
 	}
 	return w.out.Write(w.row)
 }
@@ -157,13 +157,4 @@ func join[T any](list []T, parts func(T) []string) string {
 		items[i] = strings.Join(strings.Fields(strings.Join(parts(item), " ")), " ")
 	}
 	return strings.Join(items, "; ")
-}
-
-// EscapeFormula prefixes text that a spreadsheet would evaluate as a formula with ', so that
-// a hostile report cannot run one.
-func EscapeFormula(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		return "'" + text
-	}
-	return text
 }

@@ -121,15 +121,6 @@ func TestCSVHasEveryColumn(t *testing.T) {
 	}
 }
 
-func TestEscapeFormula(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{"": "", "a": "a", "=1": "'=1", "+1": "'+1", "-1": "'-1", "@x": "'@x", "\tx": "'\tx", "\rx": "'\rx"} {
-		if got := export.EscapeFormula(text); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
-	}
-}
-
 // TestParquetIsReadWithItsOwnSchema reads a file of two row groups as another program would,
 // with the schema in the file.
 func TestParquetIsReadWithItsOwnSchema(t *testing.T) {

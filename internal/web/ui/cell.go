@@ -139,7 +139,7 @@ func (c Cell) plain() string {
 		for i, link := range c.Links {
 			words[i] = link.Text
 		}
-		return defuse(strings.Join(words, " "))
+		return wire.EscapeFormula(strings.Join(words, " "))
 	}
-	return defuse(c.Text)
+	return wire.EscapeFormula(c.Text)
 }

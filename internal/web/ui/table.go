@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 // Table is a table on a page, and in a CSV file.
@@ -101,18 +103,10 @@ func (t Table) Lines() [][]string {
 		}
 		lines[0] = append(lines[0], column.Note)
 		for n, row := range t.Rows {
-			lines[n+1] = append(lines[n+1], defuse(row[i].Note))
+			lines[n+1] = append(lines[n+1], wire.EscapeFormula(row[i].Note))
 		}
 	}
 	return lines
-}
-
-// defuse prevents spreadsheets from reading untrusted text as a formula.
-func defuse(s string) string {
-	if s != "" && strings.ContainsRune("=+-@\t\r\n", rune(s[0])) {
-		return "'" + s
-	}
-	return s
 }
 
 // Sorting creates the headers of sortable columns.
