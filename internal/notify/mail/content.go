@@ -5,7 +5,9 @@ import (
 	_ "embed" // for the template
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -55,6 +57,7 @@ var messageTemplate = template.Must(template.New("message").Parse(messageText))
 
 // render returns the content as text and as HTML. unsubscribe is a URL, "" for none.
 func (c Content) render(unsubscribe string) (text, html string, err error) {
+	c = c.visible()
 	var b bytes.Buffer
 	err = messageTemplate.Execute(&b, struct {
 		Content
@@ -63,6 +66,47 @@ func (c Content) render(unsubscribe string) (text, html string, err error) {
 		ChartURL template.URL
 	}{c, unsubscribe, "cid:" + chartID})
 	return c.text(unsubscribe), b.String(), err
+}
+
+// visible returns the content without characters that are invisible, change the direction of
+// text or control a terminal. Only the values of details keep their lines: outsiders choose
+// parts of texts, and must not write lines that look like ours.
+func (c Content) visible() Content {
+	c.Subject, c.Title, c.Paragraphs = visible(c.Subject), visible(c.Title), visibleAll(c.Paragraphs)
+	c.Figures, c.Details = slices.Clone(c.Figures), slices.Clone(c.Details)
+	for i, f := range c.Figures {
+		c.Figures[i] = Figure{Value: visible(f.Value), Label: visible(f.Label)}
+	}
+	if c.Table != nil {
+		table := Table{Head: visibleAll(c.Table.Head)}
+		for _, row := range c.Table.Rows {
+			table.Rows = append(table.Rows, visibleAll(row))
+		}
+		c.Table = &table
+	}
+	for i, d := range c.Details {
+		lines := visibleAll(strings.Split(strings.TrimSpace(d.Value), "\n"))
+		c.Details[i] = dmarcd.EventDetail{Name: visible(d.Name), Value: strings.Join(lines, "\n")}
+	}
+	return c
+}
+
+func visibleAll(texts []string) []string {
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = visible(text)
+	}
+	return all
+}
+
+// visible returns a text on one line, with blanks for what cannot be printed.
+func visible(text string) string {
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, text)), " ")
 }
 
 func (c Content) text(unsubscribe string) string {
@@ -91,7 +135,7 @@ func (c Content) text(unsubscribe string) string {
 		}
 	}
 	for _, d := range c.Details {
-		fmt.Fprintf(&b, "\n%s:\n%s\n", d.Name, d.Value)
+		fmt.Fprintf(&b, "\n%s:\n  %s\n", d.Name, strings.ReplaceAll(d.Value, "\n", "\n  "))
 	}
 	if c.Action.URL != "" {
 		fmt.Fprintf(&b, "\n%s:\n%s\n", c.Action.Text, c.Action.URL)

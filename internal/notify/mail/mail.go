@@ -172,7 +172,7 @@ func (r *Relay) client() (*gomail.Client, error) {
 
 // oneLine returns a text as one line of at most 150 characters.
 func oneLine(text string) string {
-	runes := []rune(strings.Join(strings.Fields(text), " "))
+	runes := []rune(visible(text))
 	if len(runes) > 150 {
 		return string(runes[:149]) + "…"
 	}
