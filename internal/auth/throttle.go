@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/clientaddr"
 )
 
 // The number of free attempts per source, and the delay after them, which doubles with
@@ -15,8 +16,11 @@ import (
 const (
 	freePerEmail   = 5
 	freePerAddress = 20 // an office may share one address
-	firstWait      = time.Second
-	maxWait        = time.Minute
+	// freePerSite is for the /48 of IPv6 addresses: one client can have all of its networks,
+	// but so can an office, in which one attacker must not delay all others.
+	freePerSite = 5 * freePerAddress
+	firstWait   = time.Second
+	maxWait     = time.Minute
 	// forgetAfter is how long attempts count.
 	forgetAfter = time.Hour
 	// knownFor is how long an address is known after a user signed in from it.
@@ -47,9 +51,9 @@ func (e *ThrottledError) Error() string {
 // Is makes errors.Is(err, dmarcd.ErrLimit) hold.
 func (e *ThrottledError) Is(target error) bool { return target == dmarcd.ErrLimit }
 
-// Throttle slows down password guessing, by network address and by email address. The
-// delay for an email address does not apply to network addresses from which its owner signed
-// in, so that an attacker who always tries first cannot lock out the owner.
+// Throttle slows down password guessing, by network address, by site and by email address.
+// Only the delay for a network address applies to those from which the owner of the email
+// address signed in, so that an attacker who always tries first cannot lock out the owner.
 //
 // Attempts are stored in memory: each process counts separately, and a restart clears
 // them; PasswordSignIn then finds known addresses in the sessions. It is safe for concurrent use.
@@ -78,10 +82,10 @@ func (t *Throttle) Attempt(address, email string) error {
 	now := t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	byAddress, byEmail := addressKey(address), emailKey(email)
+	byAddress, byEmail, bySite := addressKey(address), emailKey(email), siteKey(address)
 	wait := t.wait(byAddress, freePerAddress, now)
 	if last, ok := t.known[byAddress+" "+email]; !ok || now.Sub(last) >= knownFor {
-		wait = max(wait, t.wait(byEmail, freePerEmail, now))
+		wait = max(wait, t.wait(byEmail, freePerEmail, now), t.wait(bySite, freePerSite, now))
 	}
 	if wait > 0 {
 		return &ThrottledError{RetryAfter: max(wait.Round(time.Second), time.Second)}
@@ -89,8 +93,10 @@ func (t *Throttle) Attempt(address, email string) error {
 	if len(t.tries) >= maxTracked {
 		clear(t.tries)
 	}
-	for _, key := range []string{byAddress, byEmail} {
-		t.tries[key] = tries{count: t.tries[key].count + 1, last: now}
+	for _, key := range []string{byAddress, byEmail, bySite} {
+		if key != "" {
+			t.tries[key] = tries{count: t.tries[key].count + 1, last: now}
+		}
 	}
 	return nil
 }
@@ -103,9 +109,11 @@ func (t *Throttle) Succeeded(address, email string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.tries, emailKey(email))
-	if known, ok := t.tries[addressKey(address)]; ok {
-		known.count--
-		t.tries[addressKey(address)] = known
+	for _, key := range []string{addressKey(address), siteKey(address)} {
+		if known, ok := t.tries[key]; ok {
+			known.count--
+			t.tries[key] = known
+		}
 	}
 }
 
@@ -141,18 +149,20 @@ func (t *Throttle) wait(key string, free int, now time.Time) time.Duration {
 
 func emailKey(email string) string { return "email " + email }
 
-// addressKey returns the key of a network address: the address, or the /64 network of an
-// IPv6 address, since one machine may have all of it.
+// addressKey returns the key of a network address; see clientaddr.NetworkOf.
 func addressKey(address string) string {
 	addr, err := netip.ParseAddr(address)
 	if err != nil {
 		return "address " + address
 	}
-	addr = addr.Unmap().WithZone("")
-	if addr.Is6() {
-		if network, err := addr.Prefix(64); err == nil {
-			return "address " + network.String()
-		}
+	return "address " + clientaddr.NetworkOf(addr).String()
+}
+
+// siteKey returns the key of the /48 network of an IPv6 address, "" for others.
+func siteKey(address string) string {
+	addr, err := netip.ParseAddr(address)
+	if err != nil || addr.Unmap().Is4() {
+		return ""
 	}
-	return "address " + addr.String()
+	return "site " + clientaddr.SiteOf(addr).String()
 }

@@ -91,6 +91,36 @@ func TestThrottleByAddress(t *testing.T) {
 	}
 }
 
+// TestThrottleBySite guesses from forty /64 networks of one /48.
+func TestThrottleBySite(t *testing.T) {
+	t.Parallel()
+	const ann, home = "ann@example.com", "2001:db8:1:99::1"
+	throttle := auth.NewThrottle(newHand().now)
+	if got := wait(t, throttle, home, ann); got != 0 {
+		t.Fatalf("got a wait of %v", got)
+	}
+	throttle.Succeeded(home, ann)
+	made := 0
+	for i := range 40 {
+		for j := range 5 {
+			if wait(t, throttle, fmt.Sprintf("2001:db8:1:%x::%x", i, j+1), fmt.Sprintf("user%d-%d@example.com", i, j)) == 0 {
+				made++
+			}
+		}
+	}
+	if made != 100 {
+		t.Errorf("got %d attempts from one /48, want 100", made)
+	}
+	for address, waits := range map[string]bool{"2001:db8:1:ffff::1": true, "2001:db8:2::1": false, "::ffff:192.0.2.1": false, "192.0.2.2": false} {
+		if got := wait(t, throttle, address, "bob"+address); (got > 0) != waits {
+			t.Errorf("%s: got a wait of %v, want one: %t", address, got, waits)
+		}
+	}
+	if got := wait(t, throttle, home, ann); got != 0 {
+		t.Errorf("a user where they signed in before waits %v", got)
+	}
+}
+
 func TestRightPasswordsAreForgiven(t *testing.T) {
 	t.Parallel()
 	throttle := auth.NewThrottle(newHand().now)
