@@ -91,3 +91,13 @@ func Covers(parent, name string) bool {
 	rest, ok := strings.CutSuffix(name, parent)
 	return ok && parent != "" && (rest == "" || strings.HasSuffix(rest, "."))
 }
+
+// MaxMailbox is the length of the longest local part (RFC 5321 §4.5.3.1.1).
+const MaxMailbox = 64
+
+// IsReportMailbox reports whether a text can be the local part of a reporting address: at most
+// MaxMailbox printable characters of ASCII. What is not is no mailbox of any team, and may be
+// text that a database rejects.
+func IsReportMailbox(text string) bool {
+	return len(text) <= MaxMailbox && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+}

@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -198,6 +199,17 @@ func TestDeletingGivesTheQuotaBack(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestOddMailboxes looks up what no address has, and what PostgreSQL rejects in a text.
+func TestOddMailboxes(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		for _, mailbox := range []string{"", "ab\x00c", "abc\x1b", "abc\x7f", "abc\u0085", "abc\xff", "a b", strings.Repeat("x", 65)} {
+			if _, err := in.store.RecipientOf(in.Context(), mailbox); !errors.Is(err, dmarcd.ErrNotFound) {
+				in.Errorf("%q: got error %v, want ErrNotFound", mailbox, err)
+			}
+		}
+	})
 }
 
 func TestRetiredMailboxes(t *testing.T) {

@@ -19,6 +19,9 @@ type Recipient struct {
 // RecipientOf returns the domain of a local part in lower case, or ErrNotFound, also for a
 // retired address. It is the only way from an address to a team.
 func (s *Store) RecipientOf(ctx context.Context, mailbox string) (Recipient, error) {
+	if !dmarcd.IsReportMailbox(mailbox) {
+		return Recipient{}, dmarcd.ErrNotFound
+	}
 	var r Recipient
 	err := s.own().queryRow(ctx, `SELECT team_id, name, domain_id FROM addresses WHERE mailbox = $1 AND retired_at = 0`,
 		[]any{mailbox}, &r.Team, &r.Domain, &r.DomainID)

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode"
 
 	"go.uber.org/goleak"
 
@@ -120,7 +121,11 @@ func openSpool(t *testing.T, folder string, limits spool.Limits) *spool.Spool {
 	return opened
 }
 
+// lookup fails for what PostgreSQL rejects, and for what no mailbox has.
 func lookup(_ context.Context, mailbox string) (dmarcd.TeamID, error) {
+	if strings.ContainsFunc(mailbox, func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }) || len(mailbox) > 64 {
+		return 0, errors.New("invalid byte sequence")
+	}
 	switch mailbox {
 	case "abc", "ghi":
 		return 1, nil

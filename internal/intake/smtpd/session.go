@@ -25,11 +25,9 @@ const (
 	// maxUnknown is how many recipients of a session may be unknown before it ends:
 	// a client that guesses addresses has to connect again for every few of them.
 	maxUnknown = 10
-	// The lengths of the longest local part, domain and reverse-path
-	// (RFC 5321 §4.5.3.1).
-	maxMailbox = 64
-	maxName    = 255
-	maxPath    = maxMailbox + 1 + maxName
+	// The lengths of the longest domain and reverse-path (RFC 5321 §4.5.3.1).
+	maxName = 255
+	maxPath = dmarcd.MaxMailbox + 1 + maxName
 )
 
 // session is what one client does between two greetings. The library calls its methods
@@ -131,7 +129,7 @@ func (s *session) recipient(address string) (spool.Recipient, error) {
 
 // lookup returns the team that has a mailbox.
 func (s *session) lookup(mailbox string) (dmarcd.TeamID, error) {
-	if len(mailbox) > maxMailbox {
+	if !dmarcd.IsReportMailbox(mailbox) {
 		return 0, dmarcd.ErrNotFound
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, lookupTimeout)
