@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -340,5 +341,42 @@ func TestOwnersAreNotLockedOutByRestarts(t *testing.T) {
 	}
 	if err := try("192.0.2.1", rightPassword); err != nil {
 		t.Errorf("from the address of a session: %v", err)
+	}
+}
+
+// askedStore counts how often it is asked for the addresses of a user.
+type askedStore struct {
+	auth.PasswordStore
+	asked int
+}
+
+func (s *askedStore) SignInAddresses(ctx context.Context, email string, since time.Time) ([]string, error) {
+	s.asked++
+	return s.PasswordStore.SignInAddresses(ctx, email, since)
+}
+
+// TestThrottledAttemptsAskOnce makes many throttled attempts, which a client can make as fast as it
+// likes. The time of a look-up differs between users and others.
+func TestThrottledAttemptsAskOnce(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	asked := &askedStore{PasswordStore: h.store}
+	h.signIn.Store = asked
+	for attempt := range 25 {
+		_, err := h.signIn.User(t.Context(), h.user.Email, "a wrong guess", "198.51.100.9")
+		if want := attempt >= 5; errors.Is(err, dmarcd.ErrLimit) != want {
+			t.Fatalf("attempt %d: got %v, want it throttled: %t", attempt, err, want)
+		}
+	}
+	if asked.asked != 1 {
+		t.Errorf("got %d look-ups for the throttled attempts of a minute, want 1", asked.asked)
+	}
+	for guess := range 20 { // the network address is throttled too
+		_, _ = h.signIn.User(t.Context(), fmt.Sprintf("user%d@example.com", guess), "a wrong guess", "198.51.100.9") // the count is what matters
+	}
+	h.clock.at = h.clock.at.Add(time.Second / 2)
+	asked.asked = 0
+	if _, err := h.signIn.User(t.Context(), "bob@example.com", "a wrong guess", "198.51.100.9"); !errors.Is(err, dmarcd.ErrLimit) || asked.asked != 0 {
+		t.Errorf("from a throttled address: got %v after %d look-ups, want dmarcd.ErrLimit after none", err, asked.asked)
 	}
 }

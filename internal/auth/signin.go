@@ -60,8 +60,8 @@ func (s *PasswordSignIn) User(ctx context.Context, email, password, address stri
 // none after a restart, nor those of other replicas.
 func (s *PasswordSignIn) attempt(ctx context.Context, address, email string) error {
 	throttled := s.Throttle.Attempt(address, email)
-	if throttled == nil {
-		return nil
+	if throttled == nil || !s.Throttle.mayAsk(address, email) {
+		return throttled
 	}
 	known, err := s.Store.SignInAddresses(ctx, email, s.Throttle.now().Add(-knownFor))
 	if err != nil {

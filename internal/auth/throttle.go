@@ -101,6 +101,23 @@ func (t *Throttle) Attempt(address, email string) error {
 	return nil
 }
 
+// mayAsk reports whether to look up if the owner of an email address uses a network address, after
+// a throttled attempt. It is false for a minute afterwards, and while the network address is
+// throttled anyway: such attempts cost nothing, and the time of many look-ups would reveal whether
+// there is a user.
+func (t *Throttle) mayAsk(address, email string) bool {
+	now := t.now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	byAddress := addressKey(address)
+	key := "asked " + byAddress + " " + email
+	if t.wait(byAddress, freePerAddress, now) > 0 || now.Sub(t.tries[key].last) < maxWait || len(t.tries) >= maxTracked {
+		return false
+	}
+	t.tries[key] = tries{last: now}
+	return true
+}
+
 // Succeeded removes a successful attempt, and clears earlier ones for the email address,
 // which is known at the network address from now on. Attempts from the network address
 // remain: otherwise an attacker could reset the count with a password of their own.
