@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/web"
 )
 
 const newPassword = "a few words in a row"
@@ -283,5 +285,26 @@ func TestNoSingleSignOn(t *testing.T) {
 	}
 	if strings.Contains(s.body(t, "", "/app/sign-in"), "Sign in with") {
 		t.Error("got a link to a provider, want none")
+	}
+}
+
+// TestCookiesOfOtherHosts has another host of the same domain set the cookie of a session, which
+// browsers allow unless its name has the prefix __Host-.
+func TestCookiesOfOtherHosts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	secure := musttest.Get(web.New(web.Options{Service: s.service, SecureCookies: true, Now: func() time.Time { return s.clock }, Log: slog.New(slog.DiscardHandler)}))(t)
+	for name, want := range map[string]int{"dmarcd_session": http.StatusSeeOther, "__Host-dmarcd_session": http.StatusOK} {
+		r := httptest.NewRequest(http.MethodGet, "/app/account", http.NoBody)
+		r.AddCookie(&http.Cookie{Name: name, Value: s.sessions[viewer]})
+		w := httptest.NewRecorder()
+		if secure.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("%s: got %d, want %d", name, w.Code, want)
+		}
+	}
+	w := httptest.NewRecorder()
+	secure.ServeHTTP(w, postForm("/app/sign-out", nil))
+	if got := w.Header().Get("Set-Cookie"); !strings.HasPrefix(got, "__Host-dmarcd_session=; Path=/; ") || !strings.Contains(got, "Secure") || strings.Contains(got, "Domain") {
+		t.Errorf("got the cookie %q, want one that only this host sets", got)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // client returns the client of the request.
 func (c *call) client() service.Client {
-	return service.Client{Address: clientaddr.Of(c.r), UserAgent: c.r.UserAgent(), Session: heldSession(c.r)}
+	return service.Client{Address: clientaddr.Of(c.r), UserAgent: c.r.UserAgent(), Session: c.cookie(sessionCookie)}
 }
 
 type signInView struct {
@@ -75,7 +75,7 @@ func (s *Web) signIn(c *call, form url.Values) error {
 
 // signOut is allowed for all users, even without a team.
 func (s *Web) signOut(c *call) error {
-	if err := s.options.Service.SignOut(c.r.Context(), heldSession(c.r)); err != nil {
+	if err := s.options.Service.SignOut(c.r.Context(), c.cookie(sessionCookie)); err != nil {
 		return err
 	}
 	s.setSession(c, "")

@@ -26,10 +26,7 @@ func (s *Web) finishSingleSignOn(c *call) error {
 	if !s.options.Service.SingleSignOn() {
 		return errNoSuchPage
 	}
-	var kept string
-	if cookie, err := c.r.Cookie(singleSignOnCookie); err == nil {
-		kept = cookie.Value
-	}
+	kept := c.cookie(singleSignOnCookie)
 	s.setCookie(c, singleSignOnCookie, "") // valid for one sign-in
 	session, next, err := s.options.Service.FinishSingleSignOn(c.r.Context(), kept, c.r.URL.Query(), c.client())
 	if err != nil {

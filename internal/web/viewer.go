@@ -78,8 +78,7 @@ func (v Viewer) MayEdit() bool { return v.may(AccessEdit) }
 // MayOwn reports whether the viewer may change the team itself.
 func (v Viewer) MayOwn() bool { return v.may(AccessOwn) }
 
-// sessionCookie stores the secret of a session. The prefix __Host- would require https,
-// which a new installation does not have.
+// sessionCookie stores the secret of a session.
 const sessionCookie = "dmarcd_session"
 
 // identify authenticates the user of a call, or returns dmarcd.ErrUnauthorized.
@@ -99,15 +98,6 @@ func (s *Web) identify(c *call) error {
 	return nil
 }
 
-// heldSession returns the session secret in the request, or "".
-func heldSession(r *http.Request) string {
-	cookie, err := r.Cookie(sessionCookie)
-	if err != nil {
-		return ""
-	}
-	return cookie.Value
-}
-
 // setSession sets the session cookie, or clears it if secret is "". It is Lax, not
 // Strict, so that links in mail work for signed-in users.
 func (s *Web) setSession(c *call, secret string) {
@@ -120,8 +110,30 @@ func (s *Web) setCookie(c *call, name, value string) {
 	if value == "" {
 		maxAge = -1
 	}
+	path := Prefix + "/"
+	if s.options.SecureCookies {
+		path = "/" // the prefix requires it
+	}
 	http.SetCookie(c.w, &http.Cookie{ //nolint:gosec // Secure depends on the installation
-		Name: name, Value: value, Path: Prefix + "/", MaxAge: maxAge,
+		Name: s.cookieName(name), Value: value, Path: path, MaxAge: maxAge,
 		HttpOnly: true, Secure: s.options.SecureCookies, SameSite: http.SameSiteLaxMode,
 	})
+}
+
+// cookie returns the value of a cookie of setCookie, or "".
+func (c *call) cookie(name string) string {
+	cookie, err := c.r.Cookie(c.web.cookieName(name))
+	if err != nil {
+		return ""
+	}
+	return cookie.Value
+}
+
+// cookieName returns the name of a cookie. With https, the prefix keeps other hosts of the same
+// domain from setting it, for example to have a user work in the account of an attacker.
+func (s *Web) cookieName(name string) string {
+	if s.options.SecureCookies {
+		return "__Host-" + name
+	}
+	return name
 }
