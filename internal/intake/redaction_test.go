@@ -90,3 +90,20 @@ func TestNothingIsRedactedWhereAllIsStored(t *testing.T) {
 		t.Errorf("got\n%s\nwant the bytes that were sent", got)
 	}
 }
+
+// TestLongFailureReports cuts a header in the middle of an address, which then has no at sign.
+func TestLongFailureReports(t *testing.T) {
+	t.Parallel()
+	const limit, address = 256 << 10, "jane.roe.of.a.long.name@receiver.example"
+	header, _, _ := strings.Cut(failureMail("x"), "From: Bob")
+	for _, before := range []int{4, 12, 22} {
+		field := "X-Long: "
+		original := "From: a@example.com\n"
+		original += field + strings.Repeat("a", limit-len(original)-len(field)-before-2) + "\n"
+		original += " " + address + "\n\nDear all,\n\n--b--\n"
+		stored := originalOf(t, deliver(t, acceptor(t), message([]byte(header+original))))
+		if strings.Contains(stored, "jane") {
+			t.Fatalf("cut after %d bytes of the address: the original ends with %q", before, stored[len(stored)-200:])
+		}
+	}
+}

@@ -2,6 +2,7 @@ package unpack
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"strconv"
 	"strings"
@@ -166,12 +167,16 @@ func (w *walker) feedback(r io.Reader, at place) error {
 	return w.hand(p)
 }
 
-// keep stores a piece of a failure report, unless there is one of its kind already.
+// keep stores a piece of a failure report, unless there is one of its kind already. A long one is
+// cut at the end of a line: half of an address would not be recognized as one.
 func (w *walker) keep(piece *[]byte, r io.Reader, at place) error {
 	if *piece != nil {
 		return nil
 	}
 	content, err := io.ReadAll(io.LimitReader(r, maxFailurePiece))
+	if len(content) == maxFailurePiece {
+		content = content[:bytes.LastIndexByte(content, '\n')+1]
+	}
 	*piece = content
 	if limit := w.budget.refuses(err); limit != nil {
 		return w.cutOff(limit, at)
