@@ -356,7 +356,7 @@ func (s *askedStore) SignInAddresses(ctx context.Context, email string, since ti
 }
 
 // TestThrottledAttemptsAskOnce makes many throttled attempts, which a client can make as fast as it
-// likes. The time of a look-up differs between users and others.
+// likes. The time of a query differs between users and others.
 func TestThrottledAttemptsAskOnce(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
@@ -369,7 +369,7 @@ func TestThrottledAttemptsAskOnce(t *testing.T) {
 		}
 	}
 	if asked.asked != 1 {
-		t.Errorf("got %d look-ups for the throttled attempts of a minute, want 1", asked.asked)
+		t.Errorf("got %d queries for the throttled attempts of a minute, want 1", asked.asked)
 	}
 	for guess := range 20 { // the network address is throttled too
 		_, _ = h.signIn.User(t.Context(), fmt.Sprintf("user%d@example.com", guess), "a wrong guess", "198.51.100.9") // the count is what matters
@@ -377,6 +377,6 @@ func TestThrottledAttemptsAskOnce(t *testing.T) {
 	h.clock.at = h.clock.at.Add(time.Second / 2)
 	asked.asked = 0
 	if _, err := h.signIn.User(t.Context(), "bob@example.com", "a wrong guess", "198.51.100.9"); !errors.Is(err, dmarcd.ErrLimit) || asked.asked != 0 {
-		t.Errorf("from a throttled address: got %v after %d look-ups, want dmarcd.ErrLimit after none", err, asked.asked)
+		t.Errorf("from a throttled address: got %v after %d queries, want dmarcd.ErrLimit after none", err, asked.asked)
 	}
 }

@@ -103,7 +103,7 @@ func (t *Throttle) Attempt(address, email string) error {
 
 // mayAsk reports whether to look up if the owner of an email address uses a network address, after
 // a throttled attempt. It is false for a minute afterwards, and while the network address is
-// throttled anyway: such attempts cost nothing, and the time of many look-ups would reveal whether
+// throttled anyway: such attempts cost nothing, and the time of many queries would reveal whether
 // there is a user.
 func (t *Throttle) mayAsk(address, email string) bool {
 	now := t.now()
