@@ -101,6 +101,7 @@ var packages = map[string][]string{
 	"internal/outbound":        {"dns"},
 	"internal/starttls":        {"dns"},
 	"internal/dnscheck":        join(protocols, ".", "internal/outbound", "internal/fair", "internal/recovered", "internal/trace"),
+	"internal/proposal":        {".", "dns", "dmarc", "spf", "dkim", "mtasts"},
 	"internal/alert":           {"."},
 	"internal/alert/alerttest": {"."},
 	"internal/notify":          {".", "internal/recovered", "internal/trace"},

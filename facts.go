@@ -139,7 +139,7 @@ type SPFFacts struct {
 	// Lookups is the total number of lookups, VoidLookups the number of void ones, for
 	// IPv4 clients.
 	Lookups, VoidLookups int
-	// Tree are the terms of the domain's record.
+	// Tree are the terms of the domain's record; of several, those of spf.Merge.
 	Tree []SPFTerm
 	// Problems contains at most 100 of each kind.
 	Problems []Problem
@@ -163,6 +163,12 @@ type SPFTerm struct {
 	Addresses []netip.Prefix
 	Complete  bool
 }
+
+// Notes of an include or redirect without exactly one record.
+const (
+	SPFNoRecord        = "has no SPF record"
+	SPFMultipleRecords = "has multiple SPF records"
+)
 
 // MaxSPFAddresses limits the stored addresses of an SPF term.
 const MaxSPFAddresses = 100

@@ -20,9 +20,8 @@ const (
 
 // The parts of records that are handled separately when records are merged.
 const (
-	softFail          = "~all"
-	redirectPrefix    = "redirect="
-	explanationPrefix = "exp="
+	softFail       = "~all"
+	redirectPrefix = "redirect="
 )
 
 // spfFindings maps SPF problems to findings.
@@ -85,7 +84,7 @@ func (j *judgement) spf() {
 		j.spfMissing(f)
 		return
 	case spf.StatusMultiple:
-		j.addRecord("spf.multiple-records", words{"count": strconv.Itoa(len(f.Records))}, txtRecord(j.facts.Domain, mergedSPF(f.Records)))
+		j.addRecord("spf.multiple-records", words{"count": strconv.Itoa(len(f.Records))}, txtRecord(j.facts.Domain, spf.Merge(f.Records)))
 		return
 	case spf.StatusInconclusive:
 		j.add("spf.inconclusive", words{"reason": f.Reason})
@@ -250,35 +249,6 @@ func failing(all string) string {
 		return all
 	}
 	return softFail
-}
-
-// mergedSPF combines several records: all terms once, and the strictest all. Redirects
-// become includes, because all disables redirect, and only the first exp is used.
-func mergedSPF(records []string) string {
-	terms, all := []string{"v=spf1"}, softFail
-	add := func(term string, same func(string) bool) {
-		if !slices.ContainsFunc(terms, same) {
-			terms = append(terms, term)
-		}
-	}
-	for _, record := range records {
-		for _, term := range strings.Fields(record)[1:] {
-			lower := strings.ToLower(term)
-			if strings.HasPrefix(lower, redirectPrefix) {
-				term = "include:" + term[len(redirectPrefix):]
-			}
-			switch {
-			case lower == "-all":
-				all = lower
-			case strings.TrimLeft(lower, "+~?") == "all":
-			case strings.HasPrefix(lower, explanationPrefix):
-				add(term, func(t string) bool { return strings.HasPrefix(strings.ToLower(t), explanationPrefix) })
-			default:
-				add(term, func(t string) bool { return strings.EqualFold(t, term) })
-			}
-		}
-	}
-	return strings.Join(append(terms, all), " ")
 }
 
 // costly lists the terms with the most lookups.

@@ -28,6 +28,10 @@ func (e *examination) checkSPF(ctx context.Context) {
 		f.Tree = termFacts(found.Root)
 		f.Reason = found.Root.Reason
 	}
+	if found.Status == spf.StatusMultiple {
+		merged := mergedRecord{e.dns, e.Domain, spf.Merge(f.Records)}
+		f.Tree = termFacts(spf.Explain(ctx, merged, e.Domain, spf.Limits{}).Root)
+	}
 	counts := map[spf.Kind]int{}
 	for _, p := range found.Problems {
 		if p.Family == spf.IPv6 && (p.Kind == spf.VoidLookup || p.Kind == spf.VoidLimit) {
@@ -41,6 +45,22 @@ func (e *examination) checkSPF(ctx context.Context) {
 			f.Reason = p.Name + ": " + p.Reason
 		}
 	}
+}
+
+// mergedRecord is a resolver with one SPF record in place of the several of a domain, to show
+// what they cost once they are merged.
+type mergedRecord struct {
+	dns.Resolver
+
+	domain, record string
+}
+
+// Resolve answers the query for the record itself.
+func (m mergedRecord) Resolve(ctx context.Context, q dns.Question) dns.Answer {
+	if q.Name != m.domain || q.Type != dns.TXT {
+		return m.Resolver.Resolve(ctx, q)
+	}
+	return dns.Answer{Question: q, Outcome: dns.Data, Records: []dns.Record{{Name: q.Name, Type: dns.TXT, Text: []string{m.record}}}}
 }
 
 func spfProblem(p spf.Problem) dmarcd.Problem {
@@ -118,9 +138,9 @@ func stepNote(step spf.Step) string {
 	case step.Truncated != "":
 		return "not followed: " + step.Truncated
 	case step.Child != nil && step.Child.Status == spf.StatusNone:
-		return "has no SPF record"
+		return dmarcd.SPFNoRecord
 	case step.Child != nil && step.Child.Status == spf.StatusMultiple:
-		return "has multiple SPF records"
+		return dmarcd.SPFMultipleRecords
 	case step.Child != nil && step.Child.Status == spf.StatusInconclusive:
 		return "could not be looked up"
 	case step.Void.IPv4 > 0:
