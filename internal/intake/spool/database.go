@@ -290,7 +290,7 @@ func (d *database) beat(ctx context.Context) error {
 	}
 	now := others{held: make(map[holder]usage)}
 	err = d.shared.OthersSpooled(ctx, maxCrashes, func(charged string, entries int, bytes int64) {
-		now.add(parseCharged(charged), entries, bytes)
+		now.add(parseCharged(charged), usage{int64(entries), bytes})
 	})
 	if err != nil {
 		return err

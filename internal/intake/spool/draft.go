@@ -33,13 +33,13 @@ func (s *Spool) Create(envelope Envelope) (*Draft, error) {
 		return nil, err
 	}
 	holders := holdersOf(envelope)
-	if err := s.reserve(holders, 1, 0); err != nil {
+	if err := s.reserve(holders, usage{entries: 1}); err != nil {
 		return nil, err
 	}
 	path := s.path(s.newName() + draftSuffix)
 	f, err := s.disk.create(path)
 	if err != nil {
-		s.release(holders, 1, 0)
+		s.release(holders, usage{entries: 1})
 		return nil, temporary("create a spool file", err)
 	}
 	return &Draft{spool: s, envelope: envelope, holders: holders, file: f, path: path}, nil
@@ -69,7 +69,7 @@ func (d *Draft) reserve(n int) error {
 			return err
 		}
 	}
-	if err := d.spool.reserve(d.holders, 0, more); err != nil {
+	if err := d.spool.reserve(d.holders, usage{bytes: more}); err != nil {
 		return err
 	}
 	d.size += more
@@ -113,5 +113,5 @@ func (d *Draft) Discard() {
 		d.spool.config.Log.Warn("could not delete spool draft", "error", err)
 	}
 	d.err = errFinished
-	d.spool.release(d.holders, 1, d.size)
+	d.spool.release(d.holders, usage{1, d.size})
 }

@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"iter"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -16,13 +17,38 @@ type holder struct {
 	network netip.Prefix
 }
 
-type usage struct {
-	entries int
-	bytes   int64
+// usage is the number of messages and their size. That of a holder is in units of 1/whole, so that
+// shares add up exactly.
+type usage struct{ entries, bytes int64 }
+
+const whole = 1 << 20
+
+func (u usage) plus(other usage) usage {
+	return usage{u.entries + other.entries, u.bytes + other.bytes}
 }
 
-func (u usage) plus(entries int, bytes int64) usage {
-	return usage{u.entries + entries, u.bytes + bytes}
+func (u usage) times(n int64) usage { return usage{u.entries * n, u.bytes * n} }
+
+// shares yields what each holder is charged, in units of 1/whole: all for a network, and an equal
+// share for each team.
+func shares(holders []holder, u usage) iter.Seq2[holder, usage] {
+	teams := int64(0)
+	for _, h := range holders {
+		if h.team != 0 {
+			teams++
+		}
+	}
+	return func(yield func(holder, usage) bool) {
+		for _, h := range holders {
+			part := int64(whole)
+			if h.team != 0 {
+				part /= teams
+			}
+			if !yield(h, u.times(part)) {
+				return
+			}
+		}
+	}
 }
 
 // others is what other replicas have in a shared spool.
@@ -32,15 +58,15 @@ type others struct {
 }
 
 // add adds messages that are charged to holders.
-func (o *others) add(holders []holder, entries int, bytes int64) {
-	o.total = o.total.plus(entries, bytes)
-	for _, h := range holders {
-		o.held[h] = o.held[h].plus(entries, bytes)
+func (o *others) add(holders []holder, u usage) {
+	o.total = o.total.plus(u)
+	for h, share := range shares(holders, u) {
+		o.held[h] = o.held[h].plus(share)
 	}
 }
 
-// holdersOf returns the holders that a message is charged to: each recipient's team, in
-// full, and the client network.
+// holdersOf returns the holders that a message is charged to: each recipient's team, and
+// the client network.
 func holdersOf(e Envelope) []holder {
 	holders := make([]holder, 0, len(e.Recipients)+1)
 	for _, r := range e.Recipients {
@@ -73,38 +99,39 @@ func parseCharged(text string) []holder {
 	return holders
 }
 
-// reserve charges entries and bytes to all holders. It returns ErrFull and charges nothing
+// reserve charges messages and bytes to all holders. It returns ErrFull and charges nothing
 // if a holder would then have more than the space that is left. So one flooding holder
 // gets at most half of the space, a second one half of the rest, and so on.
-func (s *Spool) reserve(holders []holder, entries int, bytes int64) error {
+func (s *Spool) reserve(holders []holder, u usage) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	leftEntries := s.config.Limits.Entries - s.total.entries - s.others.total.entries - entries
-	leftBytes := min(s.config.Limits.Bytes-s.total.bytes-s.others.total.bytes, s.free-s.config.Limits.FreeBytes) - bytes
-	for _, h := range holders {
-		others := s.others.held[h]
-		held := s.held[h].plus(entries+others.entries, bytes+others.bytes)
-		if held.entries > leftEntries || held.bytes > leftBytes {
+	used := s.total.plus(s.others.total).plus(u)
+	left := usage{
+		int64(s.config.Limits.Entries) - used.entries,
+		min(s.config.Limits.Bytes-used.bytes, s.free-s.config.Limits.FreeBytes-u.bytes),
+	}.times(whole)
+	for h, share := range shares(holders, u) {
+		held := s.held[h].plus(s.others.held[h]).plus(share)
+		if held.entries > left.entries || held.bytes > left.bytes {
 			return ErrFull
 		}
 	}
-	s.count(holders, entries, bytes)
+	s.count(holders, u)
 	return nil
 }
 
 // release undoes reserve.
-func (s *Spool) release(holders []holder, entries int, bytes int64) {
+func (s *Spool) release(holders []holder, u usage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.count(holders, -entries, -bytes)
+	s.count(holders, u.times(-1))
 }
 
-// count adds entries and bytes, which may be negative, to the usage of holders. The caller
-// holds s.mu.
-func (s *Spool) count(holders []holder, entries int, bytes int64) {
-	s.total = s.total.plus(entries, bytes)
-	for _, h := range holders {
-		if held := s.held[h].plus(entries, bytes); held != (usage{}) {
+// count adds to the usage of holders; u may be negative. The caller holds s.mu.
+func (s *Spool) count(holders []holder, u usage) {
+	s.total = s.total.plus(u)
+	for h, share := range shares(holders, u) {
+		if held := s.held[h].plus(share); held != (usage{}) {
 			s.held[h] = held
 		} else {
 			delete(s.held, h)

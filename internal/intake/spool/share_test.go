@@ -63,7 +63,7 @@ func TestFloodLeavesSpace(t *testing.T) {
 			{
 				"teams together",
 				spool.Limits{Bytes: 1 << 20, Entries: 20},
-				plenty, manyNetworks(1, 3, 4), 10,
+				plenty, manyNetworks(1, 3, 4), 15,
 			},
 		}
 		for _, test := range tests {
@@ -93,6 +93,44 @@ func TestFloodLeavesSpace(t *testing.T) {
 				}
 				if err := put(s, "0123456789", test.flood(0)); err != nil {
 					t.Errorf("after the flood: %v", err)
+				}
+			})
+		}
+	})
+}
+
+// TestMailToManyTeamsIsShared sends messages to many teams. Each team is charged for a share of them: what
+// others are sent leaves a team its own half of the space.
+func TestMailToManyTeamsIsShared(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, on storage) {
+		for name, limits := range map[string]spool.Limits{"entries": {Bytes: 1 << 20, Entries: 40}, "bytes": {Bytes: 400, Entries: 1000}} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				on := on.fresh(t)
+				config := on.configuration(t, t.TempDir())
+				config.Limits = limits
+				s := open(t, config)
+				teams := []dmarcd.TeamID{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+				const shared = 15
+				for n := range shared {
+					musttest.Do(t, put(s, "0123456789", mailTo(netip.AddrFrom4([4]byte{192, 0, byte(n), 1}).String(), teams...)))
+				}
+				// Of 40, 15 are taken. A team is charged for 1.5 of them, and gets the half of the rest.
+				taken := 0
+				for put(s, "0123456789", mailTo(netip.AddrFrom4([4]byte{198, 51, byte(taken), 1}).String(), 1)) == nil {
+					taken++
+				}
+				if taken != 11 {
+					t.Errorf("got %d messages of a team after those to many, want 11", taken)
+				}
+				for _, e := range s.List() {
+					musttest.Do(t, s.Remove(e))
+				}
+				for n := range 20 {
+					if err := put(s, "0123456789", mailTo(netip.AddrFrom4([4]byte{192, 0, byte(n), 1}).String(), 1)); err != nil {
+						t.Errorf("message %d after all were removed: %v", n, err)
+					}
 				}
 			})
 		}

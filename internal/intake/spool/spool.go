@@ -190,7 +190,7 @@ func (s *Spool) forget(entry *Entry) {
 	defer s.mu.Unlock()
 	if _, found := s.entries[entry.Name]; found {
 		delete(s.entries, entry.Name)
-		s.count(holdersOf(entry.Envelope), -1, -entry.Size)
+		s.count(holdersOf(entry.Envelope), usage{-1, -entry.Size})
 	}
 }
 
@@ -202,7 +202,7 @@ func (s *Spool) recovered(entry *Entry) error {
 	}
 	s.mu.Lock()
 	s.serial = max(s.serial, serialOf(entry.Name))
-	s.count(holdersOf(entry.Envelope), 1, entry.Size)
+	s.count(holdersOf(entry.Envelope), usage{1, entry.Size})
 	s.mu.Unlock()
 	s.add(entry)
 	return nil
