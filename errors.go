@@ -1,6 +1,10 @@
 package dmarcd
 
-import "errors"
+import (
+	"context"
+	"errors"
+	"slices"
+)
 
 // The kinds of errors that cross package boundaries. Test them with errors.Is; each
 // transport has one function that maps them to its own statuses.
@@ -22,6 +26,14 @@ var (
 	// unavailable or locked.
 	ErrTemporary = errors.New("temporarily unavailable")
 )
+
+// Permanent reports whether an error of storing an input is about its content, so that no retry can
+// succeed. It is the only place that decides this. All that has another known cause is not: what is
+// temporary, a quota, a right, or the end of the process.
+func Permanent(err error) bool {
+	others := []error{ErrTemporary, ErrLimit, ErrNotFound, ErrUnauthorized, ErrForbidden, context.Canceled, context.DeadlineExceeded}
+	return err != nil && !slices.ContainsFunc(others, func(other error) bool { return errors.Is(err, other) })
+}
 
 // InvalidError is an ErrInvalid with a message for the user.
 type InvalidError struct {

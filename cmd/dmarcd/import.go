@@ -29,8 +29,9 @@ func (p *program) importCommand() *cobra.Command {
 		Use:   "import --team NAME PATH...",
 		Short: "Import reports from files, folders, mailboxes and archives",
 		Long: `Imports reports from files, folders (recursively), mbox files and Maildirs, in any
-container format. Duplicates count once. Content that is not a report is reported on
-standard error and stored as rejected; see "dmarcd report rejected".
+container format. Duplicates count once. Content that is not a report, or cannot be
+stored, is reported on standard error and stored as rejected; see "dmarcd report
+rejected".
 
 --from reads what another tool has stored: the JSON or CSV output of parsedmarc, or a
 mysqldump file of the database of dmarc-srg or dmarcts-report-parser (dmarcts), also in

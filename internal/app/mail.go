@@ -139,10 +139,11 @@ func (a *App) verifyMail(ctx context.Context, entry *spool.Entry) dmarcd.Verdict
 // many as can be read in a short time. It returns an error or nil for each of these.
 func (a *App) storeMails(ctx context.Context, team dmarcd.TeamID, batch []*spool.Entry) []error {
 	var (
-		errs  []error
-		read  []received
-		bytes int
-		start = time.Now()
+		errs       []error
+		read       []int // entries
+		deliveries []*dmarcd.Delivery
+		bytes      int
+		start      = time.Now()
 	)
 	for i, entry := range batch {
 		opened, err := a.openMail(ctx, team, entry)
@@ -151,7 +152,7 @@ func (a *App) storeMails(ctx context.Context, team dmarcd.TeamID, batch []*spool
 			continue
 		}
 		defer opened.Close()
-		read = append(read, received{i, opened.Delivery})
+		read, deliveries = append(read, i), append(deliveries, opened.Delivery)
 		for r := range opened.Delivery.Reports {
 			bytes += len(opened.Delivery.Reports[r].Document)
 		}
@@ -159,19 +160,14 @@ func (a *App) storeMails(ctx context.Context, team dmarcd.TeamID, batch []*spool
 			break
 		}
 	}
-	for i, err := range a.storeRead(ctx, team, read) {
-		errs[read[i].entry] = err
+	_, stored := a.acceptor.StoreAll(ctx, a.store.Team(team), deliveries)
+	for i, err := range stored {
+		errs[read[i]] = err
 		if err == nil {
-			a.metrics.spool.Observe(time.Since(batch[read[i].entry].Envelope.ReceivedAt).Seconds())
+			a.metrics.spool.Observe(time.Since(batch[read[i]].Envelope.ReceivedAt).Seconds())
 		}
 	}
 	return errs
-}
-
-// received is a delivery with the index of its entry in the batch.
-type received struct {
-	entry    int
-	delivery *dmarcd.Delivery
 }
 
 func (a *App) openMail(ctx context.Context, team dmarcd.TeamID, entry *spool.Entry) (*intake.Opened, error) {
@@ -221,29 +217,4 @@ func (a *App) addressed(ctx context.Context, team dmarcd.TeamID, entry *spool.En
 		domain = found.DomainID
 	}
 	return domain
-}
-
-// storeRead stores the mails of a team in one transaction or, if that fails, one by one.
-func (a *App) storeRead(ctx context.Context, team dmarcd.TeamID, mails []received) []error {
-	errs := make([]error, len(mails))
-	if len(mails) == 0 {
-		return errs
-	}
-	deliveries := make([]*dmarcd.Delivery, len(mails))
-	for i, mail := range mails {
-		deliveries[i] = mail.delivery
-	}
-	_, err := a.acceptor.Store(ctx, a.store.Team(team), deliveries...)
-	switch {
-	case err == nil:
-	case len(mails) == 1, errors.Is(err, dmarcd.ErrTemporary), ctx.Err() != nil:
-		for i := range errs {
-			errs[i] = err
-		}
-	default:
-		for i := range mails {
-			errs[i] = a.storeRead(ctx, team, mails[i:i+1])[0]
-		}
-	}
-	return errs
 }

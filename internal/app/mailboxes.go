@@ -40,8 +40,7 @@ func (a *App) acceptMessages(ctx context.Context, mailbox dmarcd.Mailbox, messag
 	return nil
 }
 
-// acceptSome stores the messages up to the first heavy one, all or none, and returns their
-// number.
+// acceptSome stores the messages up to the first heavy one, and returns their number.
 func (a *App) acceptSome(ctx context.Context, mailbox dmarcd.Mailbox, messages []imap.Message) (int, error) {
 	var deliveries []*dmarcd.Delivery
 	for _, message := range messages {
@@ -55,8 +54,13 @@ func (a *App) acceptSome(ctx context.Context, mailbox dmarcd.Mailbox, messages [
 			break
 		}
 	}
-	_, err := a.acceptor.Store(ctx, a.store.Team(mailbox.Team), deliveries...)
-	return len(deliveries), err
+	_, errs := a.acceptor.StoreAll(ctx, a.store.Team(mailbox.Team), deliveries)
+	for _, err := range errs {
+		if err != nil {
+			return 0, err
+		}
+	}
+	return len(deliveries), nil
 }
 
 func (a *App) openMessage(ctx context.Context, mailbox dmarcd.Mailbox, message imap.Message) (*intake.Opened, error) {

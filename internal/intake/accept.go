@@ -35,13 +35,6 @@ type Message struct {
 	Audit []dmarcd.AuditEntry
 }
 
-// DeliveryStore stores deliveries.
-type DeliveryStore interface {
-	// Receive stores all deliveries or none, and returns the receipts of each delivery: one
-	// for each report and rejection. It does not use the deliveries after it returns.
-	Receive(ctx context.Context, deliveries []*dmarcd.Delivery) ([][]dmarcd.Receipt, error)
-}
-
 // Acceptor reads messages into deliveries. All fields except Lanes, Disk, Failure,
 // RejectForged, Received and Took must be set, and must not change after the first use. Do not copy
 // it. Its methods are safe for concurrent use.
@@ -112,31 +105,7 @@ func (a *Acceptor) Accept(ctx context.Context, store DeliveryStore, m Message) (
 		return nil, err
 	}
 	defer opened.Close()
-	receipts, err := a.Store(ctx, store, opened.Delivery)
-	if err != nil {
-		return nil, err
-	}
-	return receipts[0], nil
-}
-
-// Store stores deliveries, all or none, and returns the receipts of each, in order. Every
-// delivery is stored here, so that Received sees all of them.
-func (a *Acceptor) Store(ctx context.Context, store DeliveryStore, deliveries ...*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {
-	began := time.Now()
-	traced, span := trace.Start(ctx, "store reports", trace.Internal)
-	span.Int("dmarcd.deliveries", int64(len(deliveries)))
-	receipts, err := store.Receive(traced, deliveries)
-	span.End(err)
-	if err != nil {
-		return receipts, err
-	}
-	a.took("store", began)
-	if a.Received != nil {
-		for i, d := range deliveries {
-			a.Received(d.Intake, receipts[i])
-		}
-	}
-	return receipts, nil
+	return a.Store(ctx, store, opened.Delivery)
 }
 
 // Read reads a message into a delivery. Items that are not usable reports become rejections. A

@@ -66,7 +66,7 @@ func (w *limitedWriter) Write(p []byte) (int, error) {
 // Size returns the number of bytes.
 func (c *Copy) Size() int64 { return c.size }
 
-// ReadAt implements io.ReaderAt.
+// ReadAt implements io.ReaderAt. An error of the temporary file is a dmarcd.ErrTemporary.
 func (c *Copy) ReadAt(p []byte, offset int64) (int, error) {
 	if offset < 0 {
 		return 0, errors.New("read a copy: the offset is negative")
@@ -82,7 +82,9 @@ func (c *Copy) ReadAt(p []byte, offset int64) (int, error) {
 	if c.file == nil {
 		copy(p, c.memory[offset:])
 	} else {
-		n, err = c.file.ReadAt(p, offset)
+		if n, err = c.file.ReadAt(p, offset); err != nil && !errors.Is(err, io.EOF) {
+			err = fmt.Errorf("%w: read a copy: %w", dmarcd.ErrTemporary, err)
+		}
 	}
 	if err == nil && short {
 		err = io.EOF

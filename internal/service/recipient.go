@@ -55,11 +55,7 @@ func (r *Recipient) ReceiveTLS(ctx context.Context, content *intake.Copy) ([]dma
 	if err := onlyTLS(opened.Delivery); err != nil {
 		return nil, err
 	}
-	receipts, err := acceptor.Store(ctx, r.team, opened.Delivery)
-	if err != nil {
-		return nil, err
-	}
-	return receipts[0], nil
+	return acceptor.Store(ctx, r.team, opened.Delivery)
 }
 
 // onlyTLS removes everything except TLS reports.

@@ -176,11 +176,12 @@ func isTemporaryPostgres(err error) bool {
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
 		switch e.Code {
-		case "40001", "40P01", "55P03", "57014", "25006": // serialization, deadlock, lock or statement timeout, read-only standby
+		case "40001", "40P01", "40003", "25006", "25P03", "0A000": // serialization, deadlock, lost connection, read-only standby, idle transaction, plan of an older schema
 			return true
 		}
-		// The classes: connection, resources, operator intervention, system error.
-		return slices.ContainsFunc([]string{"08", "53", "57", "58"}, func(class string) bool { return strings.HasPrefix(e.Code, class) })
+		// The classes: connection, prepared statement is gone, resources, lock timeout and others in the way,
+		// operator intervention or statement timeout, system error.
+		return slices.ContainsFunc([]string{"08", "26", "53", "55", "57", "58"}, func(class string) bool { return strings.HasPrefix(e.Code, class) })
 	}
 	var network net.Error
 	return errors.As(err, &network) ||

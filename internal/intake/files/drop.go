@@ -100,7 +100,10 @@ func (d *Drop) take(ctx context.Context, f File) {
 	var reason string // of the last rejection
 	kept, rejected := 0, 0
 	importer := &Importer{Acceptor: d.Acceptor, Team: d.Team, Store: d.Store, OnResult: func(r Result) {
+		var full *dmarcd.QuotaError
 		switch {
+		case errors.As(r.Err, &full):
+			unread = r.Err
 		case errors.Is(r.Err, dmarcd.ErrLimit):
 			rejected++
 			reason = r.Err.Error()

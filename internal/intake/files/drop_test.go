@@ -2,6 +2,7 @@ package files_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -124,6 +125,21 @@ func TestDropTriesAgain(t *testing.T) {
 	if diff := cmp.Diff([]string{"1"}, k.ids); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
+}
+
+// TestDropRejectsWhatCannotBeStored checks that a file that the database refuses is moved, and one over a
+// quota stays.
+func TestDropRejectsWhatCannotBeStored(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	k := &fakeStore{broken: func(id string) error {
+		return map[string]error{"odd": errors.New("the row is too long"), "full": &dmarcd.QuotaError{Name: dmarcd.QuotaReports, Max: 1}}[id]
+	}}
+	dropping(t, folder, k, func(t *testing.T) {
+		write(t, folder, "a.xml", report("odd"), "b.xml", report("full"), "c.xml", report("1"))
+		polls(3)
+		wantTree(t, folder, "b.xml", "done/c.xml", "rejected/a.xml")
+	})
 }
 
 func TestDropRejectsLongFiles(t *testing.T) {

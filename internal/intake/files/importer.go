@@ -244,16 +244,21 @@ func (i *Importer) keep(ctx context.Context, b *batch) error {
 		}
 	}
 	if len(deliveries) > 0 {
-		receipts, err := i.Acceptor.Store(ctx, i.Store, deliveries...)
-		if err != nil {
-			return err
-		}
+		receipts, errs := i.Acceptor.StoreAll(ctx, i.Store, deliveries)
 		next := 0
 		for at, o := range b.opened {
-			if o != nil {
-				b.results[at].Receipts = receipts[next]
-				next++
+			if o == nil {
+				continue
 			}
+			err := errs[next]
+			if err != nil && !errors.Is(err, dmarcd.ErrLimit) {
+				return err
+			}
+			if err != nil { // a quota
+				b.notes = nil // the next run reads all of them again
+			}
+			b.results[at].Receipts, b.results[at].Err = receipts[next], err
+			next++
 		}
 	}
 	for _, n := range b.notes {

@@ -139,6 +139,26 @@ func TestImport(t *testing.T) {
 	}
 }
 
+// TestImportStoresWhatItCan imports files of which the database refuses one, and for another of which the
+// quota is used up.
+func TestImportStoresWhatItCan(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "a.xml", report("1"), "b.xml", report("odd"), "c.xml", report("2"), "d.xml", report("full"), "e.xml", report("3"))
+	full := &dmarcd.QuotaError{Name: dmarcd.QuotaReports, Max: 3}
+	k := &fakeStore{broken: func(id string) error {
+		return map[string]error{"odd": errors.New("the row is too long"), "full": full}[id]
+	}}
+	got, _, err := run(t, &files.Importer{Acceptor: acceptor(t), Store: k}, folder)
+	musttest.Do(t, err)
+	want := []string{
+		"a.xml: stored 1", "b.xml: rejected the report could not be stored: the row is too long", "c.xml: stored 2", "d.xml: " + full.Error(), "e.xml: stored 3",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+}
+
 func TestImportTellsOfFilesThatAreGone(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -163,7 +183,7 @@ func TestImportGoesOn(t *testing.T) {
 		box.WriteString(mailOf(fmt.Sprint("m", n)))
 	}
 	write(t, folder, "a.xml", report("a"), "box", box.String(), "c.xml", report("c"))
-	stop := errors.New("the database is gone")
+	stop := fmt.Errorf("%w: the database is gone", dmarcd.ErrTemporary)
 	k := &fakeStore{broken: func(id string) error {
 		if id == "m150" {
 			return stop

@@ -61,8 +61,8 @@ type Reader struct {
 	// Folder is for temporary files; "" is the system default.
 	Folder string
 
-	// Accept stores the messages, all or none. After an error they are not counted as read,
-	// and are passed again later.
+	// Accept stores the messages, also those that have no report, as rejected. After an error
+	// they are not counted as read, and are passed again later.
 	Accept func(ctx context.Context, messages []Message) error
 	// SaveState stores the position.
 	SaveState func(ctx context.Context, state State) error
