@@ -127,7 +127,7 @@ func (r *Resolver) exchange(ctx context.Context, s *server, query *mdns.Msg, unt
 		reply, err = r.overUDP(ctx, s, query, until)
 	}
 	if err == nil && reply.Truncated {
-		reply, err = s.overTCP(ctx, query, until)
+		reply, err = r.overTCP(ctx, s, query, until)
 	}
 	return reply, err
 }

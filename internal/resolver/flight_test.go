@@ -140,20 +140,22 @@ func TestLastWaiterEndsTheQuestion(t *testing.T) {
 
 func TestQuestionLastsForTheLongestWaiter(t *testing.T) {
 	t.Parallel()
-	server := resolvertest.Start(t, `a.example.org. TXT "x"`)
-	r := newResolver(t, resolver.Config{Timeout: brief, Attempts: 1000}, server)
-	release := server.Hold("a.example.org")
-	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	first := wait(t, short, r, text("a.example.org"))
-	second := wait(t, t.Context(), r, text("a.example.org"))
-	if got := <-first.answer; got.Outcome != dns.Inconclusive {
-		t.Errorf("at its deadline got %s want %s", got.Outcome, dns.Inconclusive)
-	}
-	release()
-	if got := <-second.answer; got.Outcome != dns.Data {
-		t.Errorf("who waits longer got %s (%s) want %s", got.Outcome, got.Reason, dns.Data)
-	}
+	inBubble(t, func(t *testing.T, start func(string) *resolvertest.Server, resolve func(resolver.Config) *resolver.Resolver) {
+		server := start(`a.example.org. TXT "x"`)
+		r := resolve(resolver.Config{Timeout: brief, Attempts: 1000})
+		release := server.Hold("a.example.org")
+		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		first := wait(t, short, r, text("a.example.org"))
+		second := wait(t, t.Context(), r, text("a.example.org"))
+		if got := <-first.answer; got.Outcome != dns.Inconclusive {
+			t.Errorf("at its deadline got %s want %s", got.Outcome, dns.Inconclusive)
+		}
+		release()
+		if got := <-second.answer; got.Outcome != dns.Data {
+			t.Errorf("who waits longer got %s (%s) want %s", got.Outcome, got.Reason, dns.Data)
+		}
+	})
 }
 
 func TestLimitsOfQuestionsUnderWay(t *testing.T) {

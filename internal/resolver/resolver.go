@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -63,6 +64,9 @@ type Config struct {
 	Observe func(outcome dns.Outcome, took time.Duration)
 	// Recovered reports panics while a reply is parsed; the query is then inconclusive.
 	Recovered recovered.Boundary
+	// Dial connects to a server over the network udp or tcp; nil means sockets. Tests use
+	// connections in memory.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Now is the clock of the cache and of resting servers; default time.Now.
 	Now func() time.Time
 }

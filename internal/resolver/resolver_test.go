@@ -2,9 +2,11 @@ package resolver_test
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,8 +24,27 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patient is a timeout that no test waits for.
 const patient = 9 * time.Second
 
-// brief is a timeout for tests in which a server stays silent.
+// brief is a timeout for tests in which a server stays silent. They run in a bubble, on
+// connections in memory: otherwise a server that is slow because the machine is busy would
+// seem silent too.
 const brief = 100 * time.Millisecond
+
+// inBubble runs a test in a bubble, with a function that starts servers in memory and one that
+// returns a Resolver for them.
+func inBubble(t *testing.T, test func(t *testing.T, start func(zone string) *resolvertest.Server, resolve func(config resolver.Config) *resolver.Resolver)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var servers []*resolvertest.Server
+		test(t, func(zone string) *resolvertest.Server {
+			s := resolvertest.Memory(t, fmt.Sprintf("192.0.2.%d:53", len(servers)+1), zone)
+			servers = append(servers, s)
+			return s
+		}, func(config resolver.Config) *resolver.Resolver {
+			config.Dial = resolvertest.Dial(servers...)
+			return newResolver(t, config, servers...)
+		})
+	})
+}
 
 // newResolver returns a Resolver for the servers that is closed when the test
 // ends.

@@ -37,7 +37,7 @@ func newQuery(q dns.Question) *mdns.Msg {
 // overUDP sends the query from a new socket with a random port and waits for the reply. It
 // ignores packets that are not a reply to this query: anyone can send them.
 func (r *Resolver) overUDP(ctx context.Context, s *server, query *mdns.Msg, until time.Time) (*mdns.Msg, error) {
-	conn, err := s.dialUDP(ctx, until)
+	conn, err := s.dial(ctx, r.config, "udp", until)
 	if err != nil {
 		return nil, err
 	}
@@ -69,9 +69,8 @@ func (r *Resolver) overUDP(ctx context.Context, s *server, query *mdns.Msg, unti
 }
 
 // overTCP sends the query over a new connection.
-func (s *server) overTCP(ctx context.Context, query *mdns.Msg, until time.Time) (*mdns.Msg, error) {
-	dialer := net.Dialer{Deadline: until}
-	conn, err := dialer.DialContext(ctx, "tcp", s.address)
+func (r *Resolver) overTCP(ctx context.Context, s *server, query *mdns.Msg, until time.Time) (*mdns.Msg, error) {
+	conn, err := s.dial(ctx, r.config, "tcp", until)
 	if err != nil {
 		return nil, err
 	}
@@ -90,6 +89,18 @@ func (s *server) overTCP(ctx context.Context, query *mdns.Msg, until time.Time) 
 		return nil, errBrokenReply
 	}
 	return reply, nil
+}
+
+// dial connects to the server.
+func (s *server) dial(ctx context.Context, c Config, network string, until time.Time) (net.Conn, error) {
+	switch {
+	case c.Dial != nil:
+		return c.Dial(ctx, network, s.address)
+	case network == "udp":
+		return s.dialUDP(ctx, until)
+	}
+	dialer := net.Dialer{Deadline: until}
+	return dialer.DialContext(ctx, network, s.address)
 }
 
 // dialUDP opens a socket that accepts packets from the server only.

@@ -70,25 +70,21 @@ func Start(t testing.TB, zoneText string) *Server {
 // Listen runs a server with an empty zone on the UDP and the TCP port of addr,
 // a host:port; port 0 picks a free one. The caller calls Close.
 func Listen(addr string) (*Server, error) {
-	empty, err := parseZone("")
-	if err != nil {
-		return nil, err
-	}
 	listener, packets, err := listenBoth(addr)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{
-		addr:    listener.Addr().String(),
-		closing: make(chan struct{}),
-		zone:    empty,
-		faults:  map[string]Fault{},
-		holds:   map[string]chan struct{}{},
-		counts:  map[received]int{},
+	s := newServer(listener.Addr().String())
+	if err := s.Set(""); err != nil {
+		return nil, err
 	}
 	s.serve(&mdns.Server{PacketConn: packets, UDPSize: udpSize})
 	s.serve(&mdns.Server{Listener: listener})
 	return s, nil
+}
+
+func newServer(addr string) *Server {
+	return &Server{addr: addr, closing: make(chan struct{}), faults: map[string]Fault{}, holds: map[string]chan struct{}{}, counts: map[received]int{}}
 }
 
 // listenBoth opens the same port for TCP and UDP. A free TCP port may be taken
