@@ -215,9 +215,7 @@ const mailDaysAtOnce = 500
 
 // expireMailDays removes figures that are too old for detections.
 func (t *Team) expireMailDays(ctx context.Context, tx tx, before time.Time) (bool, error) {
-	removed, err := tx.exec(ctx, `DELETE FROM mail_days WHERE team_id = $1 AND (domain_id, day) IN
-		(SELECT domain_id, day FROM mail_days WHERE team_id = $1 AND day < $2 LIMIT $3)`, t.id, dmarcd.DayOf(before), purgeRows)
-	return removed >= purgeRows, err
+	return t.expireOldest(ctx, tx, "mail_days", "", dmarcd.DayOf(before), purgeRows)
 }
 
 // RejectedByDay returns how many reports that could not be read arrived, by day.

@@ -56,13 +56,7 @@ func TestPurgeDuringFreeze(t *testing.T) {
 				purged := make(chan error, 1)
 				during = func() {
 					go func() { purged <- row.purge(in) }()
-					waiting := `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-					if storetest.Distributed() {
-						waiting = `SELECT count(*) FROM citus_lock_waits` // on the workers
-					}
-					for tick := time.NewTicker(time.Millisecond); len(purged) == 0 && in.number(waiting) == 0; { // it ends, or waits for the freeze
-						<-tick.C
-					}
+					in.awaitLock(purged) // it ends, or waits for the freeze
 				}
 				committing.Store(true)
 				if _, err := s.Freeze(t.Context(), freezeAll); err != nil && !errors.Is(err, dmarcd.ErrTemporary) {

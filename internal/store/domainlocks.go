@@ -2,7 +2,7 @@ package store
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -11,41 +11,61 @@ import (
 
 // domainLocks are the domains that a transaction has locked against deletion and concurrent
 // counting.
+//
+// Transactions that change several domains, reports or days of a team do not deadlock, because
+// each holds the team's lock: either a shared one, and then locks rows in a fixed order
+// (domains by id, then reports, then days of domains, then days of the team), or the
+// exclusive one.
 type domainLocks struct {
 	team *Team
 	tx   tx
-	held map[dmarcd.DomainID]struct{}
+	// held has the domains that were to be locked: true if the domain exists.
+	held map[dmarcd.DomainID]bool
+	// exclusive is set if the transaction holds the exclusive lock of the team.
+	exclusive bool
 }
 
 func (t *Team) newLocks(tx tx) *domainLocks {
-	return &domainLocks{team: t, tx: tx, held: make(map[dmarcd.DomainID]struct{})}
+	return &domainLocks{team: t, tx: tx, held: make(map[dmarcd.DomainID]bool)}
 }
 
-// lock locks a domain and reports whether it exists. 0 is none.
+// errUnlocked means that a domain has to be locked too late, that is, out of order. The
+// transaction can be repeated with the exclusive lock.
+var errUnlocked = fmt.Errorf("%w: a domain is not locked", errMoved)
+
+// present reports whether a domain exists, which is locked then. 0 is none. A domain that lockAll
+// did not lock is errUnlocked, unless the order does not matter.
+func (l *domainLocks) present(ctx context.Context, id dmarcd.DomainID) (bool, error) {
+	present, known := l.held[id]
+	switch {
+	case known || id == 0:
+		return present, nil
+	case !l.exclusive:
+		return false, errUnlocked
+	}
+	return l.lock(ctx, id)
+}
+
 func (l *domainLocks) lock(ctx context.Context, id dmarcd.DomainID) (present bool, err error) {
-	if _, locked := l.held[id]; locked || id == 0 {
-		return locked, nil
-	}
-	err = l.tx.queryRow(ctx, `SELECT id FROM domains WHERE team_id = $1 AND id = $2 AND deleted_at = 0`+l.team.store.dialect.lockRow,
-		[]any{l.team.id, id}, &id)
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return false, nil
-	}
-	if err == nil {
-		l.held[id] = struct{}{}
-	}
-	return err == nil, err
+	found, err := collect(ctx, l.tx, `SELECT id FROM domains WHERE team_id = $1 AND id = $2 AND deleted_at = 0`+l.team.store.dialect.lockRow,
+		[]any{l.team.id, id}, scanValue[dmarcd.DomainID])
+	l.held[id] = len(found) > 0
+	return len(found) > 0, err
 }
 
-// lockAll locks domains in order, so that transactions do not deadlock.
+// lockAll locks domains in the order of their ids, and reports whether all exist. It is called
+// once, before the transaction locks anything but the team.
 func (l *domainLocks) lockAll(ctx context.Context, ids map[dmarcd.DomainID]struct{}) (present bool, err error) {
 	present = true
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		if id == 0 {
+			continue
+		}
 		here, err := l.lock(ctx, id)
 		if err != nil {
 			return false, err
 		}
-		present = present && (here || id == 0)
+		present = present && here
 	}
 	return present, nil
 }

@@ -131,7 +131,7 @@ func (t *Team) expireRecords(ctx context.Context, tx tx, before time.Time) (bool
 	if err != nil {
 		return false, err
 	}
-	if err := t.noteExpiry(ctx, tx, reports); err != nil {
+	if err := t.shareLock(ctx, tx); err != nil {
 		return false, err
 	}
 	if err := t.rewriteCold(ctx, tx, coldExpiry, reports...); err != nil {
@@ -160,10 +160,11 @@ func (t *Team) expireRecords(ctx context.Context, tx tx, before time.Time) (bool
 		}
 		tx.charge(t.id, used{stored: after - before})
 		if left <= 0 {
-			return true, nil
+			more = true
+			break
 		}
 	}
-	return more, nil
+	return more, t.noteExpiry(ctx, tx, reports)
 }
 
 // reportsToEmpty returns the next reports whose records expire, at least one, but no more than a
@@ -227,52 +228,68 @@ func (t *Team) expireReports(ctx context.Context, tx tx, before time.Time) (bool
 	if err != nil || len(reports) == 0 {
 		return false, err
 	}
-	changes, locks, shares := make(tally), t.newLocks(tx), 0
+	slices.Sort(reports)
+	wanted := make([]stateChange, len(reports))
 	for i, id := range reports {
-		var state dmarcd.ReportState
-		var own int
-		if err := tx.queryRow(ctx, `SELECT state, (SELECT COUNT(*) FROM shares WHERE shares.team_id = $1 AND shares.report_id = reports.id)
-			FROM reports WHERE team_id = $1 AND id = $2`+t.store.dialect.lockRow, []any{t.id, id}, &state, &own); err != nil {
+		wanted[i] = stateChange{id: id, to: deleted}
+	}
+	if wanted, err = t.firstStep(ctx, tx, wanted); err != nil {
+		return false, err
+	}
+	locks, changes := t.newLocks(tx), make(tally)
+	if err := t.lockDomainsOf(ctx, tx, locks, wanted); err != nil {
+		return false, err
+	}
+	for i := range wanted {
+		err := tx.queryRow(ctx, `SELECT state FROM reports WHERE team_id = $1 AND id = $2`+t.store.dialect.lockRow, []any{t.id, wanted[i].id}, &wanted[i].from)
+		if err != nil {
 			return false, err
-		}
-		if err := t.changeStates(ctx, tx, locks, changes, []stateChange{{id: id, from: state, to: deleted}}); err != nil {
-			return false, err
-		}
-		if shares += own; shares >= sharesPerStep {
-			return i+1 < len(reports) || len(reports) == expireStep, t.count(ctx, tx, changes)
 		}
 	}
-	return len(reports) == expireStep, t.count(ctx, tx, changes)
+	if err := t.changeStates(ctx, tx, locks, changes, wanted); err != nil {
+		return false, err
+	}
+	return len(wanted) < len(reports) || len(reports) == expireStep, t.count(ctx, tx, changes)
 }
 
-// daysPerStep is the number of daily counters per step. They are small, but a team has one for each
-// domain and day. blocksPerStep is the same for blocks of rollups.
+// daysPerStep is the number of daily counters per step, and those of one more day. They are small,
+// but a team has one for each domain and day. blocksPerStep is the number of blocks of rollups.
 const (
 	daysPerStep   = 5_000
 	blocksPerStep = 50
 )
 
-// expireDays removes some days without counts, and reports whether there may be more. It is a
-// separate step, because updates of counters lock rows in another order.
+// expireDays removes some days without counts, and reports whether there may be more. It locks
+// the team, because it locks days in any order.
 func (t *Team) expireDays(ctx context.Context, tx tx, before time.Time) (bool, error) {
-	// PostgreSQL rechecks a row that changed meanwhile by the condition outside the subquery alone.
-	const empty = ` AND compliant = 0 AND non_compliant = 0`
-	for _, step := range []struct {
-		rows   int64
-		remove string
-	}{
-		{daysPerStep, `DELETE FROM domain_days WHERE team_id = $1` + empty + ` AND (domain_id, day) IN
-			(SELECT domain_id, day FROM domain_days WHERE team_id = $1 AND day < $2` + empty + ` LIMIT $3)`},
-		{daysPerStep, `DELETE FROM team_days WHERE team_id = $1` + empty + ` AND day IN
-			(SELECT day FROM team_days WHERE team_id = $1 AND day < $2` + empty + ` LIMIT $3)`},
-		{blocksPerStep, `DELETE FROM day_rollups WHERE team_id = $1 AND (day, build, n) IN
-			(SELECT day, build, n FROM day_rollups WHERE team_id = $1 AND day < $2
-				AND NOT EXISTS (SELECT 1 FROM team_days WHERE team_days.team_id = $1 AND team_days.day = day_rollups.day) LIMIT $3)`},
-	} {
-		removed, err := tx.exec(ctx, step.remove, t.id, dmarcd.DayOf(before), step.rows)
-		if err != nil || removed >= step.rows {
-			return err == nil, err
+	if err := t.lock(ctx, tx); err != nil {
+		return false, err
+	}
+	for _, table := range []string{"domain_days", "team_days"} {
+		more, err := t.expireOldest(ctx, tx, table, ` AND compliant = 0 AND non_compliant = 0`, dmarcd.DayOf(before), daysPerStep)
+		if err != nil || more {
+			return more, err
 		}
 	}
-	return false, nil
+	removed, err := tx.exec(ctx, `DELETE FROM day_rollups WHERE team_id = $1 AND (day, build, n) IN
+		(SELECT day, build, n FROM day_rollups WHERE team_id = $1 AND day < $2
+			AND NOT EXISTS (SELECT 1 FROM team_days WHERE team_days.team_id = $1 AND team_days.day = day_rollups.day) LIMIT $3)`,
+		t.id, dmarcd.DayOf(before), blocksPerStep)
+	return removed >= blocksPerStep, err
+}
+
+// expireOldest removes about that number of rows of a table by day that meet a condition, and
+// reports whether there may be more. It removes whole days, which are a range of an index: a join
+// with the rows to remove compares each of them with all of its day, or, in a cluster, with all.
+func (t *Team) expireOldest(ctx context.Context, tx tx, table, condition string, before dmarcd.Day, rows int) (more bool, err error) {
+	where := ` FROM ` + table + ` WHERE team_id = $1 AND day < $2` + condition
+	last, err := collect(ctx, tx, `SELECT day`+where+` ORDER BY day LIMIT 1 OFFSET $3`, []any{t.id, before, rows - 1}, scanValue[dmarcd.Day])
+	if err != nil {
+		return false, err
+	}
+	if len(last) > 0 {
+		before = last[0] + 1
+	}
+	_, err = tx.exec(ctx, `DELETE`+where, t.id, before)
+	return len(last) > 0, err
 }

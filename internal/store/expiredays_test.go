@@ -39,3 +39,40 @@ func TestDaysExpireInSmallSteps(t *testing.T) {
 		}
 	})
 }
+
+// TestDaysExpireWithoutJoins wants old days to be found by an index alone: PostgreSQL joins the rows
+// to remove with all rows of their days, and Citus with all of the team.
+func TestDaysExpireWithoutJoins(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		if db.Engine == "sqlite" {
+			return // its plan does not depend on the number of rows
+		}
+		var deletions []string
+		s := db.Open(t, store.Options{Statement: func(query string) {
+			for _, table := range []string{"domain_days", "team_days", "mail_days"} {
+				if strings.HasPrefix(query, "DELETE FROM "+table+" ") {
+					deletions = append(deletions, query)
+				}
+			}
+		}})
+		team := newTeam(t, s, "a")
+		addDomain(t, team, ours)
+		musttest.Get(s.Expire(t.Context(), store.Retention{Counters: ofDays(1)}))(t)
+		if len(deletions) != 3 {
+			t.Errorf("got the statements %q, want one for each table", deletions)
+		}
+		for _, query := range deletions {
+			args := []any{int64(team.ID()), 20_000, 5_000}[:2+strings.Count(query, "$3")]
+			lines := musttest.Get(db.SQL(t).QueryContext(t.Context(), `EXPLAIN `+query, args...))(t)
+			for lines.Next() {
+				var line string
+				musttest.Do(t, lines.Scan(&line))
+				if strings.Contains(line, "Join") || strings.Contains(line, "Nested Loop") || strings.Contains(line, "SubPlan") {
+					t.Errorf("%s: got %s, want no join", query, line)
+				}
+			}
+			musttest.Do(t, lines.Err())
+		}
+	})
+}

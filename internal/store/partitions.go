@@ -121,6 +121,9 @@ const emptiedStep = 90
 
 // expireWithPartition hides the records of reports until their partition is dropped.
 func (t *Team) expireWithPartition(ctx context.Context, tx tx, before time.Time) (more bool, err error) {
+	if err := t.shareLock(ctx, tx); err != nil {
+		return false, err
+	}
 	reports, err := collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND emptied_at <= 0 AND end_at < $2
 		ORDER BY end_at LIMIT $3`, []any{t.id, unix(before), emptiedStep}, scanValue[dmarcd.ReportID])
 	if err != nil || len(reports) == 0 {
@@ -130,9 +133,6 @@ func (t *Team) expireWithPartition(ctx context.Context, tx tx, before time.Time)
 	list = ` IN ` + list
 	days, err := collect(ctx, tx, `SELECT DISTINCT day FROM shares WHERE team_id = $1 AND domain_id <> 0 AND report_id`+list+` ORDER BY day`, args, scanValue[dmarcd.Day])
 	if err != nil {
-		return false, err
-	}
-	if err := t.markExpired(ctx, tx, days); err != nil {
 		return false, err
 	}
 	if err := t.rewriteCold(ctx, tx, coldExpiry, reports...); err != nil {
@@ -156,7 +156,7 @@ func (t *Team) expireWithPartition(ctx context.Context, tx tx, before time.Time)
 		}
 	}
 	tx.charge(t.id, used{stored: change})
-	return len(reports) == emptiedStep, nil
+	return len(reports) == emptiedStep, t.markExpired(ctx, tx, days)
 }
 
 // droppedRecords returns the retention whose expired records are left to Partition, or 0: no

@@ -77,7 +77,7 @@ func (l *domainLocks) count(ctx context.Context, changes tally, report dmarcd.Re
 		return err
 	}
 	for _, c := range all {
-		present, err := l.lock(ctx, c.domain)
+		present, err := l.present(ctx, c.domain)
 		switch {
 		case err != nil:
 			return err

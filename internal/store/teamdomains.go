@@ -197,6 +197,9 @@ func (t *Team) SetPurpose(ctx context.Context, name string, purpose dmarcd.Purpo
 // later.
 func (t *Team) DeleteDomain(ctx context.Context, name string, audit ...dmarcd.AuditEntry) error {
 	return t.retryTx(ctx, func(tx tx) error {
+		if err := t.shareLock(ctx, tx); err != nil {
+			return err
+		}
 		if err := t.deleteDomain(ctx, tx, name); err != nil {
 			return err
 		}

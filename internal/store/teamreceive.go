@@ -42,10 +42,13 @@ func (t *Team) receive(ctx context.Context, deliveries []*dmarcd.Delivery) (rece
 	if err != nil {
 		return nil, err
 	}
+	exclusive := false
 	err = t.retryTx(ctx, func(tx tx) (err error) {
 		r := t.newReception(ctx, tx)
-		r.ahead = ahead
+		r.ahead, r.locks.exclusive = ahead, exclusive
 		receipts, err = r.run(ctx, deliveries)
+		// A version that is replaced counts for other domains than the new one.
+		exclusive = exclusive || errors.Is(err, errUnlocked)
 		return err
 	})
 	return receipts, err
@@ -95,7 +98,11 @@ const (
 
 func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {
 	// A share stored as unclaimed is found by the next transaction that adds its domain.
-	if err := r.team.shareLock(ctx, r.tx); err != nil {
+	lock := r.team.shareLock
+	if r.locks.exclusive {
+		lock = r.team.lock
+	}
+	if err := lock(ctx, r.tx); err != nil {
 		return nil, err
 	}
 	if err := r.admit(ctx, deliveries); err != nil {

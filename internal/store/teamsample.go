@@ -62,6 +62,9 @@ func (t *Team) DeleteSample(ctx context.Context, audit ...dmarcd.AuditEntry) err
 }
 
 func (t *Team) deleteSample(ctx context.Context, tx tx) (deleted int, err error) {
+	if err := t.lock(ctx, tx); err != nil { // it locks each domain after days of the previous one
+		return 0, err
+	}
 	names, err := collect(ctx, tx, `SELECT name FROM domains WHERE team_id = $1 AND deleted_at = 0 AND sample = TRUE ORDER BY name`, []any{t.id}, scanValue[string])
 	for _, name := range names {
 		if err := t.deleteDomain(ctx, tx, name); err != nil {

@@ -117,6 +117,9 @@ func (t *Team) takeBackSenders(ctx context.Context, days []dmarcd.Day) error {
 		}
 	}
 	return t.tx(ctx, func(tx tx) error {
+		if err := t.lock(ctx, tx); err != nil { // it locks days in any order
+			return err
+		}
 		for _, day := range days {
 			if _, err := tx.exec(ctx, `UPDATE team_days SET in_senders = -2 - changes WHERE team_id = $1 AND day = $2`, t.id, day); err != nil {
 				return err

@@ -323,7 +323,7 @@ func (r *reception) publish(ctx context.Context, receipt *dmarcd.Receipt, delive
 		return found, err
 	}
 	for key := range written.signers {
-		if _, locked := r.locks.held[key.domain]; !locked {
+		if !r.locks.held[key.domain] {
 			delete(written.signers, key) // the domain was deleted meanwhile
 		}
 	}
@@ -343,7 +343,7 @@ func (r *reception) countAhead(ctx context.Context, written *reportAhead, owners
 		}
 	}
 	for _, key := range written.changes.keys() {
-		present, err := r.locks.lock(ctx, key.domain)
+		present, err := r.locks.present(ctx, key.domain)
 		if err != nil {
 			return err
 		}
