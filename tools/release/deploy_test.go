@@ -180,6 +180,35 @@ func TestChartOpensPorts(t *testing.T) {
 	}
 }
 
+// TestChartPublishes checks which paths the ingress publishes: metrics and probes are not among
+// them, unless the API takes all paths.
+func TestChartPublishes(t *testing.T) {
+	t.Parallel()
+	for base, want := range map[string][]string{
+		"":                                  {"Exact /", "Prefix /api", "Prefix /app", "Prefix /tlsrpt"},
+		"https://dmarc.example.com/api":     {"Exact /", "Prefix /api", "Prefix /app", "Prefix /tlsrpt"},
+		"https://dmarc.example.com/v1/mail": {"Exact /", "Prefix /app", "Prefix /tlsrpt", "Prefix /v1/mail"},
+		"https://dmarc.example.com/":        {"Prefix /", "Prefix /app", "Prefix /tlsrpt"},
+		"https://dmarc.example.com":         {"Prefix /", "Prefix /app", "Prefix /tlsrpt"},
+	} {
+		text, err := render(least + "ingress: {enabled: true, host: dmarc.example.com}\nsettings: {DMARCD_BASE_URL: '" + base + "'}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, object := range decode(t, text) {
+			if ingress, ok := object.(*networkingv1.Ingress); ok {
+				for _, path := range ingress.Spec.Rules[0].HTTP.Paths {
+					got = append(got, string(*path.PathType)+" "+path.Path)
+				}
+			}
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%q: got the paths %q, want %q", base, got, want)
+		}
+	}
+}
+
 // TestChartRejects checks that wrong values are reported with what to do.
 func TestChartRejects(t *testing.T) {
 	t.Parallel()
@@ -189,6 +218,8 @@ func TestChartRejects(t *testing.T) {
 		"a password for no URL":     {"{database: {host: db}, secrets: {databasePassword: 'a/b'}}", "databasePassword"},
 		"an unknown value":          {"{database: {hots: db}}", "hots"},
 		"no setting":                {least + "settings: {BASE_URL: x}", "BASE_URL"},
+		"a secret among settings":   {least + "settings: {DMARCD_OIDC_CLIENT_SECRET: x}", "DMARCD_OIDC_CLIENT_SECRET"},
+		"a password among settings": {least + "settings: {DMARCD_MAIL_RELAY: 'smtp://user:secret@relay.example.com'}", "DMARCD_MAIL_RELAY"},
 		"mail without a domain":     {least + "smtp: {enabled: true}", "DMARCD_REPORT_DOMAIN"},
 		"no image of pgbouncer":     {least + "pgbouncer: {enabled: true}", "Set pgbouncer.image"},
 		"pgbouncer and two servers": {"{database: {host: 'a,b'}, secrets: {existing: mine}, pgbouncer: {enabled: true, image: x}}", "one host"},

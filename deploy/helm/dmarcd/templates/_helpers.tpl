@@ -54,3 +54,8 @@ readOnlyRootFilesystem: true
 capabilities:
   drop: [ALL]
 {{- end }}
+
+{{- /* Changes with secrets. Who may read pods may not read these: it is slow to guess them from it. */}}
+{{- define "dmarcd.checksum" -}}
+{{ derivePassword 1 "maximum" . "dmarcd" "checksum" | sha256sum }}
+{{- end }}
