@@ -121,11 +121,16 @@ func (r *run) round(ctx context.Context) (started bool, err error) {
 	return started, errors.Join(errs...)
 }
 
-// free returns the number of slots that a team may still use.
+// free returns the number of slots that a team may still use: it leaves as many to others as it has
+// then, so that a few teams whose endpoints hang do not take all. Any free slot will do for the first.
 func (r *run) free(team dmarcd.TeamID) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return min(maxSending-r.total, maxTeamSending-r.busy[team])
+	free, busy := maxSending-r.total, r.busy[team]
+	if busy == 0 && free > 0 {
+		return max(1, min(maxTeamSending, free/2))
+	}
+	return min(maxTeamSending-busy, (free-busy)/2)
 }
 
 // start delivers c in a goroutine.

@@ -173,6 +173,41 @@ func TestTeamsTakeTurns(t *testing.T) {
 	})
 }
 
+// TestHangingTeamsLeaveSlots has the endpoints of many teams hang. A delivery of another team does not
+// wait for them.
+func TestHangingTeamsLeaveSlots(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o, began := &outbox{}, time.Now()
+		for team := range dmarcd.TeamID(30) {
+			for range 20 {
+				o.add(10+team, true)
+			}
+		}
+		var late *row
+		time.AfterFunc(20*time.Second, func() {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			late = o.add(2, true)
+		})
+		var took time.Duration
+		run(t, o, time.Minute, func(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
+			if c.Team == 2 {
+				took = time.Since(began) - 20*time.Second
+				return dmarcd.DeliveryResult{Status: 200}, nil
+			}
+			select {
+			case <-time.After(15 * time.Second):
+			case <-ctx.Done():
+			}
+			return dmarcd.DeliveryResult{Problem: "it hangs"}, nil
+		})
+		if late == nil || late.state != dmarcd.DeliveryDelivered || took > 2*time.Second {
+			t.Errorf("got %v after %v, want it delivered within 2 s", late, took)
+		}
+	})
+}
+
 // TestStopLeavesDeliveriesPending checks that an attempt that is interrupted by a stop stays
 // leased, and is neither a failure nor an error in the log.
 func TestStopLeavesDeliveriesPending(t *testing.T) {
