@@ -31,7 +31,8 @@ type Options struct {
 	// number of keys that use the limiter all the time. 0 means that only held units count.
 	HalfLife time.Duration
 	// Spare is the number of units above Capacity and PerKey that a key may hold while no other
-	// key holds or waits for any. It makes occasional work faster.
+	// key holds or waits for any, and no more than one caller of the key waits. It makes a single
+	// operation faster, and not many at once.
 	Spare int64
 	// SpareUse is the past use, in unit-seconds, above which a key gets no spare units: steady
 	// work leaves them to work outside the limiter. It has no effect without HalfLife.
@@ -209,7 +210,7 @@ func (l *Limiter[K]) next() *account {
 // spare returns the number of units that a key may hold above the limits. The caller holds
 // l.mu.
 func (l *Limiter[K]) spare(a *account) int64 {
-	if l.options.Spare == 0 || a.held != l.held || l.usedBy(a, time.Now()) > l.options.SpareUse {
+	if l.options.Spare == 0 || a.held != l.held || len(a.waiting) > 1 || l.usedBy(a, time.Now()) > l.options.SpareUse {
 		return 0
 	}
 	for _, other := range l.keys {

@@ -332,6 +332,32 @@ func TestAKeyAloneHoldsSpareUnits(t *testing.T) {
 	})
 }
 
+// TestManyCallersGetNoSpareUnits has many callers of one key wait: the spare unit is for the second part
+// of a single operation.
+func TestManyCallersGetNoSpareUnits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := fair.New[string](fair.Options{Capacity: 1, HalfLife: time.Minute, Spare: 1, SpareUse: 1000})
+		end := hold(t, l, "busy", 1)
+		var admitted atomic.Int64
+		var callers sync.WaitGroup
+		for range 12 {
+			callers.Go(func() {
+				release := hold(t, l, "busy", 1)
+				admitted.Add(1)
+				time.Sleep(time.Second)
+				release()
+			})
+		}
+		time.Sleep(time.Minute)
+		if got := admitted.Load(); got > 1 { // the first one, before others waited
+			t.Errorf("got %d callers beside the only regular unit, want 1", got)
+		}
+		end()
+		callers.Wait()
+	})
+}
+
 func BenchmarkAcquire(b *testing.B) {
 	for _, keys := range []int{1, 100} {
 		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
