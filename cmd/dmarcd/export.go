@@ -155,20 +155,22 @@ func (p *program) exportRecords(ctx context.Context, t *service.Team, filter ser
 	}
 	defer done()
 	for {
-		batch, err := records.Next(ctx)
+		read, err := records.Next(ctx, func(batch []service.ReportRecord) error {
+			for _, r := range batch {
+				if err := writer.Write(exportedColumns(r), r.Report); err != nil {
+					return err
+				}
+			}
+			advance(batch[len(batch)-1].Report.ID)
+			return nil
+		})
 		if err != nil {
 			return n, err
 		}
-		if len(batch) == 0 {
+		if read == 0 {
 			return n, writer.Close()
 		}
-		for _, r := range batch {
-			if err := writer.Write(exportedColumns(r), r.Report); err != nil {
-				return n, err
-			}
-		}
-		n += len(batch)
-		advance(batch[len(batch)-1].Report.ID)
+		n += read
 	}
 }
 

@@ -91,17 +91,16 @@ func (s *syslogExport) records(ctx context.Context, t *service.Team, filter serv
 			return err
 		}
 		for {
-			batch, err := records.Next(ctx)
+			read, err := records.Next(ctx, func(batch []service.ReportRecord) error {
+				after = batch[len(batch)-1].Position()
+				return s.send(ctx, convert(batch, recordMessage))
+			})
 			if err != nil {
 				return err
 			}
-			if len(batch) == 0 {
+			if read == 0 {
 				break
 			}
-			if err := s.send(ctx, convert(batch, recordMessage)); err != nil {
-				return err
-			}
-			after = batch[len(batch)-1].Position()
 		}
 		if !s.target.follow {
 			return nil

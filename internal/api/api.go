@@ -118,8 +118,9 @@ type call struct {
 	service *service.Team
 	params  httproute.Params
 	query   *query
-	// release gives memory back at the end of the request; nil for none.
-	release func()
+	// release gives memory back at the end of the request, endTurn ends the turn at a long list, twice
+	// without effect; nil for none.
+	release, endTurn func()
 }
 
 // ServeHTTP implements http.Handler.
@@ -187,6 +188,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 	}
 	c.query = &query{Values: parameters}
 	defer func() {
+		c.encoded()
 		if c.release != nil {
 			c.release()
 		}

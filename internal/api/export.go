@@ -17,8 +17,9 @@ const (
 	maxExport = time.Hour
 )
 
-// exportRecords streams records in batches. A slow client holds neither a connection to the
-// database nor memory beyond a batch, and is cut off if it does not read a batch in time.
+// exportRecords streams records in batches, which are read, encoded and compressed in turns. A slow
+// client holds neither a turn nor a connection to the database nor memory beyond a batch, and is cut off
+// if it does not read a batch in time.
 func (a *API) exportRecords(c *call) error {
 	filter, after := readRecordQuery(c.query)
 	if c.query.err != nil {
@@ -30,29 +31,41 @@ func (a *API) exportRecords(c *call) error {
 	}
 	_ = a.bodyRead(c.w)
 	end := time.Now().Add(maxExport)
+	var out *list
+	next := func() (n int, err error) {
+		return export.Next(c.r.Context(), func(batch []service.ReportRecord) error {
+			if out == nil {
+				out = a.newList(c, len(batch) >= worthCompressing)
+			}
+			out.add(recordLines(batch))
+			return nil
+		})
+	}
 	// Read the first batch before the status, so that an error can still be reported.
-	batch, err := export.Next(c.r.Context())
+	n, err := next()
 	if err != nil {
 		return err
 	}
-	out := a.newList(c, len(batch) >= worthCompressing)
+	if out == nil {
+		out = a.newList(c, false)
+	}
 	c.w.Header().Set("Content-Type", ndjson)
 	if c.r.Method == http.MethodHead {
 		return nil
 	}
 	out.deadline = func() time.Time { return time.Now().Add(a.options.WriteTimeout) }
-	for err == nil && len(batch) > 0 && time.Now().Before(end) {
-		if err = out.send(recordLines(batch)); err == nil {
-			batch, err = export.Next(c.r.Context())
+	for err == nil && n > 0 && time.Now().Before(end) {
+		if err = out.send(); err == nil {
+			n, err = next()
 		}
-		if err == nil && len(batch) > 0 {
+		if err == nil && n > 0 {
 			err = a.stillAllowed(c)
 		}
 	}
-	if err == nil && len(batch) == 0 {
+	if err == nil && n == 0 {
 		err = out.finish()
 	}
-	if err != nil || len(batch) > 0 {
+	if err != nil || n > 0 {
 		// The status is sent. Only a broken connection can show that the answer is incomplete.
 		if err != nil && c.r.Context().Err() == nil {
 			a.options.Log.WarnContext(c.r.Context(), "sending records failed", "error", err)

@@ -93,6 +93,9 @@ func (a *API) listRecords(c *call) error {
 }
 
 func readRecords(c *call, id dmarcd.ReportID, after service.RecordCursor, limit int) (wire.Page[wire.KeptRecord], error) {
+	if err := c.awaitTurn(limit); err != nil {
+		return wire.Page[wire.KeptRecord]{}, err
+	}
 	records, more, err := c.service.Records(c.r.Context(), id, after, limit)
 	if err != nil {
 		return wire.Page[wire.KeptRecord]{}, err

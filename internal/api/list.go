@@ -56,11 +56,18 @@ func (a *API) listDomains(c *call) error {
 		more = false
 	}
 	list := a.newList(c, len(part) >= worthCompressing)
-	for err = list.add(part); err == nil && more; err = list.add(part) {
+	list.addDomains(part)
+	c.encoded()
+	for err = list.send(); err == nil && more; err = list.send() {
+		if err = c.awaitTurn(nextPart); err != nil {
+			break
+		}
 		part, err = team.Domains(c.r.Context(), part[len(part)-1].Name, nextPart)
 		if err != nil {
 			break
 		}
+		list.addDomains(part)
+		c.encoded()
 		more = len(part) == nextPart
 	}
 	if err == nil {
@@ -74,10 +81,11 @@ func (a *API) listDomains(c *call) error {
 	return nil
 }
 
-// list writes a response in parts: with add a JSON array of domains.
+// list writes a response in parts: with addDomains a JSON array of domains.
 type list struct {
 	out      io.Writer
-	zip      *gzip.Writer // nil: not compressed
+	part     bytes.Buffer // what is to be sent
+	zip      *gzip.Writer // into part; nil: not compressed
 	control  *http.ResponseController
 	deadline func() time.Time
 	begun    bool
@@ -92,13 +100,12 @@ func (a *API) newList(c *call, long bool) *list {
 	l := &list{out: c.w, control: http.NewResponseController(c.w), deadline: a.partDeadline()}
 	if long && httproute.AcceptsGzip(c.r) {
 		header.Set("Content-Encoding", "gzip")
-		l.zip, _ = gzip.NewWriterLevel(c.w, gzip.BestSpeed) // the level exists
-		l.out = l.zip
+		l.zip, _ = gzip.NewWriterLevel(&l.part, gzip.BestSpeed) // the level exists
 	}
 	return l
 }
 
-func (l *list) add(domains []dmarcd.Domain) error {
+func (l *list) addDomains(domains []dmarcd.Domain) {
 	var buffer bytes.Buffer
 	for _, d := range domains {
 		separator := byte(',')
@@ -108,20 +115,26 @@ func (l *list) add(domains []dmarcd.Domain) error {
 		buffer.WriteByte(separator)
 		buffer.Write(bytes.TrimSuffix(encode(wire.NewDomain(d)), []byte("\n")))
 	}
-	return l.send(buffer.Bytes())
+	l.add(buffer.Bytes())
 }
 
-// send writes and flushes data with a new deadline.
-func (l *list) send(data []byte) error {
+// add adds data to the next part, without waiting for the client.
+func (l *list) add(data []byte) {
+	if l.zip == nil {
+		l.part.Write(data)
+		return
+	}
+	_, _ = l.zip.Write(data) // a buffer has no errors
+	_ = l.zip.Flush()
+}
+
+// send writes and flushes the part with a new deadline.
+func (l *list) send() error {
 	// Writers in tests have no deadlines.
 	_ = l.control.SetWriteDeadline(l.deadline())
-	if _, err := l.out.Write(data); err != nil {
+	_, err := l.part.WriteTo(l.out)
+	if err != nil {
 		return err
-	}
-	if l.zip != nil {
-		if err := l.zip.Flush(); err != nil {
-			return err
-		}
 	}
 	return l.control.Flush()
 }
@@ -131,16 +144,15 @@ func (l *list) close() error {
 	if !l.begun {
 		end = "[]\n"
 	}
-	if _, err := io.WriteString(l.out, end); err != nil {
-		return err
-	}
+	l.add([]byte(end))
 	return l.finish()
 }
 
-// finish ends the compressed data.
+// finish sends the rest and the end of the compressed data.
 func (l *list) finish() error {
 	if l.zip != nil {
-		return l.zip.Close()
+		_ = l.zip.Close() // a buffer has no errors
 	}
-	return nil
+	_, err := l.part.WriteTo(l.out)
+	return err
 }

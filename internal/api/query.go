@@ -120,11 +120,22 @@ func word[T ~string](q *query, name string, words ...T) T {
 func storable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
 
 // reserveRows returns the error of the query. Without one it waits until the response may have
-// that many rows.
+// that many rows, and for the turn to read and encode them.
 func (c *call) reserveRows(rows int) (err error) {
 	if c.query.err != nil {
 		return c.query.err
 	}
-	c.release, err = c.service.ReserveRows(c.r.Context(), rows)
+	if c.release, err = c.service.ReserveRows(c.r.Context(), rows); err != nil {
+		return err
+	}
+	return c.awaitTurn(rows)
+}
+
+// awaitTurn waits for the turn to read and encode that many rows, unless they are few. The turn ends
+// before they are written.
+func (c *call) awaitTurn(rows int) (err error) {
+	if rows > defaultPage+1 { // one more shows whether there is a next page
+		c.endTurn, err = c.service.ReadTurn(c.r.Context())
+	}
 	return err
 }

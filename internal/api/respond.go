@@ -60,6 +60,7 @@ func (a *API) partDeadline() func() time.Time {
 func (c *call) writeCacheable(v any) error {
 	body := encode(v)
 	sum := sha256.Sum256(body)
+	c.encoded()
 	// Weak, because proxies may compress it.
 	tag := `W/"` + hex.EncodeToString(sum[:12]) + `"`
 	header := c.w.Header()
@@ -71,6 +72,13 @@ func (c *call) writeCacheable(v any) error {
 	}
 	writeBody(c.w, http.StatusOK, body)
 	return nil
+}
+
+// encoded ends the turn of the request: the rest of it may wait for the client.
+func (c *call) encoded() {
+	if c.endTurn != nil {
+		c.endTurn()
+	}
 }
 
 // hasTag compares weakly, as RFC 9110 §13.1.2 asks of If-None-Match.

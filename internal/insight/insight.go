@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/senders"
@@ -45,6 +44,9 @@ const (
 type Records interface {
 	// ID is the team.
 	ID() dmarcd.TeamID
+	// ReadTurn waits for the team's turn at the long work of requests. When ctx ends first, it
+	// returns without a turn.
+	ReadTurn(ctx context.Context) (end func())
 	// HasSample reports whether the team has sample data.
 	HasSample(ctx context.Context) (bool, error)
 	// SentState returns the state of the records that Scan would read.
@@ -75,36 +77,21 @@ type Service struct {
 	catalogue *senders.Catalogue
 	names     Names
 	memory    *memory.Budget
-	turns     *fair.Limiter[dmarcd.TeamID] // at processing a block
-	sample    *Service                     // for teams with sample data; nil is the service itself
+	sample    *Service // for teams with sample data; nil is the service itself
 	answers   *answers
 	// classes are those that the team gave its senders for all domains; nil for none.
 	classes map[string]dmarcd.Class
 }
 
-// The turns leave half of the processors to short requests.
-const (
-	// turnMemory is how long turns count against a team: one that was quiet goes first.
-	turnMemory = time.Minute
-	// spareTurns is the time, in seconds of turns, for which a team that reads alone may use
-	// the other half, too.
-	spareTurns = 20
-)
-
 // New returns a service that recognizes senders by these, and takes the memory for its
 // answers from a budget.
 func New(atlas *senders.Atlas, catalogue *senders.Catalogue, names Names, budget *memory.Budget) *Service {
-	half := fair.HalfCores()
-	turns := fair.Options{Capacity: half, HalfLife: turnMemory, Spare: half, SpareUse: spareTurns}
-	return &Service{atlas: atlas, catalogue: catalogue, names: names, memory: budget, turns: fair.New[dmarcd.TeamID](turns), answers: new(answers)}
+	return &Service{atlas: atlas, catalogue: catalogue, names: names, memory: budget, answers: new(answers)}
 }
 
 // SetSample has another service recognize the senders of teams with sample data. It must be
 // called before the first Read.
-func (s *Service) SetSample(sample *Service) {
-	sample.turns = s.turns
-	s.sample = sample
-}
+func (s *Service) SetSample(sample *Service) { s.sample = sample }
 
 // Knows reports whether the catalogue has a sender with a key.
 func (s *Service) Knows(key string) bool {
@@ -172,8 +159,7 @@ func (s *Service) read(ctx context.Context, team Records, domain string, days dm
 	return &Mail{
 		service: s, team: team, domain: domain, days: days, records: state.Records,
 		basis: newBasis(team.ID(), domain, days, state, sample, own),
-		until: time.Now().Add(maxTime), release: release,
-		turn: func(ctx context.Context) (end func()) { return s.turns.Turn(ctx, team.ID()) },
+		until: time.Now().Add(maxTime), release: release, turn: team.ReadTurn,
 	}, nil
 }
 

@@ -51,6 +51,8 @@ type failing struct{ err error }
 
 func (f failing) ID() dmarcd.TeamID { return 7 }
 
+func (f failing) ReadTurn(context.Context) (end func()) { return func() {} }
+
 func (f failing) TeamSenders(context.Context) ([]dmarcd.TeamSender, error) { return nil, nil }
 
 func (f failing) HasSample(context.Context) (bool, error) { return false, nil }

@@ -61,7 +61,7 @@ func (m *Mail) scan(ctx context.Context, days dmarcd.Days, match *keyed, gathere
 	return nil
 }
 
-// inTurn calls f, which only computes, when it is the team's turn.
+// inTurn calls f, which waits for nothing but the database, when it is the team's turn.
 func (m *Mail) inTurn(ctx context.Context, f func()) {
 	ctx, cancel := context.WithDeadline(ctx, m.until)
 	defer cancel()

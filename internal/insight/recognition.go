@@ -329,7 +329,8 @@ func (m *Mail) recognize(ctx context.Context, others ...gatherer) error {
 	var all foundAddresses
 	m.inTurn(ctx, func() { all = p.found() })
 	var err error
-	if p.hosts, err = m.service.hosts(ctx, m.team.ID(), all.addresses); err != nil {
+	m.inTurn(ctx, func() { p.hosts, err = m.service.hosts(ctx, m.team.ID(), all.addresses) })
+	if err != nil {
 		return err
 	}
 	m.inTurn(ctx, func() { p.finish(all) })

@@ -45,6 +45,8 @@ func (t *team) Senders(context.Context, string, []string) (map[string]dmarcd.See
 
 func (t *team) ID() dmarcd.TeamID { return 7 }
 
+func (t *team) ReadTurn(context.Context) (end func()) { return func() {} }
+
 func (t *team) JobTurn(context.Context) (end func()) {
 	if t.jobTurns.Add(1); t.atJobTurn != nil {
 		t.atJobTurn()

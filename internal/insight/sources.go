@@ -60,36 +60,15 @@ func (m *Mail) listSources(ctx context.Context, q Query) (List, error) {
 	if err != nil {
 		return List{}, err
 	}
-	if q.Search != "" {
-		m.describe(q.Group, found.sources, found.hosts)
-	}
-	sources := slices.DeleteFunc(found.sources, func(s *source) bool { return !q.matches(s.Row) || q.Key != "" && q.Key != s.Key })
-	list := List{Matching: len(sources)}
-	for _, s := range sources {
-		list.Counts.Add(s.Counts)
-		s.rank = placeOf(s.Row, q.Sort)
-	}
-	other := found.other
-	if q.Key != "" || q.Search != "" || q.Failing {
-		other = nil
-	}
-	if other != nil {
-		list.Counts.Add(other.Counts)
-	}
-	compare := order(q.Sort)
+	var after place
 	if q.After != "" {
-		after, err := parseCursor[place](q.After)
-		if err != nil {
+		if after, err = parseCursor[place](q.After); err != nil {
 			return List{}, err
 		}
-		sources = slices.DeleteFunc(sources, func(s *source) bool { return compare(s.rank, after) <= 0 })
 	}
-	more := len(sources) > q.Limit
-	sources = foremost(sources, q.Limit, func(a, b *source) int { return compare(a.rank, b.rank) })
-	if more {
-		list.Next = formatCursor(sources[q.Limit-1].rank)
-	}
-	m.describe(q.Group, sources, found.hosts)
+	var list List
+	var sources []*source
+	m.inTurn(ctx, func() { list, sources = m.page(q, &found, after) })
 	if err := m.addSeen(ctx, q.Group, sources); err != nil {
 		return List{}, err
 	}
@@ -106,10 +85,41 @@ func (m *Mail) listSources(ctx context.Context, q Query) (List, error) {
 	for _, s := range sources {
 		list.Sources = append(list.Sources, s.Row)
 	}
-	if other != nil && list.Next == "" {
-		list.Sources = append(list.Sources, *other)
+	if found.other != nil && list.Next == "" {
+		list.Sources = append(list.Sources, *found.other)
 	}
 	return list, nil
+}
+
+// page returns the sources of a page in their order, and the list without them. It leaves out the
+// row of others where the query does.
+func (m *Mail) page(q Query, found *sourceGroup, after place) (list List, sources []*source) {
+	if q.Search != "" {
+		m.describe(q.Group, found.sources, found.hosts)
+	}
+	sources = slices.DeleteFunc(found.sources, func(s *source) bool { return !q.matches(s.Row) || q.Key != "" && q.Key != s.Key })
+	list.Matching = len(sources)
+	for _, s := range sources {
+		list.Counts.Add(s.Counts)
+		s.rank = placeOf(s.Row, q.Sort)
+	}
+	if q.Key != "" || q.Search != "" || q.Failing {
+		found.other = nil
+	}
+	if found.other != nil {
+		list.Counts.Add(found.other.Counts)
+	}
+	compare := order(q.Sort)
+	if q.After != "" {
+		sources = slices.DeleteFunc(sources, func(s *source) bool { return compare(s.rank, after) <= 0 })
+	}
+	more := len(sources) > q.Limit
+	sources = foremost(sources, q.Limit, func(a, b *source) int { return compare(a.rank, b.rank) })
+	if more {
+		list.Next = formatCursor(sources[q.Limit-1].rank)
+	}
+	m.describe(q.Group, sources, found.hosts)
+	return list, sources
 }
 
 // source is a source while it is being classified.
@@ -137,7 +147,9 @@ func (m *Mail) group(ctx context.Context, q Query) (sourceGroup, error) {
 		if err := m.recognize(ctx); err != nil {
 			return sourceGroup{}, err
 		}
-		return m.networkSources(m.whole.sums), nil
+		var found sourceGroup
+		m.inTurn(ctx, func() { found = m.networkSources(m.whole.sums) })
+		return found, nil
 	}
 	g := m.groupTable(q.Group, MaxListed)
 	var err error
@@ -158,7 +170,8 @@ func (m *Mail) group(ctx context.Context, q Query) (sourceGroup, error) {
 		for i, row := range rows {
 			addresses[i] = address{row.key, row.total()}
 		}
-		if hosts, err = m.service.hosts(ctx, m.team.ID(), addresses); err != nil {
+		m.inTurn(ctx, func() { hosts, err = m.service.hosts(ctx, m.team.ID(), addresses) })
+		if err != nil {
 			return sourceGroup{}, err
 		}
 	}

@@ -81,17 +81,19 @@ func (t *Team) ExportRecords(ctx context.Context, filter RecordFilter, after Rec
 	return &RecordExport{team: t, filter: filter, after: after, from: after.Report}, nil
 }
 
-// Next returns the next batch, none at the end. It waits for memory like other large reads, and
-// may return memory.ErrBusy; it can be called again after an error.
-func (e *RecordExport) Next(ctx context.Context) ([]ReportRecord, error) {
+// Next passes the next batch to use, and returns its length, 0 at the end. It waits for memory and
+// for a turn like other large reads, and has both until use returns, which must not wait for a client.
+// It may return memory.ErrBusy, and can be called again after an error.
+func (e *RecordExport) Next(ctx context.Context, use func([]ReportRecord) error) (n int, err error) {
 	if e.team.service.stopping() {
-		return nil, fmt.Errorf("%w: the process stops", dmarcd.ErrTemporary)
+		return 0, fmt.Errorf("%w: the process stops", dmarcd.ErrTemporary)
 	}
 	release, err := e.team.service.options.Memory.Acquire(ctx, e.team.team.ID(), exportBytes)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	defer release()
+	defer e.team.team.ReadTurn(ctx)()
 	var batch []ReportRecord
 	for len(batch) < exportRecords/2 && (len(e.reports) > 0 || !e.ended) {
 		if len(e.reports) == 0 {
@@ -104,9 +106,9 @@ func (e *RecordExport) Next(ctx context.Context) ([]ReportRecord, error) {
 		}
 	}
 	if len(batch) > 0 {
-		return batch, nil // the next call meets the error again
+		return len(batch), use(batch) // the next call meets the error again
 	}
-	return nil, err
+	return 0, err
 }
 
 // list lists the next reports.

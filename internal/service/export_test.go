@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -21,13 +23,15 @@ func (w *world) export(t *service.Team, filter service.RecordFilter, after servi
 	w.Helper()
 	export := musttest.Get(t.ExportRecords(ctx, filter, after))(w)
 	for {
-		batch := musttest.Get(export.Next(ctx))(w)
-		if len(batch) == 0 {
+		n := musttest.Get(export.Next(ctx, func(batch []service.ReportRecord) error {
+			for _, r := range batch {
+				positions = append(positions, r.Position())
+				sum += r.Count
+			}
+			return nil
+		}))(w)
+		if n == 0 {
 			return positions, sum
-		}
-		for _, r := range batch {
-			positions = append(positions, r.Position())
-			sum += r.Count
 		}
 	}
 }
@@ -125,7 +129,31 @@ func TestSettledExports(t *testing.T) {
 	team := w.with(w.asOwner(), func(o *service.Options) { o.Stopping = stop })
 	export := musttest.Get(team.ExportRecords(ctx, service.RecordFilter{}, service.RecordPosition{}))(t)
 	close(stop)
-	if _, err := export.Next(ctx); !errors.Is(err, dmarcd.ErrTemporary) {
+	if _, err := export.Next(ctx, nil); !errors.Is(err, dmarcd.ErrTemporary) {
 		t.Errorf("got %v, want %v", err, dmarcd.ErrTemporary)
 	}
+}
+
+// TestExportsEncodeInTheirTurn checks that a batch is used in the turn in which it was read.
+func TestExportsEncodeInTheirTurn(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		w := newWorld(t, db)
+		other := w.store.Team(storetest.Team(t, w.store, "other").ID)
+		export := musttest.Get(w.with(w.asOwner(), func(*service.Options) {}).ExportRecords(ctx, service.RecordFilter{}, service.RecordPosition{}))(t)
+		n := musttest.Get(export.Next(ctx, func([]service.ReportRecord) error {
+			waiting, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+			defer cancel()
+			for range fair.HalfCores() {
+				defer other.ReadTurn(waiting)()
+			}
+			if waiting.Err() == nil {
+				t.Error("another team got all turns meanwhile")
+			}
+			return nil
+		}))(t)
+		if n == 0 {
+			t.Error("got no records")
+		}
+	})
 }

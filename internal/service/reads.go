@@ -229,6 +229,14 @@ func (t *Team) ReserveRows(ctx context.Context, rows int) (release func(), err e
 	return t.service.options.Memory.Acquire(ctx, t.team.ID(), int64(rows)*rowBytes)
 }
 
+// ReadTurn waits for the team's turn to read and encode many rows: see store.Team.ReadTurn.
+func (t *Team) ReadTurn(ctx context.Context) (end func(), err error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	return t.team.ReadTurn(ctx), nil
+}
+
 // DomainRows returns domains with their grades and counts, for an overview.
 func (t *Team) DomainRows(ctx context.Context, filter DomainFilter) (DomainList, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {

@@ -69,6 +69,7 @@ func (t *Team) searchDomains(ctx context.Context, text string, limit int) (hits 
 	if names, unreadable := dmarcd.NamesIn(text); len(names) == 1 && len(unreadable) == 0 {
 		text = names[0]
 	}
+	defer t.team.ReadTurn(ctx)()
 	found, err := t.team.DomainRows(ctx, DomainFilter{Search: text, Limit: limit})
 	for _, d := range found.Rows {
 		hits = append(hits, Hit{Kind: HitDomain, Key: d.Name, Title: d.Name})
@@ -97,6 +98,7 @@ func (t *Team) searchSenders(ctx context.Context, text string, limit int) (hits 
 func (t *Team) searchReports(ctx context.Context, text string, limit int) (hits []Hit, err error) {
 	today := dmarcd.DayOf(t.service.options.Now())
 	from := today - reportSearchDays
+	defer t.team.ReadTurn(ctx)()
 	reports, err := t.team.Reports(ctx, ReportFilter{ExternalID: text}, 0, limit)
 	if err == nil && len(reports) == 0 {
 		reports, err = t.team.Reports(ctx, ReportFilter{OrganizationPart: text, Days: dmarcd.Days{From: &from, To: &today}}, 0, limit)

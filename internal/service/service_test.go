@@ -235,7 +235,12 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 		if err != nil {
 			return nil, err
 		}
-		return export.Next(ctx)
+		var records []service.ReportRecord
+		_, err = export.Next(ctx, func(batch []service.ReportRecord) error {
+			records = batch
+			return nil
+		})
+		return records, err
 	}),
 	"ReportOriginal": reads(func(w *world, t *service.Team) (dmarcd.StoredOriginal, error) {
 		return t.ReportOriginal(ctx, w.report)
@@ -278,6 +283,13 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 		needs: see, wants: dmarcd.ErrNotFound, team: func(_ *world, t *service.Team) error { return t.Watch(ctx, ours) },
 		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.Watch(ctx, "example.net") },
 	},
+	"ReadTurn": {needs: see, team: func(_ *world, t *service.Team) error {
+		end, err := t.ReadTurn(ctx)
+		if err == nil {
+			end()
+		}
+		return err
+	}},
 	"ReserveMemory": {needs: see, team: func(_ *world, t *service.Team) error {
 		_, release, err := t.ReserveMemory(ctx)
 		if err == nil {

@@ -60,6 +60,7 @@ type Store struct {
 	holder         int64                        // of leases
 	turns          *fair.Limiter[dmarcd.TeamID] // for writes, fair by team
 	scans          *fair.Limiter[dmarcd.TeamID] // of many records, fair by team: half of the readers are left for short reads
+	readTurns      *fair.Limiter[dmarcd.TeamID] // see ReadTurn
 	jobTurns       *fair.Limiter[dmarcd.TeamID] // see JobTurn
 	rests          rests
 	added          announcements // of events
@@ -93,7 +94,9 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	readers := int64(s.reader.Stats().MaxOpenConnections)
 	s.readers = fair.New[dmarcd.TeamID](fair.Options{Capacity: readers, PerKey: max(1, readers*3/4)})
 	s.scans = fair.New[dmarcd.TeamID](fair.Options{Capacity: readers / 2, PerKey: readers / 4})
-	s.jobTurns = fair.New[dmarcd.TeamID](fair.Options{Capacity: fair.HalfCores(), Rest: options.JobRest})
+	half := fair.HalfCores()
+	s.readTurns = fair.New[dmarcd.TeamID](fair.Options{Capacity: half, HalfLife: turnMemory, Spare: half, SpareUse: spareTurns})
+	s.jobTurns = fair.New[dmarcd.TeamID](fair.Options{Capacity: half, Rest: options.JobRest})
 	if err := s.Ping(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to the database: %w", err), s.Close())
 	}

@@ -48,6 +48,10 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 		team.JobTurn(ctx)() // reads nothing
 		return nil
 	},
+	"ReadTurn": func(ctx context.Context, team *store.Team, _ victim) error {
+		team.ReadTurn(ctx)() // reads nothing
+		return nil
+	},
 	"CheckEnded": func(ctx context.Context, other *store.Team, v victim) error {
 		return other.CheckEnded(ctx, v.domain.Name) // a dump of the victim's rows would show a change
 	},
