@@ -19,12 +19,13 @@ import (
 )
 
 // entrances are the ways to keep the daemon busy.
-var entrances = []string{"API upload", "page upload", "TLS intake", "SMTP", "verify", "sources"}
+var entrances = []string{"API upload", "page upload", "TLS intake", "SMTP", "verify", "sources", "exports", "search", "simulate", "events"}
 
 // attack is what a process of attackers does. Attackers represent other machines, and must take neither
 // the processors from the daemon nor the Go scheduler from the victim. So they are a process of their own,
 // which runs while a processor would be idle: with the highest nice value, each of its threads could
-// still delay others by a time slice.
+// still delay others by a time slice. Exports and searches are the exception: their clients do little
+// but read, and the daemon would wait for one that hardly runs.
 type attack struct {
 	Target    target
 	Teams     []fairTeam
@@ -51,7 +52,11 @@ func startAttack(ctx context.Context, a attack) (stop func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	process := exec.CommandContext(ctx, "chrt", "--idle", "0", os.Args[0], "-attack") //nolint:gosec // this program
+	command := []string{"chrt", "--idle", "0", os.Args[0], "-attack"}
+	if a.Entrance == "exports" || a.Entrance == "search" {
+		command = command[3:]
+	}
+	process := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // this program
 	process.Stderr = os.Stderr
 	in, err := process.StdinPipe()
 	if err != nil {
@@ -95,6 +100,9 @@ func runAttack(ctx context.Context, in io.Reader, out io.Writer) error {
 		attackers.Go(func() {
 			begin := sync.OnceFunc(begun.Done)
 			defer begin()
+			if a.Entrance == "exports" { // the first one takes long
+				begin()
+			}
 			for ctx.Err() == nil {
 				if err := s.strike(ctx, a.Teams[n%len(a.Teams)], n); err != nil {
 					cancel(err) // the first one is kept
@@ -149,6 +157,15 @@ func (s *strikes) strike(ctx context.Context, team fairTeam, attacker int) error
 		// Another range each time, so that no answer is remembered.
 		path := fmt.Sprintf("/api/insights/sources?by=address&from=%d-01-01", 1000+number%1000)
 		return s.Target.send(ctx, team, http.MethodGet, path, "", nil, nil)
+	case "exports":
+		return s.Target.send(ctx, team, http.MethodGet, "/api/insights/records", "", nil, nil)
+	case "search":
+		return s.Target.send(ctx, team, http.MethodGet, fmt.Sprintf("/api/search?q=%d", number), "", nil, nil)
+	case "simulate":
+		path := fmt.Sprintf("/api/insights/simulate?domain=%s&from=%d-01-01", team.Domain, 1000+number%1000)
+		return s.Target.send(ctx, team, http.MethodGet, path, "", nil, nil)
+	case "events": // both answers: at once, and after a wait
+		return s.Target.send(ctx, team, http.MethodGet, fmt.Sprintf("/api/events?since=%d&wait=1", number%2), "", nil, nil)
 	}
 	return fmt.Errorf("there is no entrance %q", s.Entrance)
 }
@@ -231,6 +248,9 @@ func (t target) send(ctx context.Context, team fairTeam, method, path, media str
 		return err
 	}
 	r.Header.Set("Content-Type", media)
+	if into == nil {
+		r.Header.Set("Accept-Encoding", "gzip") // as a browser; the content is not read
+	}
 	if strings.HasPrefix(path, "/api/") {
 		r.Header.Set("Authorization", "Bearer "+team.Token)
 	} else {
@@ -244,6 +264,10 @@ func (t target) send(ctx context.Context, team fairTeam, method, path, media str
 		return err
 	}
 	defer func() { _ = response.Body.Close() }() // read to its end
+	if into == nil && response.StatusCode == http.StatusOK {
+		_, err := io.Copy(io.Discard, response.Body)
+		return err
+	}
 	content, err := io.ReadAll(response.Body)
 	switch {
 	case err != nil:

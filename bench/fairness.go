@@ -1,11 +1,13 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -26,6 +28,8 @@ const (
 	attackRecords = 2000
 	// plantedRecords is how many distinct addresses an attacker reads back.
 	plantedRecords = 50_000
+	// plantedReports is how many short reports an attacker searches, archives in how many archives they come.
+	plantedReports, archives = 5000, 10
 	// fairSamples is how often the victim delivers by each way.
 	fairSamples = 45
 	fairGoal    = "at most 3"
@@ -49,6 +53,9 @@ func measureFairness(ctx context.Context, s settings, d *daemon) ([]figure, erro
 	}
 	var figures []figure
 	for _, entrance := range append([]string{jobsAndMail}, entrances...) {
+		if s.entrance != "" && s.entrance != entrance {
+			continue
+		}
 		multiples := make([][]string, len(deliveryWays))
 		worst := 0.0
 		for _, attackers := range attackerCounts {
@@ -121,8 +128,32 @@ func newField(ctx context.Context, d *daemon) (*field, error) {
 		if err := f.upload(ctx, team, numbered(planted, f.number.Add(1), team)); err != nil {
 			return nil, err
 		}
+		for range archives {
+			archive, err := f.archive(plantedReports/archives, team)
+			if err != nil {
+				return nil, err
+			}
+			if err := f.upload(ctx, team, archive); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return f, nil
+}
+
+// archive returns a ZIP archive with short reports of a team.
+func (f *field) archive(reports int, team fairTeam) ([]byte, error) {
+	var b bytes.Buffer
+	files := zip.NewWriter(&b)
+	short, err := fairReport(1)
+	for i := 0; i < reports && err == nil; i++ {
+		var file io.Writer
+		if file, err = files.Create(fmt.Sprintf("%d.xml", i)); err == nil {
+			_, err = file.Write(numbered(short, f.number.Add(1), team))
+		}
+	}
+	err = errors.Join(err, files.Close())
+	return b.Bytes(), err
 }
 
 // newTeam makes a team by the command line, with a domain and a user.

@@ -30,6 +30,7 @@ type settings struct {
 	records  int
 	day      time.Duration
 	speed    float64
+	entrance string
 }
 
 // suite is a group of figures.
@@ -66,6 +67,7 @@ func main() {
 	flag.IntVar(&s.records, "records", 10_000_000, "records of the large database")
 	flag.DurationVar(&s.day, "day", 24*time.Hour, "part of the day that the suite day simulates")
 	flag.Float64Var(&s.speed, "speed", 12, "how many times as fast as a real day the suite day is")
+	flag.StringVar(&s.entrance, "entrance", "", "attack only that entrance in the suite fairness, such as exports")
 	attacking := flag.Bool("attack", false, "attack a daemon as the standard input says; used by the suite fairness")
 	flag.Parse()
 	if *attacking {
