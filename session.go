@@ -31,10 +31,21 @@ func (s Session) Valid(now time.Time) bool {
 	return now.Before(s.ExpiresAt) && now.Before(s.SeenAt.Add(SessionIdle))
 }
 
+// SignIn is a user who has proven who they are.
+type SignIn struct {
+	User
+
+	// PasswordHash is that of the user at that time, "" for none. If it changes, the sign-in is
+	// void, with whatever the user signed in: a change of the password ends all sessions.
+	PasswordHash string
+}
+
 // NewSession is a session to be stored.
 type NewSession struct {
 	Hash [32]byte
-	User UserID
+	// User and PasswordHash are those of a SignIn.
+	User         UserID
+	PasswordHash string
 	// Replaces is the hash of the browser's previous session, which ends.
 	Replaces  [32]byte
 	ExpiresAt time.Time

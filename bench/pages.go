@@ -210,7 +210,7 @@ func signIn(ctx context.Context, d *daemon) (*http.Cookie, error) {
 		return nil, err
 	}
 	sessions := auth.NewSessions(d.store, time.Now, slog.New(slog.DiscardHandler))
-	secret, err := sessions.Begin(ctx, user.ID, auth.Client{}, "")
+	secret, err := sessions.Begin(ctx, user, auth.Client{}, "")
 	return &http.Cookie{Name: "dmarcd_session", Value: secret}, err //nolint:gosec // it is sent, not set
 }
 

@@ -18,10 +18,10 @@ import (
 )
 
 // byWord resolves tokens that say what they may do.
-type byWord struct{ team dmarcd.TeamID }
+type byWord struct{ onlyTeam }
 
 func (b byWord) Authenticate(_ context.Context, secret string) (dmarcd.Credential, error) {
-	token := dmarcd.Token{ID: 1, Team: b.team, Scope: dmarcd.ScopeWrite}
+	token := b.token
 	switch secret {
 	case "unknown":
 		return dmarcd.Credential{}, dmarcd.ErrUnauthorized
@@ -42,7 +42,7 @@ func TestAnswersAboutReports(t *testing.T) {
 	document := musttest.Get(api.Document(base))(t)
 	validator := musttest.Get(apitest.New(document))(t)
 	s := newService(t, storetest.SQLite(t).Open(t, store.Options{}))
-	options := newOptions(t, s.store, byWord{s.id})
+	options := newOptions(t, s.store, byWord{tokenOf(t, s.store, s.id)})
 	handler := mustNew(t, options)
 	options.RateLimit = 0.001
 	limited := mustNew(t, options)

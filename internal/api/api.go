@@ -8,6 +8,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -195,7 +196,20 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 	}()
 	c.teamID = token.Team
 	c.service = a.options.Service.Team(token.Team, service.Token(token.ID, token.Scope, clientaddr.Of(r)))
-	return matched.handle(c)
+	return lost(w, matched.handle(c))
+}
+
+// lost returns the error of a request whose token was revoked, or whose team was denied, while it was
+// under way, and other errors as they are.
+func lost(w http.ResponseWriter, err error) error {
+	var full *dmarcd.QuotaError
+	switch {
+	case errors.Is(err, dmarcd.ErrUnauthorized):
+		w.Header().Set("WWW-Authenticate", invalidToken)
+	case errors.Is(err, dmarcd.ErrForbidden) && !errors.As(err, &full): // the scope is sufficient
+		err = errNotWhitelisted
+	}
+	return err
 }
 
 // stillAllowed returns an error if the token of a request was revoked or its team denied since the
@@ -214,9 +228,14 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(secret)
 }
 
+// The headers of an error 401.
+const (
+	challenge    = `Bearer realm="dmarcd"`
+	invalidToken = challenge + `, error="invalid_token"`
+)
+
 // authenticate returns the credential of the bearer token.
 func (a *API) authenticate(w http.ResponseWriter, r *http.Request) (dmarcd.Credential, error) {
-	const challenge = `Bearer realm="dmarcd"`
 	if scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " "); !strings.EqualFold(scheme, "Bearer") {
 		w.Header().Set("WWW-Authenticate", challenge)
 		return dmarcd.Credential{}, dmarcd.ErrUnauthorized
@@ -234,6 +253,6 @@ func (a *API) authenticate(w http.ResponseWriter, r *http.Request) (dmarcd.Crede
 		a.failed.sayWhen(w.Header(), address)
 		return dmarcd.Credential{}, errTooManyRequests
 	}
-	w.Header().Set("WWW-Authenticate", challenge+`, error="invalid_token"`)
+	w.Header().Set("WWW-Authenticate", invalidToken)
 	return dmarcd.Credential{}, err
 }

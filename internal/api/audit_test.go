@@ -23,7 +23,7 @@ func TestChangesAreWrittenDown(t *testing.T) {
 		s := db.Open(t, store.Options{})
 		team := newTeam(t, s, "a")
 		handler, err := api.New(api.Options{
-			Service: useCases(s, usecase.Options{}), Authenticator: onlyTeam{team},
+			Service: useCases(s, usecase.Options{}), Authenticator: tokenOf(t, s, team),
 			BaseURL: "http://api.example/api", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		})
 		musttest.Do(t, err)

@@ -18,7 +18,7 @@ func (a *API) addDomain(c *call) error {
 	switch {
 	case errors.Is(err, dmarcd.ErrConflict):
 		return errDomainExists
-	case errors.Is(err, dmarcd.ErrForbidden):
+	case errors.As(err, new(*dmarcd.QuotaError)):
 		return errQuota
 	case err != nil:
 		return err

@@ -43,7 +43,7 @@ func TestImpatientClient(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		resolver := hangUp{dnstest.New(`_dmarc.example.com TXT "v=DMARC1; p=reject"`), leave}
 		handler, err := api.New(api.Options{
-			Service: useCases(s, usecase.Options{Checker: newChecker(resolver)}), Authenticator: onlyTeam{team},
+			Service: useCases(s, usecase.Options{Checker: newChecker(resolver)}), Authenticator: tokenOf(t, s, team),
 			BaseURL: "http://api.example/api", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		})
 		musttest.Do(t, err)

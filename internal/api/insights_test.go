@@ -234,7 +234,7 @@ func TestRejectedIsReadAgain(t *testing.T) {
 		}
 		read[receipts](t, retry(list[1].ID), http.StatusUnprocessableEntity)
 
-		options := newOptions(t, opened, onlyTeam{s.id})
+		options := newOptions(t, opened, tokenOf(t, opened, s.id))
 		var err error
 		if s.api, err = api.New(options); err != nil {
 			t.Fatal(err)

@@ -63,6 +63,9 @@ func (a *API) listDomains(c *call) error {
 			break
 		}
 		part, err = team.Domains(c.r.Context(), part[len(part)-1].Name, nextPart)
+		if err == nil {
+			err = a.stillAllowed(c)
+		}
 		if err != nil {
 			break
 		}

@@ -26,7 +26,7 @@ func TestBrokenListIsNoList(t *testing.T) {
 		names = append(names, fmt.Sprintf("d%d.example", i))
 	}
 	musttest.Get(s.Team(team).AddDomains(t.Context(), names, time.Time{}))(t)
-	handler := newAPI(t, s, onlyTeam{team}, dnstest.New(""))
+	handler := newAPI(t, s, tokenOf(t, s, team), dnstest.New(""))
 	w := &breaking{ResponseRecorder: httptest.NewRecorder(), onFlush: func() { _ = s.Close() }}
 	r := httptest.NewRequest(http.MethodGet, "http://api.example/api/domains", nil)
 	r.Header.Set("Authorization", "Bearer x")

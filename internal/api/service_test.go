@@ -88,7 +88,7 @@ func newChecker(resolver dns.Resolver) *dnscheck.Checker {
 func newService(t *testing.T, s *store.Store, edits ...func(*api.Options)) *service {
 	t.Helper()
 	id := newTeam(t, s, t.Name())
-	options := newOptions(t, s, onlyTeam{id})
+	options := newOptions(t, s, tokenOf(t, s, id))
 	for _, edit := range edits {
 		edit(&options)
 	}

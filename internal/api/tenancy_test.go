@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"io"
 	"net/http"
@@ -20,11 +21,18 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// onlyTeam resolves every token to one team, without a query.
-type onlyTeam struct{ team dmarcd.TeamID }
+// onlyTeam resolves every token to one token of one team, without a query.
+type onlyTeam struct{ token dmarcd.Token }
 
 func (n onlyTeam) Authenticate(context.Context, string) (dmarcd.Credential, error) {
-	return dmarcd.Credential{Token: dmarcd.Token{ID: 1, Team: n.team, Scope: dmarcd.ScopeWrite}, API: true}, nil
+	return dmarcd.Credential{Token: n.token, API: true}, nil
+}
+
+// tokenOf creates the token of a team.
+func tokenOf(t *testing.T, s *store.Store, team dmarcd.TeamID) onlyTeam {
+	t.Helper()
+	token := store.NewToken{Scope: dmarcd.ScopeWrite, Hash: sha256.Sum256([]byte(rand.Text()))}
+	return onlyTeam{musttest.Get(s.Team(team).CreateToken(t.Context(), token))(t)}
 }
 
 // TestAnotherTeamsDomainIsNoDomain checks that a domain, a report and something
@@ -38,7 +46,7 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 		musttest.Get(s.Team(victim).AddDomain(t.Context(), "theirs.example", time.Time{}))(t)
 		theirReport, theirRejected := victimised(t, s, victim)
 		zone := dnstest.New(`_dmarc.theirs.example TXT "v=DMARC1; p=reject"`)
-		handler := newAPI(t, s, onlyTeam{other}, zone)
+		handler := newAPI(t, s, tokenOf(t, s, other), zone)
 
 		ask := func(method, path string) (answer string, queries int64, questions int) {
 			before, asked := s.Stats().Queries, len(zone.Asked())

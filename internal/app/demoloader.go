@@ -97,10 +97,10 @@ func (o *loader) join(ctx context.Context, step demo.Step) error {
 	if err != nil {
 		return err
 	}
-	o.users[step.By] = user
+	o.users[step.By] = user.User
 	_, session := auth.NewInvitation() // with an unknown secret
 	return o.store.CreateSession(ctx, dmarcd.NewSession{
-		Hash: session, User: user.ID, ExpiresAt: step.At.Add(dmarcd.SessionLife), Address: step.Address,
+		Hash: session, User: user.ID, PasswordHash: user.PasswordHash, ExpiresAt: step.At.Add(dmarcd.SessionLife), Address: step.Address,
 	})
 }
 

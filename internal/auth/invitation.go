@@ -34,7 +34,7 @@ type InvitationStore interface {
 	Invitation(ctx context.Context, hash [32]byte) (dmarcd.Invitation, error)
 	// UseInvitation marks the invitation as used, writes the audit entries, and returns
 	// the user.
-	UseInvitation(ctx context.Context, hash [32]byte, claim dmarcd.Claim, audit ...dmarcd.AuditEntry) (dmarcd.User, error)
+	UseInvitation(ctx context.Context, hash [32]byte, claim dmarcd.Claim, audit ...dmarcd.AuditEntry) (dmarcd.SignIn, error)
 }
 
 // Invitations handles invitation links. It is safe for concurrent use.
@@ -76,16 +76,16 @@ type Answer struct {
 // Accept uses an invitation and returns the user. It returns dmarcd.ErrNotFound for an
 // unusable link, dmarcd.ErrForbidden if another user is signed in, and dmarcd.ErrConflict
 // if the user must sign in first. After an error the link remains usable.
-func (i *Invitations) Accept(ctx context.Context, secret string, answer Answer, audit ...dmarcd.AuditEntry) (dmarcd.User, error) {
+func (i *Invitations) Accept(ctx context.Context, secret string, answer Answer, audit ...dmarcd.AuditEntry) (dmarcd.SignIn, error) {
 	// Hashing is expensive: only the holder of a valid link may cause it.
 	if _, err := i.Find(ctx, secret); err != nil {
-		return dmarcd.User{}, err
+		return dmarcd.SignIn{}, err
 	}
 	claim := dmarcd.Claim{User: answer.SignedIn, Email: answer.Email, Name: answer.Name}
 	if answer.SignedIn == 0 && answer.Password != "" {
 		hash, err := i.Passwords.Hash(ctx, secret, answer.Password) // one at a time for each link
 		if err != nil {
-			return dmarcd.User{}, err
+			return dmarcd.SignIn{}, err
 		}
 		claim.PasswordHash = hash
 	}

@@ -49,7 +49,7 @@ type Identities interface {
 	// SignInIdentity returns the user of an identity. It returns dmarcd.ErrForbidden
 	// without a verified email address, and dmarcd.ErrNotFound if the person was not
 	// invited.
-	SignInIdentity(ctx context.Context, identity dmarcd.Identity) (dmarcd.User, error)
+	SignInIdentity(ctx context.Context, identity dmarcd.Identity) (dmarcd.SignIn, error)
 }
 
 // OIDC signs users in with an OpenID provider: the authorization code flow of OpenID
@@ -115,27 +115,27 @@ func (o *OIDC) Begin(ctx context.Context, next string) (location, cookie string,
 // provider denied it, dmarcd.ErrForbidden if the person has no verified email address,
 // dmarcd.ErrNotFound if they were not invited, and dmarcd.ErrTemporary if the provider
 // could not be reached. The texts of these errors are for the log.
-func (o *OIDC) Finish(ctx context.Context, cookie string, query url.Values) (user dmarcd.User, next string, err error) {
+func (o *OIDC) Finish(ctx context.Context, cookie string, query url.Values) (of dmarcd.SignIn, next string, err error) {
 	state, err := o.signer.open(cookie, o.options.Now())
 	if err != nil {
-		return dmarcd.User{}, "", err
+		return dmarcd.SignIn{}, "", err
 	}
 	if subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(state.State)) != 1 {
-		return dmarcd.User{}, "", fmt.Errorf("%w: the state does not match", dmarcd.ErrUnauthorized)
+		return dmarcd.SignIn{}, "", fmt.Errorf("%w: the state does not match", dmarcd.ErrUnauthorized)
 	}
 	// RFC 9207 §2.4: a response with another issuer does not belong to our request.
 	if issuer := query.Get("iss"); issuer != "" && issuer != o.options.Issuer {
-		return dmarcd.User{}, "", fmt.Errorf("%w: the response is from another issuer", dmarcd.ErrUnauthorized)
+		return dmarcd.SignIn{}, "", fmt.Errorf("%w: the response is from another issuer", dmarcd.ErrUnauthorized)
 	}
 	if refusal := query.Get("error"); refusal != "" {
-		return dmarcd.User{}, "", fmt.Errorf("%w: the provider returned an error: %.100q", dmarcd.ErrUnauthorized, refusal)
+		return dmarcd.SignIn{}, "", fmt.Errorf("%w: the provider returned an error: %.100q", dmarcd.ErrUnauthorized, refusal)
 	}
 	identity, err := o.identify(ctx, query.Get("code"), state)
 	if err != nil {
-		return dmarcd.User{}, "", err
+		return dmarcd.SignIn{}, "", err
 	}
-	user, err = o.identities.SignInIdentity(ctx, identity)
-	return user, state.Next, err
+	of, err = o.identities.SignInIdentity(ctx, identity)
+	return of, state.Next, err
 }
 
 // maxSubject limits a subject (OpenID Connect Core 1.0 §2). It is part of a key, so it is not cut.

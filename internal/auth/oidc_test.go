@@ -110,9 +110,9 @@ func (p *fakeProvider) idToken(t *testing.T) string {
 // fakeIdentities remembers who was signed in.
 type fakeIdentities struct{ identity dmarcd.Identity }
 
-func (f *fakeIdentities) SignInIdentity(_ context.Context, identity dmarcd.Identity) (dmarcd.User, error) {
+func (f *fakeIdentities) SignInIdentity(_ context.Context, identity dmarcd.Identity) (dmarcd.SignIn, error) {
 	f.identity = identity
-	return dmarcd.User{ID: 7}, nil
+	return dmarcd.SignIn{User: dmarcd.User{ID: 7}}, nil
 }
 
 // visit is a sign-in under way.

@@ -21,7 +21,8 @@ const (
 
 // SessionStore stores sessions.
 type SessionStore interface {
-	// CreateSession stores a session and ends the replaced one.
+	// CreateSession stores a session and ends the replaced one. It is dmarcd.ErrUnauthorized if the
+	// password has changed.
 	CreateSession(ctx context.Context, session dmarcd.NewSession) error
 	// Session returns the session with that hash, or dmarcd.ErrNotFound.
 	Session(ctx context.Context, hash [32]byte) (dmarcd.Session, error)
@@ -50,17 +51,19 @@ func NewSessions(store SessionStore, now func() time.Time, log *slog.Logger) *Se
 }
 
 // Begin starts a session and returns the secret for the cookie. The secret is always new,
-// and the previous session of the browser ends: this prevents session fixation.
-func (s *Sessions) Begin(ctx context.Context, user dmarcd.UserID, client Client, before string) (secret string, err error) {
+// and the previous session of the browser ends: this prevents session fixation. A sign-in
+// that a change of the password made void is dmarcd.ErrUnauthorized.
+func (s *Sessions) Begin(ctx context.Context, of dmarcd.SignIn, client Client, before string) (secret string, err error) {
 	secret = newSecret()
 	userAgent := strings.ToValidUTF8(client.UserAgent[:min(len(client.UserAgent), maxUserAgent)], "")
 	err = s.store.CreateSession(ctx, dmarcd.NewSession{
-		Hash:      hashSecret(secret),
-		User:      user,
-		Replaces:  hashSecret(before),
-		ExpiresAt: s.now().Add(dmarcd.SessionLife),
-		UserAgent: strings.ReplaceAll(userAgent, "\x00", ""), // PostgreSQL cannot store it
-		Address:   client.Address,
+		Hash:         hashSecret(secret),
+		User:         of.ID,
+		PasswordHash: of.PasswordHash,
+		Replaces:     hashSecret(before),
+		ExpiresAt:    s.now().Add(dmarcd.SessionLife),
+		UserAgent:    strings.ReplaceAll(userAgent, "\x00", ""), // PostgreSQL cannot store it
+		Address:      client.Address,
 	})
 	if err != nil {
 		return "", err

@@ -14,9 +14,6 @@ type PasswordStore interface {
 	// Password returns the user with that email address and their password hash, or
 	// dmarcd.ErrNotFound.
 	Password(ctx context.Context, email string) (user dmarcd.UserID, hash string, err error)
-	// SetPassword replaces the hash, ends the user's other sessions, and writes the audit
-	// entries.
-	SetPassword(ctx context.Context, user dmarcd.UserID, hash string, keep [32]byte, audit ...dmarcd.AuditEntry) error
 	// SignInAddresses returns the network addresses from which the user with an email address
 	// began sessions since a time.
 	SignInAddresses(ctx context.Context, email string, since time.Time) ([]string, error)
@@ -33,27 +30,27 @@ type PasswordSignIn struct {
 // User returns the user with that email address and password. If either is wrong it
 // returns dmarcd.ErrUnauthorized after the same time; a ThrottledError says how long to
 // wait. address is the client's network address.
-func (s *PasswordSignIn) User(ctx context.Context, email, password, address string) (dmarcd.UserID, error) {
+func (s *PasswordSignIn) User(ctx context.Context, email, password, address string) (dmarcd.SignIn, error) {
 	email, err := dmarcd.ParseEmail(email)
 	if err != nil {
 		email = "" // matches no user
 	}
 	if err := s.attempt(ctx, address, email); err != nil {
-		return 0, err
+		return dmarcd.SignIn{}, err
 	}
 	user, hash, err := s.Store.Password(ctx, email)
 	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
-		return 0, err
+		return dmarcd.SignIn{}, err
 	}
 	right, err := s.Passwords.Verify(ctx, address, hash, password)
 	if err != nil {
-		return 0, err
+		return dmarcd.SignIn{}, err
 	}
 	if !right {
-		return 0, dmarcd.ErrUnauthorized
+		return dmarcd.SignIn{}, dmarcd.ErrUnauthorized
 	}
 	s.Throttle.Succeeded(address, email)
-	return user, nil
+	return dmarcd.SignIn{User: dmarcd.User{ID: user}, PasswordHash: hash}, nil
 }
 
 // attempt is Throttle.Attempt, with the known addresses of the user's sessions: the throttle knows
@@ -74,20 +71,15 @@ func (s *PasswordSignIn) attempt(ctx context.Context, address, email string) err
 	return s.Throttle.Attempt(address, email)
 }
 
-// Change changes the password of the session's user and ends their other sessions.
-// current must be the current password, and is throttled like a sign-in. A user without a
-// password gets dmarcd.ErrForbidden: otherwise the holder of a stolen session could set
-// one.
-func (s *PasswordSignIn) Change(ctx context.Context, session dmarcd.Session, current, next, address string, audit ...dmarcd.AuditEntry) error {
-	if !session.User.Password {
-		return dmarcd.ErrForbidden
+// Next returns the hash of the next password of a user. current must be the current password,
+// and is throttled like a sign-in. A user without a password gets dmarcd.ErrForbidden: otherwise
+// the holder of a stolen session could set one.
+func (s *PasswordSignIn) Next(ctx context.Context, user dmarcd.User, current, next, address string) (of dmarcd.SignIn, hash string, err error) {
+	if !user.Password {
+		return dmarcd.SignIn{}, "", dmarcd.ErrForbidden
 	}
-	if _, err := s.User(ctx, session.User.Email, current, address); err != nil {
-		return err
+	if of, err = s.User(ctx, user.Email, current, address); err == nil {
+		hash, err = s.Passwords.Hash(ctx, address, next)
 	}
-	hash, err := s.Passwords.Hash(ctx, address, next)
-	if err != nil {
-		return err
-	}
-	return s.Store.SetPassword(ctx, session.User.ID, hash, session.Hash, audit...)
+	return of, hash, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/store"
 )
 
 // Client is the browser of a request.
@@ -22,7 +23,7 @@ type Client struct {
 // dmarcd.ErrUnauthorized, too many attempts are dmarcd.ErrLimit. The former is written to the
 // audit log of the installation.
 func (s *Service) SignIn(ctx context.Context, email, password string, client Client) (session string, err error) {
-	user, err := s.passwords.User(ctx, email, password, client.Address)
+	of, err := s.passwords.User(ctx, email, password, client.Address)
 	if errors.Is(err, dmarcd.ErrUnauthorized) {
 		email, _ = dmarcd.ParseEmail(email) // anything else may be a password
 		s.noteFailed(ctx, dmarcd.AuditEntry{Actor: "unknown", Target: email, Detail: "password", Address: client.Address})
@@ -30,7 +31,7 @@ func (s *Service) SignIn(ctx context.Context, email, password string, client Cli
 	if err != nil {
 		return "", err
 	}
-	return s.beginSession(ctx, user, client)
+	return begin(ctx, s.sessions, of, client)
 }
 
 // failedNotes is how many failed sign-ins are written to the audit log, per second and at once:
@@ -49,8 +50,8 @@ func (s *Service) noteFailed(ctx context.Context, entry dmarcd.AuditEntry) {
 	}
 }
 
-func (s *Service) beginSession(ctx context.Context, user dmarcd.UserID, client Client) (string, error) {
-	return s.sessions.Begin(ctx, user, auth.Client{Address: client.Address, UserAgent: client.UserAgent}, client.Session)
+func begin(ctx context.Context, sessions *auth.Sessions, of dmarcd.SignIn, client Client) (session string, err error) {
+	return sessions.Begin(ctx, of, auth.Client{Address: client.Address, UserAgent: client.UserAgent}, client.Session)
 }
 
 // SignOut ends a session. An ended one is no error.
@@ -78,14 +79,14 @@ func (s *Service) FinishSingleSignOn(ctx context.Context, state string, answer u
 	if s.options.OIDC == nil {
 		return "", "", dmarcd.ErrNotFound
 	}
-	user, next, err := s.options.OIDC.Finish(ctx, state, answer)
+	of, next, err := s.options.OIDC.Finish(ctx, state, answer)
 	if errors.Is(err, dmarcd.ErrForbidden) || errors.Is(err, dmarcd.ErrNotFound) { // others are not authenticated by the provider
 		s.noteFailed(ctx, dmarcd.AuditEntry{Actor: "unknown", Detail: "identity provider: not verified or not invited", Address: client.Address})
 	}
 	if err != nil {
 		return "", "", err
 	}
-	session, err = s.beginSession(ctx, user.ID, client)
+	session, err = begin(ctx, s.sessions, of, client)
 	return session, next, err
 }
 
@@ -100,6 +101,7 @@ type Account struct {
 	Teams []dmarcd.Team
 
 	service *Service
+	store   *store.Store // with the rights of the user
 	session dmarcd.Session
 	client  Client
 }
@@ -115,6 +117,7 @@ func (s *Service) Account(ctx context.Context, client Client) (*Account, error) 
 		return nil, err
 	}
 	account := &Account{User: session.User, Team: session.Team, Role: session.Role, service: s, session: session, client: client}
+	account.store = s.store.As(store.Grant{Session: session.Hash})
 	if account.Team.ID == 0 {
 		if err := account.selectFirst(ctx, memberships); err != nil {
 			return nil, err
@@ -154,12 +157,11 @@ func (a *Account) selectFirst(ctx context.Context, memberships []dmarcd.Membersh
 		return err
 	}
 	a.Team, a.Role = first.Team, first.Role
+	a.session.Team, a.session.Role = first.Team, first.Role
 	return nil
 }
 
-func (a *Account) actor() Actor {
-	return User(a.User.ID, a.User.Email, a.Role, a.User.Operator, a.client.Address)
-}
+func (a *Account) actor() Actor { return User(a.session, a.client.Address) }
 
 // InTeam returns the use cases of the selected team.
 func (a *Account) InTeam() *Team { return a.service.Team(a.Team.ID, a.actor()) }
@@ -169,7 +171,7 @@ func (a *Account) System() *System { return a.service.System(a.actor()) }
 
 // SelectTeam selects another team. One that the user may not see is dmarcd.ErrNotFound.
 func (a *Account) SelectTeam(ctx context.Context, team dmarcd.TeamID) error {
-	return a.service.store.SelectTeam(ctx, a.session.Hash, team)
+	return a.store.SelectTeam(ctx, a.session.Hash, team)
 }
 
 // AccountSession is a session of the user.
@@ -204,14 +206,17 @@ func (a *Account) to(action, detail string) dmarcd.AuditEntry {
 
 // SetName sets the user's name, "" for none.
 func (a *Account) SetName(ctx context.Context, name string) error {
-	return a.service.store.SetUserName(ctx, a.User.ID, name, a.to("user.name", ""))
+	return a.store.SetUserName(ctx, a.User.ID, name, a.to("user.name", ""))
 }
 
 // SetPassword changes the password and ends all other sessions. A wrong current password is
 // dmarcd.ErrUnauthorized, too many attempts are dmarcd.ErrLimit, a user without a password is
 // dmarcd.ErrForbidden.
 func (a *Account) SetPassword(ctx context.Context, current, next string) error {
-	err := a.service.passwords.Change(ctx, a.session, current, next, a.client.Address, a.to("user.password", ""))
+	of, hash, err := a.service.passwords.Next(ctx, a.User, current, next, a.client.Address)
+	if err == nil {
+		err = a.store.SetPassword(ctx, of, hash, a.session.Hash, a.to("user.password", ""))
+	}
 	if errors.Is(err, dmarcd.ErrUnauthorized) {
 		a.service.noteFailed(ctx, a.to("", "change of the password"))
 	}
@@ -226,7 +231,7 @@ func (a *Account) EndSession(ctx context.Context, id string) error {
 	}
 	for _, session := range sessions {
 		if session.ID == id {
-			return a.service.store.EndSession(ctx, session.Hash, a.to("session.end", "session from "+session.Address))
+			return a.store.EndSession(ctx, session.Hash, a.to("session.end", "session from "+session.Address))
 		}
 	}
 	return dmarcd.ErrNotFound
@@ -234,7 +239,7 @@ func (a *Account) EndSession(ctx context.Context, id string) error {
 
 // EndOtherSessions ends all sessions of the user except this one.
 func (a *Account) EndOtherSessions(ctx context.Context) error {
-	return a.service.store.EndSessions(ctx, a.User.ID, a.session.Hash, a.to("session.end", "all other sessions"))
+	return a.store.EndSessions(ctx, a.User.ID, a.session.Hash, a.to("session.end", "all other sessions"))
 }
 
 // Invitation describes a one-time link.
@@ -268,31 +273,31 @@ func (s *Service) Invitation(ctx context.Context, link string, client Client) (I
 		}
 		invitation.Team = team.Name
 	}
-	user, err := s.signedIn(ctx, client)
+	present, err := s.signedIn(ctx, client)
 	if err != nil {
 		return Invitation{}, err
 	}
-	invitation.SignedIn = user.Email
+	invitation.SignedIn = present.User.Email
 	if stored.Email == "" {
 		return invitation, nil
 	}
 	switch _, err := s.store.UserByEmail(ctx, stored.Email); {
 	case err == nil:
 		invitation.Known = true
-		invitation.SignInFirst = stored.CreatedBy != 0 && user.ID == 0 // see dmarcd.Invitation
+		invitation.SignInFirst = stored.CreatedBy != 0 && present.User.ID == 0 // see dmarcd.Invitation
 	case !errors.Is(err, dmarcd.ErrNotFound):
 		return Invitation{}, err
 	}
 	return invitation, nil
 }
 
-// signedIn returns the user of the client's session, zero for none.
-func (s *Service) signedIn(ctx context.Context, client Client) (dmarcd.User, error) {
+// signedIn returns the client's session, zero for none.
+func (s *Service) signedIn(ctx context.Context, client Client) (dmarcd.Session, error) {
 	session, err := s.sessions.Resolve(ctx, client.Session)
 	if errors.Is(err, dmarcd.ErrUnauthorized) {
-		return dmarcd.User{}, nil
+		return dmarcd.Session{}, nil
 	}
-	return session.User, err
+	return session, err
 }
 
 // NewAccount is the form of a user who accepts an invitation.
@@ -313,13 +318,18 @@ func (s *Service) AcceptInvitation(ctx context.Context, link string, account New
 	if stored.Team != 0 {
 		entry.Action, entry.Detail = "member.join", string(stored.Role)
 	}
-	user, err := s.invitations.Accept(ctx, link, auth.Answer{
-		SignedIn: present.ID, Email: account.Email, Name: account.Name, Password: account.Password,
+	invitations, sessions := *s.invitations, s.sessions
+	if present.User.ID != 0 { // the session is what the rest depends on
+		acting := s.store.As(store.Grant{Session: present.Hash})
+		invitations.Store, sessions = acting, auth.NewSessions(acting, s.options.Now, s.options.Log)
+	}
+	of, err := invitations.Accept(ctx, link, auth.Answer{
+		SignedIn: present.User.ID, Email: account.Email, Name: account.Name, Password: account.Password,
 	}, entry)
 	if err != nil {
 		return "", err
 	}
-	if session, err = s.beginSession(ctx, user.ID, client); err != nil || stored.Team == 0 {
+	if session, err = begin(ctx, sessions, of, client); err != nil || stored.Team == 0 {
 		return session, err
 	}
 	begun, err := s.sessions.Resolve(ctx, session)

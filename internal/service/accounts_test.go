@@ -230,7 +230,7 @@ func TestFailedSignIns(t *testing.T) {
 	const accounts = 14 // of five guesses each
 	for i := range accounts {
 		user := w.user(byte(10+i), dmarcd.Invitation{Email: fmt.Sprintf("u%d@example.com", i), Operator: true})
-		w.must(w.store.SetPassword(ctx, user.ID, cheapHash(oldPassword), [32]byte{}))
+		w.must(w.store.SetPassword(ctx, dmarcd.SignIn{User: user, PasswordHash: "x"}, cheapHash(oldPassword), [32]byte{}))
 	}
 	before := len(w.entries())
 	for i := range 5 * accounts {

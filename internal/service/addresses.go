@@ -9,6 +9,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/notify/mail"
+	"github.com/dmarcd/dmarcd/internal/store"
 )
 
 // Why an endpoint of the format email is disabled.
@@ -130,14 +131,14 @@ func (s *Service) changeSubscription(ctx context.Context, token, page, address s
 		return err
 	}
 	entry := dmarcd.AuditEntry{Actor: "recipient " + found.Address, Address: address, Action: "webhook." + page, Target: id.String()}
-	if _, err = t.team.UpdateWebhook(ctx, id, change, entry); errors.Is(err, errUnchanged) {
+	if _, err = t.UpdateWebhook(ctx, id, change, entry); errors.Is(err, errUnchanged) {
 		return nil
 	}
 	return err
 }
 
 // subscription returns the team and the address that a token for a page is about.
-func (s *Service) subscription(ctx context.Context, token, page string) (*Team, Subscription, error) {
+func (s *Service) subscription(ctx context.Context, token, page string) (*store.Team, Subscription, error) {
 	id, err := mail.ParseToken(token)
 	if err != nil {
 		return nil, Subscription{}, dmarcd.ErrNotFound
@@ -146,8 +147,8 @@ func (s *Service) subscription(ctx context.Context, token, page string) (*Team, 
 	if err != nil {
 		return nil, Subscription{}, err
 	}
-	t := s.Team(team, Actor{})
-	w, err := t.team.Webhook(ctx, id)
+	t := s.store.Team(team)
+	w, err := t.Webhook(ctx, id)
 	if err != nil {
 		return nil, Subscription{}, err
 	}

@@ -233,7 +233,7 @@ func TestTestsThatReachNothingTakeAsLong(t *testing.T) {
 func TestNoDigestWithoutMail(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
-	user := service.User(w.member.ID, w.member.Email, dmarcd.RoleViewer, false, "")
+	user := w.as(w.member)
 	for _, test := range []struct {
 		name    string
 		actor   service.Actor

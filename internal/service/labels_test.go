@@ -20,19 +20,17 @@ var labelUses = map[string]use{
 	"HasSample": asks(func(_ *world, t *service.Team) (bool, error) { return t.HasSample(ctx) }),
 	"AddSample": {
 		needs: change, action: "sample.add", wants: dmarcd.ErrInvalid,
-		team: func(w *world, t *service.Team) error {
-			w.deleteDomains()
-			return t.AddSample(ctx)
-		},
-		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.AddSample(ctx) },
+		prepare: func(w *world) { w.deleteDomains() },
+		team:    func(_ *world, t *service.Team) error { return t.AddSample(ctx) },
+		fails:   func(_ *world, t *service.Team, _ *service.System) error { return t.AddSample(ctx) },
 	},
 	"DeleteSample": {
 		needs: change, action: "sample.delete", wants: dmarcd.ErrNotFound,
-		team: func(w *world, t *service.Team) error {
+		prepare: func(w *world) {
 			w.deleteDomains()
 			w.must(w.store.Team(w.team.ID).AddSampleDomains(ctx, []string{"one.example"}))
-			return t.DeleteSample(ctx)
 		},
+		team:  func(_ *world, t *service.Team) error { return t.DeleteSample(ctx) },
 		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.DeleteSample(ctx) },
 	},
 	"TeamSenders": asks(func(_ *world, t *service.Team) ([]dmarcd.TeamSender, error) { return t.TeamSenders(ctx) }),
@@ -47,10 +45,10 @@ var labelUses = map[string]use{
 	},
 	"RemoveTeamSender": {
 		needs: change, action: "sender.remove", target: "crm", wants: dmarcd.ErrNotFound,
-		team: func(w *world, t *service.Team) error {
+		prepare: func(w *world) {
 			w.must(w.store.Team(w.team.ID).SetTeamSender(ctx, dmarcd.TeamSender{Key: "crm", Name: "CRM"}))
-			return t.RemoveTeamSender(ctx, "crm")
 		},
+		team:  func(_ *world, t *service.Team) error { return t.RemoveTeamSender(ctx, "crm") },
 		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.RemoveTeamSender(ctx, "'") },
 	},
 	"Search": {

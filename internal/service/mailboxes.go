@@ -127,8 +127,8 @@ func (t *Team) tryMailbox(ctx context.Context, mailbox dmarcd.Mailbox, secret []
 		log.WarnContext(ctx, "mailbox not added", "error", failed.Reason, "team", team, "user", user)
 	}
 	entry := t.actor.to("mailbox.login_failed", mailbox.Username+" at "+mailbox.Address(), detail)
-	// A client must not avoid the entry by disconnecting.
-	if err := t.team.Note(context.WithoutCancel(ctx), entry); err != nil {
+	// A client must not avoid the entry by disconnecting, or a user by signing out.
+	if err := t.service.store.Team(team).Note(context.WithoutCancel(ctx), entry); err != nil {
 		log.ErrorContext(ctx, "audit entry not written", "error", err, "team", team, "user", user)
 	}
 	return nil, failed

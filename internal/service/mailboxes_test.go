@@ -26,7 +26,7 @@ func (w *world) addMailbox(actor service.Actor) error {
 
 // asOwner is the owner of the team.
 func (w *world) asOwner() service.Actor {
-	return service.User(w.owner.ID, w.owner.Email, dmarcd.RoleOwner, false, "192.0.2.7")
+	return w.as(w.owner)
 }
 
 // failedLogins returns the entries of failed logins, the latest first.
@@ -169,8 +169,9 @@ func TestMailboxAttemptsAreThrottled(t *testing.T) {
 		t.Errorf("got the log %s, want no failure of the audit log", w.log.String())
 	}
 	other := musttest.Get(w.store.CreateTeam(t.Context(), "globex", false))(t)
-	bob := service.User(w.member.ID, w.member.Email, dmarcd.RoleOwner, false, "")
-	_, err := w.service.Team(other.ID, bob).AddMailbox(t.Context(), service.NewMailbox{Mailbox: sampleMailbox(), Password: mailboxPassword})
+	session := w.session(w.member)
+	session.Role = dmarcd.RoleOwner
+	_, err := w.service.Team(other.ID, service.User(session, "")).AddMailbox(t.Context(), service.NewMailbox{Mailbox: sampleMailbox(), Password: mailboxPassword})
 	if !errors.As(err, &invalid) || invalid.Field != "password" {
 		t.Errorf("another team: got %v, want it to be tried", err)
 	}
@@ -182,7 +183,9 @@ func TestMailboxProblems(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
 	owner := w.asOwner()
-	operator := service.User(w.owner.ID, w.owner.Email, dmarcd.RoleOwner, true, "")
+	session := w.session(w.owner)
+	session.User.Operator = true
+	operator := service.User(session, "")
 	shown := func(actor service.Actor, problem string) string {
 		t.Helper()
 		w.must(w.store.Team(w.team.ID).SaveMailboxStatus(t.Context(), w.mailbox, problem))

@@ -15,8 +15,8 @@ import (
 func TestOwnDigest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
-	member := w.service.Team(w.team.ID, service.User(w.member.ID, w.member.Email, dmarcd.RoleViewer, false, ""))
-	owner := w.service.Team(w.team.ID, service.User(w.owner.ID, w.owner.Email, dmarcd.RoleOwner, false, ""))
+	member := w.service.Team(w.team.ID, w.as(w.member))
+	owner := w.service.Team(w.team.ID, w.as(w.owner))
 	before := musttest.Get(owner.Webhooks(ctx))(t)
 	for _, step := range []struct {
 		team            *service.Team
@@ -54,7 +54,7 @@ func TestOwnDigest(t *testing.T) {
 	}
 	for name, actor := range map[string]service.Actor{
 		"command line": service.CommandLine(), "token": service.Token(w.token, dmarcd.ScopeWrite, ""),
-		"no member": service.User(w.operator.ID, "x@example.com", dmarcd.RoleViewer, true, ""),
+		"no member": w.as(w.operator),
 	} {
 		if err := w.service.Team(w.team.ID, actor).SetOwnDigest(ctx, dmarcd.DigestDaily); err == nil {
 			t.Errorf("%s: got a digest, want an error", name)
@@ -67,8 +67,8 @@ func TestOwnDigest(t *testing.T) {
 func TestOwnDigestsAreBesideTheLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
-	member := w.service.Team(w.team.ID, service.User(w.member.ID, w.member.Email, dmarcd.RoleViewer, false, ""))
-	owner := w.service.Team(w.team.ID, service.User(w.owner.ID, w.owner.Email, dmarcd.RoleOwner, false, ""))
+	member := w.service.Team(w.team.ID, w.as(w.member))
+	owner := w.service.Team(w.team.ID, w.as(w.owner))
 	w.must(owner.SetOwnDigest(ctx, dmarcd.DigestDaily))
 	before := musttest.Get(owner.Webhooks(ctx))(t)
 	add := func() error {

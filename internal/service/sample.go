@@ -37,7 +37,7 @@ func (t *Team) AddSample(ctx context.Context) error {
 		return err
 	}
 	if err := sample.Load(ctx, t.team); err != nil {
-		return errors.Join(err, t.team.DeleteSample(context.WithoutCancel(ctx)))
+		return errors.Join(err, t.service.store.Team(t.team.ID()).DeleteSample(context.WithoutCancel(ctx)))
 	}
 	return nil
 }

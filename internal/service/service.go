@@ -152,13 +152,19 @@ type Actor struct {
 	token, operator bool
 	// local marks the command line, which may see details of the local network.
 	local bool
+	// grant is checked again by each change, except by those of the command line.
+	grant store.Grant
 	entry dmarcd.AuditEntry
 }
 
-// User is a user with a role in the team, connected from address. Operators may also change
-// the installation.
-func User(id dmarcd.UserID, email string, role dmarcd.Role, operator bool, address string) Actor {
-	return Actor{role: role, operator: operator, entry: dmarcd.AuditEntry{User: id, Actor: email, Address: address}}
+// User is the user of a session with a role in its team, connected from address. Operators may
+// also change the installation.
+func User(of dmarcd.Session, address string) Actor {
+	return Actor{
+		role: of.Role, operator: of.User.Operator,
+		grant: store.Grant{Session: of.Hash, Operator: of.User.Operator, Role: of.Role},
+		entry: dmarcd.AuditEntry{User: of.User.ID, Actor: of.User.Email, Address: address},
+	}
 }
 
 // Token is a token of the team, used from address. A writing token has the rights of an editor
@@ -168,12 +174,23 @@ func Token(id dmarcd.TokenID, scope dmarcd.Scope, address string) Actor {
 	if scope == dmarcd.ScopeWrite {
 		role = dmarcd.RoleEditor
 	}
-	return Actor{role: role, token: true, entry: dmarcd.AuditEntry{Actor: "token " + id.String(), Address: address}}
+	return Actor{
+		role: role, token: true, grant: store.Grant{Token: id},
+		entry: dmarcd.AuditEntry{Actor: "token " + id.String(), Address: address},
+	}
 }
 
 // CommandLine is an operator on the command line.
 func CommandLine() Actor {
 	return Actor{role: dmarcd.RoleOwner, operator: true, local: true, entry: dmarcd.AuditEntry{Actor: "command line"}}
+}
+
+// as returns the store with the rights of an actor.
+func (s *Service) as(actor Actor) *store.Store {
+	if actor.local {
+		return s.store
+	}
+	return s.store.As(actor.grant)
 }
 
 // to returns the audit entry of a change.
@@ -194,7 +211,7 @@ type Team struct {
 
 // Team returns the use cases of a team for an actor.
 func (s *Service) Team(id dmarcd.TeamID, actor Actor) *Team {
-	return &Team{service: s, team: s.store.Team(id), actor: actor}
+	return &Team{service: s, team: s.as(actor).Team(id), actor: actor}
 }
 
 // may returns dmarcd.ErrForbidden unless the actor has a right in the team.
@@ -209,11 +226,15 @@ func (t *Team) may(right dmarcd.Right) error {
 // cheap to create.
 type System struct {
 	service *Service
+	store   *store.Store // with the rights of the actor
 	actor   Actor
 }
 
 // System returns the use cases of the installation for an actor.
-func (s *Service) System(actor Actor) *System { return &System{service: s, actor: actor} }
+func (s *Service) System(actor Actor) *System {
+	actor.grant.Operator = true
+	return &System{service: s, store: s.as(actor), actor: actor}
+}
 
 // may returns dmarcd.ErrForbidden unless the actor is an operator.
 func (s *System) may() error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
@@ -148,7 +149,24 @@ func (w *world) user(n byte, invitation dmarcd.Invitation) dmarcd.User {
 	w.Helper()
 	invitation.ExpiresAt = time.Now().Add(time.Hour)
 	w.must(w.store.CreateInvitation(w.Context(), [32]byte{n}, invitation))
-	return musttest.Get(w.store.UseInvitation(w.Context(), [32]byte{n}, dmarcd.Claim{Email: invitation.Email, PasswordHash: "x"}))(w)
+	return musttest.Get(w.store.UseInvitation(w.Context(), [32]byte{n}, dmarcd.Claim{Email: invitation.Email, PasswordHash: "x"}))(w).User
+}
+
+// session signs a user in, with the team.
+func (w *world) session(user dmarcd.User) dmarcd.Session {
+	w.Helper()
+	_, hash := auth.NewInvitation() // a secret that no one knows
+	w.must(w.store.CreateSession(w.Context(), dmarcd.NewSession{
+		Hash: hash, User: user.ID, PasswordHash: "x", ExpiresAt: time.Now().Add(time.Hour),
+	}))
+	_ = w.store.SelectTeam(w.Context(), hash, w.team.ID) // a user of no team cannot
+	return musttest.Get(w.store.Session(w.Context(), hash))(w)
+}
+
+// as returns a user who is signed in.
+func (w *world) as(user dmarcd.User) service.Actor {
+	w.Helper()
+	return service.User(w.session(user), "192.0.2.7")
 }
 
 func sampleMailbox() dmarcd.Mailbox {

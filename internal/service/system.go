@@ -15,7 +15,7 @@ func (s *System) Teams(ctx context.Context) ([]dmarcd.Team, error) {
 	if err := s.may(); err != nil {
 		return nil, err
 	}
-	return s.service.store.Teams(ctx)
+	return s.store.Teams(ctx)
 }
 
 // TeamByID returns a team.
@@ -23,7 +23,7 @@ func (s *System) TeamByID(ctx context.Context, id dmarcd.TeamID) (dmarcd.Team, e
 	if err := s.may(); err != nil {
 		return dmarcd.Team{}, err
 	}
-	return s.service.store.TeamByID(ctx, id)
+	return s.store.TeamByID(ctx, id)
 }
 
 // TeamByName returns a team.
@@ -31,7 +31,7 @@ func (s *System) TeamByName(ctx context.Context, name string) (dmarcd.Team, erro
 	if err := s.may(); err != nil {
 		return dmarcd.Team{}, err
 	}
-	return s.service.store.TeamByName(ctx, name)
+	return s.store.TeamByName(ctx, name)
 }
 
 // TeamOfToken returns the team of a token.
@@ -39,7 +39,7 @@ func (s *System) TeamOfToken(ctx context.Context, id dmarcd.TokenID) (dmarcd.Tea
 	if err := s.may(); err != nil {
 		return 0, err
 	}
-	return s.service.store.TeamOfToken(ctx, id)
+	return s.store.TeamOfToken(ctx, id)
 }
 
 // TeamOfMailbox returns the team of a mailbox.
@@ -47,7 +47,7 @@ func (s *System) TeamOfMailbox(ctx context.Context, id dmarcd.MailboxID) (dmarcd
 	if err := s.may(); err != nil {
 		return 0, err
 	}
-	return s.service.store.TeamOfMailbox(ctx, id)
+	return s.store.TeamOfMailbox(ctx, id)
 }
 
 // TeamSize is a team with its usage.
@@ -58,7 +58,7 @@ func (s *System) TeamSizes(ctx context.Context, days dmarcd.Days) ([]TeamSize, e
 	if err := s.may(); err != nil {
 		return nil, err
 	}
-	return s.service.store.TeamSizes(ctx, days)
+	return s.store.TeamSizes(ctx, days)
 }
 
 // Users returns all users by their addresses.
@@ -66,7 +66,7 @@ func (s *System) Users(ctx context.Context) ([]dmarcd.User, error) {
 	if err := s.may(); err != nil {
 		return nil, err
 	}
-	return s.service.store.Users(ctx)
+	return s.store.Users(ctx)
 }
 
 // UserByEmail returns a user; email is as from dmarcd.ParseEmail.
@@ -74,7 +74,7 @@ func (s *System) UserByEmail(ctx context.Context, email string) (dmarcd.User, er
 	if err := s.may(); err != nil {
 		return dmarcd.User{}, err
 	}
-	return s.service.store.UserByEmail(ctx, email)
+	return s.store.UserByEmail(ctx, email)
 }
 
 // AllMemberships returns the teams of each user.
@@ -82,7 +82,7 @@ func (s *System) AllMemberships(ctx context.Context) (map[dmarcd.UserID][]dmarcd
 	if err := s.may(); err != nil {
 		return nil, err
 	}
-	return s.service.store.AllMemberships(ctx)
+	return s.store.AllMemberships(ctx)
 }
 
 // Audit returns up to limit audit entries of the installation and all teams, newest first,
@@ -91,7 +91,7 @@ func (s *System) Audit(ctx context.Context, before Cursor, limit int) ([]dmarcd.
 	if err := s.may(); err != nil {
 		return nil, err
 	}
-	return s.service.store.Audit(ctx, store.AuditFilter{}, before, limit)
+	return s.store.Audit(ctx, store.AuditFilter{}, before, limit)
 }
 
 // Backup writes a snapshot of the database to a new SQLite file. progress receives the number
@@ -100,7 +100,7 @@ func (s *System) Backup(ctx context.Context, file string, progress func(rows int
 	if err := s.may(); err != nil {
 		return err
 	}
-	// No audit entry: a backup beside a busy daemon would wait for its writes.
+	// No audit entry: a backup beside a busy daemon would wait for its writes. It changes nothing.
 	return s.service.store.Backup(ctx, file, progress)
 }
 
@@ -109,7 +109,7 @@ func (s *System) CreateTeam(ctx context.Context, name string, api bool) (dmarcd.
 	if err := s.may(); err != nil {
 		return dmarcd.Team{}, err
 	}
-	return s.service.store.CreateTeam(ctx, name, api, s.actor.to("team.create", "", ""))
+	return s.store.CreateTeam(ctx, name, api, s.actor.to("team.create", "", ""))
 }
 
 // SetAPI adds a team to the API whitelist or removes it.
@@ -121,7 +121,7 @@ func (s *System) SetAPI(ctx context.Context, name string, allowed bool) error {
 	if allowed {
 		action = "team.allow"
 	}
-	return s.service.store.SetAPI(ctx, name, allowed, s.actor.to(action, name, ""))
+	return s.store.SetAPI(ctx, name, allowed, s.actor.to(action, name, ""))
 }
 
 // SetQuotas sets quotas of a team, all or none: 0 is unlimited, dmarcd.QuotaDefault the
@@ -139,7 +139,7 @@ func (s *System) SetQuotas(ctx context.Context, team dmarcd.Team, quota dmarcd.Q
 	if len(set) == 0 {
 		return nil
 	}
-	return s.service.store.Team(team.ID).SetQuotas(ctx, quota, s.actor.to("team.quota", team.Name, strings.Join(set, " ")))
+	return s.store.Team(team.ID).SetQuotas(ctx, quota, s.actor.to("team.quota", team.Name, strings.Join(set, " ")))
 }
 
 // quotaText is the inverse of dmarcd.ParseQuota.
@@ -163,7 +163,7 @@ func (s *System) RemoveUser(ctx context.Context, user dmarcd.UserID) (ownerless 
 	if user == s.actor.entry.User {
 		return nil, &dmarcd.InvalidError{Field: "user", Message: "You cannot remove yourself. Another operator can, or `dmarcd user remove`."}
 	}
-	return s.service.store.RemoveUser(ctx, user, s.actor.to("user.remove", "", ""))
+	return s.store.RemoveUser(ctx, user, s.actor.to("user.remove", "", ""))
 }
 
 // ErrNoRights means that the invited user would have no rights.
@@ -177,7 +177,7 @@ func (s *System) Invite(ctx context.Context, invitation dmarcd.Invitation) (Sent
 		return SentInvitation{}, err
 	}
 	if invitation.Team == 0 && !invitation.Operator {
-		_, err := s.service.store.UserByEmail(ctx, invitation.Email)
+		_, err := s.store.UserByEmail(ctx, invitation.Email)
 		if errors.Is(err, dmarcd.ErrNotFound) {
 			return SentInvitation{}, ErrNoRights
 		}
@@ -191,7 +191,7 @@ func (s *System) Invite(ctx context.Context, invitation dmarcd.Invitation) (Sent
 		return SentInvitation{}, err
 	}
 	invitation.ExpiresAt = s.service.options.Now().Add(dmarcd.InvitationLife)
-	if err := s.service.store.CreateInvitation(ctx, hash, invitation, s.actor.to("user.invite", invitation.Email, string(invitation.Role))); err != nil {
+	if err := s.store.CreateInvitation(ctx, hash, invitation, s.actor.to("user.invite", invitation.Email, string(invitation.Role))); err != nil {
 		return SentInvitation{}, err
 	}
 	mailed, _ := s.service.mailInvitation(ctx, invitation.Email, invitation.Team, link) // the link is shown, too

@@ -81,7 +81,9 @@ func TestThrottledConfirmation(t *testing.T) {
 		OpenWebhook: func(_ dmarcd.Webhook, sealed []byte) ([]byte, error) { return sealed, nil },
 	})
 	acme := storetest.Team(t, s, "acme")
-	team := w.Team(acme.ID, service.Token(1, dmarcd.ScopeWrite, "192.0.2.1"))
+	musttest.Do(t, s.SetAPI(t.Context(), acme.Name, true))
+	token := musttest.Get(s.Team(acme.ID).CreateToken(t.Context(), store.NewToken{Scope: dmarcd.ScopeWrite}))(t)
+	team := w.Team(acme.ID, service.Token(token.ID, dmarcd.ScopeWrite, "192.0.2.1"))
 	added := 0
 	var throttled *service.ThrottledError
 	for ; throttled == nil && added < 100; added++ {
@@ -99,7 +101,7 @@ func TestThrottledConfirmation(t *testing.T) {
 	if _, err := team.UpdateWebhook(t.Context(), webhooks[0].ID, service.WebhookChange{Enabled: &enabled}); !errors.As(err, &throttled) {
 		t.Errorf("send the link again: got %v, want to be told when to try again", err)
 	}
-	entries, err := s.Team(acme.ID).Audit(t.Context(), store.AuditFilter{Actor: "token tok_1"}, store.Cursor{}, 100)
+	entries, err := s.Team(acme.ID).Audit(t.Context(), store.AuditFilter{Actor: "token " + token.ID.String()}, store.Cursor{}, 100)
 	if err != nil || len(entries) != added {
 		t.Errorf("got %d audit entries, %v, want %d", len(entries), err, added)
 	}

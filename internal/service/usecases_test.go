@@ -6,9 +6,13 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
@@ -28,9 +32,11 @@ type use struct {
 	needs access
 	// action is that of the audit entry, target what it is about; "" is none and any.
 	action, target string
-	team           func(w *world, t *service.Team) error
-	system         func(w *world, s *service.System) error
-	fails          func(w *world, t *service.Team, s *service.System) error
+	// prepare makes the call possible; nil where it is.
+	prepare func(w *world)
+	team    func(w *world, t *service.Team) error
+	system  func(w *world, s *service.System) error
+	fails   func(w *world, t *service.Team, s *service.System) error
 	// wants is the kind of the error.
 	wants error
 }
@@ -60,6 +66,14 @@ func asks[T any](ask func(w *world, t *service.Team) (T, error)) use {
 
 // call makes the successful call.
 func (u use) call(w *world, actor service.Actor) error {
+	if u.prepare != nil {
+		u.prepare(w)
+	}
+	return u.make(w, actor)
+}
+
+// make is call without the preparation.
+func (u use) make(w *world, actor service.Actor) error {
 	if u.system != nil {
 		return u.system(w, w.service.System(actor))
 	}
@@ -101,7 +115,10 @@ func TestEveryChangeIsAudited(t *testing.T) {
 
 func (w *world) audits(u use) {
 	w.Helper()
-	actor := service.User(w.owner.ID, w.owner.Email, dmarcd.RoleOwner, u.needs == operate, "192.0.2.7")
+	if u.needs == operate {
+		w.operates(w.owner)
+	}
+	actor := w.as(w.owner)
 	before := len(w.entries())
 	if u.fails != nil {
 		if err := u.fails(w, w.service.Team(w.team.ID, actor), w.service.System(actor)); !errors.Is(err, u.wants) {
@@ -129,26 +146,42 @@ func (w *world) audits(u use) {
 	}
 }
 
+// operates makes a user an operator.
+func (w *world) operates(user dmarcd.User) {
+	w.Helper()
+	_, hash := auth.NewInvitation()
+	w.must(w.store.CreateInvitation(w.Context(), hash, dmarcd.Invitation{Operator: true, ExpiresAt: time.Now().Add(time.Hour)}))
+	musttest.Get(w.store.UseInvitation(w.Context(), hash, dmarcd.Claim{User: user.ID}))(w)
+}
+
 // TestWhoMayDoWhat calls every use case as everyone.
 func TestWhoMayDoWhat(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
+	// Users and tokens that no use case changes.
+	as := func(n byte, role dmarcd.Role) service.Actor {
+		return w.as(w.user(n, dmarcd.Invitation{Email: string(role) + "@example.com", Team: w.team.ID, Role: role}))
+	}
+	token := musttest.Get(w.store.Team(w.team.ID).CreateToken(t.Context(), store.NewToken{Scope: dmarcd.ScopeWrite, Hash: [32]byte{1}}))(t).ID
+	operator := w.session(w.operator)
+	operator.Role = ""
 	actors := []struct {
 		name  string
 		actor service.Actor
 		may   []access
 	}{
 		{"anonymous", service.Actor{}, nil},
-		{"viewer", service.User(w.member.ID, w.member.Email, dmarcd.RoleViewer, false, ""), []access{see}},
-		{"editor", service.User(w.member.ID, w.member.Email, dmarcd.RoleEditor, false, ""), []access{see, change}},
-		{"owner", service.User(w.owner.ID, w.owner.Email, dmarcd.RoleOwner, false, ""), []access{see, change, remove, manage}},
-		{"operator in no team", service.User(w.operator.ID, w.operator.Email, "", true, ""), []access{operate}},
+		{"viewer", as(11, dmarcd.RoleViewer), []access{see}},
+		{"editor", as(12, dmarcd.RoleEditor), []access{see, change}},
+		{"owner", as(13, dmarcd.RoleOwner), []access{see, change, remove, manage}},
+		{"operator in no team", service.User(operator, ""), []access{operate}},
 		{"command line", service.CommandLine(), []access{see, change, remove, manage, operate}},
-		{"token that reads", service.Token(w.token, dmarcd.ScopeRead, ""), []access{see}},
-		{"token that writes", service.Token(w.token, dmarcd.ScopeWrite, ""), []access{see, change, remove}},
+		{"token that reads", service.Token(token, dmarcd.ScopeRead, ""), []access{see}},
+		{"token that writes", service.Token(token, dmarcd.ScopeWrite, ""), []access{see, change, remove}},
 	}
 	for name, u := range uses {
 		for _, a := range actors {
+			w.must(w.store.SetAPI(t.Context(), w.team.Name, true)) // a use case denies it
 			// What an allowed call does is left to TestEveryChangeIsAudited: here it may
 			// fail because of what another did.
 			err := u.call(w, a.actor)

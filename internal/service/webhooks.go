@@ -325,5 +325,5 @@ func (s *System) TeamOfWebhook(ctx context.Context, id dmarcd.WebhookID) (dmarcd
 	if err := s.may(); err != nil {
 		return 0, err
 	}
-	return s.service.store.TeamOfWebhook(ctx, id)
+	return s.store.TeamOfWebhook(ctx, id)
 }

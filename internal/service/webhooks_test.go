@@ -118,13 +118,16 @@ func TestURLsOfWebhooksAreMasked(t *testing.T) {
 		w := newWorld(t, db)
 		const key, masked = "https://hooks.example:8443/Zk3y/in?key=Zk3y", "https://hooks.example:8443/..."
 		owner := w.service.Team(w.team.ID, w.asOwner())
+		viewer := w.session(w.member)
+		editor, operator := viewer, viewer
+		editor.Role, operator.User.Operator = dmarcd.RoleEditor, true
 		for _, format := range []dmarcd.WebhookFormat{dmarcd.FormatStandard, dmarcd.FormatJSON, dmarcd.FormatSlack} {
 			added, _, err := owner.AddWebhook(ctx, dmarcd.Webhook{Format: format, URL: key})
 			w.must(err)
 			for name, actor := range map[string]service.Actor{
 				"owner": w.asOwner(), "command line": service.CommandLine(), "writing token": service.Token(w.token, dmarcd.ScopeWrite, ""),
-				"editor": service.User(w.member.ID, w.member.Email, dmarcd.RoleEditor, false, ""), "viewer": service.User(w.member.ID, w.member.Email, dmarcd.RoleViewer, false, ""),
-				"operator who is a viewer": service.User(w.member.ID, w.member.Email, dmarcd.RoleViewer, true, ""), "reading token": service.Token(w.token, dmarcd.ScopeRead, ""),
+				"editor": service.User(editor, ""), "viewer": service.User(viewer, ""),
+				"operator who is a viewer": service.User(operator, ""), "reading token": service.Token(w.token, dmarcd.ScopeRead, ""),
 			} {
 				want := masked
 				if (name == "owner" || name == "command line" || name == "writing token") && format.Signed() {

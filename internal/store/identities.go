@@ -17,32 +17,32 @@ import (
 //
 // ErrForbidden means that the address is not verified, ErrNotFound that the user is not
 // invited.
-func (s *Store) SignInIdentity(ctx context.Context, identity dmarcd.Identity) (dmarcd.User, error) {
+func (s *Store) SignInIdentity(ctx context.Context, identity dmarcd.Identity) (dmarcd.SignIn, error) {
 	// A concurrent sign-in of the same identity is a conflict.
-	return inTx(ctx, s.Team(system).retryTx, func(t tx) (user dmarcd.User, err error) {
-		user, err = scanUser(rowOf(ctx, t, `SELECT `+userColumns+` FROM identities JOIN users ON users.id = identities.user_id
-			WHERE identities.issuer = $1 AND identities.subject = $2`, identity.Issuer, identity.Subject))
+	return inTx(ctx, s.Team(system).retryTx, func(t tx) (of dmarcd.SignIn, err error) {
+		of.User, err = scanUser(rowOf(ctx, t, `SELECT `+userColumns+`, users.password_hash FROM identities JOIN users ON users.id = identities.user_id
+			WHERE identities.issuer = $1 AND identities.subject = $2`, identity.Issuer, identity.Subject).before(&of.PasswordHash))
 		if !errors.Is(err, dmarcd.ErrNotFound) {
-			return user, err
+			return of, err
 		}
 		if identity.Email == "" {
-			return user, dmarcd.ErrForbidden
+			return of, dmarcd.ErrForbidden
 		}
-		user, err = userBy(ctx, t, "email", identity.Email)
+		user, err := userBy(ctx, t, "email", identity.Email)
 		switch {
 		case err == nil:
-			err = t.setPassword(ctx, user.ID, "", [32]byte{})
+			err = t.setPassword(ctx, user.ID, "")
 		case errors.Is(err, dmarcd.ErrNotFound):
 			user, err = t.admit(ctx, identity, s.now())
 		}
 		if err != nil {
-			return user, err
+			return of, err
 		}
 		if _, err := t.exec(ctx, `INSERT INTO identities (issuer, subject, user_id) VALUES ($1, $2, $3)`,
 			identity.Issuer, identity.Subject, user.ID); err != nil {
-			return user, err
+			return of, err
 		}
-		return userBy(ctx, t, "id", user.ID)
+		return t.signInOf(ctx, user.ID)
 	})
 }
 

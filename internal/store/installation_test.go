@@ -17,7 +17,7 @@ func TestViewOfTheInstallation(t *testing.T) {
 		in.wantReceived("stored", report("1", ours, storetest.Passed(ours, 5)))
 		other := musttest.Get(in.store.CreateTeam(ctx, "b", false))(in)
 		token := musttest.Get(in.store.Team(other.ID).CreateToken(ctx, store.NewToken{Name: "ci", Scope: dmarcd.ScopeRead, Hash: [32]byte{1}}))(in)
-		var user dmarcd.User
+		var user dmarcd.SignIn
 		for i, team := range []dmarcd.TeamID{in.team.ID(), other.ID} {
 			hash := [32]byte{2, byte(i)}
 			in.must(in.store.CreateInvitation(ctx, hash, dmarcd.Invitation{Team: team, Role: dmarcd.RoleEditor, ExpiresAt: in.clock.Now().Add(dmarcd.InvitationLife)}))

@@ -63,30 +63,30 @@ func (s *Store) Invitation(ctx context.Context, hash [32]byte) (dmarcd.Invitatio
 // signed-in one is ErrForbidden. ErrConflict means that the user exists and must sign in
 // first, see dmarcd.Invitation. After an error the invitation is unchanged. The audit entries
 // get the user as actor and target.
-func (s *Store) UseInvitation(ctx context.Context, hash [32]byte, claim dmarcd.Claim, audit ...dmarcd.AuditEntry) (dmarcd.User, error) {
-	var user dmarcd.User
-	err := s.tx(ctx, func(t tx) error {
+func (s *Store) UseInvitation(ctx context.Context, hash [32]byte, claim dmarcd.Claim, audit ...dmarcd.AuditEntry) (of dmarcd.SignIn, err error) {
+	err = s.tx(ctx, func(t tx) error {
 		now := s.now()
 		invitation, err := scanInvitation(rowOf(ctx, t, `UPDATE invites SET used_at = $1 WHERE hash = $2 AND used_at = 0 AND expires_at > $1
 			RETURNING `+invitationColumns, unix(now), hash[:]))
 		if err != nil {
 			return err
 		}
-		if user, err = t.claimant(ctx, invitation, claim); err != nil {
+		user, err := t.claimant(ctx, invitation, claim)
+		if err != nil {
 			return err
 		}
 		if err := t.grant(ctx, user.ID, invitation, now); err != nil {
 			return err
 		}
-		if user, err = userBy(ctx, t, "id", user.ID); err != nil {
+		if of, err = t.signInOf(ctx, user.ID); err != nil {
 			return err
 		}
 		for i := range audit {
-			audit[i].User, audit[i].Actor = user.ID, user.Email
+			audit[i].User, audit[i].Actor = of.ID, of.Email
 		}
-		return t.noteAll(ctx, invitation.Team, audit, user.Email)
+		return t.noteAll(ctx, invitation.Team, audit, of.Email)
 	})
-	return user, err
+	return of, err
 }
 
 // claimant returns the user who may use the invitation; it creates a new one.
@@ -117,7 +117,7 @@ func (t tx) claimant(ctx context.Context, invitation dmarcd.Invitation, claim dm
 	case invitation.Email == "", invitation.CreatedBy != 0:
 		return dmarcd.User{}, dmarcd.ErrConflict
 	case claim.PasswordHash != "":
-		return user, t.setPassword(ctx, user.ID, claim.PasswordHash, [32]byte{})
+		return user, t.setPassword(ctx, user.ID, claim.PasswordHash)
 	}
 	return user, nil
 }

@@ -30,6 +30,8 @@ type tx struct {
 	charges charges
 	// events are written at the commit; nil outside of a transaction.
 	events newEvents
+	// due is the check of the grant before the commit; nil outside of a transaction.
+	due *due
 }
 
 // tx runs f in a transaction and commits if it returns nil. On a panic it rolls back first:
@@ -56,7 +58,7 @@ func (t *Team) tx(ctx context.Context, f func(tx) error) (err error) {
 		return s.kind(err)
 	}
 	defer func() { _ = run.Rollback() }() // no effect after a commit
-	inside := tx{store: s, run: run, conn: conn, charges: make(charges), events: make(newEvents)}
+	inside := tx{store: s, run: run, conn: conn, charges: make(charges), events: make(newEvents), due: &due{team: t.id}}
 	if err := f(inside); err != nil {
 		return err
 	}
@@ -64,6 +66,9 @@ func (t *Team) tx(ctx context.Context, f func(tx) error) (err error) {
 		return err
 	}
 	if err := inside.writeEvents(ctx); err != nil {
+		return err
+	}
+	if err := inside.checkGrant(ctx); err != nil {
 		return err
 	}
 	if err := run.Commit(); err != nil {
@@ -118,7 +123,7 @@ func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, err
 }
 
 func (t *Team) exec(ctx context.Context, query string, args ...any) (changed int64, err error) {
-	if t.store.readsStandby() { // only a transaction has the settings with which the standby shows it
+	if t.store.grant != nil || t.store.readsStandby() { // only a transaction has the settings with which the standby shows it
 		err = t.tx(ctx, func(tx tx) error {
 			changed, err = tx.exec(ctx, query, args...)
 			return err
@@ -135,7 +140,7 @@ func (t *Team) exec(ctx context.Context, query string, args ...any) (changed int
 
 // execRow runs one statement that changes and returns a row, in its own transaction.
 func (t *Team) execRow(ctx context.Context, query string, args []any, dest ...any) error {
-	if t.store.readsStandby() || t.store.dialect.commitsLate {
+	if t.store.grant != nil || t.store.readsStandby() || t.store.dialect.commitsLate {
 		return t.tx(ctx, func(tx tx) error { return tx.queryRow(ctx, query, args, dest...) })
 	}
 	conn, done, err := t.writerConn(ctx)

@@ -13,14 +13,19 @@ import (
 const maxSessions = 100
 
 // CreateSession stores a new session, ends the one that it replaces, and records the sign-in.
-// It selects the user's first team. An unknown user is ErrNotFound.
+// It selects the user's first team. If the user or the password is not the one that was verified
+// any more, it is ErrUnauthorized: a change of the password ends sign-ins that are under way, too.
 func (s *Store) CreateSession(ctx context.Context, n dmarcd.NewSession) error {
 	now := unix(s.now())
 	err := s.tx(ctx, func(t tx) error {
-		if _, err := t.exec(ctx, `DELETE FROM sessions WHERE hash = $1`, n.Replaces[:]); err != nil {
+		if err := t.checkGrant(ctx); err != nil { // it may be of the session that is replaced
 			return err
 		}
-		if err := t.execOr(ctx, dmarcd.ErrNotFound, `UPDATE users SET signed_in_at = $1 WHERE id = $2`, now, n.User); err != nil {
+		if err := t.execOr(ctx, dmarcd.ErrUnauthorized, `UPDATE users SET signed_in_at = $1 WHERE id = $2 AND password_hash = $3`,
+			now, n.User, n.PasswordHash); err != nil {
+			return err
+		}
+		if _, err := t.exec(ctx, `DELETE FROM sessions WHERE hash = $1`, n.Replaces[:]); err != nil {
 			return err
 		}
 		_, err := t.exec(ctx, `DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions WHERE user_id = $1
@@ -39,7 +44,7 @@ func (s *Store) CreateSession(ctx context.Context, n dmarcd.NewSession) error {
 			n.Hash[:], n.User, nullable(team), now, unix(n.ExpiresAt), n.UserAgent, n.Address)
 		return err
 	})
-	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
+	if err != nil && !errors.Is(err, dmarcd.ErrUnauthorized) {
 		err = fmt.Errorf("create session: %w", err)
 	}
 	return err
@@ -115,16 +120,30 @@ func (s *Store) SelectTeam(ctx context.Context, hash [32]byte, team dmarcd.TeamI
 
 // EndSession ends a session; an unknown one is no error.
 func (s *Store) EndSession(ctx context.Context, hash [32]byte, audit ...dmarcd.AuditEntry) error {
-	return s.audited(ctx, audit, "", func(t tx) error {
+	return s.endSessions(ctx, audit, func(t tx) error {
 		_, err := t.exec(ctx, `DELETE FROM sessions WHERE hash = $1`, hash[:])
 		return err
+	})
+}
+
+// endSessions ends sessions, of which one may be that of the request. Two that end each other are
+// a deadlock: the second attempt of one finds that it has ended.
+func (s *Store) endSessions(ctx context.Context, audit []dmarcd.AuditEntry, end func(tx) error) error {
+	return s.Team(system).retryTx(ctx, func(t tx) error {
+		if err := t.checkGrant(ctx); err != nil {
+			return err
+		}
+		if err := end(t); err != nil {
+			return err
+		}
+		return t.noteAll(ctx, system, audit, "")
 	})
 }
 
 // EndSessions ends all sessions of a user except the one with the hash keep; the zero hash
 // ends all.
 func (s *Store) EndSessions(ctx context.Context, user dmarcd.UserID, keep [32]byte, audit ...dmarcd.AuditEntry) error {
-	return s.audited(ctx, audit, "", func(t tx) error { return t.endSessions(ctx, user, keep) })
+	return s.endSessions(ctx, audit, func(t tx) error { return t.endSessions(ctx, user, keep) })
 }
 
 func (t tx) endSessions(ctx context.Context, user dmarcd.UserID, keep [32]byte) error {

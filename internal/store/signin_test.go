@@ -62,14 +62,22 @@ func (w *world) link(invitation dmarcd.Invitation) [32]byte {
 func (w *world) member(email string, team dmarcd.Team, role dmarcd.Role) dmarcd.User {
 	w.t.Helper()
 	hash := w.link(dmarcd.Invitation{Email: email, Team: team.ID, Role: role})
-	return musttest.Get(w.UseInvitation(w.t.Context(), hash, dmarcd.Claim{PasswordHash: "hash of " + email}))(w.t)
+	return musttest.Get(w.UseInvitation(w.t.Context(), hash, dmarcd.Claim{PasswordHash: "hash of " + email}))(w.t).User
+}
+
+// proof returns a user who has just entered the password.
+func (w *world) proof(user dmarcd.User) dmarcd.SignIn {
+	w.t.Helper()
+	id, hash, err := w.Password(w.t.Context(), user.Email)
+	w.must(err)
+	return dmarcd.SignIn{User: dmarcd.User{ID: id}, PasswordHash: hash}
 }
 
 func (w *world) signIn(user dmarcd.User) [32]byte {
 	w.t.Helper()
 	hash := w.hash()
 	w.must(w.CreateSession(w.t.Context(), dmarcd.NewSession{
-		Hash: hash, User: user.ID, ExpiresAt: w.clock.Now().Add(dmarcd.SessionLife), UserAgent: "browser", Address: "192.0.2.1",
+		Hash: hash, User: user.ID, PasswordHash: w.proof(user).PasswordHash, ExpiresAt: w.clock.Now().Add(dmarcd.SessionLife), UserAgent: "browser", Address: "192.0.2.1",
 	}))
 	return hash
 }
@@ -174,7 +182,7 @@ func TestSessions(t *testing.T) {
 		}
 
 		replacing := w.hash()
-		w.must(w.CreateSession(ctx, dmarcd.NewSession{Hash: replacing, User: user.ID, Replaces: hash, ExpiresAt: began.Add(dmarcd.SessionLife)}))
+		w.must(w.CreateSession(ctx, dmarcd.NewSession{Hash: replacing, User: user.ID, PasswordHash: w.proof(user).PasswordHash, Replaces: hash, ExpiresAt: began.Add(dmarcd.SessionLife)}))
 		if !w.ended(hash) || w.ended(replacing) {
 			t.Error("a sign-in did not end the session that the browser had before")
 		}
@@ -183,7 +191,7 @@ func TestSessions(t *testing.T) {
 		if err != nil || len(sessions) != 2 {
 			t.Errorf("got %d sessions, %v; want 2", len(sessions), err)
 		}
-		w.must(w.SetPassword(ctx, user.ID, "another", other))
+		w.must(w.SetPassword(ctx, w.proof(user), "another", other))
 		if !w.ended(replacing) || w.ended(other) {
 			t.Error("another password did not end the other sessions, or ended this one")
 		}
@@ -191,8 +199,8 @@ func TestSessions(t *testing.T) {
 		if !w.ended(other) {
 			t.Error("an ended session goes on")
 		}
-		if err := w.CreateSession(ctx, dmarcd.NewSession{Hash: w.hash(), User: 12345}); !errors.Is(err, dmarcd.ErrNotFound) {
-			t.Errorf("an unknown session: got %v, want ErrNotFound", err)
+		if err := w.CreateSession(ctx, dmarcd.NewSession{Hash: w.hash(), User: 12345}); !errors.Is(err, dmarcd.ErrUnauthorized) {
+			t.Errorf("an unknown user: got %v, want ErrUnauthorized", err)
 		}
 	})
 }
@@ -206,7 +214,7 @@ func TestOperatorsSeeEveryTeam(t *testing.T) {
 		if err != nil || !user.Operator {
 			t.Fatalf("got %+v, %v; want an operator", user, err)
 		}
-		hash := w.signIn(user)
+		hash := w.signIn(user.User)
 		if got := w.session(hash); got.Team.ID != 0 || got.Role != "" {
 			t.Errorf("before a choice: got %+v", got)
 		}

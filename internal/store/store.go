@@ -48,6 +48,13 @@ type Options struct {
 
 // Store is the system's view of the database. It is safe for concurrent use.
 type Store struct {
+	*database
+
+	// grant is what changes rest on; nil for those of the program itself. See As.
+	grant *Grant
+}
+
+type database struct {
 	reader, writer *sql.DB                      // the same pool on PostgreSQL
 	readers        *fair.Limiter[dmarcd.TeamID] // one slot per read outside a transaction; see reads
 	dialect        dialect
@@ -77,7 +84,7 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{options: options, holder: newID()}
+	s := &Store{database: &database{options: options, holder: newID()}}
 	var err error
 	if IsPostgres(dsn) {
 		s.dialect = postgresDialect

@@ -67,11 +67,17 @@ func (t *Team) disableMail(ctx context.Context, tx tx, user dmarcd.UserID) error
 // keeps another owner.
 func (t *Team) changeMember(ctx context.Context, user dmarcd.UserID, disowns bool, audit []dmarcd.AuditEntry, change func(tx) error) error {
 	err := t.tx(ctx, func(tx tx) error {
+		if err := t.holdEvents(ctx, tx); err != nil { // before members: see checkGrant
+			return err
+		}
 		// Lock all owners in a fixed order, so that two owners who remove each other
 		// concurrently are serialized.
 		owners, err := collect(ctx, tx, `SELECT user_id FROM members WHERE team_id = $1 AND role = $2 ORDER BY user_id`+
 			t.store.dialect.lockRow, []any{t.id, dmarcd.RoleOwner}, scanValue[dmarcd.UserID])
 		if err != nil {
+			return err
+		}
+		if err := tx.checkGrant(ctx); err != nil { // members may change their own role
 			return err
 		}
 		if disowns && len(owners) == 1 && owners[0] == user {

@@ -75,6 +75,18 @@ func teamBy(ctx context.Context, from rowReader, column string, value any) (dmar
 // SetAPI adds a team to the API whitelist or removes it. An unknown team is ErrNotFound.
 func (s *Store) SetAPI(ctx context.Context, name string, allowed bool, audit ...dmarcd.AuditEntry) error {
 	return s.audited(ctx, audit, name, func(t tx) error {
-		return t.execOr(ctx, dmarcd.ErrNotFound, `UPDATE teams SET api = $1 WHERE name = $2`, allowed, name)
+		team, err := teamBy(ctx, t, "name", name)
+		if err != nil {
+			return err
+		}
+		if err := t.execOr(ctx, dmarcd.ErrNotFound, `UPDATE teams SET api = $1 WHERE id = $2`, allowed, team.ID); err != nil {
+			return err
+		}
+		// Wait for changes with its tokens; see checkToken. None is created meanwhile.
+		if err := s.Team(team.ID).lock(ctx, t); err != nil {
+			return err
+		}
+		_, err = collect(ctx, t, `SELECT id FROM tokens WHERE team_id = $1 ORDER BY id`+s.dialect.lockRow, []any{team.ID}, scanValue[dmarcd.TokenID])
+		return err
 	})
 }

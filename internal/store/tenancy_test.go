@@ -483,9 +483,7 @@ func addPeople(t *testing.T, s *store.Store, mine *store.Team, team dmarcd.TeamI
 	link, expires := sha256.Sum256([]byte("link")), time.Unix(1<<40, 0)
 	err := s.CreateInvitation(ctx, link, dmarcd.Invitation{Email: "owner@example.com", Team: team, Role: dmarcd.RoleOwner, ExpiresAt: expires})
 	musttest.Do(t, err)
-	if member, err = s.UseInvitation(ctx, link, dmarcd.Claim{PasswordHash: "x"}); err != nil {
-		t.Fatal(err)
-	}
+	member = musttest.Get(s.UseInvitation(ctx, link, dmarcd.Claim{PasswordHash: "x"}))(t).User
 	invited = "new@example.com"
 	err = errors.Join(
 		mine.Invite(ctx, sha256.Sum256([]byte("invited")), dmarcd.Invitation{Email: invited, Role: dmarcd.RoleEditor, CreatedBy: member.ID, ExpiresAt: expires}),

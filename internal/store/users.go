@@ -36,6 +36,12 @@ func userBy(ctx context.Context, from rowReader, column string, value any) (dmar
 	return scanUser(rowOf(ctx, from, `SELECT `+userColumns+` FROM users WHERE `+column+` = $1`, value))
 }
 
+// signInOf returns a user with the password hash.
+func (t tx) signInOf(ctx context.Context, id dmarcd.UserID) (of dmarcd.SignIn, err error) {
+	of.User, err = scanUser(rowOf(ctx, t, `SELECT `+userColumns+`, users.password_hash FROM users WHERE id = $1`, id).before(&of.PasswordHash))
+	return of, err
+}
+
 // Password returns the id and password hash of the user with an address, or ErrNotFound.
 // The hash is "" if the user has no password.
 func (s *Store) Password(ctx context.Context, email string) (id dmarcd.UserID, hash string, err error) {
@@ -44,16 +50,24 @@ func (s *Store) Password(ctx context.Context, email string) (id dmarcd.UserID, h
 }
 
 // SetPassword changes the password of a user and ends all their sessions except the one
-// with the hash keep, so that an attacker who knew the old password is signed out.
-func (s *Store) SetPassword(ctx context.Context, user dmarcd.UserID, passwordHash string, keep [32]byte, audit ...dmarcd.AuditEntry) error {
-	return s.audited(ctx, audit, "", func(t tx) error { return t.setPassword(ctx, user, passwordHash, keep) })
+// with the hash keep, so that an attacker who knew the old password is signed out. If the password
+// is not the one that was verified any more, it is ErrUnauthorized.
+func (s *Store) SetPassword(ctx context.Context, of dmarcd.SignIn, passwordHash string, keep [32]byte, audit ...dmarcd.AuditEntry) error {
+	return s.audited(ctx, audit, "", func(t tx) error {
+		err := t.execOr(ctx, dmarcd.ErrUnauthorized, `UPDATE users SET password_hash = $1 WHERE id = $2 AND password_hash = $3`,
+			passwordHash, of.ID, of.PasswordHash)
+		if err != nil {
+			return err
+		}
+		return t.endSessions(ctx, of.ID, keep)
+	})
 }
 
-func (t tx) setPassword(ctx context.Context, user dmarcd.UserID, passwordHash string, keep [32]byte) error {
+func (t tx) setPassword(ctx context.Context, user dmarcd.UserID, passwordHash string) error {
 	if err := t.execOr(ctx, dmarcd.ErrNotFound, `UPDATE users SET password_hash = $1 WHERE id = $2`, passwordHash, user); err != nil {
 		return err
 	}
-	return t.endSessions(ctx, user, keep)
+	return t.endSessions(ctx, user, [32]byte{})
 }
 
 // SetUserName changes the name of a user, "" for none. An invalid name is an
@@ -105,8 +119,9 @@ func scanMembership(scan scanner) (dmarcd.Membership, error) {
 // from them. It returns the names of teams without an owner. An unknown user is
 // ErrNotFound.
 func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarcd.AuditEntry) (ownerless []string, err error) {
-	err = s.tx(ctx, func(t tx) error {
-		user, err := userBy(ctx, t, "id", id)
+	// Operators who remove each other are a deadlock.
+	err = s.Team(system).retryTx(ctx, func(t tx) error {
+		user, err := scanUser(rowOf(ctx, t, `SELECT `+userColumns+` FROM users WHERE id = $1`+s.dialect.lockRow, id))
 		if err != nil {
 			return err
 		}
@@ -131,8 +146,8 @@ func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarc
 			}
 		}
 		for _, statement := range []string{
-			`DELETE FROM sessions WHERE user_id = $1`,
 			`DELETE FROM members WHERE user_id = $1`,
+			`DELETE FROM sessions WHERE user_id = $1`,
 			`DELETE FROM identities WHERE user_id = $1`,
 			`DELETE FROM users WHERE id = $1`,
 		} {

@@ -107,8 +107,8 @@ func TestInvitationOfAMember(t *testing.T) {
 // actor returns a user of the team as an actor of the service.
 func (s *site) actor(t *testing.T, email string) service.Actor {
 	t.Helper()
-	user := musttest.Get(s.store.UserByEmail(t.Context(), email))(t)
-	return service.User(user.ID, email, dmarcd.RoleOwner, false, "192.0.2.7")
+	sessions := auth.NewSessions(s.store, func() time.Time { return s.clock }, nil)
+	return service.User(musttest.Get(sessions.Resolve(t.Context(), s.sessions[email]))(t), "192.0.2.7")
 }
 
 func TestAccountForms(t *testing.T) {

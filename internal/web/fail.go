@@ -61,6 +61,8 @@ func pageOf(err error) *failure {
 		return &failure{http.StatusForbidden, "The team has reached a quota", full.Error()}
 	case errors.Is(err, dmarcd.ErrNotFound):
 		return errNoSuchPage
+	case errors.Is(err, dmarcd.ErrUnauthorized): // since the request began
+		return errSignedOut
 	case errors.Is(err, dmarcd.ErrForbidden):
 		return errNotAllowed
 	case errors.Is(err, dmarcd.ErrConflict):

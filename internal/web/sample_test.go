@@ -219,7 +219,7 @@ func (s *site) makeUsers(t *testing.T) {
 		if user.email == viewer {
 			s.member = joined.ID.String()
 		}
-		s.sessions[user.email] = musttest.Get(sessions.Begin(t.Context(), joined.ID, auth.Client{Address: "192.0.2.7", UserAgent: hostile}, ""))(t)
+		s.sessions[user.email] = musttest.Get(sessions.Begin(t.Context(), joined, auth.Client{Address: "192.0.2.7", UserAgent: hostile}, ""))(t)
 	}
 	musttest.Get(s.service.Team(s.team, s.actor(t, owner)).InviteMember(t.Context(), "new@example.com", dmarcd.RoleEditor))(t)
 	var secret [32]byte
@@ -230,7 +230,7 @@ func (s *site) makeUsers(t *testing.T) {
 }
 
 // letIn creates a user by an invitation.
-func (s *site) letIn(t *testing.T, invitation dmarcd.Invitation, passwordHash string) dmarcd.User {
+func (s *site) letIn(t *testing.T, invitation dmarcd.Invitation, passwordHash string) dmarcd.SignIn {
 	t.Helper()
 	_, secret := auth.NewInvitation()
 	invitation.ExpiresAt = s.clock.Add(time.Hour)

@@ -166,7 +166,7 @@ func TestACodeIsGoodOnce(t *testing.T) {
 		t.Errorf("the second use: got %v, want ErrUnauthorized", err)
 	}
 	sessions := auth.NewSessions(s, time.Now, slog.New(slog.DiscardHandler))
-	secret := musttest.Get(sessions.Begin(t.Context(), user.ID, auth.Client{Address: "127.0.0.1"}, ""))(t)
+	secret := musttest.Get(sessions.Begin(t.Context(), user, auth.Client{Address: "127.0.0.1"}, ""))(t)
 	session, err := sessions.Resolve(t.Context(), secret)
 	if err != nil || session.User.Email != "colleague@corp.example" || session.Team.ID != 0 {
 		t.Errorf("got %+v, %v; want a session of the colleague, who has no team yet", session, err)
