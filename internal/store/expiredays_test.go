@@ -64,7 +64,9 @@ func TestDaysExpireWithoutJoins(t *testing.T) {
 		}
 		for _, query := range deletions {
 			args := []any{int64(team.ID()), 20_000, 5_000}[:2+strings.Count(query, "$3")]
-			lines := musttest.Get(db.SQL(t).QueryContext(t.Context(), `EXPLAIN `+query, args...))(t)
+			lines, err := db.SQL(t).QueryContext(t.Context(), `EXPLAIN `+query, args...)
+			musttest.Do(t, err)
+			defer func() { _ = lines.Close() }() // it is read to the end
 			for lines.Next() {
 				var line string
 				musttest.Do(t, lines.Scan(&line))

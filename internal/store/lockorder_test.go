@@ -57,8 +57,10 @@ func TestLockOrder(t *testing.T) {
 					SELECT team_id, id, %d, 0, 0, 0, 0, 0, 0, 0 FROM domains WHERE team_id = %d AND name = 'a.example'`, day, in.team.ID()))
 			}
 		}, []string{byDay, days}, expire(store.Retention{Counters: ofDays(1)})},
-		{"the sample is deleted", func(in *inbox) { in.must(in.team.AddSampleDomains(in.Context(), names)) },
-			[]string{domains, reports, byDay, days}, func(in *inbox, _ string) error { return in.team.DeleteSample(in.Context()) }},
+		{
+			"the sample is deleted", func(in *inbox) { in.must(in.team.AddSampleDomains(in.Context(), names)) },
+			[]string{domains, reports, byDay, days}, func(in *inbox, _ string) error { return in.team.DeleteSample(in.Context()) },
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			eachInbox(t, func(in *inbox) {

@@ -85,7 +85,7 @@ func (w *memoryWriter) Write(octets []byte) (int, error) {
 // Close closes the connection; over UDP there is none.
 func (w *memoryWriter) Close() error {
 	if w.over == TCP {
-		return w.framed.Conn.Close()
+		return w.framed.Close()
 	}
 	return nil
 }
