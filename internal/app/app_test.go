@@ -296,7 +296,7 @@ func TestStopIsQuick(t *testing.T) {
 	if err := d.stop(); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(began); took > 10*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("the stop took %v", took)
 	}
 	if status := <-answered; status != http.StatusCreated {

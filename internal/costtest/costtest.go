@@ -46,3 +46,14 @@ func measure(work func()) time.Duration {
 	work()
 	return elapsed() - start
 }
+
+// Within fails the test if work takes longer than the limit: on all processors together, where the
+// system tells it, so that other load does not decide. It must not be called by parallel tests.
+func Within(t testing.TB, limit time.Duration, work func()) {
+	t.Helper()
+	start := processed()
+	work()
+	if took := processed() - start; took > limit {
+		t.Errorf("took %v on the processors, want at most %v", took, limit)
+	}
+}

@@ -9,3 +9,5 @@ var began = time.Now()
 
 // elapsed returns the time since the process began.
 func elapsed() time.Duration { return time.Since(began) }
+
+func processed() time.Duration { return elapsed() }

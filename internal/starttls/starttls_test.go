@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/emersion/go-smtp"
@@ -163,14 +164,13 @@ func TestHostile(t *testing.T) {
 	}
 	const hello = "250-mx.example.com\r\n250 STARTTLS\r\n"
 	for _, row := range []struct {
-		name   string
-		serve  func(net.Conn)
-		says   string
-		silent bool
+		name  string
+		serve func(net.Conn)
+		says  string
 	}{
-		{name: "silent", serve: says(), says: "read the reply", silent: true},
-		{name: "silent after the greeting", serve: says("220 hi\r\n"), says: "read the reply", silent: true},
-		{name: "silent in TLS", serve: says("220 hi\r\n", hello, "220 go\r\n"), says: "TLS", silent: true},
+		{name: "silent", serve: says(), says: "read the reply"},
+		{name: "silent after the greeting", serve: says("220 hi\r\n"), says: "read the reply"},
+		{name: "silent in TLS", serve: says("220 hi\r\n", hello, "220 go\r\n"), says: "TLS"},
 		{name: "endless greeting", serve: endless("220-hello\r\n"), says: "read the reply"},
 		{name: "endless line", serve: endless("220 " + strings.Repeat("x", 1<<20)), says: "read the reply"},
 		{name: "10 MB line", serve: says("220 " + strings.Repeat("x", 10<<20) + "\r\n"), says: "read the reply"},
@@ -180,7 +180,7 @@ func TestHostile(t *testing.T) {
 			_, _ = c.Read(make([]byte, 512))
 			endless("250-x\r\n")(c)
 		}, says: "read the reply"},
-		{name: "closes early", serve: func(net.Conn) {}, says: "read the reply"},
+		{name: "closes early", serve: func(net.Conn) {}, says: "server"},
 		{name: "closes after the greeting", serve: func(c net.Conn) { _, _ = io.WriteString(c, "220 hi\r\n") }, says: "server"},
 		{name: "refuses", serve: says("554 go away\r\n"), says: "554"},
 		{name: "no STARTTLS", serve: says("220 hi\r\n", "250 mx.example.com\r\n", "502 what\r\n"), says: "502"},
@@ -189,34 +189,60 @@ func TestHostile(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			listener := listen(t)
-			go func() {
-				for {
-					conn, err := listener.Accept()
-					if err != nil {
-						return
-					}
+			synctest.Test(t, func(t *testing.T) {
+				var read atomic.Int64
+				chain, err := starttls.New(options(func(context.Context, string, string) (net.Conn, error) {
+					client, server := net.Pipe()
 					go func() {
-						defer func() { _ = conn.Close() }()
-						row.serve(conn)
+						defer func() { _ = server.Close() }()
+						row.serve(readAhead(server))
 					}()
+					return counted{client, &read}, nil
+				})).Certificates(t.Context(), "mx.example.com", "mx.example.com")
+				if chain != nil || err == nil || !strings.Contains(err.Error(), row.says) {
+					t.Errorf("got %d certificates and %v, want an error with %q", len(chain), err, row.says)
 				}
-			}()
-			target := &dialTo{address: listener.Addr().String()}
-			o := options(target.dial)
-			o.Timeout = time.Minute
-			if row.silent {
-				o.Timeout = 300 * time.Millisecond
-			}
-			chain, err := starttls.New(o).Certificates(t.Context(), "mx.example.com", "mx.example.com")
-			if chain != nil || err == nil || !strings.Contains(err.Error(), row.says) {
-				t.Errorf("got %d certificates and %v, want an error with %q", len(chain), err, row.says)
-			}
-			if n := target.read.Load(); n > 32<<10 {
-				t.Errorf("got %d bytes read, want at most 32 KiB", n)
-			}
+				if n := read.Load(); n > 32<<10 {
+					t.Errorf("got %d bytes read, want at most 32 KiB", n)
+				}
+			})
 		})
 	}
+}
+
+// ahead is a connection whose peer does not wait until what it writes is read, as with sockets.
+type ahead struct {
+	net.Conn
+	read chan []byte
+	rest []byte
+}
+
+func readAhead(c net.Conn) *ahead {
+	a := &ahead{Conn: c, read: make(chan []byte, 100)}
+	go func() {
+		defer close(a.read)
+		for {
+			buffer := make([]byte, 4096)
+			n, err := c.Read(buffer)
+			if err != nil {
+				return
+			}
+			a.read <- buffer[:n]
+		}
+	}()
+	return a
+}
+
+func (a *ahead) Read(p []byte) (int, error) {
+	if len(a.rest) == 0 {
+		var ok bool
+		if a.rest, ok = <-a.read; !ok {
+			return 0, io.EOF
+		}
+	}
+	n := copy(p, a.rest)
+	a.rest = a.rest[n:]
+	return n, nil
 }
 
 // TestLargeChain wants certificates that are too large to be dropped.

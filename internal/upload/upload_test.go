@@ -118,7 +118,7 @@ func TestOneByteShort(t *testing.T) {
 func TestLongBodiesAreBounded(t *testing.T) {
 	t.Parallel()
 	limits := quick()
-	limits.Bodies, limits.PerTeam, limits.PerNetwork, limits.Wait = 4, 1, 2, 100*time.Millisecond
+	limits.Bodies, limits.PerTeam, limits.PerNetwork, limits.Wait = 4, 1, 2, 2*time.Second
 	held, hold := make(chan struct{}), make(chan struct{})
 	url := serve(t, limits, held, hold)
 	long := bytes.Repeat([]byte("x"), 5000)

@@ -19,7 +19,8 @@ const (
 	memoryLimit = 512 << 20
 	// memoryNet is where it is killed, so that a bug does not take the machine.
 	memoryNet = 1 << 30
-	// answerLimit is how long the victim may wait for an answer.
+	// answerLimit is how long the victim may wait for an answer; see arena.limit for busy
+	// machines.
 	answerLimit = 10 * time.Second
 	// reportDomain is the domain of the reporting addresses.
 	reportDomain = "reports.test"

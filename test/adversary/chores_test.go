@@ -46,13 +46,13 @@ func TestOneTeamsErrorStopsNoRetention(t *testing.T) {
 		a.in = a.in.With("DMARCD_RETENTION_RECORDS=1h")
 		a.serve()
 		later.origin = a.victim.origin
-		eventually(t, 2*answerLimit, "retention goes on for the other teams", func() bool {
+		eventually(t, patience, "retention goes on for the other teams", func() bool {
 			return records(a.victim) == 0 && records(later) == 0
 		})
 		if got := records(a.mallory); got != 2 {
 			t.Errorf("the team with the error: got %d records want 2", got)
 		}
-		eventually(t, answerLimit, "the error is logged", func() bool { return strings.Contains(a.d.Log(), "a fault") })
+		eventually(t, patience, "the error is logged", func() bool { return strings.Contains(a.d.Log(), "a fault") })
 		a.watch("one team's error", func() { a.work(1) })
 		a.d.Stop()
 	})

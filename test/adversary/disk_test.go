@@ -90,7 +90,7 @@ func TestLowDisk(t *testing.T) {
 				t.Errorf("%s: got %d %q want it taken again", name, status, code)
 			}
 		}
-		eventually(t, 2*answerLimit, "the reports of three entrances count", func() bool { return a.victim.counted("").Total == 4 })
+		eventually(t, patience, "the reports of three entrances count", func() bool { return a.victim.counted("").Total == 4 })
 		a.d.Stop()
 	})
 }

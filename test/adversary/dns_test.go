@@ -109,7 +109,7 @@ func (d *hostileDNS) reply(query []byte) []byte {
 	if _, err := conn.Write(query); err != nil {
 		return nil
 	}
-	_ = conn.SetReadDeadline(deadline(answerLimit)) // a fresh socket has one
+	_ = conn.SetReadDeadline(deadline(patience)) // a fresh socket has one
 	answer := make([]byte, 65535)
 	n, err := conn.Read(answer)
 	if err != nil {

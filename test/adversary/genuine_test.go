@@ -53,7 +53,7 @@ func TestReportsOfOthers(t *testing.T) {
 				a.reported(fmt.Sprintf("mark %d after %s %d", marks, row.name, i), to, 1)
 			}
 			want += row.want
-			eventually(t, 2*answerLimit, fmt.Sprintf("%s: %d messages count", row.name, row.want), func() bool {
+			eventually(t, patience, fmt.Sprintf("%s: %d messages count", row.name, row.want), func() bool {
 				return a.victim.counted("victim.test").Compliant == want+marks
 			})
 		}

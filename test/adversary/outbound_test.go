@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/dmarcd/dmarcd/internal/musttest"
 )
@@ -39,7 +38,7 @@ func forbidden() []string {
 
 // quickly is how long a connection may take to be refused. One that is tried
 // would take until its timeout.
-const quickly = 45 * time.Second
+const quickly = patience
 
 // canary listens where nothing must connect.
 type canary struct {

@@ -34,7 +34,7 @@ func TestPrivacy(t *testing.T) {
 		a.mail("127.2.0.1", "noreply@reporter.test", to, failure("mailed"))
 		a.victim.upload(packtest.Gzip(failure("packed")))
 		var reports []listedReport
-		eventually(t, 2*answerLimit, "three failure reports are stored", func() bool {
+		eventually(t, patience, "three failure reports are stored", func() bool {
 			reports = a.victim.reports("?kind=failure")
 			return len(reports) == 3
 		})

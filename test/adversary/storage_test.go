@@ -48,11 +48,11 @@ func TestUnreadableItemsGoWithTheirDomain(t *testing.T) {
 	onEach(t, func(t *testing.T, a *arena) {
 		a.mail("127.1.0.1", "x@evil.test", a.address("victim", "victim.test"), mailFrom("evil.test", "nothing that can be read"))
 		rejected := func() int { return len(list[listedReport](a.victim, "/insights/rejected")) }
-		eventually(t, 2*answerLimit, "the mail is listed as rejected", func() bool { return rejected() == 1 })
+		eventually(t, patience, "the mail is listed as rejected", func() bool { return rejected() == 1 })
 		if got := a.victim.send(http.MethodDelete, "/domains/victim.test", "", nil); got.status != http.StatusNoContent {
 			t.Fatalf("delete the domain: got %v want 204", got)
 		}
-		eventually(t, 2*answerLimit, "it goes with the domain", func() bool { return rejected() == 0 })
+		eventually(t, patience, "it goes with the domain", func() bool { return rejected() == 0 })
 		a.d.Stop()
 	})
 }
@@ -122,7 +122,7 @@ func TestByteQuotas(t *testing.T) {
 		if got := a.mallory.send(http.MethodDelete, "/insights/reports/"+first.ID, "", nil); got.status != http.StatusNoContent {
 			t.Fatalf("DELETE: got %v want 204", got)
 		}
-		eventually(t, 2*answerLimit, "a deletion makes room", func() bool {
+		eventually(t, patience, "a deletion makes room", func() bool {
 			status, _ := entrances["API"]("after the deletion")
 			return status == http.StatusCreated
 		})
@@ -147,7 +147,7 @@ func TestByteQuotas(t *testing.T) {
 				}
 			}
 		})
-		eventually(t, 2*answerLimit, "the mails are done", func() bool {
+		eventually(t, patience, "the mails are done", func() bool {
 			return len(list[listedReport](a.mallory, "/insights/rejected")) == 6 && a.mallory.counted("").Total == 4
 		})
 		if got := a.quotaUsed("mallory", "unreadable"); got > 2*30_000 {

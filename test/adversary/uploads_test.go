@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // TestUploadsOneByteShort opens uploads on every entrance that takes them and
@@ -52,4 +51,4 @@ func TestUploadsOneByteShort(t *testing.T) {
 }
 
 // shortLimit is how long an upload may stay open that sends nothing more.
-const shortLimit = 45 * time.Second
+const shortLimit = patience

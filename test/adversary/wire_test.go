@@ -56,7 +56,7 @@ type smtpClient struct {
 
 // dialSMTP connects from an address of loopback and reads the greeting.
 func dialSMTP(address, from string) (*smtpClient, error) {
-	conn, err := (&net.Dialer{LocalAddr: localAddress(from), Timeout: answerLimit}).Dial("tcp", address)
+	conn, err := (&net.Dialer{LocalAddr: localAddress(from), Timeout: patience}).Dial("tcp", address)
 	if err != nil {
 		return nil, err
 	}
@@ -69,14 +69,14 @@ func dialSMTP(address, from string) (*smtpClient, error) {
 
 // reply reads a reply and wants its code to begin with that.
 func (c *smtpClient) reply(want int) error {
-	_ = c.SetReadDeadline(deadline(3 * answerLimit)) // it fails with the read
+	_ = c.SetReadDeadline(deadline(patience)) // it fails with the read
 	_, _, err := c.lines.ReadResponse(want)
 	return err
 }
 
 // do sends a command and wants a reply.
 func (c *smtpClient) do(want int, format string, values ...any) error {
-	_ = c.SetWriteDeadline(deadline(answerLimit)) // it fails with the write
+	_ = c.SetWriteDeadline(deadline(patience)) // it fails with the write
 	if _, err := fmt.Fprintf(c, format+"\r\n", values...); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (c *smtpClient) data(content string) error {
 	if err := c.do(354, "DATA"); err != nil {
 		return err
 	}
-	_ = c.SetWriteDeadline(deadline(answerLimit)) // it fails with the write
+	_ = c.SetWriteDeadline(deadline(patience)) // it fails with the write
 	if _, err := io.WriteString(c, strings.TrimSuffix(content, "\r\n")+"\r\n.\r\n"); err != nil {
 		return err
 	}
@@ -160,21 +160,20 @@ func listen(t testing.TB, serve func(net.Conn)) int {
 	return listener.Addr().(*net.TCPAddr).Port // a TCP listener has one
 }
 
-// reported sends reports of a real reporter by mail and wants them counted
-// soon. The reporter tries again, as mail servers do, where it is told to.
+// reported sends reports of a real reporter by mail and wants them counted.
+// The reporter tries again, as mail servers do, where it is told to.
 func (a *arena) reported(when, to string, messages int64) {
 	a.t.Helper()
-	const limit = answerLimit // to be taken, and to be counted after that
 	content := about("victim.test", when, messages, 0).xml()
 	began := time.Now()
-	eventually(a.t, limit, when+": the reporter is heard", func() bool {
+	eventually(a.t, patience, when+": the reporter is heard", func() bool {
 		err := a.tryMail("127.2.0.1", "noreply@reporter.test", to, signed(a.t, mailFrom("reporter.test", content), "reporter.test"))
 		if code := smtpCode(err); code >= 500 {
 			a.t.Fatalf("%s: the reporter: %v", when, err)
 		}
 		return err == nil
 	})
-	eventually(a.t, limit, when+": the report is counted", func() bool {
+	eventually(a.t, patience, when+": the report is counted", func() bool {
 		var reports struct {
 			Items []struct {
 				ReportID *string `json:"report_id"`

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -108,7 +107,7 @@ func TestReplicasAddADomainOnce(t *testing.T) {
 	})
 }
 
-func TestReplicasRefuseWithinASecond(t *testing.T) {
+func TestReplicasRefuse(t *testing.T) {
 	t.Parallel()
 	onPostgres(t, "", func(t *testing.T, in *installation) {
 		replicas := replicate(in)
@@ -119,14 +118,12 @@ func TestReplicasRefuseWithinASecond(t *testing.T) {
 			}
 		}
 		in.do("token", "revoke", in.tokenID("default", "short-lived"))
-		revoked := time.Now()
 		for _, s := range replicas {
-			s.soon("the revoked token is refused", revoked, token, http.StatusUnauthorized)
+			s.soon("the revoked token is refused", token, http.StatusUnauthorized)
 		}
 		in.do("team", "deny", "default")
-		denied := time.Now()
 		for _, s := range replicas {
-			s.soon("the denied team is refused", denied, in.token, http.StatusForbidden)
+			s.soon("the denied team is refused", in.token, http.StatusForbidden)
 		}
 	})
 }

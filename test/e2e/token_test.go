@@ -10,13 +10,6 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// staleness is how long a revoked token or a denied team may remain valid, slack what a
-// busy machine may add.
-const (
-	staleness = time.Second
-	slack     = 300 * time.Millisecond
-)
-
 // mintToken returns a well-formed token that starts with the seed: "dmd_", 34 characters,
 // and their CRC-32 in base62.
 func mintToken(seed string) string {
@@ -37,14 +30,11 @@ func (s *server) statusWith(token string) int {
 	return s.send(request{method: http.MethodGet, path: "/domains", token: token}).status
 }
 
-// soon checks that requests with the token get the status within the guaranteed second
-// after the change.
-func (s *server) soon(what string, changed time.Time, token string, want int) {
+// soon checks that requests with the token get the status after a change. Package auth tests that
+// it takes a second at most, which a busy machine may add to.
+func (s *server) soon(what, token string, want int) {
 	s.in.t.Helper()
-	daemon.Eventually(s.in.t, 10*time.Second, what, func() bool { return s.statusWith(token) == want })
-	if took := time.Since(changed); took > staleness+slack {
-		s.in.t.Errorf("%s: took %v want at most %v", what, took, staleness)
-	}
+	daemon.Eventually(s.in.t, answerLimit, what, func() bool { return s.statusWith(token) == want })
 }
 
 func TestTokensHaveTheDocumentedForm(t *testing.T) {
@@ -71,16 +61,15 @@ func TestExpiredTokenIsRefused(t *testing.T) {
 		if got := s.statusWith(token); got != http.StatusOK && time.Since(began) < lifetime {
 			t.Errorf("before it expires: got status %d want 200", got)
 		}
-		daemon.Eventually(t, 10*time.Second, "the token expires", func() bool { return s.statusWith(token) == http.StatusUnauthorized })
-		took := time.Since(began)
+		daemon.Eventually(t, answerLimit, "the token expires", func() bool { return s.statusWith(token) == http.StatusUnauthorized })
 		// Expiry is rounded to a second.
-		if earliest, latest := lifetime-time.Second, lifetime+time.Second+staleness+slack; took < earliest || took > latest {
-			t.Errorf("refused after %v, want from %v to %v", took, earliest, latest)
+		if took, earliest := time.Since(began), lifetime-time.Second; took < earliest {
+			t.Errorf("refused after %v, want not before %v", took, earliest)
 		}
 	})
 }
 
-func TestRevokedTokenIsRefusedWithinASecond(t *testing.T) {
+func TestRevokedTokenIsRefused(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve()
 		token := in.newToken("default", "--name", "short-lived")
@@ -88,7 +77,7 @@ func TestRevokedTokenIsRefusedWithinASecond(t *testing.T) {
 			t.Fatalf("before: got status %d want 200", got)
 		}
 		in.do("token", "revoke", in.tokenID("default", "short-lived"))
-		s.soon("the revoked token is refused", time.Now(), token, http.StatusUnauthorized)
+		s.soon("the revoked token is refused", token, http.StatusUnauthorized)
 		if got := s.statusWith(in.token); got != http.StatusOK {
 			t.Errorf("another token of the team: got status %d want 200", got)
 		}
@@ -104,9 +93,9 @@ func TestDeniedTeamIsRefusedWithinASecond(t *testing.T) {
 			t.Fatalf("before: got status %d want 200", got)
 		}
 		in.do("team", "deny", "guests")
-		s.soon("the denied team is refused", time.Now(), token, http.StatusForbidden)
+		s.soon("the denied team is refused", token, http.StatusForbidden)
 		in.do("team", "allow", "guests")
-		s.soon("the team is allowed again", time.Now(), token, http.StatusOK)
+		s.soon("the team is allowed again", token, http.StatusOK)
 		if got := s.statusWith(in.token); got != http.StatusOK {
 			t.Errorf("another team: got status %d want 200", got)
 		}

@@ -75,7 +75,7 @@ func (n *network) change(t *testing.T, zones []zone) {
 // test ends. It is patient: the machine may be busy with other tests.
 func newResolver(t *testing.T, server address) *resolver.Resolver {
 	t.Helper()
-	r := resolver.New(resolver.Config{Servers: []string{server.String()}, Timeout: 3 * time.Second})
+	r := resolver.New(resolver.Config{Servers: []string{server.String()}, Timeout: 9 * time.Second})
 	t.Cleanup(r.Close)
 	return r
 }
@@ -84,7 +84,7 @@ func newResolver(t *testing.T, server address) *resolver.Resolver {
 func exchange(server address, name string, recordType uint16) (*mdns.Msg, error) {
 	query := new(mdns.Msg).SetQuestion(mdns.Fqdn(name), recordType)
 	query.AuthenticatedData = true
-	client := mdns.Client{Timeout: time.Second}
+	client := mdns.Client{Timeout: 10 * time.Second}
 	reply, _, err := client.Exchange(query, server.String())
 	return reply, err
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dmarcd/dmarcd/internal/certtest"
@@ -150,9 +151,6 @@ func TestManyMailsInOneSession(t *testing.T) {
 
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		return
-	}
 	tests := []struct {
 		name   string
 		limits func(*smtpd.Limits)
@@ -160,6 +158,7 @@ func TestSlowClients(t *testing.T) {
 		drop   string // sent again and again
 		want   string
 	}{
+		{"the session lasts too long", func(l *smtpd.Limits) { l.SessionTimeout = 2 * time.Second }, func(*client) {}, "NOOP\r\n", "421 "},
 		{"no mail is begun", func(l *smtpd.Limits) { l.CommandTimeout = 2 * time.Second }, func(*client) {}, "NOOP\r\n", "421 "},
 		{"a command comes byte by byte", func(l *smtpd.Limits) { l.CommandTimeout = 2 * time.Second }, func(*client) {}, "x", "421 "},
 		{
@@ -178,33 +177,35 @@ func TestSlowClients(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, func(c *smtpd.Config) { test.limits(&c.Limits) })
-			c := s.greet(t)
-			test.begin(c)
-			ended := make(chan struct{})
-			go func() {
-				ticker := time.NewTicker(5 * time.Millisecond)
-				defer ticker.Stop()
+			synctest.Test(t, func(t *testing.T) {
+				s := startInMemory(t, func(c *smtpd.Config) { test.limits(&c.Limits) })
+				c := s.greet(t)
+				test.begin(c)
+				ended := make(chan struct{})
+				go func() {
+					ticker := time.NewTicker(5 * time.Millisecond)
+					defer ticker.Stop()
+					for {
+						select {
+						case <-ended:
+							return
+						case <-ticker.C:
+							_, _ = c.Write([]byte(test.drop)) // until it is truncated
+						}
+					}
+				}()
+				defer close(ended)
 				for {
-					select {
-					case <-ended:
-						return
-					case <-ticker.C:
-						_, _ = c.Write([]byte(test.drop)) // until it is truncated
+					reply := c.reply()
+					if strings.HasPrefix(reply, test.want) {
+						break
+					}
+					if !strings.HasPrefix(reply, "250 ") {
+						t.Fatalf("got %q want %q", reply, test.want)
 					}
 				}
-			}()
-			defer close(ended)
-			for {
-				reply := c.reply()
-				if strings.HasPrefix(reply, test.want) {
-					break
-				}
-				if !strings.HasPrefix(reply, "250 ") {
-					t.Fatalf("got %q want %q", reply, test.want)
-				}
-			}
-			s.wantNothing(t)
+				s.wantNothing(t)
+			})
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -286,9 +287,6 @@ func TestQuota(t *testing.T) {
 
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		return
-	}
 	tests := []struct {
 		name   string
 		limits func(*smtpd.Limits)
@@ -305,22 +303,15 @@ func TestTimeouts(t *testing.T) {
 			c.send("Subject: half")
 			c.expect("451 ")
 		}},
-		{"the session lasts too long", func(l *smtpd.Limits) { l.SessionTimeout = 500 * time.Millisecond }, func(c *client) {
-			c.expect("220 ")
-			for {
-				c.send("NOOP\r\n")
-				if strings.HasPrefix(c.reply(), "421 ") {
-					return
-				}
-			}
-		}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, func(c *smtpd.Config) { test.limits(&c.Limits) })
-			test.act(s.dial(t))
-			s.wantNothing(t)
+			synctest.Test(t, func(t *testing.T) {
+				s := startInMemory(t, func(c *smtpd.Config) { test.limits(&c.Limits) })
+				test.act(s.dial(t))
+				s.wantNothing(t)
+			})
 		})
 	}
 }
