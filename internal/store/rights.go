@@ -76,22 +76,25 @@ func (t tx) checkGrant(ctx context.Context) error {
 	return err
 }
 
-// checkToken checks a token and its team. The second statement sees what was committed while the
-// first one waited: denying a team locks its tokens.
+// checkToken checks a token and its team.
 func (t tx) checkToken(ctx context.Context, id dmarcd.TokenID) error {
-	token, err := scanToken(rowOf(ctx, t, `SELECT `+tokenColumns+` FROM tokens WHERE team_id = $1 AND id = $2`+t.store.dialect.shareRow, t.due.team, id))
-	if errors.Is(err, dmarcd.ErrNotFound) || err == nil && !token.Valid(t.store.now()) {
-		return dmarcd.ErrUnauthorized
-	}
-	if err != nil {
-		return err
-	}
+	var token dmarcd.Token
 	var allowed bool
-	if err := t.queryRow(ctx, `SELECT api FROM teams WHERE id = $1`, []any{t.due.team}, &allowed); err != nil {
-		return err
+	var err error
+	if t.store.citus { // a row lock on the table of teams, which every server has, could be a deadlock
+		token, err = scanToken(rowOf(ctx, t, `SELECT `+tokenColumns+` FROM tokens WHERE team_id = $1 AND id = $2`+t.store.dialect.shareRow, t.due.team, id))
+		if err == nil { // another statement, to see what was committed while that one waited: see SetAPI
+			err = t.queryRow(ctx, `SELECT api FROM teams WHERE id = $1`, []any{t.due.team}, &allowed)
+		}
+	} else {
+		token, err = scanToken(rowOf(ctx, t, `SELECT `+tokenColumns+`, teams.api FROM tokens JOIN teams ON teams.id = tokens.team_id
+			WHERE tokens.team_id = $1 AND teams.id = $1 AND tokens.id = $2`+t.store.dialect.shareRow, t.due.team, id).before(&allowed))
 	}
-	if !allowed {
+	switch {
+	case errors.Is(err, dmarcd.ErrNotFound), err == nil && !token.Valid(t.store.now()):
+		return dmarcd.ErrUnauthorized
+	case err == nil && !allowed:
 		return dmarcd.ErrForbidden
 	}
-	return nil
+	return err
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -148,4 +150,50 @@ func TestSessionsEndEachOther(t *testing.T) {
 			}
 		}
 	})
+}
+
+// BenchmarkRights measures the median change of the program itself, which has no rights to check, and
+// of a token and a user.
+func BenchmarkRights(b *testing.B) {
+	for _, db := range []func(testing.TB) storetest.DB{storetest.SQLite, storetest.Postgres} {
+		db := db(b)
+		s := db.Open(b, store.Options{})
+		created := musttest.Get(s.CreateTeam(b.Context(), "a", true))(b)
+		token := musttest.Get(s.Team(created.ID).CreateToken(b.Context(), store.NewToken{Scope: dmarcd.ScopeWrite}))(b)
+		link, session := [32]byte{1}, [32]byte{2}
+		musttest.Do(b, s.CreateInvitation(b.Context(), link, dmarcd.Invitation{Email: "a@example.com", Team: created.ID, Role: dmarcd.RoleEditor, ExpiresAt: time.Now().Add(time.Hour)}))
+		user := musttest.Get(s.UseInvitation(b.Context(), link, dmarcd.Claim{PasswordHash: "x"}))(b)
+		musttest.Do(b, s.CreateSession(b.Context(), dmarcd.NewSession{Hash: session, User: user.ID, PasswordHash: "x", ExpiresAt: time.Now().Add(time.Hour)}))
+		actors := map[string]*store.Team{
+			"program": s.Team(created.ID),
+			"token":   s.As(store.Grant{Token: token.ID}).Team(created.ID),
+			"user":    s.As(store.Grant{Session: session, Role: dmarcd.RoleEditor}).Team(created.ID),
+		}
+		n := 0
+		for name, change := range map[string]func(team *store.Team){
+			"domain": func(team *store.Team) {
+				musttest.Get(team.AddDomain(b.Context(), fmt.Sprintf("d%d.example", n), time.Time{}))(b)
+			},
+			"report": func(team *store.Team) {
+				report := storetest.Aggregate(strconv.Itoa(n), "example.com", dmarcd.DayOf(time.Now())-1, storetest.Passed("example.com", 7))
+				musttest.Get(team.Receive(b.Context(), []*dmarcd.Delivery{storetest.Delivery(report)}))(b)
+			},
+		} {
+			b.Run(db.Engine+"/"+name, func(b *testing.B) {
+				took := map[string][]time.Duration{}
+				for b.Loop() {
+					for actor, team := range actors { // in turn, so that other load slows all of them
+						n++
+						began := time.Now()
+						change(team)
+						took[actor] = append(took[actor], time.Since(began))
+					}
+				}
+				for actor, times := range took {
+					slices.Sort(times)
+					b.ReportMetric(float64(times[len(times)/2].Microseconds()), actor+"-µs")
+				}
+			})
+		}
+	}
 }

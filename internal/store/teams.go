@@ -79,10 +79,11 @@ func (s *Store) SetAPI(ctx context.Context, name string, allowed bool, audit ...
 		if err != nil {
 			return err
 		}
-		if err := t.execOr(ctx, dmarcd.ErrNotFound, `UPDATE teams SET api = $1 WHERE id = $2`, allowed, team.ID); err != nil {
+		err = t.execOr(ctx, dmarcd.ErrNotFound, `UPDATE teams SET api = $1 WHERE id = $2`, allowed, team.ID)
+		if err != nil || !s.citus {
 			return err
 		}
-		// Wait for changes with its tokens; see checkToken. None is created meanwhile.
+		// Wait for changes with its tokens, which do not lock the team; none is created meanwhile.
 		if err := s.Team(team.ID).lock(ctx, t); err != nil {
 			return err
 		}
