@@ -33,10 +33,6 @@ type Check struct {
 	// Facts are the results for all parts, nil if only DMARC was checked. The fields
 	// below are then empty too.
 	Facts *Facts
-	// Parked is true if the domain is not used for mail: it takes none and lets no address
-	// send any, its owner declares no use, and no mail of it passes. A stored check does not
-	// have it, but its Domain.
-	Parked bool
 	// Findings are sorted by severity, the most serious first.
 	Findings []Finding
 	// Grade is A+, A, B, C, D, E or F; "" if the policy could not be determined.

@@ -17,17 +17,15 @@ const (
 	ClassSpoofing Class = "spoofing"
 )
 
-// Legitimate reports whether mail of this class should be delivered.
-func (c Class) Legitimate() bool {
-	return c == ClassYours || c == ClassService || c == ClassForwarder
-}
+// Legitimate reports whether mail of this class is sent on behalf of the owner.
+func (c Class) Legitimate() bool { return c == ClassYours || c == ClassService }
 
-// ParseSenderClass parses a class that a team can assign to a sender: yours, unknown or
-// spoofing. It returns an *InvalidError for anything else.
+// ParseSenderClass parses a class that a team can assign to a sender: yours, forwarder, unknown
+// or spoofing. It returns an *InvalidError for anything else.
 func ParseSenderClass(word string) (Class, error) {
 	switch c := Class(word); c {
-	case ClassYours, ClassUnknown, ClassSpoofing:
+	case ClassYours, ClassForwarder, ClassUnknown, ClassSpoofing:
 		return c, nil
 	}
-	return "", &InvalidError{Field: "class", Message: "The class must be yours, unknown or spoofing."}
+	return "", &InvalidError{Field: "class", Message: "The class must be yours, forwarder, unknown or spoofing."}
 }

@@ -30,8 +30,10 @@ type Domain struct {
 	Grade         string    // of the last full check; "": not yet
 	CheckedAt     time.Time // when DNS was last checked; zero: not yet
 	KnownAt       time.Time // when DNS last answered; zero: not yet
-	// Parked is true if the last full check found a domain that takes and sends no mail.
+	// Parked is true if a user marked the domain as not used for mail.
 	Parked bool
+	// ForwardingAccepted is how many affected forwarded messages of 30 days a person accepted.
+	ForwardingAccepted int64
 	// Sample is true if the domain and all its data are made up. Its DNS is not queried.
 	Sample bool
 }

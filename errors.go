@@ -42,6 +42,8 @@ type InvalidError struct {
 	// Message is a full sentence that says what is valid. It never repeats the input,
 	// which may contain a secret.
 	Message string
+	// Code is a stable code for programs, "" for the code of all invalid input.
+	Code string
 }
 
 // Error returns the sentence.

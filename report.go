@@ -3,6 +3,7 @@ package dmarcd
 import (
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/failure"
@@ -112,6 +113,19 @@ type Quirk struct {
 // MaxKeyText limits a text of a report that becomes part of a key or an index of the database, in
 // bytes. PostgreSQL indexes rows of up to 2,704 bytes.
 const MaxKeyText = 500
+
+// CutName cuts a domain name of a report to MaxKeyText bytes, at a rune boundary. Its end stays,
+// which decides whose domain it is.
+func CutName(name string) string {
+	if len(name) <= MaxKeyText {
+		return name
+	}
+	start := len(name) - MaxKeyText
+	for start < len(name) && !utf8.RuneStart(name[start]) {
+		start++
+	}
+	return name[start:]
+}
 
 // QuirkCut is the quirk of reports of all kinds with texts that were cut to MaxKeyText.
 const QuirkCut = "value-cut"

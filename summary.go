@@ -70,6 +70,16 @@ func (d Days) Times() (from, before int64) {
 	return from, before
 }
 
+// Has reports whether the range includes a day.
+func (d Days) Has(day Day) bool {
+	return (d.From == nil || day >= *d.From) && (d.To == nil || day <= *d.To)
+}
+
+// Covers reports whether the range includes all days of another.
+func (d Days) Covers(o Days) bool {
+	return (d.From == nil || o.From != nil && *o.From >= *d.From) && (d.To == nil || o.To != nil && *o.To <= *d.To)
+}
+
 // DayCount is the summary of one day.
 type DayCount struct {
 	Day Day

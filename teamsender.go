@@ -18,6 +18,9 @@ const (
 	// MaxSenderClues is how many networks, hosts and domains each a sender may have.
 	MaxSenderClues = 20
 	maxSenderName  = 100
+	// MaxSenderKey is the length of the longest key: that of a part that authenticates as another
+	// domain.
+	MaxSenderKey = 64 + len(":as:") + 253
 	// Wider networks belong to many senders.
 	minIPv4Bits, minIPv6Bits = 8, 32
 )
@@ -50,18 +53,58 @@ func SystemNumber(key string) (uint32, bool) {
 	return uint32(number), is && err == nil && number > 0 && digits[0] != '0'
 }
 
-// ParseSenderKey returns the canonical form of the key of a sender, as lists show it: of one
-// of the catalogue or of the team, of an autonomous system, or - for all unknown networks. It
-// returns an *InvalidError for anything else.
+// ParseSenderKey returns the canonical form of the key of a sender, as lists show it:
+//
+//	key     = base / base ":" part / network
+//	base    = that of a sender of the catalogue or of the team / "AS" number / "-"
+//	part    = "yours" / "forwarding" / "others" / "rest" / "as:" domain
+//	network = an address, or a network of at least /8 for IPv4 and /32 for IPv6
+//
+// The base "-" is all unknown networks. It returns an *InvalidError for anything else.
 func ParseSenderKey(key string) (string, error) {
-	if _, isSystem := SystemNumber(strings.ToUpper(key)); isSystem {
-		return strings.ToUpper(key), nil
+	if network, ok := SenderNetwork(key); ok {
+		if network.IsSingleIP() {
+			return network.Addr().String(), nil
+		}
+		return network.String(), nil
 	}
-	if key != "-" && !teamSenderKey.MatchString(key) {
-		return "", &InvalidError{Field: "key", Message: "The key of a sender looks like AS64496, consists of at most 64 lower-case letters, digits and hyphens, such as sendgrid, or is - for unknown networks."}
+	base, part, divided := strings.Cut(key, ":")
+	if _, isSystem := SystemNumber(strings.ToUpper(base)); isSystem {
+		base = strings.ToUpper(base)
+	} else if base != "-" && !teamSenderKey.MatchString(base) {
+		return "", errSenderKey
 	}
-	return key, nil
+	if !divided {
+		return base, nil
+	}
+	if domain, is := strings.CutPrefix(part, "as:"); is {
+		name, err := ParseName(domain)
+		if err != nil {
+			return "", errSenderKey
+		}
+		part = "as:" + name
+	} else if !slices.Contains([]string{"yours", "forwarding", "others", "rest"}, part) {
+		return "", errSenderKey
+	}
+	return base + ":" + part, nil
 }
+
+var errSenderKey = &InvalidError{Field: "key", Message: fmt.Sprintf("The key of a sender is one that a list of senders shows, such as sendgrid or AS64496:yours, "+
+	"an address, or a network of at least /%d for IPv4 and /%d for IPv6.", minIPv4Bits, minIPv6Bits)}
+
+// SenderBase returns the key of the catalogue, the team or the network that the key of a sender
+// begins with, "" for an address or a network.
+func SenderBase(key string) string {
+	if _, ok := SenderNetwork(key); ok {
+		return ""
+	}
+	base, _, _ := strings.Cut(key, ":")
+	return base
+}
+
+// SenderNetwork returns the address or network that is the key of a sender, and whether it is
+// one.
+func SenderNetwork(key string) (netip.Prefix, bool) { return parseNetwork(key) }
 
 // ParseTeamSender validates a sender and returns it in its canonical form. networks are CIDR
 // prefixes or addresses. It returns an *InvalidError for anything else.

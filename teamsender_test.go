@@ -76,3 +76,47 @@ func TestTeamSenders(t *testing.T) {
 		})
 	}
 }
+
+func TestKeysOfSenders(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]string{ // "" for none
+		"sendgrid": "sendgrid", "sendgrid:rest": "sendgrid:rest", "our-crm": "our-crm", "-": "-", "-:others": "-:others",
+		"AS64496": "AS64496", "as64496:yours": "AS64496:yours", "AS64498:as:Offer0.Example.": "AS64498:as:offer0.example", "google:forwarding": "google:forwarding",
+		"192.0.2.7": "192.0.2.7", "192.0.2.7/32": "192.0.2.7", "192.0.2.7/24": "192.0.2.0/24", "::ffff:192.0.2.7": "192.0.2.7", "10.0.0.0/8": "10.0.0.0/8",
+		"2001:db8:0:1::/64": "2001:db8:0:1::/64", "2001:DB8:0:1:0::5": "2001:db8:0:1::5", "2001:db8::/32": "2001:db8::/32",
+
+		"": "", "-:": "", "sendgrid:": "", "sendgrid:all": "", "sendgrid:as:": "", "sendgrid:as:com": "", "sendgrid:as:a b": "", "Send Grid": "", "AS0": "", "AS0:yours": "",
+		"10.0.0.0/7": "", "2001:db8::/31": "", "192.0.2.0/33": "", "::ffff:0.0.0.0/96": "", "fe80::1%eth0": "", "192.0.2": "", "yours": "yours", ":yours": "",
+	} {
+		got, err := dmarcd.ParseSenderKey(key)
+		if invalid := (*dmarcd.InvalidError)(nil); want == "" && (!errors.As(err, &invalid) || invalid.Field != "key") || want != "" && err != nil || got != want {
+			t.Errorf("%q: got %q, %v want %q", key, got, err, want)
+		}
+		if again, err := dmarcd.ParseSenderKey(got); want != "" && (err != nil || again != got) {
+			t.Errorf("%q: got %q, %v want the same again", got, again, err)
+		}
+	}
+	for key, want := range map[string]string{
+		"sendgrid": "sendgrid", "sendgrid:rest": "sendgrid", "-:others": "-", "AS64498:as:offer0.example": "AS64498", "192.0.2.7": "", "192.0.2.0/24": "", "2001:db8:0:1::/64": "",
+	} {
+		if got := dmarcd.SenderBase(key); got != want {
+			t.Errorf("the base of %q: got %q want %q", key, got, want)
+		}
+	}
+}
+
+func TestClassesOfSenders(t *testing.T) {
+	t.Parallel()
+	for word, valid := range map[string]bool{"yours": true, "forwarder": true, "unknown": true, "spoofing": true, "service": false, "": false, "Yours": false} {
+		got, err := dmarcd.ParseSenderClass(word)
+		var invalid *dmarcd.InvalidError
+		if valid && (err != nil || string(got) != word) || !valid && (!errors.As(err, &invalid) || invalid.Field != "class") {
+			t.Errorf("%q: got %q, %v want it valid: %t", word, got, err, valid)
+		}
+	}
+	for class, want := range map[dmarcd.Class]bool{dmarcd.ClassYours: true, dmarcd.ClassService: true, dmarcd.ClassForwarder: false, dmarcd.ClassUnknown: false, dmarcd.ClassSpoofing: false} {
+		if got := class.Legitimate(); got != want {
+			t.Errorf("%s: got legitimate %t want %t", class, got, want)
+		}
+	}
+}

@@ -18,7 +18,7 @@ import (
 func (a *API) setSenderClass(c *call) error {
 	body := readObject(c, "class", `{"class": "yours"}`)
 	if !body.has("class") {
-		body.reject("class", `The member "class" is required: yours, unknown, spoofing or null.`)
+		body.reject("class", `The member "class" is required: yours, forwarder, unknown, spoofing or null.`)
 	}
 	var class dmarcd.Class
 	if body.states("class") {
@@ -42,6 +42,77 @@ func (a *API) setSenderClass(c *call) error {
 		return missing(err, errNoSuchDomain)
 	}
 	return c.writeJSON(http.StatusOK, wire.NewSenderClass(domain.Name, key, class))
+}
+
+// answerQuestion answers whether a sender sends on behalf of the owner of a domain.
+func (a *API) answerQuestion(c *call) error {
+	body := readObject(c, "answer", `{"answer": "yours"}`)
+	answer := body.text("answer")
+	if body.err == nil && answer != "yours" && answer != "not_yours" {
+		body.reject("answer", "The answer must be yours or not_yours.")
+	}
+	if body.err != nil {
+		return body.err
+	}
+	key, err := dmarcd.ParseSenderKey(c.params.Get("key"))
+	if err != nil {
+		return err
+	}
+	domain, err := namedDomain(c)
+	if err != nil {
+		return err
+	}
+	class, err := c.service.Answer(c.r.Context(), domain.Name, key, answer == "yours")
+	if err != nil {
+		return missing(err, errNoSuchDomain)
+	}
+	return c.writeJSON(http.StatusOK, wire.NewSenderClass(domain.Name, key, class))
+}
+
+// setParked marks a domain as not used for mail, or removes the mark.
+func (a *API) setParked(c *call) error {
+	body := readObject(c, "parked", `{"parked": true}`)
+	parked := body.flag("parked")
+	if body.err != nil {
+		return body.err
+	}
+	domain, err := namedDomain(c)
+	if err != nil {
+		return err
+	}
+	if err := c.service.SetParked(c.r.Context(), domain.Name, parked); err != nil {
+		return missing(err, errNoSuchDomain)
+	}
+	return c.writeJSON(http.StatusOK, wire.Parked{Domain: domain.Name, Parked: parked})
+}
+
+// acceptForwarding stores how many affected forwarded messages are accepted.
+func (a *API) acceptForwarding(c *call) error {
+	body := readObject(c, "accepted", `{"accepted": 250}`)
+	if !body.has("accepted") {
+		body.reject("accepted", `The member "accepted" is required: a number of messages, or null.`)
+	}
+	var accepted int64
+	if body.states("accepted") {
+		if accepted = body.number("accepted"); body.err == nil && accepted == 0 {
+			body.reject("accepted", "The number of accepted messages must be a whole number of at least 1, or null.")
+		}
+	}
+	if body.err != nil {
+		return body.err
+	}
+	domain, err := namedDomain(c)
+	if err != nil {
+		return err
+	}
+	if err := c.service.AcceptForwarding(c.r.Context(), domain.Name, accepted); err != nil {
+		return missing(err, errNoSuchDomain)
+	}
+	shape := wire.Forwarding{Domain: domain.Name}
+	if accepted > 0 {
+		shape.Accepted = &accepted
+	}
+	return c.writeJSON(http.StatusOK, shape)
 }
 
 // simulate applies a policy to past mail.
@@ -86,11 +157,14 @@ func newSimulation(s service.Simulation) wire.Simulation {
 	shape := wire.Simulation{
 		Domain: s.Domain, From: s.From.String(), To: s.To.String(), Policy: newPolicy(s.Policy),
 		Observed: wire.Handled(s.Observed), RFC9989: wire.Handled(s.RFC9989), RFC7489: wire.Handled(s.RFC7489),
-		LegitimateAffected: s.LegitimateAffected, SpoofingStopped: s.SpoofingStopped, Senders: []wire.SimulatedSender{},
+		LegitimateMessages: s.Legitimate, LegitimateAffected: s.LegitimateAffected,
+		ForwarderMessages: s.Forwarder, ForwarderAffected: s.ForwarderAffected,
+		UnknownMessages: s.Unknown, UnknownAffected: s.UnknownAffected,
+		SpoofingMessages: s.Spoofing, SpoofingStopped: s.SpoofingStopped, Senders: []wire.SimulatedSender{},
 	}
 	for _, sender := range s.Senders {
 		shape.Senders = append(shape.Senders, wire.SimulatedSender{
-			Key: sender.Key, Name: sender.Name, Class: sender.Class, Messages: sender.Messages, Affected: sender.Affected,
+			Key: sender.Key, Name: sender.Name, Class: sender.Class, Messages: sender.Messages, Affected: sender.Affected, Addresses: sender.Addresses,
 		})
 	}
 	return shape

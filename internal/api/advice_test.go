@@ -27,8 +27,11 @@ func TestSimulateAndAdvice(t *testing.T) {
 			Domain: "example.com", From: from, To: to,
 			Policy:   wire.Policy{P: "quarantine", SP: &reject, ADKIM: "r", ASPF: "r", T: "n", Percent: 100},
 			Observed: wire.Handled{Delivered: 5, Rejected: 20}, RFC9989: wire.Handled{Delivered: 5, Rejected: 20}, RFC7489: wire.Handled{Delivered: 5, Rejected: 20},
-			LegitimateAffected: 20,
-			Senders:            []wire.SimulatedSender{{Key: "-", Name: "Unknown network", Class: dmarcd.ClassYours, Messages: 25, Affected: 20}},
+			LegitimateMessages: 5, SpoofingMessages: 20, SpoofingStopped: 20,
+			Senders: []wire.SimulatedSender{
+				{Key: "-:others", Name: "Unknown networks, others", Class: dmarcd.ClassSpoofing, Messages: 20, Affected: 20, Addresses: 1},
+				{Key: "-:yours", Name: "Unknown networks, your servers", Class: dmarcd.ClassYours, Messages: 5, Addresses: 1},
+			},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("simulation (-want +got):\n%s", diff)
@@ -38,16 +41,21 @@ func TestSimulateAndAdvice(t *testing.T) {
 			r.Header.Set("Content-Type", "application/json")
 			return s.send(r)
 		}
+		// A class of a network counts for all its parts that have none of their own.
 		for _, step := range []struct {
-			body  string
-			class dmarcd.Class
-		}{{`{"class": "spoofing"}`, dmarcd.ClassSpoofing}, {`{"class": null}`, dmarcd.ClassYours}} {
-			if got := set("example.com", "-", step.body); got.status != http.StatusOK {
+			key, body     string
+			others, yours dmarcd.Class
+		}{
+			{"-", `{"class": "unknown"}`, dmarcd.ClassUnknown, dmarcd.ClassUnknown}, {"-:others", `{"class": "forwarder"}`, dmarcd.ClassForwarder, dmarcd.ClassUnknown},
+			{"-", `{"class": null}`, dmarcd.ClassForwarder, dmarcd.ClassYours}, {"-:others", `{"class": null}`, dmarcd.ClassSpoofing, dmarcd.ClassYours},
+		} {
+			if got := set("example.com", step.key, step.body); got.status != http.StatusOK {
 				t.Errorf("%s: got status %d: %s", step.body, got.status, got.body)
 			}
 			items := read[page[wire.Source]](t, s.get("/insights/sources?domain=example.com"), http.StatusOK).Items
-			if len(items) != 1 || items[0].Class != step.class || len(items[0].Evidence) == 0 || items[0].Cause == nil {
-				t.Errorf("%s: got %+v, want one source of the class %s with evidence and a cause", step.body, items, step.class)
+			if len(items) != 2 || items[0].Key != "-:others" || items[0].Class != step.others || len(items[0].Evidence) == 0 || items[0].Cause == nil ||
+				items[1].Class != step.yours || len(items[1].Evidence) == 0 || items[1].Cause != nil {
+				t.Errorf("%s of %s: got %+v, want the classes %s and %s with evidence, and a cause of the first", step.body, step.key, items, step.others, step.yours)
 			}
 		}
 		for _, body := range []string{`{"class": "service"}`, `{}`, `{"class": 1}`} {

@@ -64,6 +64,9 @@ func (o *object) states(name string) bool { return o.has(name) && string(o.membe
 // text returns a member that must be a string.
 func (o *object) text(name string) string { return required[string](o, name, "a string") }
 
+// number returns a member that is a whole number.
+func (o *object) number(name string) int64 { return required[int64](o, name, "a whole number") }
+
 // flag returns a member that must be true or false.
 func (o *object) flag(name string) bool { return required[bool](o, name, "true or false") }
 

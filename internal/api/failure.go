@@ -68,6 +68,7 @@ const lowDiskRetryAfter = "600"
 type message struct {
 	Message string `json:"message"`
 	Code    string `json:"code,omitempty"`
+	Field   string `json:"field,omitempty"`
 }
 
 // errorHeader has the code of an error.
@@ -104,9 +105,12 @@ func kindStatus(err error) int {
 func errorCode(err error, status int) string {
 	var f *failure
 	var full *dmarcd.QuotaError
+	var invalid *dmarcd.InvalidError
 	switch {
 	case errors.As(err, &f):
 		return f.code
+	case errors.As(err, &invalid) && invalid.Code != "":
+		return invalid.Code
 	case errors.As(err, &full):
 		return "quota_exceeded"
 	case errors.Is(err, intake.ErrLowDisk):
@@ -163,6 +167,9 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, addition bool, err er
 	w.Header().Set(errorHeader, code)
 	if addition {
 		answer.Code = code
+		if invalid != nil {
+			answer.Field = invalid.Field
+		}
 	}
 	writeJSON(w, status, answer)
 }

@@ -63,7 +63,10 @@ func TestSources(t *testing.T) {
 			name, query string
 			want        []string
 		}{
-			{"of the team by network", "", []string{"- (Unknown network, null) 9/21, 9+10+2, dkim 9, spf 0, 2024-10-04 to 2024-10-06"}},
+			{"of the team by network", "", []string{
+				"-:others (Unknown networks, others, null) 0/12, 0+10+2, dkim 0, spf 0, 2024-10-04 to 2024-10-04",
+				"-:yours (Unknown networks, your servers, null) 9/9, 9+0+0, dkim 9, spf 0, 2024-10-04 to 2024-10-06",
+			}},
 			{"by address", "&by=address", []string{
 				"192.0.2.1 (192.0.2.1, null) 9/19, 9+10+0, dkim 9, spf 0, 2024-10-04 to 2024-10-06",
 				"192.0.2.2 (192.0.2.2, null) 0/2, 0+0+2, dkim 0, spf 0, 2024-10-04 to 2024-10-04",

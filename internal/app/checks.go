@@ -51,7 +51,7 @@ func examine(ctx context.Context, checker *dnscheck.Checker, team *store.Team, n
 		return err
 	}
 	check := checker.Examine(dns.ForClient(ctx, int64(team.ID())), dnscheck.Request{
-		Domain: name, Purpose: domain.Purpose, Selectors: selectors, Used: used,
+		Domain: name, Purpose: domain.Purpose, Selectors: selectors, Used: used, Parked: domain.Parked,
 		ReportAddress: domain.ReportAddress(cfg.ReportDomain), TLSReportURIs: domain.TLSReportURIs(cfg.ReportDomain, cfg.BaseURL),
 	})
 	check.Asked = occasion != dnscheck.Scheduled

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,28 +15,45 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// TestParkedUntilMailPasses checks a domain that neither takes nor sends mail itself, before and
-// after reports show mail of its subdomain that passes.
-func TestParkedUntilMailPasses(t *testing.T) {
+// TestChecksKeepTheMark checks a domain that neither takes nor sends mail itself: only a user marks it
+// as parked, whatever the DNS and the reports show, and a check then proposes p=reject.
+func TestChecksKeepTheMark(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		s := db.Open(t, store.Options{})
 		team := s.Team(storetest.Team(t, s, "a").ID)
 		musttest.Get(team.AddDomain(t.Context(), "example.com", time.Now().Add(time.Hour)))(t)
+		now := time.Now().Add(-time.Hour) // entries of one second have no order
 		checker := dnscheck.New(dnscheck.Options{
-			Resolver: dnstest.New(`example.com. TXT "v=spf1 -all"` + "\n" + `_dmarc.example.com. TXT "v=DMARC1; p=none"`), Interval: time.Hour, Now: time.Now,
+			Resolver: dnstest.New("example.com. MX 0 .\n" + `example.com. TXT "v=spf1 -all"` + "\n" + `_dmarc.example.com. TXT "v=DMARC1; p=none"`), Interval: time.Hour, Now: func() time.Time { return now },
 		})
 		for _, step := range []struct {
+			name   string
+			mark   *bool
 			passes int64
 			parked bool
-		}{{0, true}, {usedMessages - 1, true}, {1, false}} {
+		}{
+			{name: "without a mark"}, {name: "marked", mark: new(true), parked: true}, {name: "with mail that passes", passes: usedMessages, parked: true},
+			{name: "without the mark again", mark: new(false)},
+		} {
+			now = now.Add(time.Minute)
+			if step.mark != nil {
+				musttest.Do(t, team.SetParked(t.Context(), "example.com", *step.mark))
+			}
 			if step.passes > 0 {
 				report := storetest.Aggregate(time.Now().String(), "example.com", dmarcd.DayOf(time.Now())-1, storetest.Passed("news.example.com", step.passes))
 				musttest.Get(team.Receive(t.Context(), []*dmarcd.Delivery{storetest.Delivery(report)}))(t)
 			}
 			musttest.Do(t, examine(t.Context(), checker, team, "example.com", config.Config{}, dnscheck.Requested))
 			if domain := musttest.Get(team.Domain(t.Context(), "example.com"))(t); domain.Parked != step.parked {
-				t.Errorf("%d more messages pass: got parked %t, want %t", step.passes, domain.Parked, step.parked)
+				t.Errorf("%s: got parked %t, want %t", step.name, domain.Parked, step.parked)
+			}
+			check := musttest.Get(team.LatestCheck(t.Context(), "example.com"))(t)
+			locks := slices.ContainsFunc(check.Check.Findings, func(f dmarcd.Finding) bool {
+				return strings.HasPrefix(f.Record, "_dmarc.") && strings.Contains(f.Record, "p=reject")
+			})
+			if locks != step.parked {
+				t.Errorf("%s: got %+v, want a record with p=reject: %t", step.name, check.Check.Findings, step.parked)
 			}
 		}
 	})

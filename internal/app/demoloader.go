@@ -62,6 +62,8 @@ func (o *loader) do(ctx context.Context, step demo.Step) error {
 		err = o.addDomain(ctx, team, step.Target)
 	case demo.SetPurpose:
 		err = team.SetPurpose(ctx, step.Target, dmarcd.Purpose(step.Detail))
+	case demo.SetParked:
+		err = team.SetParked(ctx, step.Target, true)
 	case demo.CreatedToken:
 		entry.Target, err = o.createToken(ctx, team, step)
 		entry.Detail = step.Target + ", " + step.Detail

@@ -52,6 +52,13 @@ func (a *App) loadSample(ctx context.Context, team *store.Team) error {
 	cfg := a.config
 	cfg.ReportDomain = demo.ReportDomain // the zone authorizes reports to it
 	checker := dnscheck.New(dnscheck.Options{Resolver: scenario.Zone(now), ReportDomain: cfg.ReportDomain, Now: time.Now})
+	for _, domain := range scenario.Domains() {
+		if domain.Parked && addresses[domain.Name] != "" {
+			if err := team.SetParked(ctx, domain.Name, true); err != nil {
+				return fmt.Errorf("park sample domain: %w", err)
+			}
+		}
+	}
 	for _, domain := range domains {
 		if err := examine(ctx, checker, team, domain.Name, cfg, dnscheck.Requested); err != nil {
 			return fmt.Errorf("check sample domain: %w", err)

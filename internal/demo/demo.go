@@ -64,6 +64,7 @@ type Domain struct {
 	// Team is the name of the team that has it.
 	Team    string
 	Purpose dmarcd.Purpose
+	Parked  bool
 	// About says in a sentence what the domain is an example of.
 	About string
 }
@@ -72,7 +73,7 @@ type Domain struct {
 func (s *Scenario) Domains() []Domain {
 	all := make([]Domain, len(s.domains))
 	for i, d := range s.domains {
-		all[i] = Domain{Name: d.name, Team: d.team, Purpose: d.purpose, About: d.about}
+		all[i] = Domain{Name: d.name, Team: d.team, Purpose: d.purpose, Parked: d.parked, About: d.about}
 	}
 	return all
 }

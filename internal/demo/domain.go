@@ -14,6 +14,7 @@ type domain struct {
 	name    string
 	team    string
 	purpose dmarcd.Purpose
+	parked  bool
 	about   string
 	streams []stream
 

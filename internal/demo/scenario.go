@@ -88,6 +88,7 @@ func oldmill() domain {
 	return domain{
 		name:     "oldmill.example",
 		team:     FirstTeam,
+		parked:   true,
 		about:    "A parked domain that sends no mail; all that receivers see is spoofed, and rejected.",
 		policies: []policy{{since: 365, p: reject}},
 		spf:      []sending{{since: 365, all: "-all"}},

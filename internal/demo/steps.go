@@ -42,6 +42,7 @@ const (
 	Invited        Action = "member.invite"  // a user [the address; the role]
 	AddedDomain    Action = "domain.add"     // [its name]
 	SetPurpose     Action = "domain.purpose" // of a domain [its name; the purpose]
+	SetParked      Action = "domain.parked"  // a domain [its name; yes]
 	CreatedToken   Action = "token.create"   // [its name; the scope]
 	RevokedToken   Action = "token.revoke"   // [its name]
 	AddedMailbox   Action = "mailbox.add"    // [the user name; the server]
@@ -83,6 +84,9 @@ func (s *Scenario) Steps() []Step {
 		steps = append(steps, Step{At: at, Team: d.team, By: by, Action: AddedDomain, Target: d.name})
 		if d.purpose != "" {
 			steps = append(steps, Step{At: at, Team: d.team, By: by, Action: SetPurpose, Target: d.name, Detail: string(d.purpose)})
+		}
+		if d.parked {
+			steps = append(steps, Step{At: at, Team: d.team, By: by, Action: SetParked, Target: d.name, Detail: "yes"})
 		}
 	}
 	for i := range steps {

@@ -25,7 +25,7 @@ func (j *judgement) agree() {
 		return
 	}
 	base := proposed(record, "", nil) // its parts may not fit together
-	if record, _ = dmarc.Parse(base); isParked(j.facts, j.request) {
+	if record, _ = dmarc.Parse(base); j.request.Parked {
 		base = record.Locked()
 		record, _ = dmarc.Parse(base)
 	}

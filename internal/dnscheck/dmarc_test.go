@@ -273,10 +273,22 @@ example.net MX 10 mx.example.net`,
 	},
 	{
 		name: "a parked domain with a weak policy", want: []string{"parked.policy"}, not: []string{"dmarc.policy-none", "parked.locked"},
+		request: dnscheck.Request{Parked: true},
 		zone: `example.com MX 0 .
 example.com TXT "v=spf1 -all"
 _dmarc.example.com TXT "v=DMARC1; p=none; sp=none; psd=y; t=y"`,
 		fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; psd=y"`,
+	},
+	{
+		name: "a parked domain that does not look so", want: []string{"parked.policy"}, not: []string{"dmarc.policy-none", "parked.locked"},
+		request: dnscheck.Request{Parked: true}, zone: `_dmarc.example.com TXT "v=DMARC1; p=none"`, fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject"`,
+	},
+	{
+		name: "a domain that looks parked, and has no mark", want: []string{"dmarc.policy-none"}, not: []string{"parked.policy", "parked.locked", "parked.spf-open"},
+		zone: `example.com MX 0 .
+example.com TXT "v=spf1 -all"
+_dmarc.example.com TXT "v=DMARC1; p=none"`,
+		unproposed: "p=reject",
 	},
 	{
 		name: "a parked domain without reports", want: []string{"parked.no-reports", "parked.locked"}, not: []string{"dmarc.no-reports", "dkim.wildcard", "dkim.not-found"},
@@ -294,8 +306,13 @@ _dmarc.example.com TXT "v=DMARC1; p=reject"`,
 		zone: `example.com TXT "v=spf1 -all"`, fix: "example.com. MX 0 .",
 	},
 	{
-		name: "a domain without anything is told to refuse all", want: []string{"dmarc.missing", "spf.missing", "mx.none"},
-		zone: "example.com NS ns.example.com", fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject"`,
+		name: "a parked domain without anything is told to refuse all", want: []string{"dmarc.missing", "spf.missing", "mx.none"},
+		request: dnscheck.Request{Parked: true},
+		zone:    "example.com NS ns.example.com", fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject"`,
+	},
+	{
+		name: "a domain without anything or a mark begins with monitoring", want: []string{"dmarc.missing"}, unproposed: "p=reject",
+		zone: "example.com NS ns.example.com", fix: `_dmarc.example.com. TXT "v=DMARC1; p=none"`,
 	},
 	{
 		name: "a domain with a purpose is not parked", request: dnscheck.Request{Purpose: "business"},

@@ -47,6 +47,9 @@ type Request struct {
 	// Used is true if reported mail of the domain or its subdomains passes DMARC. It is then
 	// not treated as parked either.
 	Used bool
+	// Parked is true if a user marked the domain as not used for mail. Only then a record with
+	// p=reject is proposed as its first.
+	Parked bool
 }
 
 func (r Request) inUse() bool { return r.Purpose != "" || r.Used }
@@ -83,7 +86,6 @@ func (c *Checker) Examine(ctx context.Context, request Request) dmarcd.Check {
 		func(ctx context.Context) { e.checkMX(ctx); e.checkMTASTS(ctx) },
 	)
 	check.Facts = &e.facts
-	check.Parked = isParked(e.facts, request)
 	check.Findings = judge(e.facts, request)
 	if check.Conclusive {
 		check.Grade = grade(check.Findings)

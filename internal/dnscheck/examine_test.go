@@ -31,6 +31,8 @@ type findingCase struct {
 	want, not []string
 	// fix is a record that one of the findings must recommend.
 	fix string
+	// unproposed is a text that no recommended record may contain.
+	unproposed string
 	// says is a text that one of the findings must contain.
 	says string
 	// now is the clock, noon if nil.
@@ -108,6 +110,9 @@ func TestFindings(t *testing.T) {
 			}
 			if c.fix != "" && !slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return f.Record == c.fix }) {
 				t.Errorf("got %+v, want the record %s", check.Findings, c.fix)
+			}
+			if c.unproposed != "" && slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return strings.Contains(f.Record, c.unproposed) }) {
+				t.Errorf("got %+v, want no record with %s", check.Findings, c.unproposed)
 			}
 			if c.says != "" && !slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return strings.Contains(f.What, c.says) }) {
 				t.Errorf("got %+v, want the words %q", check.Findings, c.says)

@@ -41,7 +41,7 @@ func (j *judgement) dmarc() {
 		switch {
 		case j.facts.Missing:
 			then = "check the spelling of the name first"
-		case j.unused():
+		case j.request.Parked:
 			then = "the domain sends no mail, so the policy can be strict from the start"
 		}
 		j.addRecord("dmarc.missing", words{"then": then}, j.own(j.firstRecord(j.misplaced(f))))
@@ -187,7 +187,7 @@ func (j *judgement) inheritance(f dmarcd.DMARCFacts) {
 
 // strength judges how strict the policy is.
 func (j *judgement) strength(f dmarcd.DMARCFacts) {
-	if j.saysParked() && !j.request.Used {
+	if j.request.Parked {
 		return // covered by the findings for parked domains
 	}
 	w := words{"at": f.RecordDomain, "source": f.Source, "policy": f.Policy, "applied": f.Applied, "percent": f.Percent}

@@ -12,12 +12,12 @@ import (
 
 // firstRecord returns the DMARC record for a domain without one, based on what its owner
 // tried to publish, if anything. Its policy is not weaker than the one that applies now; a
-// domain without mail starts with reject.
+// parked domain starts with reject.
 func (j *judgement) firstRecord(meant dmarc.Record) string {
 	record := meant
 	if record.P == dmarc.Unstated {
 		record.P = max(dmarc.None, policyNamed(j.facts.DMARC.Policy))
-		if j.unused() {
+		if j.request.Parked {
 			record.P = dmarc.Reject
 		}
 	}

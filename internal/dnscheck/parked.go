@@ -19,12 +19,6 @@ func sendsNothing(f dmarcd.SPFFacts) bool {
 	return strings.EqualFold(strings.Join(strings.Fields(f.Record), " "), denyAll)
 }
 
-// isParked reports whether the domain is not used for mail, as far as DNS, its owner and the
-// reports tell.
-func isParked(f dmarcd.Facts, r Request) bool {
-	return !r.inUse() && (f.MX.Status == mxNull || f.MX.Status == mxNone) && sendsNothing(f.SPF)
-}
-
 // saysParked reports whether the domain declares that it is not used for mail.
 func (j *judgement) saysParked() bool {
 	return j.request.Purpose == "" && j.facts.MX.Status == mxNull && sendsNothing(j.facts.SPF)
@@ -41,12 +35,14 @@ func (j *judgement) unused() bool {
 // parked judges the protection of a domain that is not used for mail.
 func (j *judgement) parked() {
 	f := j.facts
-	if j.request.inUse() {
-		return
-	}
 	switch {
-	case j.saysParked():
+	case j.request.Parked:
 		j.locked(f.DMARC)
+	case j.request.inUse():
+	case j.saysParked():
+		if f.DMARC.Applied == "reject" { // else it is judged as any other: only a mark makes it parked
+			j.locked(f.DMARC)
+		}
 	case f.MX.Status == mxNull && f.SPF.Status == string(spf.StatusOK):
 		j.addRecord("parked.spf-open", words{"text": f.SPF.Record}, txtRecord(f.Domain, denyAll))
 	case f.MX.Status == mxNone && sendsNothing(f.SPF):

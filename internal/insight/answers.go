@@ -122,11 +122,7 @@ func (a *answers) sweep(now time.Time) {
 
 // answered returns the answer to a question from the cache, or computes it.
 func answered[T any](m *Mail, question string, q Query, compute func() (T, error)) (T, error) {
-	var about []Domain
-	if q.Assess {
-		about = m.about
-	}
-	return answeredAbout(m, question, q, about, compute)
+	return answeredAbout(m, question, q, m.about, compute)
 }
 
 // answeredAbout is answered for an answer that follows from what is known of domains, too.
@@ -161,24 +157,40 @@ func knowledge(about []Domain) [sha256.Size]byte {
 	return [sha256.Size]byte(sum.Sum(nil))
 }
 
-// keptParts returns the parts of all days if they were read before, otherwise nil.
-func (m *Mail) keptParts() []rollup.Part {
-	if m.kept == nil && m.basis != nil {
-		found, _ := m.service.answers.get(m.partsKey(), time.Now())
-		m.kept, _ = found.([]rollup.Part)
+// keptParts returns parts with those of some days if they were read before, otherwise nil.
+func (m *Mail) keptParts(days dmarcd.Days) []rollup.Part {
+	if m.kept != nil && m.keptDays.Covers(days) {
+		return m.kept
 	}
-	return m.kept
+	if m.basis == nil {
+		return nil
+	}
+	for _, read := range []dmarcd.Days{m.window, m.days} {
+		if !read.Covers(days) {
+			continue
+		}
+		if found, ok := m.service.answers.get(m.partsKey(read), time.Now()); ok {
+			m.kept, _ = found.([]rollup.Part)
+			m.keptDays = read
+			return m.kept
+		}
+	}
+	return nil
 }
 
-// keep keeps the parts of all days for the next scan of this mail, and for that of others.
-func (m *Mail) keep(read []rollup.Part, bytes int) {
-	m.kept = read
+// keep keeps the parts of some days for the next scan of this mail, and for that of others.
+func (m *Mail) keep(days dmarcd.Days, read []rollup.Part, bytes int) {
+	m.kept, m.keptDays = read, days
 	if m.basis != nil {
-		m.service.answers.put(m.partsKey(), read, bytes, time.Now())
+		m.service.answers.put(m.partsKey(days), read, bytes, time.Now())
 	}
 }
 
-// parts is the question for the parts of all days.
+// parts is the question for the parts of some days.
 const parts = "parts"
 
-func (m *Mail) partsKey() answerKey { return answerKey{basis: *m.basis, question: parts} }
+func (m *Mail) partsKey(days dmarcd.Days) answerKey {
+	key := answerKey{basis: *m.basis, question: parts}
+	key.from, key.to = *days.From, *days.To // a basis has no open ends
+	return key
+}

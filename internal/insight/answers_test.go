@@ -35,7 +35,7 @@ func TestAnswersAreCached(t *testing.T) {
 		m.SetDomains(about...)
 		asked.Assess = m.KnowsDomains()
 		p.List = musttest.Get(m.Sources(t.Context(), asked))(t)
-		one := insight.Query{Group: insight.GroupNetwork, Key: "AS64496", Limit: 10}
+		one := insight.Query{Group: insight.GroupNetwork, Key: "AS64496:yours", Limit: 10}
 		p.Source = musttest.Get(m.Source(t.Context(), one))(t)
 		p.Flows = musttest.Get(m.Flows(t.Context(), one))(t)
 		p.Records = musttest.Get(m.Records(t.Context(), one))(t)
@@ -87,10 +87,10 @@ func TestAnswersAreCached(t *testing.T) {
 }
 
 // TestSmallMailIsReadOnce scans few records once for several answers, and for those of the next
-// page; many are scanned each time.
+// page; many are scanned each time: for the links, the list and the trends.
 func TestSmallMailIsReadOnce(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ records, scans int }{{10, 1}, {6000, 4}} {
+	for _, tt := range []struct{ records, scans int }{{10, 1}, {6000, 6}} {
 		var all []mail
 		for i := range tt.records {
 			all = append(all, mail{day: 1, source: "192.0.2.1", count: 1, envelope: fmt.Sprintf("%0200d.example", i)})
@@ -107,5 +107,31 @@ func TestSmallMailIsReadOnce(t *testing.T) {
 		if of.scans != tt.scans || list.Counts.Total() != int64(tt.records) || list.Sources[0].Trend[0] != int64(tt.records) {
 			t.Errorf("got %d scans and %+v, want %d scans of %d messages", of.scans, list, tt.scans, tt.records)
 		}
+	}
+}
+
+// TestSmallMailBeforeThePeriodIsReadOnce reads the 90 days over which links are judged once, and
+// with them the period.
+func TestSmallMailBeforeThePeriodIsReadOnce(t *testing.T) {
+	t.Parallel()
+	of := newTeam(
+		mail{day: -60, source: "192.0.2.1", count: 7, spf: true, checked: "example.com mfrom pass"},
+		mail{day: 2, source: "192.0.2.1", count: 5, checked: "example.com mfrom fail"},
+		mail{day: -90, source: "198.51.100.1", count: 7, spf: true, checked: "example.com mfrom pass"}, // before the 90 days
+		mail{day: 3, source: "198.51.100.1", count: 4, checked: "example.com mfrom fail"},
+	)
+	of.state = dmarcd.SentState{Records: 2000, Days: 3, Changes: 5}
+	service := newService(t)
+	for range 2 {
+		m := musttest.Get(service.Read(t.Context(), of, "example.com", daysOf(1, 3)))(t)
+		list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 10, Trends: true}))(t)
+		var got []string
+		for _, row := range list.Sources {
+			got = append(got, fmt.Sprint(row.Key, row.Trend))
+		}
+		if want := []string{"AS64496:yours[0 5 0]", "AS64497:others[0 0 4]"}; !slices.Equal(got, want) || of.scans != 1 {
+			t.Errorf("got %q after %d scans, want %q after one", got, of.scans, want)
+		}
+		m.Close()
 	}
 }

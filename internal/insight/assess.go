@@ -13,69 +13,108 @@ import (
 )
 
 // SetDomains sets the facts of the domain of the mail, or of all its domains, by which senders
-// are assessed.
+// are assessed. It must be called before the mail is read.
 func (m *Mail) SetDomains(domains ...Domain) { m.about = domains }
 
-// KnowsDomains reports whether SetDomains was called. Without that, senders are assessed by all
-// mail together.
+// KnowsDomains reports whether SetDomains was called. Without that, senders are not assessed.
 func (m *Mail) KnowsDomains() bool { return len(m.about) > 0 }
 
-// assess assesses some sources of a group.
-func (m *Mail) assess(ctx context.Context, group Group, p period, sources []*source) error {
+// assess assesses some sources of a group. Those of other groups than senders and addresses have
+// no class.
+func (m *Mail) assess(ctx context.Context, group Group, sources []*source) error {
+	for _, s := range sources {
+		s.Assessment = &Assessment{Class: dmarcd.ClassUnknown}
+	}
 	if group != GroupNetwork && group != GroupAddress {
-		for _, s := range sources {
-			s.Assessment = &Assessment{Class: dmarcd.ClassUnknown}
-		}
 		return nil
 	}
 	if err := m.recognize(ctx); err != nil {
 		return err
 	}
-	places := make(map[string]slot, len(sources))
+	about := m.about
+	if len(about) == 0 {
+		about = []Domain{{Name: m.domain}}
+	}
+	all := m.newAssessor(about)
+	gatherers := []gatherer{all}
+	var addresses *assessor
+	slots := make(map[string]slot, len(sources))
 	for i, s := range sources {
-		places[s.form] = slot(i + 1)
+		slots[s.form] = slot(i + 1)
 	}
-	j := m.newJudge(group)
-	j.slot = func(key string) slot { return places[key] }
-	switch len(m.about) {
-	case 0:
-		j.all = j.newDocket(&Domain{Name: m.domain})
-	case 1:
-		j.all = j.newDocket(&m.about[0])
-	default:
-		j.dockets = make(map[dmarcd.DomainID]*docket, len(m.about))
-		for i := range m.about {
-			j.dockets[m.about[i].ID] = j.newDocket(&m.about[i])
-		}
+	if group == GroupAddress {
+		addresses = m.newAssessor(about)
+		addresses.byAddress = true
+		addresses.slot = func(form string) slot { return slots[form] }
+		gatherers = append(gatherers, addresses)
 	}
-	if err := m.scan(ctx, m.days, nil, j); err != nil {
+	if err := m.scan(ctx, m.days, nil, gatherers...); err != nil {
 		return err
 	}
-	for i, s := range sources {
-		assessment := m.assessOne(j, slot(i+1), m.senderOf(group, s), s.Name, p)
-		s.Assessment = &assessment
-	}
+	m.inTurn(ctx, func() {
+		for i, s := range sources {
+			var found []domainAssessment
+			for id, d := range all.domains {
+				var of Assessment
+				var p *profile
+				if group == GroupAddress {
+					if p = addresses.domains[id].profiles[slot(i+1)]; p != nil {
+						of = m.assessAddress(d, p)
+					}
+				} else if at, ok := m.whole.senders.byKey[s.form]; ok {
+					if p = d.profiles[slot(at)]; p != nil {
+						of = m.assessSender(d, at)
+					}
+				}
+				if p != nil {
+					found = append(found, domainAssessment{of, d.domain.Name, p.total(), p.total() - p.counts().Compliant})
+				}
+			}
+			*s.Assessment = together(found)
+		}
+	})
 	return nil
 }
 
-// assessOne assesses the sender at a slot.
-func (m *Mail) assessOne(j *judge, at slot, of *network, name string, within period) Assessment {
-	if j.all != nil {
-		return j.all.assess(j.all.profile(at), of, name, within)
-	}
-	var verdicts []verdict
-	for i := range m.about {
-		d := j.dockets[m.about[i].ID]
-		if place, sends := d.places[at]; sends {
-			p := &d.profiles[place]
-			verdicts = append(verdicts, verdict{d.assess(p, of, name, within), d.domain.Name, p.total(), p.total() - p.counts().Compliant})
-		}
-	}
-	return together(verdicts)
+// assessSender assesses a sender of a domain.
+func (m *Mail) assessSender(d *domainMail, at senderIndex) Assessment {
+	s := m.assessed(d, at)
+	return s.assess()
 }
 
-// verdict is what a sender is to one of several domains, with its messages and those that fail.
-type verdict struct {
+// assessAddress assesses an address: it has the class of the sender of most of its messages, and
+// causes of its own.
+func (m *Mail) assessAddress(d *domainMail, p *profile) Assessment {
+	var of senderIndex
+	var most int64
+	for at, messages := range p.senders {
+		if messages > most || messages == most && at < of {
+			of, most = at, messages
+		}
+	}
+	s := m.assessed(d, of)
+	assessment := s.assess()
+	s.profile = p
+	s.explain(&assessment)
+	return assessment
+}
+
+func (m *Mail) assessed(d *domainMail, at senderIndex) assessed {
+	of := m.whole.senders.list[at]
+	s := assessed{
+		profile: d.profiles[slot(at)], sender: of, key: m.whole.senders.keys[at], name: m.whole.senderName(of),
+		network: &m.whole.networks.list[of.network], mail: d, period: m.period(d.sum),
+	}
+	if of.part == partRest {
+		aligned, known := m.whole.senders.byValue[sender{network: of.network}]
+		s.aligned = known && d.profiles[slot(aligned)] != nil
+	}
+	return s
+}
+
+// domainAssessment is what a sender is to one of several domains, with its messages and those
+// that fail.
+type domainAssessment struct {
 	Assessment
 	domain            string
 	messages, failing int64
@@ -83,18 +122,20 @@ type verdict struct {
 
 // together is what a sender is to several domains: the class of the most messages, the domains of
 // each class as evidence, and the cause and fix of the domain with the most messages that fail.
-func together(verdicts []verdict) Assessment {
-	if len(verdicts) == 0 {
+func together(found []domainAssessment) Assessment {
+	if len(found) == 0 {
 		return Assessment{Class: dmarcd.ClassUnknown}
 	}
-	if len(verdicts) == 1 {
-		return verdicts[0].Assessment
+	if len(found) == 1 {
+		return found[0].Assessment
 	}
 	messages, domains := make(map[dmarcd.Class]int64), make(map[dmarcd.Class][]string)
-	slices.SortStableFunc(verdicts, func(a, b verdict) int { return cmp.Compare(b.messages, a.messages) })
-	for _, v := range verdicts {
-		messages[v.Class] += v.messages
-		domains[v.Class] = append(domains[v.Class], v.domain)
+	slices.SortFunc(found, func(a, b domainAssessment) int {
+		return cmp.Or(cmp.Compare(b.messages, a.messages), cmp.Compare(a.domain, b.domain))
+	})
+	for _, a := range found {
+		messages[a.Class] += a.messages
+		domains[a.Class] = append(domains[a.Class], a.domain)
 	}
 	classes := slices.SortedFunc(maps.Keys(messages), func(a, b dmarcd.Class) int {
 		return cmp.Or(cmp.Compare(messages[b], messages[a]), strings.Compare(string(a), string(b)))
@@ -103,7 +144,7 @@ func together(verdicts []verdict) Assessment {
 	for i, class := range classes {
 		parts[i] = relation(class) + " " + some(domains[class])
 	}
-	of := slices.MaxFunc(verdicts, func(a, b verdict) int { return cmp.Compare(a.failing, b.failing) }).Assessment
+	of := slices.MaxFunc(found, func(a, b domainAssessment) int { return cmp.Compare(a.failing, b.failing) }).Assessment
 	of.Class, of.Evidence = classes[0], []string{sentence(strings.Join(parts, "; "))}
 	return of
 }
@@ -132,25 +173,17 @@ func some(domains []string) string {
 	}
 }
 
-// senderOf returns the network of a source.
-func (m *Mail) senderOf(group Group, s *source) *network {
-	list := m.whole.networks.list
-	if group == GroupNetwork {
-		return &list[m.whole.networks.places[s.form]]
+// assess finds the class of the sender, why its mail fails, and what to do about it.
+func (s *assessed) assess() Assessment {
+	var a Assessment
+	a.Class, a.Evidence, a.asks = s.class()
+	if s.network.sender != nil && s.network.sender.Category == senders.Added {
+		a.Evidence = append([]string{"Your team named this sender."}, a.Evidence...)
 	}
-	return &list[m.whole.networks.of(m.whole.home(s.form), noNetwork)]
-}
-
-// assess assesses a sender with a profile.
-func (d *docket) assess(p *profile, of *network, name string, within period) Assessment {
-	s := suspect{profile: p, name: name, sender: of.sender, docket: d, period: within}
-	added := of.sender != nil && of.sender.Category == senders.Added
-	if added {
-		s.sender = nil // the catalogue does not have it
+	if team := s.teamClass(); team != "" {
+		a.Class, a.asks = team, false
+		a.Evidence = append([]string{"Your team set this class."}, a.Evidence...)
 	}
-	assessment := s.assess(cmp.Or(d.domain.Classes[of.key], d.classes[of.key]))
-	if added {
-		assessment.Evidence = append([]string{"Your team named this sender."}, assessment.Evidence...)
-	}
-	return assessment
+	s.explain(&a)
+	return a
 }

@@ -1,51 +1,74 @@
 package insight
 
 import (
+	"cmp"
 	"net/netip"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dmarc"
 )
 
-// maxAuthorized is how many networks and names of an SPF record are considered.
-const maxAuthorized = 2000
-
-// authorized is what an SPF record lists, with the records that it includes.
+// authorized is what an SPF record lists.
 type authorized struct {
+	// networks are those of passing terms of the domain's own records: of its SPF record, and of
+	// those that it includes within the organizational domain. Wider ones than minListed4 and
+	// minListed6 belong to many.
 	networks []netip.Prefix
 	// names are the domains that it includes or redirects to.
 	names []string
 }
 
+const minListed4, minListed6 = 20, 48
+
 // authorizedBy reads the terms that allow mail, as the latest check found them.
 func authorizedBy(f *dmarcd.Facts) (a authorized) {
 	if f != nil {
-		a.read(f.SPF.Tree)
+		organization := cmp.Or(f.DMARC.OrganizationalDomain, dmarc.LegacyOrganization(f.Domain))
+		a.read(f.SPF.Tree, organization, true)
 	}
 	return a
 }
 
-func (a *authorized) read(terms []dmarcd.SPFTerm) {
+// read reads terms. own tells that they are of a record within the organization.
+func (a *authorized) read(terms []dmarcd.SPFTerm, organization string, own bool) {
 	for _, t := range terms {
-		if len(a.networks)+len(a.names) >= maxAuthorized {
+		if len(a.networks)+len(a.names) >= maxAuthorizedBy {
 			return
 		}
 		term := strings.ToLower(strings.TrimPrefix(t.Term, "+"))
 		name, value, _ := strings.Cut(term, ":")
-		switch name {
+		mechanism, _, _ := strings.Cut(name, "/")
+		switch mechanism {
 		case "ip4", "ip6":
-			if network, ok := parseNetwork(value); ok && network.Bits() > 0 {
-				a.networks = append(a.networks, network)
+			if network, ok := parseNetwork(value); ok && own {
+				a.add(network)
+			}
+		case "a", "mx":
+			for _, network := range t.Addresses {
+				if own {
+					a.add(network)
+				}
 			}
 		case "include":
 			a.names = append(a.names, value)
-			a.read(t.Terms)
+			a.read(t.Terms, organization, own && dmarcd.Covers(organization, value))
 		default:
 			if target, ok := strings.CutPrefix(term, "redirect="); ok {
 				a.names = append(a.names, target)
-				a.read(t.Terms)
+				a.read(t.Terms, organization, own && dmarcd.Covers(organization, target))
 			}
 		}
+	}
+}
+
+func (a *authorized) add(network netip.Prefix) {
+	least := minListed6
+	if network.Addr().Is4() {
+		least = minListed4
+	}
+	if network.Bits() >= least {
+		a.networks = append(a.networks, network)
 	}
 }
 
@@ -61,8 +84,8 @@ func parseNetwork(text string) (netip.Prefix, bool) {
 	return netip.PrefixFrom(addr, addr.BitLen()), true
 }
 
-// has reports whether the record lists the address itself.
-func (a *authorized) has(addr netip.Addr) bool {
+// lists reports whether the domain itself lists the address.
+func (a *authorized) lists(addr netip.Addr) bool {
 	for _, network := range a.networks {
 		if network.Contains(addr) {
 			return true

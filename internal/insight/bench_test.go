@@ -91,7 +91,7 @@ func adviseAll(b *testing.B, service *insight.Service, team *store.Team) {
 	m := musttest.Get(service.Read(b.Context(), team, "", dmarcd.Days{}))(b)
 	defer m.Close()
 	all, err := m.Advise(b.Context(), situations...)
-	if err != nil || len(all) != len(domains) || all[0].Action == nil {
+	if err != nil || len(all) != len(domains) || all[0].Next() == nil {
 		b.Fatalf("got %d, %v, want advice for %d domains", len(all), err, len(domains))
 	}
 }

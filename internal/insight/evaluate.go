@@ -1,6 +1,7 @@
 package insight
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/dmarcd/dmarcd"
@@ -49,8 +50,27 @@ type evaluation struct {
 	strictDKIM, strictSPF bool
 	// namesDKIM and namesSPF tell that the report names what passed.
 	namesDKIM, namesSPF bool
-	// key is the name of the key of an aligned signature that passed.
-	key string
+	// key is the name of the key of an aligned signature that passed, and broken of one that
+	// did not.
+	key, broken string
+	// as is another organization as which the message authenticates.
+	as string
+}
+
+// passesSPF and passesDKIM report whether a record with the outcome passes aligned, in relaxed mode
+// at least: strict alignment says nothing about who sent it.
+func (e *evaluation) passesSPF(o dmarcd.Outcome) bool  { return o.SPF() || e.spf == spfAligned }
+func (e *evaluation) passesDKIM(o dmarcd.Outcome) bool { return o.DKIM() || e.dkim == signedAligned }
+
+// signature returns the name of the key of a signature of the organization, valid or not, or "".
+func (e *evaluation) signature() string { return cmp.Or(e.key, e.broken) }
+
+// other returns the organization as which the message authenticates if it is not aligned, or "".
+func (e *evaluation) other() string {
+	if e.dkim == signedAligned || e.spf == spfAligned {
+		return ""
+	}
+	return e.as
 }
 
 // evaluate finds out what an identity means for a From domain of an organization.
@@ -66,6 +86,7 @@ func evaluate(identity *rollup.Identity, from, organization string) evaluation {
 			e.strictDKIM = e.strictDKIM || s.Domain == from
 		case s.Passed():
 			state = signedByOther
+			e.as = cmp.Or(e.as, dmarc.LegacyOrganization(s.Domain))
 		case aligned && s.Result == rollup.Permerror:
 			state = keyFails
 		case aligned && s.Result != rollup.None && s.Result != rollup.Temperror:
@@ -79,8 +100,12 @@ func evaluate(identity *rollup.Identity, from, organization string) evaluation {
 	if e.dkim == signedByOther {
 		e.signer, e.selector = dmarc.LegacyOrganization(e.signer), ""
 	}
-	if e.dkim == signedAligned {
-		e.key = e.selector + "._domainkey." + e.signer
+	switch name := e.selector + "._domainkey." + e.signer; e.dkim {
+	case signedAligned:
+		e.key = name
+	case signatureFails, keyFails:
+		e.broken = name
+	case unsigned, signedByOther:
 	}
 	for _, c := range identity.SPF {
 		e.namesSPF = e.namesSPF || c.Passed()
@@ -94,6 +119,9 @@ func evaluate(identity *rollup.Identity, from, organization string) evaluation {
 	}
 	if e.spf == spfOther || e.spf == spfUnrelated {
 		e.checked = dmarc.LegacyOrganization(e.checked)
+	}
+	if e.spf == spfOther {
+		e.as = cmp.Or(e.as, e.checked)
 	}
 	return e
 }

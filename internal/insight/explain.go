@@ -17,35 +17,40 @@ type Assessment struct {
 	// Cause is a sentence that says why most of the failing messages fail, and Fix says
 	// what to do about it. Each may be "".
 	Cause, Fix string
-	// resolved tells that what Cause says is so no more.
-	resolved bool
+	// resolved is how many messages failed by a cause that is fixed since.
+	resolved int64
+	// asks tells that only a person knows the class.
+	asks bool
+	// bySPF tells that the SPF record of the domain does not let most of the failing messages pass.
+	bySPF bool
 }
 
-// assess finds the class of the sender, why its mail fails, and what to do about it.
-// team is the class that the team gave it, or "".
-func (s *suspect) assess(team dmarcd.Class) Assessment {
-	var v Assessment
-	v.Class, v.Evidence = s.class()
-	if team != "" {
-		v.Class, v.Evidence = team, append([]string{"Your team set this class."}, v.Evidence...)
-	}
-	group, of, fails := s.foremostFailure()
+// settleDays is for how many days no message may have failed after a cause was fixed.
+const settleDays = 2
+
+// explain says why mail of the sender fails, and what to do about it.
+func (s *assessed) explain(a *Assessment) {
+	a.Cause, a.Fix, a.resolved, a.bySPF = "", "", 0, false
+	group, of, fails := s.topFailure()
 	if !fails {
-		return v
+		return
 	}
-	v.Cause = s.cause(group, of)
-	v.Fix = s.fix(v.Class, group)
-	v.resolved = group.spf == spfBroken && s.spfIsValid(group.checked) || s.keyIsBack(group, of)
-	return v
+	a.Cause = s.cause(group, of)
+	a.Fix = s.fix(a.Class, group)
+	a.bySPF = group.spf == spfBroken || group.spf == spfUnauthorized || group.spf == spfMissing
+	fixed := group.spf == spfBroken && s.spfIsValid(group.checked) || s.keyIsBack(group, of)
+	if fixed && of.last < s.period.last-settleDays {
+		a.resolved = of.messages
+	}
 }
 
 // cause says why a group of messages fails.
-func (s *suspect) cause(f failure, of failed) string {
-	domain := cmp.Or(s.docket.domain.Name, "the From domain")
+func (s *assessed) cause(f failure, of failed) string {
+	domain := cmp.Or(s.mail.domain.Name, "the From domain")
 	var spf string
 	switch f.spf {
 	case spfBroken:
-		return fmt.Sprintf("SPF has failed with a permanent error (permerror) since %s: %s. %s", s.docket.domain.spfBrokenSince(of.first), s.spfProblem(f.checked, of.last), sentence(s.dkimCause(f, of, domain)))
+		return fmt.Sprintf("SPF has failed with a permanent error (permerror) since %s: %s. %s", s.mail.domain.spfBrokenSince(of.first), s.spfProblem(f.checked, of.last), sentence(s.dkimCause(f, of, domain)))
 	case spfMissing:
 		spf = f.checked + " has no SPF record"
 		if f.checked != domain {
@@ -64,7 +69,7 @@ func (s *suspect) cause(f failure, of failed) string {
 }
 
 // dkimCause says what is wrong with the signatures.
-func (s *suspect) dkimCause(f failure, of failed, domain string) string {
+func (s *assessed) dkimCause(f failure, of failed, domain string) string {
 	switch f.dkim {
 	case signedByOther:
 		return fmt.Sprintf("the signature is for %s, not for %s", f.signer, domain)
@@ -75,7 +80,7 @@ func (s *suspect) dkimCause(f failure, of failed, domain string) string {
 		return fmt.Sprintf("the signature is for %s, but strict alignment requires %s", f.signer, f.from)
 	case keyFails, signatureFails:
 		key := f.selector + "._domainkey." + f.signer
-		switch keyStatus(f, s.docket.domain.factsAt(of.last)) {
+		switch keyStatus(f, s.mail.domain.factsAt(of.last)) {
 		case "none":
 			return fmt.Sprintf("the key %s is missing in the DNS", key)
 		case "revoked":
@@ -108,8 +113,8 @@ const (
 )
 
 // spfProblem says what was wrong with the SPF record of a domain on a day.
-func (s *suspect) spfProblem(domain string, day dmarcd.Day) string {
-	facts := s.docket.domain.factsAt(day)
+func (s *assessed) spfProblem(domain string, day dmarcd.Day) string {
+	facts := s.mail.domain.factsAt(day)
 	record := "the SPF record of " + domain
 	switch {
 	case facts == nil || facts.Domain != domain:
@@ -129,19 +134,19 @@ func (s *suspect) spfProblem(domain string, day dmarcd.Day) string {
 }
 
 // fix says what to do about a group of failing messages of a sender of a class.
-func (s *suspect) fix(class dmarcd.Class, f failure) string {
-	domain := cmp.Or(s.docket.domain.Name, "the From domain")
+func (s *assessed) fix(class dmarcd.Class, f failure) string {
+	domain := cmp.Or(s.mail.domain.Name, "the From domain")
 	switch class {
 	case dmarcd.ClassSpoofing:
 		return ""
 	case dmarcd.ClassUnknown:
-		return fmt.Sprintf("Find out whether %s sends for you, then mark it as yours or as spoofing.", s.name)
+		return "Find out whether it sends for you, then say so."
 	}
 	if fix := s.recordFix(f); fix != "" {
 		return fix
 	}
-	if s.sender != nil {
-		return s.sender.Setup
+	if s.network.inCatalogue() && s.network.sender.Setup != "" {
+		return s.network.sender.Setup
 	}
 	if class == dmarcd.ClassForwarder {
 		if f.dkim == unsigned {
@@ -165,16 +170,13 @@ func (s *suspect) fix(class dmarcd.Class, f failure) string {
 }
 
 // recordFix returns what to change in the DNS for any sender, "" if nothing.
-func (s *suspect) recordFix(f failure) string {
+func (s *assessed) recordFix(f failure) string {
 	key := f.selector + "._domainkey." + f.signer
-	switch status := keyStatus(f, s.docket.domain.Facts); {
+	switch status := keyStatus(f, s.mail.domain.Facts); {
 	case f.spf == spfBroken && s.spfIsValid(f.checked):
 		return "Nothing to do: the SPF record is valid now."
 	case f.spf == spfBroken:
-		if facts := s.docket.domain.Facts; facts != nil && facts.Domain == f.checked && facts.SPF.Lookups > maxLookups {
-			return fmt.Sprintf("Reduce the SPF record of %s to %d lookups.", f.checked, maxLookups)
-		}
-		return fmt.Sprintf("Correct the SPF record of %s.", f.checked)
+		return fmt.Sprintf("Fix the SPF record of %s.", f.checked)
 	case f.dkim == signedAligned || f.spf == spfAligned:
 		return fmt.Sprintf("Set adkim=r and aspf=r in the DMARC record, or have the mail signed for %s.", f.from)
 	case (f.dkim == keyFails || f.dkim == signatureFails) && status == "none":
@@ -190,13 +192,13 @@ func (s *suspect) recordFix(f failure) string {
 }
 
 // keyIsBack reports whether the key of a failure was not there then, and is now.
-func (s *suspect) keyIsBack(f failure, of failed) bool {
-	then, now := keyStatus(f, s.docket.domain.factsAt(of.last)), keyStatus(f, s.docket.domain.Facts)
+func (s *assessed) keyIsBack(f failure, of failed) bool {
+	then, now := keyStatus(f, s.mail.domain.factsAt(of.last)), keyStatus(f, s.mail.domain.Facts)
 	return f.dkim == keyFails && then != now && now == "found"
 }
 
-func (s *suspect) spfIsValid(domain string) bool {
-	facts := s.docket.domain.Facts
+func (s *assessed) spfIsValid(domain string) bool {
+	facts := s.mail.domain.Facts
 	return facts != nil && facts.Domain == domain && facts.SPF.Status == "ok"
 }
 

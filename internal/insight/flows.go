@@ -37,10 +37,10 @@ func (m *Mail) Flows(ctx context.Context, q Query) ([]Flow, error) {
 }
 
 func (m *Mail) listFlows(ctx context.Context, q Query) ([]Flow, error) {
-	if err := m.recognize(ctx); err != nil {
+	if err := m.count(ctx); err != nil {
 		return nil, err
 	}
-	of := m.networkSources(m.whole.sums)
+	of := m.senderSources(m.tally.sums)
 	if q.Key != "" {
 		chosen, err := m.choose(ctx, q)
 		if err != nil {

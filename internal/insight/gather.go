@@ -3,6 +3,7 @@ package insight
 import (
 	"errors"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 )
@@ -16,7 +17,8 @@ type gatherer interface {
 
 // gathering passes blocks to gatherers, one at a time.
 type gathering struct {
-	match     *keyed // nil for all records
+	days      dmarcd.Days // of the shares that are passed on
+	match     *grouping   // nil for all records
 	gatherers []gatherer
 	matching  []rollup.Record
 }
@@ -30,6 +32,9 @@ func (g *gathering) gather(block *rollup.Block) {
 	}
 	for i := range block.Shares {
 		share := &block.Shares[i]
+		if !g.days.Has(share.Day) {
+			continue
+		}
 		records := g.filter(share)
 		if len(records) == 0 {
 			continue
@@ -47,7 +52,7 @@ func (g *gathering) filter(share *rollup.Share) []rollup.Record {
 	}
 	g.matching = g.matching[:0]
 	for i := range share.Records {
-		if r := &share.Records[i]; g.match.has(share, r) {
+		if r := &share.Records[i]; g.match.matches(share, r) {
 			g.matching = append(g.matching, *r)
 		}
 	}
@@ -57,20 +62,20 @@ func (g *gathering) filter(share *rollup.Share) []rollup.Record {
 // errStopped ends a scan whose records cannot be gathered any more.
 var errStopped = errors.New("the gathering of records stopped")
 
-// gatherParts has the records gathered that scan visits. Parts are read in the goroutine
+// gatherParts has the records of some days gathered that scan visits. Parts are read in the goroutine
 // of scan and gathered in their order in another, so that an answer takes two processors
 // and the memory of two blocks. A panic of a gatherer is raised here.
 //
 // Each block is a turn of its own, so that reads of many records do not keep all
 // processors from short requests.
-func gatherParts(match *keyed, gatherers []gatherer, turn func() (end func()), scan func(visit func(rollup.Part) error) error) error {
+func gatherParts(days dmarcd.Days, match *grouping, gatherers []gatherer, turn func() (end func()), scan func(visit func(rollup.Part) error) error) error {
 	var group recovered.Group
 	filled, emptied, stopped := make(chan *rollup.Block), make(chan *rollup.Block, 2), make(chan struct{})
 	emptied <- new(rollup.Block)
 	emptied <- new(rollup.Block)
 	group.Go(func() {
 		defer close(stopped)
-		g := gathering{match: match, gatherers: gatherers}
+		g := gathering{days: days, match: match, gatherers: gatherers}
 		for block := range filled {
 			end := turn()
 			g.gather(block)

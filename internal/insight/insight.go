@@ -28,7 +28,7 @@ const (
 	// maxJobTime is maxTime for a job, which rests most of the time. So that the team does not wait
 	// for its memory, that is charged to jobMemory.
 	maxJobTime = time.Minute
-	// jobMemory takes the place of a team.
+	// jobMemory stands for a team.
 	jobMemory dmarcd.TeamID = 0
 )
 
@@ -58,8 +58,8 @@ type Records interface {
 	// Senders returns the first and the last day over all time of senders, as far as
 	// they are stored.
 	Senders(ctx context.Context, domain string, keys []string) (map[string]dmarcd.SeenDays, error)
-	// SentRecords returns the records at those places, in their order.
-	SentRecords(ctx context.Context, places []dmarcd.SentPlace) ([]dmarcd.SentRecord, error)
+	// SentRecords returns records, in their order.
+	SentRecords(ctx context.Context, records []dmarcd.SentPlace) ([]dmarcd.SentRecord, error)
 	// TeamSenders returns the senders that the team added or corrected.
 	TeamSenders(ctx context.Context) ([]dmarcd.TeamSender, error)
 }
@@ -148,7 +148,8 @@ func (s *Service) read(ctx context.Context, team Records, domain string, days dm
 		return nil, fmt.Errorf("read senders: %w", err)
 	}
 	s = s.forTeam(own)
-	state, err := team.SentState(ctx, domain, days)
+	window := linkWindow(days)
+	state, err := team.SentState(ctx, domain, window)
 	if err != nil {
 		return nil, fmt.Errorf("read records: %w", err)
 	}
@@ -157,7 +158,7 @@ func (s *Service) read(ctx context.Context, team Records, domain string, days dm
 		return nil, err
 	}
 	return &Mail{
-		service: s, team: team, domain: domain, days: days, records: state.Records,
+		service: s, team: team, domain: domain, days: days, window: window, records: state.Records,
 		basis: newBasis(team.ID(), domain, days, state, sample, own),
 		until: time.Now().Add(maxTime), release: release, turn: team.ReadTurn,
 	}, nil

@@ -20,7 +20,9 @@ type Mail struct {
 	domain  string
 	about   []Domain
 	days    dmarcd.Days
-	records int64 // there are not more
+	// window is the period with the days over which links are judged.
+	window  dmarcd.Days
+	records int64 // of the window; there are not more
 	// basis is what answers and parts are cached by, nil if they are not.
 	basis *basis
 	// until is when all reading ends.
@@ -29,12 +31,14 @@ type Mail struct {
 	// turn waits for the team's turn at a processor. Without one, time is up, which the next scan
 	// notices.
 	turn func(ctx context.Context) (end func())
-	// whole is who sent the mail, nil before that is asked, and chosen the mail of the
-	// source that was asked for last.
+	// whole is who sent the mail, and tally the mail by sender, nil before they are asked for;
+	// chosen is the mail of the source that was asked for last.
 	whole  *recognition
+	tally  *tally
 	chosen *selection
-	// kept are the parts of all days, nil if they were not read yet or are too large.
-	kept []rollup.Part
+	// kept are the parts of keptDays, nil if none were read yet or they are too large.
+	kept     []rollup.Part
+	keptDays dmarcd.Days
 }
 
 // maxKept is up to how many bytes the parts are kept for the next scan.
@@ -45,11 +49,11 @@ const maxKept = 1 << 20
 func (m *Mail) Close() { m.release() }
 
 // scan passes records of some days to the gatherers: those that match, or all if match is nil.
-func (m *Mail) scan(ctx context.Context, days dmarcd.Days, match *keyed, gatherers ...gatherer) error {
+func (m *Mail) scan(ctx context.Context, days dmarcd.Days, match *grouping, gatherers ...gatherer) error {
 	limited, cancel := context.WithDeadline(ctx, m.until)
 	defer cancel()
 	turn := func() (end func()) { return m.turn(limited) }
-	err := gatherParts(match, gatherers, turn, func(visit func(rollup.Part) error) error {
+	err := gatherParts(days, match, gatherers, turn, func(visit func(rollup.Part) error) error {
 		return m.visitParts(limited, days, turn, visit)
 	})
 	switch {
@@ -69,11 +73,10 @@ func (m *Mail) inTurn(ctx context.Context, f func()) {
 	f()
 }
 
-// visitParts calls visit with the parts of some days. Those of all days are read once if they
-// are small.
+// visitParts calls visit with the parts of some days, and perhaps of others. Small ones are read
+// once.
 func (m *Mail) visitParts(ctx context.Context, days dmarcd.Days, turn func() (end func()), visit func(rollup.Part) error) error {
-	all := days == m.days
-	if kept := m.keptParts(); all && kept != nil {
+	if kept := m.keptParts(days); kept != nil {
 		for _, part := range kept {
 			if err := visit(part); err != nil {
 				return err
@@ -83,19 +86,19 @@ func (m *Mail) visitParts(ctx context.Context, days dmarcd.Days, turn func() (en
 	}
 	kept, size := []rollup.Part{}, 0
 	err := m.team.Scan(ctx, m.domain, days, turn, func(part rollup.Part) error {
-		if size += len(part.Block); all && size <= maxKept {
+		if size += len(part.Block); size <= maxKept {
 			kept = append(kept, rollup.Part{Block: bytes.Clone(part.Block), Domains: part.Domains})
 		}
 		return visit(part)
 	})
-	if err == nil && all && size <= maxKept {
-		m.keep(kept, size)
+	if err == nil && size <= maxKept && (days == m.days || days == m.window) {
+		m.keep(days, kept, size)
 	}
 	return err
 }
 
 // scanTables scans all days of the mail, and again for the tables that are too small.
-func (m *Mail) scanTables(ctx context.Context, match *keyed, gatherers ...gatherer) error {
+func (m *Mail) scanTables(ctx context.Context, match *grouping, gatherers ...gatherer) error {
 	if err := m.scan(ctx, m.days, match, gatherers...); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ const (
 
 // mailDays gathers what alerts are detected from.
 type mailDays struct {
-	*keyed
+	*grouping
 	days  map[mailDayOf]*mailDay
 	parts int
 	// signedBy are the keys that mail of a block is signed with.
@@ -30,11 +30,11 @@ type mailDayOf struct {
 	day    dmarcd.Day
 }
 
-// mailDay is the mail of a domain on a day. Senders are by their place among the networks.
+// mailDay is the mail of a domain on a day.
 type mailDay struct {
 	dmarcd.MailPart
 	unverified           int64
-	senders              map[slot]*dmarcd.MailPart
+	senders              map[senderIndex]*dmarcd.MailPart
 	selectors, receivers map[string]*dmarcd.MailPart
 }
 
@@ -45,7 +45,7 @@ type signedKey struct {
 }
 
 func (m *mailDays) begin(b *rollup.Block) {
-	m.keyed.begin(b)
+	m.grouping.begin(b)
 	clear(m.signedBy)
 }
 
@@ -53,7 +53,7 @@ func (m *mailDays) add(share *rollup.Share, records []rollup.Record) {
 	of := mailDayOf{share.Domain, share.Day}
 	day := m.days[of]
 	if day == nil {
-		day = &mailDay{senders: make(map[slot]*dmarcd.MailPart), selectors: make(map[string]*dmarcd.MailPart), receivers: make(map[string]*dmarcd.MailPart)}
+		day = &mailDay{senders: make(map[senderIndex]*dmarcd.MailPart), selectors: make(map[string]*dmarcd.MailPart), receivers: make(map[string]*dmarcd.MailPart)}
 		m.days[of] = day
 	}
 	receiver := partOf(m, day.receivers, share.Reporter)
@@ -65,7 +65,7 @@ func (m *mailDays) add(share *rollup.Share, records []rollup.Record) {
 			addMessages(&day.unverified, r.Count)
 		}
 		addPart(receiver, r.Count, passes)
-		addPart(partOf(m, day.senders, m.of(share, r)), r.Count, passes)
+		addPart(partOf(m, day.senders, m.sender(share, r)), r.Count, passes)
 		for _, key := range m.keys(share, r) {
 			addPart(partOf(m, day.selectors, key.name), r.Count, key.passed)
 		}
@@ -128,14 +128,12 @@ func (m *mailDays) found() []dmarcd.DomainDay {
 	for of, day := range m.days {
 		var senders []dmarcd.MailPart
 		for at, part := range day.senders {
-			network := &m.senders.networks.list[at]
-			part.Key = network.key
-			part.Name, _ = network.label()
+			part.Key, part.Name = m.recognition.senders.keys[at], m.recognition.senderName(m.recognition.senders.list[at])
 			senders = append(senders, *part)
 		}
 		all = append(all, dmarcd.DomainDay{Domain: of.domain, MailDay: dmarcd.MailDay{
 			Day: of.day, Messages: day.Messages, Passes: day.Passes, Unverified: day.unverified,
-			Senders: largestParts(senders), Selectors: largestParts(keyedParts(day.selectors)), Receivers: largestParts(keyedParts(day.receivers)),
+			Senders: largestParts(senders), Selectors: largestParts(partsByKey(day.selectors)), Receivers: largestParts(partsByKey(day.receivers)),
 		}})
 	}
 	slices.SortFunc(all, func(a, b dmarcd.DomainDay) int {
@@ -144,7 +142,7 @@ func (m *mailDays) found() []dmarcd.DomainDay {
 	return all
 }
 
-func keyedParts(parts map[string]*dmarcd.MailPart) []dmarcd.MailPart {
+func partsByKey(parts map[string]*dmarcd.MailPart) []dmarcd.MailPart {
 	var all []dmarcd.MailPart
 	for key, part := range parts {
 		part.Key, part.Name = key, key
@@ -154,7 +152,7 @@ func keyedParts(parts map[string]*dmarcd.MailPart) []dmarcd.MailPart {
 }
 
 func largestParts(parts []dmarcd.MailPart) []dmarcd.MailPart {
-	return foremost(parts, maxMailParts, func(a, b dmarcd.MailPart) int {
+	return top(parts, maxMailParts, func(a, b dmarcd.MailPart) int {
 		return cmp.Or(cmp.Compare(b.Messages, a.Messages), cmp.Compare(a.Key, b.Key))
 	})
 }

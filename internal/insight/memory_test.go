@@ -93,7 +93,17 @@ func TestManySourcesTakeLittleMemory(t *testing.T) {
 		}
 		t.Logf("%s: the heap grew by %d MiB for %d sources", group, grown>>20, n)
 	}
+	var list insight.List
 	grown := peakHeap(func() {
+		m := musttest.Get(service.Read(t.Context(), of, "", dmarcd.Days{}))(t)
+		defer m.Close()
+		list = musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: n, Assess: true}))(t)
+	})
+	if list.Counts.Total() != want || list.Matching < 2 || list.Matching > insight.MaxListed || grown > 160<<20 {
+		t.Errorf("senders: got %d messages of %d senders, and the heap grew by %d MiB, want %d messages of some", list.Counts.Total(), list.Matching, grown>>20, want)
+	}
+	t.Logf("senders: the heap grew by %d MiB for %d addresses and %d senders", grown>>20, n, list.Matching)
+	grown = peakHeap(func() {
 		m := musttest.Get(service.Read(t.Context(), of, "", dmarcd.Days{}))(t)
 		defer m.Close()
 		source, err := m.Source(t.Context(), insight.Query{Group: insight.GroupFrom, Key: "example.com"})

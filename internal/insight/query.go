@@ -13,8 +13,7 @@ type Group string
 
 // The groups.
 const (
-	// GroupNetwork is a known sender or, where none is recognized, the autonomous
-	// system of the address.
+	// GroupNetwork is a sender; see docs/senders.md.
 	GroupNetwork  Group = "network"
 	GroupCountry  Group = "country"
 	GroupAddress  Group = "address"
@@ -59,19 +58,19 @@ type Query struct {
 // errAfter is the error for a cursor that is not from a page before.
 var errAfter = &dmarcd.InvalidError{Field: "after", Message: "The parameter after must be the member next of the page before."}
 
-// formatCursor encodes a place in a list as an opaque cursor.
-func formatCursor[T any](place T) string {
-	text, _ := json.Marshal(place) //nolint:errchkjson // numbers and strings
+// formatCursor encodes a position in a list as an opaque cursor.
+func formatCursor[T any](position T) string {
+	text, _ := json.Marshal(position) //nolint:errchkjson // numbers and strings
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
 func parseCursor[T any](cursor string) (T, error) {
-	var place T
+	var position T
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil || json.Unmarshal(text, &place) != nil {
-		return place, errAfter
+	if err != nil || json.Unmarshal(text, &position) != nil {
+		return position, errAfter
 	}
-	return place, nil
+	return position, nil
 }
 
 // matches reports whether a row is what the query searches for.

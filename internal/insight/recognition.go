@@ -3,7 +3,6 @@ package insight
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"net/netip"
 	"slices"
 	"strings"
@@ -21,40 +20,82 @@ type recognition struct {
 	service  *Service
 	team     dmarcd.TeamID
 	networks networks
-	// homes are of addresses by their form, signers of domains. Some are remembered.
-	homes   map[string]home
-	signers map[string]networkPlace
-	// hosts are the names of addresses, as far as they are known and needed.
+	senders  senderList
+	// origins caches the origin of each address by its form, signers the known sender of each
+	// domain.
+	origins map[string]addressOrigin
+	signers map[string]networkIndex
+	// hosts are the confirmed names of addresses, as far as they are known and needed.
 	hosts map[string]string
-	// sums are those of the networks, and all is the sum of them.
-	sums []sum
-	all  sum
-	// days are those with mail.
-	days map[dmarcd.Day]struct{}
+	// domains are the links of each domain. With one, they are those of all records.
+	domains map[dmarcd.DomainID]*domainLinks
+	one     *domainLinks
 }
 
-// home returns where an address belongs to.
-func (r *recognition) home(form string) home {
-	found, known := r.homes[form]
+func (m *Mail) newRecognition() *recognition {
+	r := &recognition{
+		service: m.service, team: m.team.ID(), networks: newNetworks(), senders: senderList{byValue: make(map[sender]senderIndex), byKey: make(map[string]senderIndex)},
+		origins: make(map[string]addressOrigin), signers: make(map[string]networkIndex), domains: make(map[dmarcd.DomainID]*domainLinks),
+	}
+	if m.domain != "" {
+		r.one = newDomainLinks(&Domain{Name: m.domain})
+		if len(m.about) > 0 {
+			r.one = newDomainLinks(&m.about[0])
+		}
+		return r
+	}
+	for i := range m.about {
+		r.domains[m.about[i].ID] = newDomainLinks(&m.about[i])
+	}
+	return r
+}
+
+// linksOf returns the links of the domain of a share.
+func (r *recognition) linksOf(domain dmarcd.DomainID) *domainLinks {
+	if r.one != nil {
+		return r.one
+	}
+	d := r.domains[domain]
+	if d == nil {
+		d = newDomainLinks(&Domain{ID: domain})
+		r.domains[domain] = d
+	}
+	return d
+}
+
+// eachDomain calls f with the links of each domain.
+func (r *recognition) eachDomain(f func(*domainLinks)) {
+	if r.one != nil {
+		f(r.one)
+	}
+	for _, d := range r.domains {
+		f(d)
+	}
+}
+
+// origin returns where an address belongs to.
+func (r *recognition) origin(form string) addressOrigin {
+	found, known := r.origins[form]
 	if !known {
 		found = r.locate(form, 0)
-		if len(r.homes) < maxRemembered {
-			r.homes[strings.Clone(form)] = found
+		if len(r.origins) < maxRemembered {
+			r.origins[strings.Clone(form)] = found
 		}
 	}
 	return found
 }
 
-// locate returns where an address with so many messages belongs to by its network.
-func (r *recognition) locate(form string, messages int64) home {
+// locate returns where an address with that many messages belongs to by its network or its
+// name.
+func (r *recognition) locate(form string, messages int64) addressOrigin {
 	addr := rollup.Address(form)
-	origin := r.service.atlas.Locate(addr)
-	found := home{system: r.networks.addSystem(origin, messages)}
+	located := r.service.atlas.Locate(addr)
+	found := addressOrigin{system: r.networks.addSystem(located, messages)}
 	if sender, ok := r.service.catalogue.OfAddress(addr.Unmap()); ok {
 		found.sender, found.certain = r.networks.addSender(sender), true
 		return found
 	}
-	if sender, ok := r.service.catalogue.Identify(senders.Clues{Network: origin.Network.Number}); ok {
+	if sender, ok := r.service.catalogue.Identify(senders.Clues{Host: r.hosts[form], Network: located.Network.Number}); ok {
 		found.sender = r.networks.addSender(sender)
 	}
 	return found
@@ -63,7 +104,7 @@ func (r *recognition) locate(form string, messages int64) home {
 // signer returns the known sender that authenticated as one of the domains of an
 // identity: a forwarder or list before others. A domain that did not pass says nothing:
 // any sender can write it.
-func (r *recognition) signer(identity *rollup.Identity) networkPlace {
+func (r *recognition) signer(identity *rollup.Identity) networkIndex {
 	first := noNetwork
 	consider := func(domain string) (relays bool) {
 		at := r.ofDomain(domain)
@@ -87,7 +128,7 @@ func (r *recognition) signer(identity *rollup.Identity) networkPlace {
 	return first
 }
 
-func (r *recognition) ofDomain(domain string) networkPlace {
+func (r *recognition) ofDomain(domain string) networkIndex {
 	at, known := r.signers[domain]
 	if !known {
 		if sender, ok := r.service.catalogue.Identify(senders.Clues{Domains: []string{domain}}); ok {
@@ -100,173 +141,42 @@ func (r *recognition) ofDomain(domain string) networkPlace {
 	return at
 }
 
-// pairs gathers records by address and signer: which network they are of is known when
-// the addresses with the most messages have their names. Those of pairs that are not
-// listed are added to their networks at once.
-type pairs struct {
-	*recognition
-	table *table
-	rest  []sum // by network
-
-	block    *rollup.Block
-	signedBy []networkPlace // by identity
-	last     []pair         // by address: most have one signer
-	key      []byte
-	// known are pairs of IPv4 addresses, by the address and the signer: a number is
-	// found in a fraction of the time that a text takes.
-	known nearby[pair]
-}
-
-// pair is an address with a signer. The network is set where it is not listed.
-type pair struct {
-	signer, network networkPlace
-	slot            slot
-}
-
-func (m *Mail) newPairs() *pairs {
-	return &pairs{table: m.newTable(MaxListed), recognition: &recognition{
-		service: m.service, team: m.team.ID(), networks: newNetworks(), homes: make(map[string]home), signers: make(map[string]networkPlace),
-		hosts: make(map[string]string), days: make(map[dmarcd.Day]struct{}),
-	}}
-}
-
-func (p *pairs) begin(b *rollup.Block) {
-	p.table.begin(func(key string, of *sum) {
-		form, signer := splitPair(key)
-		network := p.networks.of(p.home(form), signer)
-		p.growRest()
-		p.rest[network].merge(of)
-		p.known.clear()
-	})
-	p.block = b
-	p.signedBy = refill(p.signedBy, len(b.Identities), unsetNetwork)
-	p.last = refill(p.last, b.Addresses.Len(), pair{signer: unsetNetwork})
-	for i := range b.Shares {
-		p.days[b.Shares[i].Day] = struct{}{}
-	}
-}
-
-func (p *pairs) add(share *rollup.Share, records []rollup.Record) {
-	for i := range records {
-		r := &records[i]
-		signer := &p.signedBy[r.Identity]
-		if *signer == unsetNetwork {
-			*signer = p.signer(&p.block.Identities[r.Identity])
-		}
-		of := &p.last[r.Address]
-		if of.signer != *signer {
-			*of = p.find(p.block.Addresses.At(r.Address), *signer)
-		}
-		p.table.add(of.slot, share, r)
-		if of.slot&isUnlisted != 0 {
-			p.rest[of.network].add(share, r)
-		}
-	}
-}
-
-func (p *pairs) find(form string, signer networkPlace) pair {
-	number, isIPv4 := rollup.IPv4(form)
-	if isIPv4 {
-		if of, known := p.known.get(uint64(signer)<<32 | uint64(number)); known {
-			return of
-		}
-	}
-	p.key = binary.BigEndian.AppendUint32(append(p.key[:0], form...), uint32(signer))
-	of := pair{signer: signer, slot: p.table.slot(string(p.key))}
-	if of.slot&isUnlisted != 0 {
-		of.network = p.networks.of(p.home(form), signer)
-		p.growRest()
-	}
-	if isIPv4 && p.known.size() < maxRemembered {
-		p.known.set(uint64(signer)<<32|uint64(number), of)
-	}
-	return of
-}
-
-// growRest makes room for all networks.
-func (p *pairs) growRest() {
-	p.rest = append(p.rest, make([]sum, max(len(p.networks.list)-len(p.rest), 0))...)
-}
-
-// splitPair returns what find made a key of.
-func splitPair(key string) (form string, signer networkPlace) {
-	end := len(key) - 4
-	return key[:end], networkPlace(binary.BigEndian.Uint32([]byte(key[end:])))
-}
-
-// again makes it ready for the second scan, if one is needed.
-func (p *pairs) again() bool {
-	if !p.table.isFull() {
-		return false
-	}
-	p.table = p.table.again()
-	clear(p.rest)
-	p.known.clear()
-	return true
-}
-
 // address is an address with its messages.
 type address struct {
 	form     string
 	messages int64
 }
 
-// foundAddresses are the addresses of pairs.
-type foundAddresses struct {
-	addresses []address
-	homes     []home
-	places    map[string]int // of an address, by its form
-	of        []int          // the place of the address of a key
+// addresses returns all addresses of the links.
+func (r *recognition) addresses() []address {
+	messages := make(map[string]int64)
+	r.eachDomain(func(d *domainLinks) {
+		for _, a := range d.addresses {
+			for _, form := range a.forms {
+				messages[form] = min(messages[form]+a.total, dmarcd.MaxCount)
+			}
+		}
+	})
+	all := make([]address, 0, len(messages))
+	for form, n := range messages {
+		all = append(all, address{form, n})
+	}
+	return all
 }
 
-// found returns the addresses of all pairs.
-func (p *pairs) found() foundAddresses {
-	f := foundAddresses{places: make(map[string]int, len(p.table.keys)), addresses: make([]address, 0, len(p.table.keys)), of: make([]int, len(p.table.keys))}
-	for at := 1; at < len(p.table.keys); at++ {
-		form, _ := splitPair(p.table.keys[at])
-		place, known := f.places[form]
-		if !known {
-			place = len(f.addresses)
-			f.places[form] = place
-			f.addresses = append(f.addresses, address{form: form})
-		}
-		addMessages(&f.addresses[place].messages, p.table.sums[at].total())
-		f.of[at] = place
-	}
-	f.homes = make([]home, len(f.addresses))
-	for place, a := range f.addresses {
-		f.homes[place] = p.locate(a.form, a.messages)
-	}
-	return f
-}
-
-// finish adds up the networks, after the addresses that were found have their names in p.hosts.
-func (p *pairs) finish(f foundAddresses) {
-	for form, host := range p.hosts {
-		home := &f.homes[f.places[form]]
-		if home.certain {
-			continue
-		}
-		if sender, ok := p.service.catalogue.Identify(senders.Clues{Host: host}); ok {
-			home.sender = p.networks.addSender(sender)
+// finish finds the links of all domains, after r.hosts is set.
+func (r *recognition) finish() {
+	for _, a := range r.addresses() {
+		if len(r.origins) < maxRemembered {
+			r.origins[a.form] = r.locate(a.form, a.messages)
 		}
 	}
-	p.growRest()
-	for at := 1; at < len(p.table.keys); at++ {
-		_, signer := splitPair(p.table.keys[at])
-		p.rest[p.networks.of(f.homes[f.of[at]], signer)].merge(&p.table.sums[at])
-	}
-	if len(p.homes) == 0 {
-		p.homes = make(map[string]home, len(f.places))
-	}
-	for form, place := range f.places {
-		p.homes[form] = f.homes[place]
-	}
-	p.sums = p.rest
-	for i := range p.sums {
-		p.all.merge(&p.sums[i])
-	}
-	p.table, p.rest = nil, nil
+	r.eachDomain(func(d *domainLinks) {
+		for _, a := range d.addresses {
+			a.network = r.networks.of(r.origin(a.forms[0]), noNetwork)
+		}
+		d.finish(func(form string) string { return r.hosts[form] })
+	})
 }
 
 // mostMessages returns the addresses with the most messages, at least n if there are as
@@ -314,26 +224,93 @@ func (s *Service) hosts(ctx context.Context, team dmarcd.TeamID, addresses []add
 	return hosts, nil
 }
 
-// recognize finds out who sent the mail, with others that gather it in the same scan.
-func (m *Mail) recognize(ctx context.Context, others ...gatherer) error {
+// recognize finds out which addresses are linked to the domains.
+func (m *Mail) recognize(ctx context.Context) error {
 	if m.whole != nil {
-		if len(others) == 0 {
-			return nil
-		}
-		return m.scanTables(ctx, nil, others...)
+		return nil
 	}
-	p := m.newPairs()
-	if err := m.scanTables(ctx, nil, slices.Concat(others, []gatherer{p})...); err != nil {
-		return err
-	}
-	var all foundAddresses
-	m.inTurn(ctx, func() { all = p.found() })
-	var err error
-	m.inTurn(ctx, func() { p.hosts, err = m.service.hosts(ctx, m.team.ID(), all.addresses) })
+	days, err := m.linkDays(ctx)
 	if err != nil {
 		return err
 	}
-	m.inTurn(ctx, func() { p.finish(all) })
-	m.whole = p.recognition
+	r := m.newRecognition()
+	if err := m.scan(ctx, days, nil, m.newLinker(r)); err != nil {
+		return err
+	}
+	var all []address
+	m.inTurn(ctx, func() { all = r.addresses() })
+	m.inTurn(ctx, func() { r.hosts, err = m.service.hosts(ctx, m.team.ID(), all) })
+	if err != nil {
+		return err
+	}
+	m.inTurn(ctx, r.finish)
+	m.whole = r
+	return nil
+}
+
+// linkDays returns the days over which links are judged: those before the end of the period or,
+// if it is open, before the last day with mail.
+func (m *Mail) linkDays(ctx context.Context) (dmarcd.Days, error) {
+	if m.days.To != nil {
+		first := *m.days.To - LinkDays + 1
+		if m.window.From != nil && *m.window.From == first {
+			return m.window, nil
+		}
+		return dmarcd.Days{From: &first, To: m.days.To}, nil
+	}
+	seen := make(byDay)
+	if err := m.scan(ctx, m.days, nil, seen); err != nil {
+		return dmarcd.Days{}, err
+	}
+	var last dmarcd.Day
+	for day := range seen {
+		last = max(last, day)
+	}
+	first := last - LinkDays + 1
+	return dmarcd.Days{From: &first, To: &last}, nil
+}
+
+// linkWindow returns a period with the days over which its links are judged.
+func linkWindow(period dmarcd.Days) dmarcd.Days {
+	if period.From == nil || period.To == nil {
+		return period
+	}
+	first := min(*period.From, *period.To-LinkDays+1)
+	return dmarcd.Days{From: &first, To: period.To}
+}
+
+// tally is the mail of the period by sender.
+type tally struct {
+	*grouping
+	sums []sum // by senderIndex
+	all  sum
+	days map[dmarcd.Day]struct{}
+}
+
+func (t *tally) add(share *rollup.Share, records []rollup.Record) {
+	t.days[share.Day] = struct{}{}
+	for i := range records {
+		at := t.sender(share, &records[i])
+		for int(at) >= len(t.sums) {
+			t.sums = append(t.sums, sum{})
+		}
+		t.sums[at].add(share, &records[i])
+		t.all.add(share, &records[i])
+	}
+}
+
+// count adds up the period by sender, and has others gather it in the same scan.
+func (m *Mail) count(ctx context.Context, others ...gatherer) error {
+	if err := m.recognize(ctx); err != nil {
+		return err
+	}
+	if m.tally != nil && len(others) == 0 {
+		return nil
+	}
+	t := &tally{grouping: m.grouping(GroupNetwork), days: make(map[dmarcd.Day]struct{})}
+	if err := m.scanTables(ctx, nil, slices.Concat(others, []gatherer{t})...); err != nil {
+		return err
+	}
+	m.tally = t
 	return nil
 }

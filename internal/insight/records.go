@@ -18,8 +18,8 @@ type RecordPage struct {
 	Next string
 }
 
-// recordPlace is where a record stands in the list.
-type recordPlace struct {
+// recordPosition is where a record is in the list.
+type recordPosition struct {
 	Day    dmarcd.Day      `json:"d"`
 	Report dmarcd.ReportID `json:"r"`
 	Share  int             `json:"s"`
@@ -27,7 +27,7 @@ type recordPlace struct {
 }
 
 // compareRecords puts the latest day first, and of a day the latest report.
-func compareRecords(a, b recordPlace) int {
+func compareRecords(a, b recordPosition) int {
 	return cmp.Or(cmp.Compare(b.Day, a.Day), cmp.Compare(b.Report, a.Report), cmp.Compare(a.Share, b.Share), cmp.Compare(a.N, b.N))
 }
 
@@ -39,25 +39,25 @@ func (m *Mail) Records(ctx context.Context, q Query) (RecordPage, error) {
 }
 
 func (m *Mail) listRecords(ctx context.Context, q Query) (RecordPage, error) {
-	var after *recordPlace
+	var after *recordPosition
 	if q.After != "" {
-		place, err := parseCursor[recordPlace](q.After)
+		position, err := parseCursor[recordPosition](q.After)
 		if err != nil {
 			return RecordPage{}, err
 		}
-		after = &place
+		after = &position
 	}
-	places, err := m.recordPlaces(ctx, q, after)
+	positions, err := m.recordPositions(ctx, q, after)
 	if err != nil {
 		return RecordPage{}, err
 	}
 	var page RecordPage
-	if len(places) > q.Limit {
-		places = places[:q.Limit]
-		page.Next = formatCursor(places[q.Limit-1])
+	if len(positions) > q.Limit {
+		positions = positions[:q.Limit]
+		page.Next = formatCursor(positions[q.Limit-1])
 	}
-	wanted := make([]dmarcd.SentPlace, len(places))
-	for i, p := range places {
+	wanted := make([]dmarcd.SentPlace, len(positions))
+	for i, p := range positions {
 		wanted[i] = dmarcd.SentPlace{Report: p.Report, Share: p.Share, N: p.N}
 	}
 	if page.Records, err = m.team.SentRecords(ctx, wanted); err != nil {
@@ -66,19 +66,19 @@ func (m *Mail) listRecords(ctx context.Context, q Query) (RecordPage, error) {
 	return page, nil
 }
 
-// recordPlaces returns the places of the first records after one, one more than a page
+// recordPositions returns the positions of the first records after one, one more than a page
 // has, in their order. It reads the last days first, and then twice as many each time.
-func (m *Mail) recordPlaces(ctx context.Context, q Query, after *recordPlace) ([]recordPlace, error) {
-	if err := m.recognize(ctx); err != nil { // it knows the days, too
+func (m *Mail) recordPositions(ctx context.Context, q Query, after *recordPosition) ([]recordPosition, error) {
+	if err := m.count(ctx); err != nil { // it knows the days, too
 		return nil, err
 	}
-	var match *keyed
+	var match *grouping
 	if q.Key != "" {
 		match = m.only(q.Group, q.Key)
 	}
 	found := &recordList{after: after, limit: q.Limit + 1}
-	days := slices.Sorted(maps.Keys(m.whole.days))
-	for n := 1; len(days) > 0 && len(found.places) < found.limit; n *= 2 {
+	days := slices.Sorted(maps.Keys(m.tally.days))
+	for n := 1; len(days) > 0 && len(found.positions) < found.limit; n *= 2 {
 		from := max(len(days)-n, 0)
 		first, last := days[from], days[len(days)-1]
 		days = days[:from]
@@ -90,28 +90,28 @@ func (m *Mail) recordPlaces(ctx context.Context, q Query, after *recordPlace) ([
 		}
 		found.cut()
 	}
-	return found.places, nil
+	return found.positions, nil
 }
 
-// recordList gathers the places of the first records after one.
+// recordList gathers the positions of the first records after one.
 type recordList struct {
-	after  *recordPlace
-	limit  int
-	places []recordPlace
+	after     *recordPosition
+	limit     int
+	positions []recordPosition
 }
 
 func (*recordList) begin(*rollup.Block) {}
 
 func (l *recordList) add(share *rollup.Share, records []rollup.Record) {
 	for i := range records {
-		place := recordPlace{Day: share.Day, Report: share.Report, Share: share.N, N: int(records[i].N)}
-		if l.after != nil && compareRecords(place, *l.after) <= 0 {
+		position := recordPosition{Day: share.Day, Report: share.Report, Share: share.N, N: int(records[i].N)}
+		if l.after != nil && compareRecords(position, *l.after) <= 0 {
 			continue
 		}
-		if l.places = append(l.places, place); len(l.places) >= 2*l.limit+1000 {
+		if l.positions = append(l.positions, position); len(l.positions) >= 2*l.limit+1000 {
 			l.cut()
 		}
 	}
 }
 
-func (l *recordList) cut() { l.places = foremost(l.places, l.limit, compareRecords) }
+func (l *recordList) cut() { l.positions = top(l.positions, l.limit, compareRecords) }

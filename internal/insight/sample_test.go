@@ -67,7 +67,7 @@ func (t *team) SentState(context.Context, string, dmarcd.Days) (dmarcd.SentState
 func (t *team) Scan(_ context.Context, _ string, days dmarcd.Days, _ func() func(), visit func(rollup.Part) error) error {
 	t.scans++
 	parts := t.all
-	if parts == nil || days != (dmarcd.Days{}) {
+	if parts == nil || days != (dmarcd.Days{}) && len(t.Shares) > 0 {
 		parts = t.parts(days)
 	}
 	if days == (dmarcd.Days{}) {

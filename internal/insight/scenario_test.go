@@ -3,6 +3,7 @@ package insight_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -53,8 +54,17 @@ type scenario struct {
 	own    []dmarcd.TeamSender
 	mail   []flow
 	want   []want
-	stage  dmarcd.Stage
-	action dmarcd.ActionID // "" for none
+	// senders are the keys of all senders, nil if others do not matter; evidence is a part of
+	// that of a sender.
+	senders  []string
+	evidence map[string]string
+	// parked is the mark of a user, accepted how many forwarded messages a person accepted.
+	parked   bool
+	accepted int64
+	stage    dmarcd.Stage
+	action   dmarcd.ActionID // "" for none
+	// about is the key of the sender that the action is about.
+	about string
 	// publish is the record of the action.
 	publish string
 }
@@ -67,9 +77,12 @@ var hostNames = hosts{
 	"198.51.100.13": "mta1.mlsend.com", "198.51.100.14": "outbyoip4.pod17.euc1.zdsys.com", "198.51.100.15": "mail-wr1-f41.google.com",
 	"198.51.100.16": "mail-am6.outbound.protection.outlook.com", "198.51.100.17": "mail02.groups.io", "198.51.100.18": "mx1.forwardemail.net",
 	"198.51.100.19": "sonic308-1.consmr.mail.ne1.yahoo.com", "198.51.100.20": "mx.example.com", "198.51.100.21": "lists.debian.org",
+	"198.51.100.30": "www1.your-server.de", "198.51.100.31": "www2.your-server.de", "198.51.100.32": "mx0a.pphosted.com",
+	"198.51.100.22": "mail-db3.outbound.protection.outlook.com",
+	"192.0.2.2":     "mail2.example.com", "192.0.2.40": "out.isp.example", "192.0.2.41": "out.isp.example", "2001:db8:0:2::1": "mx6.example.com",
 }
 
-// scenarioService knows three networks beside the catalogue.
+// scenarioService knows four networks beside the catalogue.
 func scenarioService(t testing.TB) *insight.Service {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "networks.mmdb")
@@ -82,6 +95,7 @@ func scenarioService(t testing.TB) *insight.Service {
 			{"192.0.2.0", "192.0.2.255", "Office", 64496},
 			{"198.51.100.0", "198.51.100.255", "Rented Servers", 64497},
 			{"203.0.113.0", "203.0.113.255", "Access Provider", 64498},
+			{"2001:db8::", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff", "Office Six", 64499},
 		} {
 			if !yield(mmdb.Range{First: netip.MustParseAddr(r.first), Last: netip.MustParseAddr(r.last), Number: r.number, Name: r.name, Country: "NL"}, nil) {
 				return
@@ -153,7 +167,7 @@ func (s scenario) published() string {
 // would say.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	all := slices.Concat(ownScenarios, serviceScenarios, relayScenarios, spoofScenarios, recordScenarios, teamScenarios)
+	all := slices.Concat(ownScenarios, serviceScenarios, relayScenarios, spoofScenarios, recordScenarios, teamScenarios, linkScenarios, divisionScenarios, classifiedScenarios, acceptScenarios)
 	if len(all) < 40 {
 		t.Errorf("got %d scenarios, want at least 40", len(all))
 	}
@@ -181,37 +195,62 @@ func (s scenario) check(t *testing.T, service *insight.Service) {
 	about := insight.Domain{Name: "example.com", Facts: &s.facts, Checks: s.checks, Classes: s.team}
 	m.SetDomains(about)
 	list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 100, Assess: true}))(t)
+	s.checkSenders(t, list.Sources)
+	record := s.published()
+	all := musttest.Get(m.Advise(t.Context(), insight.Situation{Domain: about, Published: insight.Published{
+		Record: record, Own: record != "", Base: cmp.Or(record, watching), Addressed: true, ReportsHere: true, Parked: s.parked, Accepted: s.accepted,
+	}}))(t)
+	simulated := musttest.Get(m.Simulate(t.Context(), insight.Trial{Domain: about, Policy: insight.Policy{P: dmarc.Reject, Percent: 100}}))(t)
+	s.checkAdvice(t, &all[0], &simulated[0])
+}
+
+func (s scenario) checkSenders(t *testing.T, rows []insight.Row) {
+	t.Helper()
 	found := make(map[string]*insight.Assessment)
-	for _, row := range list.Sources {
+	for _, row := range rows {
 		found[row.Key] = row.Assessment
+	}
+	keys := slices.Sorted(maps.Keys(found))
+	if s.senders != nil && !slices.Equal(keys, s.senders) {
+		t.Errorf("got the senders %q, want %q", keys, s.senders)
 	}
 	for _, w := range s.want {
 		got := found[w.sender]
 		if got == nil {
-			t.Errorf("%s: got no such sender among %d", w.sender, len(found))
+			t.Errorf("got no sender %s among %q", w.sender, keys)
 			continue
 		}
 		if got.Class != w.class || !says(got.Cause, w.cause) || !says(got.Fix, w.fix) {
 			t.Errorf("%s: got %s, cause %q, fix %q\nevidence %q\nwant %s, %q, %q", w.sender, got.Class, got.Cause, got.Fix, got.Evidence, w.class, w.cause, w.fix)
 		}
-		if len(got.Evidence) == 0 {
-			t.Errorf("%s: got no evidence", w.sender)
+		if evidence := strings.Join(got.Evidence, " "); evidence == "" || !strings.Contains(evidence, s.evidence[w.sender]) {
+			t.Errorf("%s: got the evidence %q, want %q", w.sender, evidence, s.evidence[w.sender])
 		}
 	}
-	record := s.published()
-	all := musttest.Get(m.Advise(t.Context(), insight.Situation{Domain: about, Published: insight.Published{
-		Record: record, Own: record != "", Base: cmp.Or(record, watching), Addressed: true, ReportsHere: true, Parked: s.facts.MX.Status == "null",
-	}}))(t)
-	advice := all[0]
+}
+
+func (s scenario) checkAdvice(t *testing.T, advice *dmarcd.Advice, simulated *insight.Simulation) {
+	t.Helper()
 	var got dmarcd.Action
-	if advice.Action != nil {
-		got = *advice.Action
+	if next := advice.Next(); next != nil {
+		got = *next
 	}
-	if advice.Stage != s.stage || got.ID != s.action || s.publish != "" && got.Record != s.publish {
-		t.Errorf("got stage %s, action %+v, want %s, %q, record %q", advice.Stage, got, s.stage, s.action, s.publish)
+	var published string
+	if got.Record != nil {
+		published = got.Record.Value
+	}
+	if advice.Stage != s.stage || got.ID != s.action || s.publish != "" && published != s.publish || s.about != "" && got.Sender != s.about {
+		t.Errorf("got stage %s, action %+v with record %q, want %s, %q about %q, record %q", advice.Stage, got, published, s.stage, s.action, s.about, s.publish)
+	}
+	if advice.Conclusion == "" || len(advice.Steps) == 0 {
+		t.Errorf("got the conclusion %q with %d steps, want both", advice.Conclusion, len(advice.Steps))
 	}
 	if got.ID != "" && (got.Title == "" || got.Reason == "") {
 		t.Errorf("got the action %+v without a title or reason", got)
+	}
+	checkSteps(t, advice)
+	if got.ID == dmarcd.ActionTighten {
+		s.checkHarmless(t, got, simulated)
 	}
 }
 

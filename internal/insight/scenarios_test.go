@@ -35,26 +35,42 @@ func includes(domains ...string) dmarcd.Facts {
 	return f
 }
 
+// lists is an SPF record with terms of the owner.
+func lists(terms ...string) dmarcd.Facts {
+	f := dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "ok", Record: "v=spf1"}}
+	for _, term := range terms {
+		f.SPF.Record += " " + term
+		f.SPF.Tree = append(f.SPF.Tree, dmarcd.SPFTerm{Term: term})
+	}
+	return f
+}
+
+// withKey adds a key to facts.
+func withKey(f dmarcd.Facts, selector, status string) dmarcd.Facts {
+	f.DKIM = key(selector, status).DKIM
+	return f
+}
+
 // ownScenarios are about servers of the owner.
 var ownScenarios = []scenario{
 	{
 		name: "own server that passes", mail: []flow{office(100)},
-		want:  []want{{"AS64496", dmarcd.ClassYours, "-", "-"}},
+		want:  []want{{"AS64496:yours", dmarcd.ClassYours, "-", "-"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten, publish: "v=DMARC1; p=quarantine; rua=mailto:d@example.com",
 	},
 	{
 		name: "own server by SPF alone", mail: []flow{{source: "192.0.2.1", perDay: 50, spf: "example.com pass"}},
-		want:  []want{{"AS64496", dmarcd.ClassYours, "-", "-"}},
+		want:  []want{{"AS64496:yours", dmarcd.ClassYours, "-", "-"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "own server by DKIM alone", mail: []flow{{source: "192.0.2.1", perDay: 50, signed: "s1 example.com pass", spf: "example.com softfail"}},
-		want:  []want{{"AS64496", dmarcd.ClassYours, "-", "-"}},
+		want:  []want{{"AS64496:yours", dmarcd.ClassYours, "-", "-"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
-		name: "second server that SPF does not list", mail: []flow{office(100), {source: "192.0.2.2", perDay: 40, spf: "example.com softfail"}},
-		want:  []want{{"AS64496", dmarcd.ClassYours, "The SPF record of example.com does not list the address, and there is no DKIM signature for example.com.", "Add the address to the SPF record"}},
+		name: "second server that SPF does not list, of the same domain", mail: []flow{office(100), {source: "192.0.2.2", perDay: 40, spf: "example.com softfail"}},
+		want:  []want{{"AS64496:yours", dmarcd.ClassYours, "The SPF record of example.com does not list the address, and there is no DKIM signature for example.com.", "Add the address to the SPF record"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
@@ -64,15 +80,15 @@ var ownScenarios = []scenario{
 		},
 		facts: dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "permerror", Lookups: 12}},
 		want: []want{{
-			"AS64496", dmarcd.ClassYours, "(permerror) since 2024-10-24: the SPF record of example.com needs 12 lookups; the limit is 10",
-			"Reduce the SPF record of example.com to 10 lookups.",
+			"AS64496:yours", dmarcd.ClassYours, "(permerror) since 2024-10-24: the SPF record of example.com needs 12 lookups; the limit is 10",
+			"Fix the SPF record of example.com.",
 		}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "broken SPF all the time, listed address", mail: []flow{{source: "192.0.2.1", perDay: 50, spf: "example.com permerror"}},
 		facts: dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "multiple", Tree: []dmarcd.SPFTerm{{Term: "ip4:192.0.2.0/28"}}}},
-		want:  []want{{"AS64496", dmarcd.ClassYours, "example.com has several SPF records", "Correct the SPF record"}},
+		want:  []want{{"AS64496:yours", dmarcd.ClassYours, "example.com has several SPF records", "Fix the SPF record"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
@@ -81,7 +97,7 @@ var ownScenarios = []scenario{
 			{source: "192.0.2.1", perDay: 50, first: 3, days: 27, spf: "example.com pass"},
 		},
 		facts: dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "ok"}},
-		want:  []want{{"AS64496", dmarcd.ClassYours, "is valid now", "Nothing to do: the SPF record is valid now."}},
+		want:  []want{{"AS64496:yours", dmarcd.ClassYours, "is valid now", "Nothing to do: the SPF record is valid now."}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
@@ -97,7 +113,7 @@ var ownScenarios = []scenario{
 			checked(19950, dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "ok"}}),
 		},
 		want: []want{{
-			"AS64496", dmarcd.ClassYours, "(permerror) since 2024-09-24: the SPF record of example.com needs 12 lookups; the limit is 10",
+			"AS64496:yours", dmarcd.ClassYours, "(permerror) since 2024-09-24: the SPF record of example.com needs 12 lookups; the limit is 10",
 			"Nothing to do: the SPF record is valid now.",
 		}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
@@ -110,7 +126,7 @@ var ownScenarios = []scenario{
 		facts:  key("s2", "found"),
 		checks: []dmarcd.StoredCheck{checked(20005, key("s2", "found")), checked(19990, key("s2", "none"))},
 		want: []want{{
-			"AS64496", dmarcd.ClassYours, "the key s2._domainkey.example.com is missing in the DNS", "Nothing to do: the key s2._domainkey.example.com is published now.",
+			"AS64496:yours", dmarcd.ClassYours, "the key s2._domainkey.example.com is missing in the DNS", "Nothing to do: the key s2._domainkey.example.com is published now.",
 		}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
@@ -120,7 +136,7 @@ var ownScenarios = []scenario{
 			{source: "192.0.2.1", perDay: 50, first: 20, days: 10, signed: "s2 example.com permerror", spf: "bounce.example.net fail"},
 		},
 		facts: key("s2", "none"),
-		want:  []want{{"AS64496", dmarcd.ClassYours, "the key s2._domainkey.example.com is missing in the DNS", "Publish the key s2._domainkey.example.com"}},
+		want:  []want{{"AS64496:yours", dmarcd.ClassYours, "the key s2._domainkey.example.com is missing in the DNS", "Publish the key s2._domainkey.example.com"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
@@ -129,7 +145,7 @@ var ownScenarios = []scenario{
 			{source: "192.0.2.1", perDay: 50, first: 20, days: 10, signed: "s1 example.com fail", spf: "bounce.example.net fail"},
 		},
 		facts: key("s1", "revoked"),
-		want:  []want{{"AS64496", dmarcd.ClassYours, "is revoked in the DNS", "Sign with a key that is not revoked"}},
+		want:  []want{{"AS64496:yours", dmarcd.ClassYours, "is revoked in the DNS", "Sign with a key that is not revoked"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
@@ -137,50 +153,57 @@ var ownScenarios = []scenario{
 			{source: "192.0.2.1", perDay: 50, days: 20, signed: "s1 example.com pass", spf: "example.com pass"},
 			{source: "192.0.2.1", perDay: 50, first: 20, days: 10, signed: "s1 example.com permerror", spf: "other.example fail"},
 		},
-		want:  []want{{"AS64496", dmarcd.ClassYours, "receivers could not use the key", "Correct the key"}},
+		want:  []want{{"AS64496:yours", dmarcd.ClassYours, "receivers could not use the key", "Correct the key"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "own gateway changes signed mail", mail: []flow{office(100), {source: "192.0.2.9", perDay: 30, signed: "s1 example.com fail", spf: "gateway.example pass"}},
-		facts: key("s1", "found"),
-		want:  []want{{"AS64496", dmarcd.ClassYours, "the message was changed in transit", "Sign the message last"}},
+		facts: withKey(lists("ip4:192.0.2.0/28"), "s1", "found"),
+		want:  []want{{"AS64496:yours", dmarcd.ClassYours, "the message was changed in transit", "Sign the message last"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "subdomain that is not covered", mail: []flow{office(100), {source: "192.0.2.3", perDay: 30, from: "news.example.com", spf: "news.example.com none"}},
-		want:  []want{{"AS64496", dmarcd.ClassYours, "The subdomain news.example.com is not covered", "Publish an SPF record for news.example.com"}},
+		facts: lists("ip4:192.0.2.3"),
+		want:  []want{{"AS64496:yours", dmarcd.ClassYours, "The subdomain news.example.com is not covered", "Publish an SPF record for news.example.com"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "subdomain mail that passes", mail: []flow{office(100), {source: "192.0.2.3", perDay: 30, from: "news.example.com", signed: "n example.com pass"}},
-		want:  []want{{"AS64496", dmarcd.ClassYours, "-", "-"}},
+		want:  []want{{"AS64496:yours", dmarcd.ClassYours, "-", "-"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "strict alignment is missed", record: "v=DMARC1; p=none; adkim=s; aspf=s; rua=mailto:d@example.com",
 		mail:  []flow{office(100), {source: "192.0.2.3", perDay: 30, from: "news.example.com", signed: "n example.com pass", spf: "bounce.example.com pass"}},
-		want:  []want{{"AS64496", dmarcd.ClassYours, "but strict alignment requires news.example.com", "Set adkim=r and aspf=r"}},
+		want:  []want{{"AS64496:yours", dmarcd.ClassYours, "but strict alignment requires news.example.com", "Set adkim=r and aspf=r"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "own host by its name", mail: []flow{office(100), {source: "198.51.100.20", perDay: 20}},
-		want:  []want{{"AS64497", dmarcd.ClassYours, "there is no DKIM signature", "Sign with DKIM for example.com"}},
-		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
+		want:  []want{{"AS64497:yours", dmarcd.ClassYours, "there is no DKIM signature", "Sign with DKIM for example.com"}},
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix, about: "AS64497:yours",
 	},
 	{
 		name: "signs for another domain of its own", mail: []flow{office(100), {source: "192.0.2.4", perDay: 30, signed: "k example.org pass", spf: "example.org pass"}},
-		want:  []want{{"AS64496", dmarcd.ClassYours, "SPF passes for example.org, which is not aligned with example.com, and the signature is for example.org", "Sign with DKIM for example.com instead of example.org"}},
+		facts: lists("ip4:192.0.2.4"),
+		want:  []want{{"AS64496:yours", dmarcd.ClassYours, "SPF passes for example.org, which is not aligned with example.com, and the signature is for example.org", "Sign with DKIM for example.com instead of example.org"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
+	},
+	{
+		name: "signs for another domain, and nothing links it", mail: []flow{office(100), {source: "192.0.2.4", perDay: 30, signed: "k example.org pass", spf: "example.org pass"}},
+		want:  []want{{"AS64496:as:example.org", dmarcd.ClassUnknown, "the signature is for example.org", "Find out whether it sends for you"}},
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionAnswer, about: "AS64496:as:example.org",
 	},
 	{
 		name: "the team confirms a sender", team: map[string]dmarcd.Class{"AS64497": dmarcd.ClassYours},
 		mail:  []flow{office(100), {source: "198.51.100.77", perDay: 50, spf: "elsewhere.example fail"}},
-		want:  []want{{"AS64497", dmarcd.ClassYours, "there is no DKIM signature", "Sign with DKIM for example.com"}},
+		want:  []want{{"AS64497:others", dmarcd.ClassYours, "there is no DKIM signature", "Sign with DKIM for example.com"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "tiny volume", mail: []flow{{source: "192.0.2.1", perDay: 1, days: 5, signed: "s1 example.com pass", spf: "example.com pass"}},
-		want:  []want{{"AS64496", dmarcd.ClassYours, "-", "-"}},
+		want:  []want{{"AS64496:yours", dmarcd.ClassYours, "-", "-"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionWait,
 	},
 }
@@ -194,8 +217,15 @@ var serviceScenarios = []scenario{
 	},
 	{
 		name: "SendGrid, not aligned", mail: []flow{office(100), {source: "198.51.100.10", perDay: 50, signed: "s1 sendgrid.net pass", spf: "sendgrid.net pass"}},
-		want:  []want{{"sendgrid", dmarcd.ClassService, "SPF passes for sendgrid.net, which is not aligned with example.com, and the signature is for sendgrid.net", "Sender Authentication"}},
-		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
+		want:  []want{{"sendgrid:rest", dmarcd.ClassUnknown, "SPF passes for sendgrid.net, which is not aligned with example.com, and the signature is for sendgrid.net", "Find out whether it sends for you"}},
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionAnswer, about: "sendgrid:rest",
+	},
+	{
+		name: "SendGrid, not aligned, and in SPF", facts: includes("sendgrid.net"),
+		mail:     []flow{office(100), {source: "198.51.100.10", perDay: 50, signed: "s1 sendgrid.net pass", spf: "sendgrid.net pass"}},
+		want:     []want{{"sendgrid:rest", dmarcd.ClassService, "the signature is for sendgrid.net", "Sender Authentication"}},
+		evidence: map[string]string{"sendgrid:rest": "Your SPF record includes it."},
+		stage:    dmarcd.StageMonitoring, action: dmarcd.ActionFix, about: "sendgrid:rest",
 	},
 	{
 		name: "Mailchimp, aligned by DKIM", mail: []flow{office(100), {source: "198.51.100.11", perDay: 50, signed: "k2 example.com pass", spf: "mcdlv.net pass"}},
@@ -203,8 +233,9 @@ var serviceScenarios = []scenario{
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
-		name: "Mailchimp, not aligned", mail: []flow{office(100), {source: "198.51.100.11", perDay: 50, signed: "k1 mailchimpapp.net pass", spf: "mcdlv.net pass"}},
-		want:  []want{{"mailchimp", dmarcd.ClassService, "the signature is for mailchimpapp.net", "k2._domainkey"}},
+		name: "Mailchimp, not aligned, and the team uses it", mail: []flow{office(100), {source: "198.51.100.11", perDay: 50, signed: "k1 mailchimpapp.net pass", spf: "mcdlv.net pass"}},
+		team:  map[string]dmarcd.Class{"mailchimp:rest": dmarcd.ClassYours},
+		want:  []want{{"mailchimp:rest", dmarcd.ClassYours, "the signature is for mailchimpapp.net", "k2._domainkey"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
@@ -213,8 +244,9 @@ var serviceScenarios = []scenario{
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
-		name: "Amazon SES, not aligned", mail: []flow{office(100), {source: "198.51.100.12", perDay: 50, signed: "ses amazonses.com pass", spf: "eu-west-1.amazonses.com pass"}},
-		want:  []want{{"amazon-ses", dmarcd.ClassService, "SPF passes for amazonses.com", "Easy DKIM"}},
+		name: "Amazon SES, not aligned, and in SPF", mail: []flow{office(100), {source: "198.51.100.12", perDay: 50, signed: "ses amazonses.com pass", spf: "eu-west-1.amazonses.com pass"}},
+		facts: includes("amazonses.com"),
+		want:  []want{{"amazon-ses:rest", dmarcd.ClassService, "SPF passes for amazonses.com", "Easy DKIM"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
@@ -224,8 +256,8 @@ var serviceScenarios = []scenario{
 	},
 	{
 		name: "MailerLite, not aligned", mail: []flow{office(100), {source: "198.51.100.13", perDay: 20, signed: "ml mlsend.com pass", spf: "mlsend.com pass"}},
-		want:  []want{{"mailerlite", dmarcd.ClassService, "the signature is for mlsend.com", "Authenticate the domain"}},
-		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
+		want:  []want{{"mailerlite:rest", dmarcd.ClassUnknown, "the signature is for mlsend.com", "Find out whether it sends for you"}},
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionAnswer, about: "mailerlite:rest",
 	},
 	{
 		name: "Zendesk, aligned", mail: []flow{office(100), {source: "198.51.100.14", perDay: 20, signed: "zendesk1 example.com pass", spf: "example.com pass"}},
@@ -245,19 +277,19 @@ var serviceScenarios = []scenario{
 	{
 		name: "Microsoft 365 in SPF, not signed", facts: includes("spf.protection.outlook.com"),
 		mail:  []flow{{source: "198.51.100.16", perDay: 80, signed: "selector1 contoso.onmicrosoft.com pass", spf: "example.com pass"}},
-		want:  []want{{"microsoft-365", dmarcd.ClassService, "-", "-"}},
+		want:  []want{{"microsoft-365:yours", dmarcd.ClassService, "-", "-"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "hijacked service account", mail: append([]flow{office(100)}, flow{source: "198.51.100.10", first: 27, days: 2, perDay: 2000, signed: "s1 sendgrid.net pass", spf: "sendgrid.net pass"}),
 		team:  map[string]dmarcd.Class{"sendgrid": dmarcd.ClassSpoofing},
-		want:  []want{{"sendgrid", dmarcd.ClassSpoofing, "the signature is for sendgrid.net", "-"}},
+		want:  []want{{"sendgrid:rest", dmarcd.ClassSpoofing, "the signature is for sendgrid.net", "-"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "a personal mailbox cannot align", mail: []flow{office(100), {source: "198.51.100.19", perDay: 5, signed: "s2048 yahoo.com pass", spf: "yahoo.com pass"}},
-		want:  []want{{"yahoo", dmarcd.ClassUnknown, "the signature is for yahoo.com", "Find out whether Yahoo sends for you"}},
-		stage: dmarcd.StageMonitoring, action: dmarcd.ActionIdentify,
+		want:  []want{{"yahoo:as:yahoo.com", dmarcd.ClassUnknown, "the signature is for yahoo.com", "Find out whether it sends for you"}},
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionAnswer, about: "yahoo:as:yahoo.com",
 	},
 }
 
@@ -265,12 +297,12 @@ var serviceScenarios = []scenario{
 var relayScenarios = []scenario{
 	{
 		name: "forwarding that keeps the signature", mail: []flow{office(100), {source: "203.0.113.5", perDay: 2, signed: "s1 example.com pass", spf: "example.com fail"}},
-		want:  []want{{"AS64498", dmarcd.ClassForwarder, "-", "-"}},
+		want:  []want{{"AS64498:forwarding", dmarcd.ClassForwarder, "-", "-"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "forwarding with a rewritten envelope", mail: []flow{office(100), {source: "203.0.113.5", perDay: 2, signed: "s1 example.com pass", spf: "forwarder.example pass"}},
-		want:  []want{{"AS64498", dmarcd.ClassForwarder, "-", "-"}},
+		want:  []want{{"AS64498:forwarding", dmarcd.ClassForwarder, "-", "-"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
@@ -280,24 +312,24 @@ var relayScenarios = []scenario{
 	},
 	{
 		name: "forwarding of unsigned mail", mail: []flow{{source: "192.0.2.1", perDay: 100, spf: "example.com pass"}, {source: "203.0.113.5", perDay: 2, spf: "example.com fail", reasons: rollup.Forwarded}},
-		want:  []want{{"AS64498", dmarcd.ClassForwarder, "there is no DKIM signature", "Sign all your mail with DKIM for example.com"}},
-		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
+		want:  []want{{"AS64498:forwarding", dmarcd.ClassForwarder, "there is no DKIM signature", "Sign all your mail with DKIM for example.com"}},
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionAccept,
 	},
 	{
 		name: "forwarding from a mailbox at Google", mail: []flow{office(100), {source: "198.51.100.15", perDay: 3, signed: "s1 example.com pass", spf: "gmail.com pass"}},
-		want:  []want{{"google", dmarcd.ClassForwarder, "-", "-"}},
+		want:  []want{{"google:forwarding", dmarcd.ClassForwarder, "-", "-"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "mailing list that changes mail", mail: []flow{office(100), {source: "203.0.113.6", perDay: 3, signed: "s1 example.com fail", spf: "list.example pass"}},
 		facts: key("s1", "found"),
-		want:  []want{{"AS64498", dmarcd.ClassForwarder, "the message was changed in transit", "Nothing to publish: the forwarder changes signed mail."}},
-		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
+		want:  []want{{"AS64498:forwarding", dmarcd.ClassForwarder, "the message was changed in transit", "Nothing to publish: the forwarder changes signed mail."}},
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionAccept,
 	},
 	{
 		name: "known mailing list that changes mail", mail: []flow{office(100), {source: "198.51.100.17", perDay: 3, signed: "s1 example.com fail, 1 groups.io pass", spf: "groups.io pass"}},
 		want:  []want{{"groups-io", dmarcd.ClassForwarder, "the signature s1._domainkey.example.com does not verify", "Ask its owner to rewrite the From address"}},
-		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionAccept,
 	},
 	{
 		name: "mailing list that does not change mail", mail: []flow{office(100), {source: "198.51.100.21", perDay: 3, signed: "s1 example.com pass", spf: "lists.debian.org pass"}},
@@ -307,12 +339,12 @@ var relayScenarios = []scenario{
 	{
 		name: "mailing list at a mailbox provider", mail: []flow{office(100), {source: "198.51.100.15", perDay: 3, signed: "s1 example.com fail, 20230601 googlegroups.com pass", spf: "googlegroups.com pass"}},
 		want:  []want{{"google-groups", dmarcd.ClassForwarder, "does not verify", "mailing list"}},
-		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionAccept,
 	},
 	{
 		name: "list that receivers know by ARC", mail: []flow{office(100), {source: "203.0.113.7", perDay: 3, spf: "list.example pass", reasons: rollup.ARC}},
-		want:  []want{{"AS64498", dmarcd.ClassForwarder, "SPF passes for list.example", "Sign all your mail with DKIM"}},
-		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
+		want:  []want{{"AS64498:forwarding", dmarcd.ClassForwarder, "SPF passes for list.example", "Sign all your mail with DKIM"}},
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionAccept,
 	},
 }
 
@@ -320,63 +352,65 @@ var relayScenarios = []scenario{
 var spoofScenarios = []scenario{
 	{
 		name: "botnet", mail: append(botnet(5), office(100)),
-		want:  []want{{"AS64498", dmarcd.ClassSpoofing, "there is no DKIM signature", "-"}, {"AS64496", dmarcd.ClassYours, "-", "-"}},
+		want:  []want{{"AS64498:others", dmarcd.ClassSpoofing, "there is no DKIM signature", "-"}, {"AS64496:yours", dmarcd.ClassYours, "-", "-"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
-		name: "snowshoe spam that authenticates as its own domains", mail: snowshoe(),
-		want:  []want{{"AS64498", dmarcd.ClassSpoofing, "SPF passes for", "-"}},
+		name: "snowshoe spam that authenticates as its own domains", mail: snowshoe(1), // each 1 % of the owner's mail
+		want:  []want{{"AS64498:as:offer0.example", dmarcd.ClassUnknown, "SPF passes for offer0.example", "Find out"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
+	},
+	{
+		name: "more snowshoe spam than a question may be open about", mail: snowshoe(2),
+		want:  []want{{"AS64498:as:offer7.example", dmarcd.ClassUnknown, "SPF passes for offer7.example", "Find out"}},
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionAnswer, about: "AS64498:as:offer0.example",
 	},
 	{
 		name: "spoofing in the name of a subdomain", mail: []flow{office(100), {source: "203.0.113.9", perDay: 20, from: "billing.example.com", spf: "junk.example fail"}},
-		want:  []want{{"AS64498", dmarcd.ClassSpoofing, "SPF does not pass", "-"}},
+		want:  []want{{"AS64498:others", dmarcd.ClassSpoofing, "SPF does not pass", "-"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "spoofing with the envelope of the domain", mail: []flow{office(100), {source: "203.0.113.9", perDay: 20, spf: "example.com fail"}},
-		want:  []want{{"AS64498", dmarcd.ClassSpoofing, "The SPF record of example.com does not list the address", "-"}},
+		want:  []want{{"AS64498:others", dmarcd.ClassSpoofing, "The SPF record of example.com does not list the address", "-"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "service that the catalogue does not have", mail: []flow{office(100), {source: "203.0.113.10", perDay: 20, signed: "k newsletters.example pass", spf: "newsletters.example pass"}},
-		want:  []want{{"AS64498", dmarcd.ClassUnknown, "the signature is for newsletters.example", "Find out whether Access Provider sends for you"}},
-		stage: dmarcd.StageMonitoring, action: dmarcd.ActionIdentify,
+		want:  []want{{"AS64498:as:newsletters.example", dmarcd.ClassUnknown, "the signature is for newsletters.example", "Find out whether it sends for you"}},
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionAnswer,
 	},
 	{
 		name: "new sender", mail: []flow{office(100), {source: "203.0.113.11", first: 26, days: 4, perDay: 50, spf: "example.com softfail"}},
-		want:  []want{{"AS64498", dmarcd.ClassUnknown, "does not list the address", "Find out whether"}},
-		stage: dmarcd.StageMonitoring, action: dmarcd.ActionIdentify,
+		want:  []want{{"AS64498:others", dmarcd.ClassUnknown, "does not list the address", "Find out whether"}},
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "a few messages that never pass", mail: []flow{office(100), {source: "203.0.113.12", days: 2, perDay: 2, spf: "junk.example fail"}},
-		want:  []want{{"AS64498", dmarcd.ClassUnknown, "SPF does not pass", "Find out whether"}},
+		want:  []want{{"AS64498:others", dmarcd.ClassUnknown, "SPF does not pass", "Find out whether"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "the team disowns a sender", team: map[string]dmarcd.Class{"AS64498": dmarcd.ClassSpoofing},
 		mail:  []flow{office(100), {source: "203.0.113.10", perDay: 20, signed: "k newsletters.example pass", spf: "newsletters.example pass"}},
-		want:  []want{{"AS64498", dmarcd.ClassSpoofing, "the signature is for newsletters.example", "-"}},
+		want:  []want{{"AS64498:as:newsletters.example", dmarcd.ClassSpoofing, "the signature is for newsletters.example", "-"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "nothing but spoofing", mail: botnet(5),
-		want:  []want{{"AS64498", dmarcd.ClassSpoofing, "SPF does not pass", "-"}},
+		want:  []want{{"AS64498:others", dmarcd.ClassSpoofing, "SPF does not pass", "-"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 }
 
 // snowshoe is spam that is spread thinly over addresses and domains.
-func snowshoe() []flow {
+func snowshoe(perDay int64) []flow {
 	all := []flow{office(100)}
 	for i := range 20 {
-		all = append(all, flow{source: fmt.Sprintf("203.0.113.%d", 100+i), perDay: 2, spf: fmt.Sprintf("offer%d.example pass", i)})
+		all = append(all, flow{source: fmt.Sprintf("203.0.113.%d", 100+i), perDay: perDay, spf: fmt.Sprintf("offer%d.example pass", i)})
 	}
 	return all
 }
-
-// parkedFacts is what a parked domain publishes.
-var parkedFacts = dmarcd.Facts{MX: dmarcd.MXFacts{Status: "null"}, SPF: dmarcd.SPFFacts{Status: "ok", Record: "v=spf1 -all"}}
 
 // recordScenarios are about stages and the record.
 var recordScenarios = []scenario{
@@ -408,17 +442,18 @@ var recordScenarios = []scenario{
 	{name: "enforced", record: "v=DMARC1; p=reject; rua=mailto:d@example.com", mail: append(botnet(5), office(100)), stage: dmarcd.StageEnforced},
 	{
 		name: "enforced, and a service loses mail", record: "v=DMARC1; p=reject; rua=mailto:d@example.com",
+		facts: includes("sendgrid.net"),
 		mail:  []flow{office(100), {source: "198.51.100.10", perDay: 50, signed: "s1 sendgrid.net pass", spf: "sendgrid.net pass"}},
-		want:  []want{{"sendgrid", dmarcd.ClassService, "the signature is for sendgrid.net", "Sender Authentication"}},
+		want:  []want{{"sendgrid:rest", dmarcd.ClassService, "the signature is for sendgrid.net", "Sender Authentication"}},
 		stage: dmarcd.StageEnforced, action: dmarcd.ActionFix,
 	},
 	{name: "no reports yet", stage: dmarcd.StageMonitoring, action: dmarcd.ActionWait},
 	{
-		name: "parked domain that is locked", record: "v=DMARC1; p=reject; rua=mailto:d@example.com", facts: parkedFacts, mail: botnet(5),
-		want: []want{{"AS64498", dmarcd.ClassSpoofing, "", "-"}}, stage: dmarcd.StageParked,
+		name: "parked domain that is locked", record: "v=DMARC1; p=reject; rua=mailto:d@example.com", parked: true, mail: botnet(5),
+		want: []want{{"AS64498:others", dmarcd.ClassSpoofing, "", "-"}}, stage: dmarcd.StageParked,
 	},
 	{
-		name: "parked domain that is open", facts: parkedFacts, stage: dmarcd.StageParked, action: dmarcd.ActionLock,
+		name: "parked domain that is open", parked: true, stage: dmarcd.StageParked, action: dmarcd.ActionLock,
 		publish: "v=DMARC1; p=reject; rua=mailto:d@example.com",
 	},
 }

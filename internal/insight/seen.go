@@ -34,11 +34,9 @@ func (s *Service) FindSenders(
 	if err := m.recognize(ctx); err != nil {
 		return err
 	}
-	f := &senderFinder{keyed: m.keyed(GroupNetwork), days: make(map[senderOf]dmarcd.SeenDays), save: save}
-	f.slot = func(key string) slot { return slot(m.whole.networks.places[key]) }
+	f := &senderFinder{grouping: m.grouping(GroupNetwork), days: make(map[senderOf]dmarcd.SeenDays), save: save}
 	gatherers := []gatherer{f}
-	figures := &mailDays{keyed: m.keyed(GroupNetwork), days: make(map[mailDayOf]*mailDay), signedBy: make(map[signed][]signedKey)}
-	figures.slot = f.slot
+	figures := &mailDays{grouping: m.grouping(GroupNetwork), days: make(map[mailDayOf]*mailDay), signedBy: make(map[signed][]signedKey)}
 	if saveDays != nil {
 		gatherers = append(gatherers, figures)
 	}
@@ -55,12 +53,12 @@ func (s *Service) FindSenders(
 // senderOf is a sender of a domain.
 type senderOf struct {
 	domain dmarcd.DomainID
-	sender slot // its place among the networks
+	sender senderIndex
 }
 
 // senderFinder gathers the days of senders.
 type senderFinder struct {
-	*keyed
+	*grouping
 	days map[senderOf]dmarcd.SeenDays
 	save func([]dmarcd.Sender) error
 	err  error
@@ -77,12 +75,12 @@ func (f *senderFinder) begin(b *rollup.Block) {
 	if len(f.days) > maxFound {
 		f.flush()
 	}
-	f.keyed.begin(b)
+	f.grouping.begin(b)
 }
 
 func (f *senderFinder) add(share *rollup.Share, records []rollup.Record) {
 	for i := range records {
-		sender := f.of(share, &records[i])
+		sender := f.sender(share, &records[i])
 		for _, domain := range []dmarcd.DomainID{0, share.Domain} {
 			of := senderOf{domain, sender}
 			days, known := f.days[of]
@@ -99,7 +97,7 @@ func (f *senderFinder) add(share *rollup.Share, records []rollup.Record) {
 func (f *senderFinder) flush() {
 	found := make([]dmarcd.Sender, 0, len(f.days))
 	for of, days := range f.days {
-		found = append(found, dmarcd.Sender{Domain: of.domain, Key: f.senders.networks.list[of.sender].key, SeenDays: days})
+		found = append(found, dmarcd.Sender{Domain: of.domain, Key: f.recognition.senders.keys[of.sender], SeenDays: days})
 	}
 	clear(f.days)
 	// Two replicas that save the same senders lock their rows in one order.

@@ -21,18 +21,18 @@ import (
 func TestFirstAndLastSeen(t *testing.T) {
 	t.Parallel()
 	of := usual()
-	of.senders = map[string]dmarcd.SeenDays{"AS64496": {First: -7, Last: 2}, "Post Office": {First: 2, Last: 90}}
+	of.senders = map[string]dmarcd.SeenDays{"AS64496:yours": {First: -7, Last: 2}, "Post Office:yours": {First: 2, Last: 90}}
 	m := readMail(t, of, daysOf(1, 3))
 	list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 3}))(t)
 	var got []string
 	for _, row := range list.Sources {
 		got = append(got, fmt.Sprintf("%s %d-%d %d-%d", row.Key, row.First, row.Last, row.Seen.First, row.Seen.Last))
 	}
-	want := []string{"AS64496 1-3 -7-3", "Post Office 2-2 2-90", "AS64497 2-2 2-2"}
+	want := []string{"AS64496:yours 1-3 -7-3", "Post Office:yours 2-2 2-90", "AS64497:others 2-2 2-2"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	one, err := m.Source(t.Context(), insight.Query{Group: insight.GroupNetwork, Key: "AS64496"})
+	one, err := m.Source(t.Context(), insight.Query{Group: insight.GroupNetwork, Key: "AS64496:yours"})
 	if want := (insight.Fact{Name: "First seen", Value: dmarcd.Day(-7).String()}); err != nil || !slices.Contains(one.Facts, want) {
 		t.Errorf("got the facts %v, %v; want %v among them", one.Facts, err, want)
 	}
@@ -81,8 +81,9 @@ func TestFindSenders(t *testing.T) {
 		return nil
 	})
 	want := []string{
-		"0 - 3-3", "0 AS64496 1-3", "0 AS64497 2-2", "0 Newsletters 2-2", "0 Post Office 2-2",
-		"1 - 3-3", "1 AS64496 1-1", "1 Newsletters 2-2", "1 Post Office 2-2", "2 - 3-3", "2 AS64496 3-3", "2 AS64497 2-2",
+		"0 -:as:relay.example 3-3", "0 -:others 3-3", "0 AS64496:yours 1-3", "0 AS64497:others 2-2", "0 Newsletters:rest 2-2", "0 Post Office:yours 2-2",
+		"1 -:others 3-3", "1 AS64496:yours 1-1", "1 Newsletters:rest 2-2", "1 Post Office:yours 2-2",
+		"2 -:as:relay.example 3-3", "2 AS64496:yours 3-3", "2 AS64497:others 2-2",
 	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v; -want +got\n%s", err, diff)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/proposal"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
@@ -28,14 +29,22 @@ type Handled struct{ Delivered, Quarantined, Rejected int64 }
 // Simulation is what receivers would have done under a policy.
 type Simulation struct {
 	Observed, RFC9989, RFC7489 Handled
-	// Legitimate are the messages of the classes yours, service and forwarder,
-	// LegitimateAffected those of them that receivers of RFC 9989 would have quarantined
-	// or rejected, and SpoofingStopped those of the class spoofing.
-	Legitimate, LegitimateAffected, SpoofingStopped int64
+	// Legitimate are the messages of the classes yours and service; Forwarder, Unknown and
+	// Spoofing those of these classes. Effect is what receivers of RFC 9989 would have
+	// quarantined or rejected of each.
+	Legitimate, Forwarder, Unknown, Spoofing int64
+	dmarcd.Effect
+	// ForwarderBlocked and SpoofingDelivered are what receivers did.
+	ForwarderBlocked, SpoofingDelivered int64
 	// Senders are those with the most messages, at most maxSimulated.
 	Senders []SimulatedSender
-	// Days is on how many days there was mail.
-	Days int
+	// failing are all legitimate senders with affected messages, and questions the questions about
+	// the most messages, each the largest first.
+	failing, questions []SimulatedSender
+	// tried is the mail that an SPF record is tried out on.
+	tried []proposal.Mail
+	// Days is on how many days there was mail, Span the days of the period.
+	Days, Span int
 }
 
 // SimulatedSender is a sender, and how many of its messages would have been quarantined
@@ -43,11 +52,18 @@ type Simulation struct {
 type SimulatedSender struct {
 	Key, Name          string
 	Messages, Affected int64
+	// Addresses is how many addresses it has; those of an IPv6 /64 are one.
+	Addresses int
 	Assessment
+	// Question asks about the sender, nil if there is nothing to ask.
+	Question *dmarcd.Question
 }
 
-// maxSimulated is how many senders a simulation lists.
-const maxSimulated = 1000
+// maxSimulated is how many senders a simulation lists, maxQuestions how many questions it asks.
+const (
+	maxSimulated = 1000
+	maxQuestions = 100
+)
 
 // Trial is a policy to try out on the mail of a domain.
 type Trial struct {
@@ -74,29 +90,36 @@ func (m *Mail) Simulate(ctx context.Context, trials ...Trial) ([]Simulation, err
 }
 
 func (m *Mail) simulate(ctx context.Context, trials []Trial) ([]Simulation, error) {
-	froms := &passingFroms{names: make(map[string]struct{})}
-	var first []gatherer
-	if slices.ContainsFunc(trials, func(t Trial) bool { return t.Policy.NP != dmarc.Unstated }) {
-		first = append(first, froms)
+	about := make([]Domain, len(trials))
+	for i := range trials {
+		about[i] = trials[i].Domain
 	}
-	if err := m.recognize(ctx, first...); err != nil {
+	if m.whole == nil {
+		m.SetDomains(about...)
+	}
+	if err := m.recognize(ctx); err != nil {
 		return nil, err
 	}
-	j := m.newJudge(GroupNetwork)
-	j.dockets = make(map[dmarcd.DomainID]*docket, len(trials))
-	j.slot = func(key string) slot { return slot(m.whole.networks.places[key]) + 1 }
-	for i := range trials {
-		d := j.newDocket(&trials[i].Domain)
-		d.policy, d.existing = &trials[i].Policy, froms.names
-		j.dockets[trials[i].ID] = d
+	froms := &passingFroms{names: make(map[string]struct{})}
+	if slices.ContainsFunc(trials, func(t Trial) bool { return t.Policy.NP != dmarc.Unstated }) {
+		if err := m.scan(ctx, m.days, nil, froms); err != nil {
+			return nil, err
+		}
 	}
-	if err := m.scan(ctx, m.days, nil, j); err != nil {
+	a := m.newAssessor(about)
+	for i := range trials {
+		d := a.domains[trials[i].ID]
+		d.policy, d.existing = &trials[i].Policy, froms.names
+	}
+	if err := m.scan(ctx, m.days, nil, a); err != nil {
 		return nil, err
 	}
 	results := make([]Simulation, len(trials))
-	for i, t := range trials {
-		results[i] = m.conclude(j.dockets[t.ID])
-	}
+	m.inTurn(ctx, func() {
+		for i, t := range trials {
+			results[i] = m.conclude(a.domains[t.ID])
+		}
+	})
 	return results, nil
 }
 
@@ -118,19 +141,19 @@ func (p *passingFroms) add(share *rollup.Share, records []rollup.Record) {
 }
 
 // try adds messages that fail under the policy that is tried out.
-func (j *judge) try(p *profile, share *rollup.Share, r *rollup.Record, e *evaluation) {
-	policy := j.current.policy
-	subject := j.current.subject(share.From)
+func (a *assessor) try(p *profile, share *rollup.Share, r *rollup.Record, e *evaluation) {
+	policy := a.mail.policy
+	subject := a.mail.subject(share.From)
 	if !policy.passes(e, r.Outcome) {
 		addMessages(&p.rfc9989[policy.forRFC9989(subject)], r.Count)
 	}
-	if !policy.passes(j.legacy.of(share, r), r.Outcome) {
+	if !policy.passes(a.legacy.of(share, r), r.Outcome) {
 		addMessages(&p.rfc7489[policy.forRFC7489(subject)], r.Count)
 	}
 }
 
 // subject tells whose policy applies to a From domain.
-func (d *docket) subject(from string) dmarc.Subject {
+func (d *domainMail) subject(from string) dmarc.Subject {
 	if from == d.domain.Name || !dmarcd.Covers(d.domain.Name, from) {
 		return dmarc.Itself
 	}
@@ -170,41 +193,108 @@ func (p Policy) passes(e *evaluation, outcome dmarcd.Outcome) bool {
 }
 
 // conclude adds up what was tried out.
-func (m *Mail) conclude(d *docket) Simulation {
-	s := Simulation{Days: len(d.days)}
+func (m *Mail) conclude(d *domainMail) Simulation {
+	s := Simulation{Days: len(d.days), Span: m.period(d.sum).span()}
 	var rfc9989, rfc7489 [dmarc.Reject + 1]int64
 	var total int64
-	within := m.period(m.whole.all)
 	list := make([]SimulatedSender, 0, len(d.profiles))
-	for at, place := range d.places {
-		p, of := &d.profiles[place], &m.whole.networks.list[at-1]
-		name, _ := of.label()
-		sender := SimulatedSender{Key: of.key, Name: name, Messages: p.total(), Assessment: d.assess(p, of, name, within)}
+	legitimate := make(map[senderIndex]bool)
+	for at, p := range d.profiles {
+		of := m.assessed(d, senderIndex(at)) //nolint:gosec // it was one
+		sender := SimulatedSender{Key: of.key, Name: of.name, Messages: p.total(), Addresses: p.addresses, Assessment: of.assess()}
 		for policy := range rfc9989 {
 			addMessages(&rfc9989[policy], p.rfc9989[policy])
 			addMessages(&rfc7489[policy], p.rfc7489[policy])
 		}
 		sender.Affected = min(p.rfc9989[dmarc.Quarantine]+p.rfc9989[dmarc.Reject], dmarcd.MaxCount)
+		if fixed := min(sender.resolved, sender.Affected); fixed > 0 { // it would pass today
+			sender.Affected -= fixed
+			pass(&rfc9989, fixed)
+			pass(&rfc7489, fixed)
+		}
+		if sender.asks && sender.Messages > p.counts().Compliant {
+			sender.Question = of.question(sender)
+		}
 		counts := p.counts()
 		addMessages(&s.Observed.Quarantined, counts.Quarantined)
 		addMessages(&s.Observed.Rejected, counts.Rejected)
 		addMessages(&total, sender.Messages)
-		switch {
-		case sender.Class.Legitimate():
-			addMessages(&s.LegitimateAffected, sender.Affected)
-			addMessages(&s.Legitimate, sender.Messages)
-		case sender.Class == dmarcd.ClassSpoofing:
-			addMessages(&s.SpoofingStopped, sender.Affected)
-		}
+		s.add(sender, counts.Quarantined+counts.Rejected)
 		list = append(list, sender)
+		switch {
+		case sender.Class.Legitimate() && sender.Affected > 0:
+			s.failing = append(s.failing, sender)
+			legitimate[senderIndex(at)] = true //nolint:gosec // as above
+		case sender.Question != nil:
+			s.questions = append(s.questions, sender)
+		}
+	}
+	byAffected := func(a, b SimulatedSender) int {
+		return cmp.Or(cmp.Compare(b.Affected, a.Affected), cmp.Compare(a.Key, b.Key))
+	}
+	s.failing, s.questions = top(s.failing, len(s.failing), byAffected), top(s.questions, maxQuestions, byAffected)
+	if len(s.failing) > 0 {
+		s.tried = m.triedMail(d, legitimate)
 	}
 	s.Observed.Delivered = max(total-s.Observed.Quarantined-s.Observed.Rejected, 0)
 	s.RFC9989 = handled(total, rfc9989, 100)
 	s.RFC7489 = handled(total, rfc7489, d.policy.Percent)
-	s.Senders = foremost(list, maxSimulated, func(a, b SimulatedSender) int {
+	s.Senders = top(list, maxSimulated, func(a, b SimulatedSender) int {
 		return cmp.Or(cmp.Compare(b.Messages, a.Messages), cmp.Compare(a.Key, b.Key))
 	})
 	return s
+}
+
+// Asks reports whether there is a question about a sender.
+func (s *Simulation) Asks(key string) bool {
+	return slices.ContainsFunc(s.questions, func(q SimulatedSender) bool { return q.Key == key })
+}
+
+// pass lets messages pass that failed, first those that would be rejected.
+func pass(failing *[dmarc.Reject + 1]int64, messages int64) {
+	for policy := dmarc.Reject; policy > dmarc.Unstated; policy-- {
+		n := min(failing[policy], messages)
+		failing[policy], messages = failing[policy]-n, messages-n
+	}
+}
+
+// add adds the messages of a sender, of which receivers blocked some.
+func (s *Simulation) add(sender SimulatedSender, blocked int64) {
+	switch sender.Class {
+	case dmarcd.ClassYours, dmarcd.ClassService:
+		addMessages(&s.Legitimate, sender.Messages)
+		addMessages(&s.LegitimateAffected, sender.Affected)
+	case dmarcd.ClassForwarder:
+		addMessages(&s.Forwarder, sender.Messages)
+		addMessages(&s.ForwarderAffected, sender.Affected)
+		addMessages(&s.ForwarderBlocked, blocked)
+	case dmarcd.ClassSpoofing:
+		addMessages(&s.Spoofing, sender.Messages)
+		addMessages(&s.SpoofingStopped, sender.Affected)
+		addMessages(&s.SpoofingDelivered, max(sender.Messages-blocked, 0))
+	default:
+		addMessages(&s.Unknown, sender.Messages)
+		addMessages(&s.UnknownAffected, sender.Affected)
+	}
+}
+
+// question asks whether the sender sends for the owner of the domain.
+func (s *assessed) question(of SimulatedSender) *dmarcd.Question {
+	as, messages, _ := s.authenticatedAs()
+	name := s.network.name
+	if s.sender.part == partAs || s.network.sender == nil {
+		name = as
+	}
+	failing := s.total() - s.counts().Compliant
+	share := "all"
+	if messages < failing {
+		share = dmarcd.FormatNumber(messages)
+	}
+	return &dmarcd.Question{
+		Key: of.Key, Name: of.Name, Text: fmt.Sprintf("Does your company use %s?", name), Messages: failing, Addresses: of.Addresses,
+		Evidence: []string{fmt.Sprintf("%s in %s from %s, %s authenticated as %s.",
+			count(failing, "message"), count(int64(s.last-s.first)+1, "day"), count(int64(of.Addresses), "address"), share, as)},
+	}
 }
 
 // handled returns what receivers do with failing messages of which they apply the policy

@@ -76,7 +76,7 @@ func (m *Mail) choose(ctx context.Context, q Query) (*selection, error) {
 	if m.chosen != nil && m.chosen.group == q.Group && m.chosen.key == q.Key {
 		return m.chosen, nil
 	}
-	if err := m.recognize(ctx); err != nil {
+	if err := m.count(ctx); err != nil {
 		return nil, err
 	}
 	s := &selection{group: q.Group, key: q.Key, groups: make(map[Group]*groupTable), days: make(byDay)}
@@ -120,7 +120,7 @@ func (m *Mail) oneSource(ctx context.Context, q Query) (Source, error) {
 	if err := m.addSeen(ctx, q.Group, sources.sources[:1]); err != nil {
 		return Source{}, err
 	}
-	p := m.period(m.whole.all)
+	p := m.period(m.tally.all)
 	found := Source{Row: sources.sources[0].Row, Days: records.days.list(p), Facts: m.facts(sources.sources[0], records)}
 	if p.span() > 0 {
 		for _, day := range found.Days {
@@ -134,7 +134,7 @@ func (m *Mail) oneSource(ctx context.Context, q Query) (Source, error) {
 		of := records.sources(m, group)
 		told := cmp.Or(q.Parts, partRows)
 		part := Part{Group: group, More: max(len(of.sources)-told, 0)}
-		largest := foremost(of.sources, told, largestFirst)
+		largest := top(of.sources, told, largestFirst)
 		m.describe(group, largest, of.hosts)
 		for _, row := range largest {
 			part.Rows = append(part.Rows, row.Row)
@@ -179,15 +179,15 @@ func (m *Mail) facts(of *source, records *selection) []Fact {
 	case GroupAddress:
 		origin := m.service.atlas.Locate(rollup.Address(of.form))
 		add("Name", m.whole.hosts[of.form])
-		network := foremost(records.sources(m, GroupNetwork).sources, 1, largestFirst)[0]
-		add("Network", m.whole.networks.list[m.whole.networks.places[network.form]].name)
+		network := top(records.sources(m, GroupNetwork).sources, 1, largestFirst)[0]
+		add("Sender", network.Name)
 		add("Autonomous system", systemName(origin.Network))
 		if origin.Country != "" {
 			add("Country", countryName(origin.Country))
 		}
 		return facts
 	case GroupNetwork:
-		network := &m.whole.networks.list[m.whole.networks.places[of.form]]
+		network := &m.whole.networks.list[m.whole.senders.list[m.whole.senders.byKey[of.form]].network]
 		add("First seen", of.Seen.First.String())
 		add("Last seen", of.Seen.Last.String())
 		add("Kind of sender", network.category())

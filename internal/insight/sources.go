@@ -60,9 +60,9 @@ func (m *Mail) listSources(ctx context.Context, q Query) (List, error) {
 	if err != nil {
 		return List{}, err
 	}
-	var after place
+	var after position
 	if q.After != "" {
-		if after, err = parseCursor[place](q.After); err != nil {
+		if after, err = parseCursor[position](q.After); err != nil {
 			return List{}, err
 		}
 	}
@@ -78,7 +78,7 @@ func (m *Mail) listSources(ctx context.Context, q Query) (List, error) {
 		}
 	}
 	if q.Assess {
-		if err := m.assess(ctx, q.Group, m.period(found.all), sources); err != nil {
+		if err := m.assess(ctx, q.Group, sources); err != nil {
 			return List{}, err
 		}
 	}
@@ -93,7 +93,7 @@ func (m *Mail) listSources(ctx context.Context, q Query) (List, error) {
 
 // page returns the sources of a page in their order, and the list without them. It leaves out the
 // row of others where the query does.
-func (m *Mail) page(q Query, found *sourceGroup, after place) (list List, sources []*source) {
+func (m *Mail) page(q Query, found *sourceGroup, after position) (list List, sources []*source) {
 	if q.Search != "" {
 		m.describe(q.Group, found.sources, found.hosts)
 	}
@@ -101,7 +101,7 @@ func (m *Mail) page(q Query, found *sourceGroup, after place) (list List, source
 	list.Matching = len(sources)
 	for _, s := range sources {
 		list.Counts.Add(s.Counts)
-		s.rank = placeOf(s.Row, q.Sort)
+		s.rank = positionOf(s.Row, q.Sort)
 	}
 	if q.Key != "" || q.Search != "" || q.Failing {
 		found.other = nil
@@ -114,7 +114,7 @@ func (m *Mail) page(q Query, found *sourceGroup, after place) (list List, source
 		sources = slices.DeleteFunc(sources, func(s *source) bool { return compare(s.rank, after) <= 0 })
 	}
 	more := len(sources) > q.Limit
-	sources = foremost(sources, q.Limit, func(a, b *source) int { return compare(a.rank, b.rank) })
+	sources = top(sources, q.Limit, func(a, b *source) int { return compare(a.rank, b.rank) })
 	if more {
 		list.Next = formatCursor(sources[q.Limit-1].rank)
 	}
@@ -128,7 +128,7 @@ type source struct {
 	sum *sum
 	// form is the address of a source that is one, as in rollups.
 	form string
-	rank place
+	rank position
 }
 
 // sourceGroup is the sources of a group that are listed, in no order, the row of all
@@ -144,17 +144,17 @@ type sourceGroup struct {
 // group returns all sources of a group.
 func (m *Mail) group(ctx context.Context, q Query) (sourceGroup, error) {
 	if q.Group == GroupNetwork {
-		if err := m.recognize(ctx); err != nil {
+		if err := m.count(ctx); err != nil {
 			return sourceGroup{}, err
 		}
 		var found sourceGroup
-		m.inTurn(ctx, func() { found = m.networkSources(m.whole.sums) })
+		m.inTurn(ctx, func() { found = m.senderSources(m.tally.sums) })
 		return found, nil
 	}
 	g := m.groupTable(q.Group, MaxListed)
 	var err error
 	if q.Trends { // a page with trends shows the flows, too
-		err = m.recognize(ctx, g)
+		err = m.count(ctx, g)
 	} else {
 		err = m.scanTables(ctx, nil, g)
 	}
@@ -180,12 +180,12 @@ func (m *Mail) group(ctx context.Context, q Query) (sourceGroup, error) {
 	return found, nil
 }
 
-// networkSources returns the sources of sums by network.
-func (m *Mail) networkSources(sums []sum) sourceGroup {
+// senderSources returns the sources of sums by sender.
+func (m *Mail) senderSources(sums []sum) sourceGroup {
 	var rows []keySum
 	for at := range sums {
 		if sums[at].seen {
-			rows = append(rows, keySum{m.whole.networks.list[at].key, &sums[at]})
+			rows = append(rows, keySum{m.whole.senders.keys[at], &sums[at]})
 		}
 	}
 	rows, other := heaviest(rows, sum{}, MaxListed)
@@ -217,7 +217,8 @@ func (m *Mail) label(group Group, s *source) {
 	case s.Key == notReported:
 		s.Name = notReportedNames[group]
 	case group == GroupNetwork:
-		s.Name, s.Detail = m.whole.networks.list[m.whole.networks.places[s.Key]].label()
+		of := m.whole.senders.list[m.whole.senders.byKey[s.Key]]
+		s.Name, s.Detail = m.whole.senderName(of), m.whole.networks.list[of.network].detail()
 	case group == GroupCountry:
 		s.Name, s.Detail = countryName(s.Key), s.Key
 	case group == GroupAddress:
@@ -246,12 +247,11 @@ const maxTrends = 4 << 20
 
 // trends gathers the messages of each day for some keys of a group.
 type trends struct {
-	*keyed
+	*grouping
 	first dmarcd.Day
 	days  int
-	// places are where the trends of keys begin, which are found at their slots: one
-	// more than the place.
-	places   map[string]slot
+	// starts are the slots of keys: one more than the index at which their trends begin.
+	starts   map[string]slot
 	messages []int64
 }
 
@@ -273,11 +273,11 @@ func (m *Mail) addTrends(ctx context.Context, group Group, p period, sources []*
 	if days == 0 || len(sources) == 0 || days*len(sources) > maxTrends {
 		return nil
 	}
-	t := &trends{keyed: m.keyed(group), first: p.first, days: days, places: make(map[string]slot), messages: make([]int64, len(sources)*days)}
+	t := &trends{grouping: m.grouping(group), first: p.first, days: days, starts: make(map[string]slot), messages: make([]int64, len(sources)*days)}
 	for i, s := range sources {
-		t.places[s.form] = slot(i*days) + 1 //nolint:gosec // not negative
+		t.starts[s.form] = slot(i*days) + 1 //nolint:gosec // not negative
 	}
-	t.slot = func(key string) slot { return t.places[key] }
+	t.slot = func(key string) slot { return t.starts[key] }
 	if err := m.scan(ctx, m.days, nil, t); err != nil {
 		return err
 	}
@@ -287,9 +287,9 @@ func (m *Mail) addTrends(ctx context.Context, group Group, p period, sources []*
 	return nil
 }
 
-// place is where a source stands in an order: by a number, then by name, then by key,
-// so that no two stand at the same place.
-type place struct {
+// position is where a source is in an order: by a number, then by name, then by key, so that
+// no two have the same.
+type position struct {
 	Number int64  `json:"n"`
 	Name   string `json:"t"`
 	Key    string `json:"k"`
@@ -301,11 +301,11 @@ const defaultSort = "-messages"
 // perMillion is a share in whole numbers.
 const perMillion = 1_000_000
 
-// placeOf returns the place of a source in the order of a word.
-func placeOf(r Row, sort string) place {
+// positionOf returns the position of a source in the order of a word.
+func positionOf(r Row, sort string) position {
 	total := r.Counts.Total()
 	share := func(part int64) int64 { return int64(float64(part) / float64(max(total, 1)) * perMillion) }
-	p := place{Name: strings.ToLower(r.Name), Key: r.Key}
+	p := position{Name: strings.ToLower(r.Name), Key: r.Key}
 	switch strings.TrimPrefix(sort, "-") {
 	case "name":
 	case "passing":
@@ -324,14 +324,14 @@ func placeOf(r Row, sort string) place {
 	return p
 }
 
-// order returns how two places compare in the order of a word. Of equal numbers the
+// order returns how two positions compare in the order of a word. Of equal numbers the
 // names ascend, whatever the direction.
-func order(sort string) func(a, b place) int {
+func order(sort string) func(a, b position) int {
 	word, descending := strings.CutPrefix(sort, "-")
 	if !slices.Contains([]string{"name", "messages", "passing", "spf", "dkim", "first", "last"}, word) {
 		word, descending = strings.CutPrefix(defaultSort, "-")
 	}
-	return func(a, b place) int {
+	return func(a, b position) int {
 		byNumber := cmp.Compare(a.Number, b.Number)
 		byName := cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key))
 		switch {

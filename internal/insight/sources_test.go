@@ -33,11 +33,12 @@ func TestSourcesByGroup(t *testing.T) {
 		want  []string
 	}{
 		{insight.GroupNetwork, []string{
-			"AS64496|Network One|Netherlands|100/100|[50 0 50]",
-			"Post Office|Post Office|mailbox provider|30/30|[0 30 0]",
-			"AS64497|Network Two|New Zealand|0/20|[0 20 0]",
-			"Newsletters|Newsletters|marketing|0/10|[0 10 0]",
-			"-|Unknown network||0/6|[0 0 6]",
+			"AS64496:yours|Network One, your servers|Netherlands|100/100|[50 0 50]",
+			"Post Office:yours|Post Office, your mail|mailbox provider|30/30|[0 30 0]",
+			"AS64497:others|Network Two, others|New Zealand|0/20|[0 20 0]",
+			"Newsletters:rest|Newsletters, not aligned|marketing|0/10|[0 10 0]",
+			"-:as:relay.example|Unknown networks, as relay.example||0/5|[0 0 5]",
+			"-:others|Unknown networks, others||0/1|[0 0 1]",
 		}},
 		{insight.GroupCountry, []string{
 			"NL|Netherlands|NL|130/130|[50 30 50]",
@@ -121,21 +122,21 @@ func TestSourcesAreNarrowed(t *testing.T) {
 		query insight.Query
 		want  []string
 	}{
-		{"a part of a name in any case", insight.Query{Search: "NETWORK t"}, []string{"AS64497"}},
-		{"a part of a key", insight.Query{Search: "as6449"}, []string{"AS64496", "AS64497"}},
-		{"a part of a detail", insight.Query{Search: "marketing"}, []string{"Newsletters"}},
+		{"a part of a name in any case", insight.Query{Search: "NETWORK t"}, []string{"AS64497:others"}},
+		{"a part of a key", insight.Query{Search: "as6449"}, []string{"AS64496:yours", "AS64497:others"}},
+		{"a part of a detail", insight.Query{Search: "marketing"}, []string{"Newsletters:rest"}},
 		{"nothing like it", insight.Query{Search: "nowhere"}, nil},
-		{"mail that fails", insight.Query{Failing: true}, []string{"AS64497", "Newsletters", "-"}},
-		{"one key", insight.Query{Key: "Post Office"}, []string{"Post Office"}},
-		{"by name", insight.Query{Sort: "name"}, []string{"AS64496", "AS64497", "Newsletters", "Post Office", "-"}},
-		{"by name, from the last", insight.Query{Sort: "-name"}, []string{"-", "Post Office", "Newsletters", "AS64497", "AS64496"}},
-		{"the fewest messages first", insight.Query{Sort: "messages"}, []string{"-", "Newsletters", "AS64497", "Post Office", "AS64496"}},
-		{"what passes least first", insight.Query{Sort: "passing"}, []string{"AS64497", "Newsletters", "-", "AS64496", "Post Office"}},
-		{"what passes SPF most first", insight.Query{Sort: "-spf"}, []string{"Post Office", "AS64496", "AS64497", "Newsletters", "-"}},
-		{"what passes DKIM most first", insight.Query{Sort: "-dkim"}, []string{"AS64496", "AS64497", "Newsletters", "Post Office", "-"}},
-		{"seen first", insight.Query{Sort: "first"}, []string{"AS64496", "AS64497", "Newsletters", "Post Office", "-"}},
-		{"seen last", insight.Query{Sort: "-last"}, []string{"AS64496", "-", "AS64497", "Newsletters", "Post Office"}},
-		{"an order that is none", insight.Query{Sort: "colour"}, []string{"AS64496", "Post Office", "AS64497", "Newsletters", "-"}},
+		{"mail that fails", insight.Query{Failing: true}, []string{"AS64497:others", "Newsletters:rest", "-:as:relay.example", "-:others"}},
+		{"one key", insight.Query{Key: "Post Office:yours"}, []string{"Post Office:yours"}},
+		{"by name", insight.Query{Sort: "name"}, []string{"AS64496:yours", "AS64497:others", "Newsletters:rest", "Post Office:yours", "-:as:relay.example", "-:others"}},
+		{"by name, from the last", insight.Query{Sort: "-name"}, []string{"-:others", "-:as:relay.example", "Post Office:yours", "Newsletters:rest", "AS64497:others", "AS64496:yours"}},
+		{"the fewest messages first", insight.Query{Sort: "messages"}, []string{"-:others", "-:as:relay.example", "Newsletters:rest", "AS64497:others", "Post Office:yours", "AS64496:yours"}},
+		{"what passes least first", insight.Query{Sort: "passing"}, []string{"AS64497:others", "Newsletters:rest", "-:as:relay.example", "-:others", "AS64496:yours", "Post Office:yours"}},
+		{"what passes SPF most first", insight.Query{Sort: "-spf"}, []string{"Post Office:yours", "AS64496:yours", "AS64497:others", "Newsletters:rest", "-:as:relay.example", "-:others"}},
+		{"what passes DKIM most first", insight.Query{Sort: "-dkim"}, []string{"AS64496:yours", "AS64497:others", "Newsletters:rest", "Post Office:yours", "-:as:relay.example", "-:others"}},
+		{"seen first", insight.Query{Sort: "first"}, []string{"AS64496:yours", "AS64497:others", "Newsletters:rest", "Post Office:yours", "-:as:relay.example", "-:others"}},
+		{"seen last", insight.Query{Sort: "-last"}, []string{"AS64496:yours", "-:as:relay.example", "-:others", "AS64497:others", "Newsletters:rest", "Post Office:yours"}},
+		{"an order that is none", insight.Query{Sort: "colour"}, []string{"AS64496:yours", "Post Office:yours", "AS64497:others", "Newsletters:rest", "-:as:relay.example", "-:others"}},
 	} {
 		test.query.Group = insight.GroupNetwork
 		var got []string

@@ -39,8 +39,8 @@ type table struct {
 	ties   uint64
 }
 
-// slot is where a table adds up a key: a place in its list, or with isUnlisted a place
-// in its sketch.
+// slot is where a table adds up a key: an index of its list, or with isUnlisted the hash
+// of its sketch.
 type slot uint64
 
 const isUnlisted slot = 1 << 63
@@ -115,7 +115,7 @@ func (t *table) again() *table {
 	return second
 }
 
-// begin is called before each block. Where keys share their places in the sketch, more
+// begin is called before each block. Where keys share their counters of the sketch, more
 // are listed than should be: it takes those with the fewest messages out, for good, and
 // reports that all slots are void. evicted is called with the sums of those keys, too.
 func (t *table) begin(evicted func(key string, of *sum)) (void bool) {
@@ -215,20 +215,20 @@ const sketchBits = 18
 // more only if others have the same place in both.
 type sketch [2][1 << sketchBits]int64
 
-// places returns the places of a hash, of which the first bit does not matter.
-func places(hash uint64) (a, b uint64) {
+// counters returns the indexes of a hash, of which the first bit does not matter.
+func counters(hash uint64) (a, b uint64) {
 	const size = 1 << sketchBits
 	return hash % size, hash >> sketchBits % size
 }
 
 func (s *sketch) add(hash uint64, messages int64) {
-	a, b := places(hash)
+	a, b := counters(hash)
 	addMessages(&s[0][a], messages)
 	addMessages(&s[1][b], messages)
 }
 
 func (s *sketch) messages(hash uint64) int64 {
-	a, b := places(hash)
+	a, b := counters(hash)
 	return min(s[0][a], s[1][b])
 }
 

@@ -24,7 +24,7 @@ var teamScenarios = []scenario{
 		mail: []flow{office(100), rented("198.51.100.77"), rented("198.51.100.200")},
 		want: []want{
 			{"our-crm", dmarcd.ClassYours, "there is no DKIM signature", "Sign with DKIM for example.com"},
-			{"AS64497", dmarcd.ClassSpoofing, "there is no DKIM signature", "-"},
+			{"AS64497:others", dmarcd.ClassSpoofing, "there is no DKIM signature", "-"},
 		},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
@@ -55,10 +55,10 @@ var teamScenarios = []scenario{
 			{source: "203.0.113.6", perDay: 20, signed: "k shop.example fail", spf: "shop.example fail"},
 		},
 		want: []want{
-			{"shop", dmarcd.ClassUnknown, "the signature is for shop.example", "Find out whether Shop sends for you"},
-			{"AS64498", dmarcd.ClassSpoofing, "", "-"},
+			{"shop", dmarcd.ClassUnknown, "the signature is for shop.example", "Find out whether it sends for you"},
+			{"AS64498:others", dmarcd.ClassSpoofing, "", "-"},
 		},
-		stage: dmarcd.StageMonitoring, action: dmarcd.ActionIdentify,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionAnswer,
 	},
 	{
 		name: "a forwarder of the team, by its host",
@@ -66,22 +66,22 @@ var teamScenarios = []scenario{
 		mail: []flow{office(100), {source: "198.51.100.20", perDay: 20, spf: "example.com fail"}},
 		want: []want{{"school", dmarcd.ClassForwarder, "there is no DKIM signature", "Sign all your mail with DKIM"}},
 
-		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionAccept,
 	},
 	{
 		name: "a known service with another name",
 		own:  []dmarcd.TeamSender{{Key: "sendgrid", Name: "Shop newsletter"}},
 		mail: []flow{office(100), {source: "198.51.100.10", perDay: 50, signed: "s1 sendgrid.net pass", spf: "sendgrid.net pass"}},
-		want: []want{{"sendgrid", dmarcd.ClassService, "the signature is for sendgrid.net", ""}},
+		want: []want{{"sendgrid:rest", dmarcd.ClassUnknown, "the signature is for sendgrid.net", ""}},
 
-		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionAnswer, about: "sendgrid:rest",
 	},
 	{
 		name: "the class of a domain wins over that of the sender",
 		own:  []dmarcd.TeamSender{{Key: "AS64497", Name: "Data centre", Class: dmarcd.ClassYours}},
 		team: map[string]dmarcd.Class{"AS64497": dmarcd.ClassSpoofing},
 		mail: []flow{office(100), rented("198.51.100.77")},
-		want: []want{{"AS64497", dmarcd.ClassSpoofing, "", "-"}},
+		want: []want{{"AS64497:others", dmarcd.ClassSpoofing, "", "-"}},
 
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
@@ -110,15 +110,15 @@ func TestNamesOfTheTeam(t *testing.T) {
 	}
 	reports := s.reports()
 	if got, want := read(reports), []string{
-		"AS64497|Data centre|named by your team|Your team named this sender.",
-		"sendgrid|Shop newsletter|transactional|Shop newsletter is in the catalogue: transactional.",
+		"AS64497:others|Data centre, others|named by your team|Your team named this sender.",
+		"sendgrid:rest|Shop newsletter, not aligned|transactional|Shop newsletter is in the catalogue: transactional.",
 	}; !slices.Equal(got, want) {
 		t.Errorf("got %q want %q", got, want)
 	}
 	reports.own = nil
 	if got, want := read(reports), []string{
-		"AS64497|Rented Servers||0 of 900 messages pass DMARC.",
-		"sendgrid|Twilio SendGrid|transactional|Twilio SendGrid is in the catalogue: transactional.",
+		"AS64497:others|Rented Servers, others||0 of 900 messages pass DMARC.",
+		"sendgrid:rest|Twilio SendGrid, not aligned|transactional|Twilio SendGrid is in the catalogue: transactional.",
 	}; !slices.Equal(got, want) {
 		t.Errorf("another team: got %q want %q", got, want)
 	}
@@ -132,6 +132,7 @@ func TestSenderOfSeveralDomains(t *testing.T) {
 		{source: "192.0.2.1", from: "shop.example", perDay: 50, spf: "shop.example fail"},
 		{source: "203.0.113.5", from: "shop.example", perDay: 20, spf: "elsewhere.example fail"},
 		rented("198.51.100.77"),
+		{source: "198.51.100.77", from: "shop.example", perDay: 10, spf: "shop.example fail"},
 	}}.reports()
 	ids := map[string]dmarcd.DomainID{"example.com": 1, "shop.example": 2}
 	for i, share := range reports.Shares {
@@ -153,9 +154,10 @@ func TestSenderOfSeveralDomains(t *testing.T) {
 		got = append(got, strings.Join([]string{row.Key, string(a.Class), a.Evidence[0], a.Cause}, "|"))
 	}
 	if want := []string{
-		"AS64496|yours|Yours for example.com; spoofs shop.example.|The SPF record of shop.example does not list the address, and there is no DKIM signature for shop.example.",
-		"AS64497|yours|Your team set this class.|SPF does not pass, and there is no DKIM signature for example.com.",
-		"AS64498|spoofing|0 of 600 messages pass DMARC.|SPF does not pass, and there is no DKIM signature for shop.example.",
+		"AS64496:yours|yours|3,000 of 3,000 messages pass DMARC.|",
+		"AS64497:others|yours|Yours for example.com; spoofs shop.example.|SPF does not pass, and there is no DKIM signature for example.com.",
+		"AS64496:others|spoofing|0 of 1,500 messages pass DMARC.|The SPF record of shop.example does not list the address, and there is no DKIM signature for shop.example.",
+		"AS64498:others|spoofing|0 of 600 messages pass DMARC.|SPF does not pass, and there is no DKIM signature for shop.example.",
 	}; !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}

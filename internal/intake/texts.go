@@ -23,18 +23,19 @@ func (t *texts) plain(text string) string {
 
 // cutRecord cuts the texts of a record that are part of keys, and returns how many.
 func cutRecord(r *aggregate.Record) (cut int) {
-	limit := func(text *string) {
+	limit := func(text *string, shorten func(string) string) {
 		if len(*text) > dmarcd.MaxKeyText {
 			*text = shorten(*text)
 			cut++
 		}
 	}
-	for _, text := range []*string{&r.HeaderFrom, &r.Source, &r.EnvelopeFrom, &r.EnvelopeTo} {
-		limit(text)
+	limit(&r.Source, shorten)
+	for _, name := range []*string{&r.HeaderFrom, &r.EnvelopeFrom, &r.EnvelopeTo} {
+		limit(name, dmarcd.CutName)
 	}
 	for i := range r.DKIMResults {
-		limit(&r.DKIMResults[i].Domain)
-		limit(&r.DKIMResults[i].Selector)
+		limit(&r.DKIMResults[i].Domain, dmarcd.CutName)
+		limit(&r.DKIMResults[i].Selector, shorten)
 	}
 	return cut
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
@@ -89,11 +90,12 @@ func (t *Team) about(ctx context.Context, domain dmarcd.Domain, days dmarcd.Days
 	return about, latest.Check, err
 }
 
-// SetSenderClass sets the class of a sender for a domain; "" clears it.
+// SetSenderClass sets the class of a sender for a domain; "" clears it. An address or a network is
+// then a sender of its own.
 func (t *Team) SetSenderClass(ctx context.Context, name, sender string, class dmarcd.Class) error {
 	domain, err := t.named(ctx, dmarcd.RightChange, name)
 	if err == nil {
-		sender, err = dmarcd.ParseSenderKey(sender)
+		sender, err = t.knownSender(ctx, sender)
 	}
 	if err != nil {
 		return err
@@ -105,6 +107,63 @@ func (t *Team) SetSenderClass(ctx context.Context, name, sender string, class dm
 		return err
 	}
 	return t.team.SetSenderClass(ctx, domain.Name, sender, class, t.actor.to("sender.class", domain.Name, sender+", "+word))
+}
+
+// knownSender returns the canonical form of the key of a sender, or an *dmarcd.InvalidError if no
+// sender can have it.
+func (t *Team) knownSender(ctx context.Context, key string) (string, error) {
+	key, err := dmarcd.ParseSenderKey(key)
+	if err != nil {
+		return "", err
+	}
+	base := dmarcd.SenderBase(key)
+	if _, isSystem := dmarcd.SystemNumber(base); isSystem || base == "" || base == "-" || t.service.options.Insight.Knows(base) {
+		return key, nil
+	}
+	own, err := t.team.TeamSenders(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !slices.ContainsFunc(own, func(s dmarcd.TeamSender) bool { return s.Key == base }) {
+		return "", &dmarcd.InvalidError{Field: "key", Message: "There is no such sender. Use a key that the list of senders shows, an address or a network."}
+	}
+	return key, nil
+}
+
+// ErrQuestionClosed means that there is no such question, or that it is answered.
+var ErrQuestionClosed = &dmarcd.InvalidError{Field: "key", Code: "question_closed", Message: "There is no open question about this sender. List the advice again."}
+
+// Answer answers the question whether a sender sends on behalf of the owner of a domain, and
+// returns the class that follows. It may be ErrQuestionClosed.
+func (t *Team) Answer(ctx context.Context, name, sender string, yours bool) (dmarcd.Class, error) {
+	if _, err := t.named(ctx, dmarcd.RightChange, name); err != nil {
+		return "", err
+	}
+	simulation, err := t.Simulate(ctx, name, dmarcd.Days{}, PolicyChange{})
+	if err != nil {
+		return "", err
+	}
+	if !simulation.Asks(sender) {
+		return "", ErrQuestionClosed
+	}
+	class := dmarcd.ClassSpoofing
+	if yours {
+		class = dmarcd.ClassYours
+	}
+	return class, t.SetSenderClass(ctx, name, sender, class)
+}
+
+// AcceptForwarding stores how many forwarded messages of a domain in 30 days may be affected by a
+// stricter policy; 0 withdraws it.
+func (t *Team) AcceptForwarding(ctx context.Context, name string, messages int64) error {
+	domain, err := t.named(ctx, dmarcd.RightChange, name)
+	if err != nil {
+		return err
+	}
+	if messages < 0 || messages > dmarcd.MaxCount {
+		return &dmarcd.InvalidError{Field: "accepted", Message: "The number of accepted messages must be a whole number of at least 1, or null."}
+	}
+	return t.team.AcceptForwarding(ctx, domain.Name, messages, t.actor.to("domain.forwarding", domain.Name, strconv.FormatInt(messages, 10)))
 }
 
 // PolicyChange is a hypothetical policy. Nil fields keep the current record.
@@ -246,11 +305,6 @@ func (t *Team) computeAdvice(ctx context.Context, domains []dmarcd.Domain) ([]dm
 	if err != nil {
 		return nil, err
 	}
-	for i := range all {
-		if domain := domains[i]; domain.KnownAt.IsZero() {
-			all[i].Stage, all[i].Action = dmarcd.StageNone, unknownDNS(domain.Name)
-		}
-	}
 	return all, nil
 }
 
@@ -272,14 +326,6 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// unknownDNS is the next action before DNS has answered.
-func unknownDNS(domain string) *dmarcd.Action {
-	return &dmarcd.Action{
-		ID: dmarcd.ActionCheck, Title: "Check the DNS of " + domain,
-		Reason: "The DNS has not answered yet, so the next step is not known.",
-	}
-}
-
 // ProposedRecord returns the DMARC record to publish for a domain without a change of its
 // policy. Findings, setup guide and advice propose the same.
 func (t *Team) ProposedRecord(ctx context.Context, name string) (string, error) {
@@ -299,7 +345,7 @@ func (t *Team) situation(ctx context.Context, domain dmarcd.Domain, days dmarcd.
 		return insight.Situation{}, err
 	}
 	options := t.service.options
-	published := insight.Published{Record: domain.Record, Own: domain.RecordDomain == domain.Name, Parked: domain.Parked}
+	published := insight.Published{Record: domain.Record, Own: domain.RecordDomain == domain.Name, Parked: domain.Parked, Unchecked: domain.KnownAt.IsZero(), Accepted: domain.ForwardingAccepted}
 	repaired := dnscheck.Repaired(check, domain)
 	published.Base = dnscheck.ProposedHere(check, domain)
 	setup := dnscheck.Setup(domain, options.ReportDomain, options.BaseURL, dmarcd.Published{Repaired: repaired}, t.service.store.ActiveMailbox(ctx))

@@ -95,8 +95,8 @@ func TestProposalsAgree(t *testing.T) {
 				name = fmt.Sprintf("d%d.example", i)
 			}
 			advice := compareProposals(t, w.Team(acme.ID, service.CommandLine()), s.Team(acme.ID), name, reportDomain, r)
-			if advice.Action != nil {
-				actions[advice.Action.ID]++
+			if next := advice.Next(); next != nil {
+				actions[next.ID]++
 			}
 		}
 		for _, id := range []dmarcd.ActionID{dmarcd.ActionPublish, dmarcd.ActionRepair, dmarcd.ActionLock, dmarcd.ActionTighten} {
@@ -112,10 +112,12 @@ func TestProposalsAgree(t *testing.T) {
 func compareProposals(t *testing.T, team *service.Team, stored *store.Team, name, reportDomain string, r *rand.Rand) dmarcd.Advice {
 	t.Helper()
 	domain := musttest.Get(stored.AddDomain(t.Context(), name, time.Now().Add(time.Hour)))(t)
+	parked := r.IntN(4) == 0
+	musttest.Do(t, stored.SetParked(t.Context(), name, parked))
 	address := domain.ReportAddress(reportDomain)
 	zone := randomState(r, name, address)
 	checker := dnscheck.New(dnscheck.Options{Resolver: dnstest.New(zone), ReportDomain: reportDomain, Now: time.Now})
-	check := checker.Examine(t.Context(), dnscheck.Request{Domain: name, ReportAddress: address})
+	check := checker.Examine(t.Context(), dnscheck.Request{Domain: name, ReportAddress: address, Parked: parked})
 	musttest.Get(stored.SaveCheck(t.Context(), name, check, dmarcd.Plan{Next: time.Now().Add(time.Hour)}))(t)
 	var mail []dmarcd.NewReport
 	for day := range dmarcd.Day(15) {
@@ -143,8 +145,8 @@ func compareProposals(t *testing.T, team *service.Team, stored *store.Team, name
 			propose(tightens, strings.NewReplacer(`" "`, "", `"`, "").Replace(line), f.ID)
 		}
 	}
-	if advice.Action != nil && advice.Action.Record != "" {
-		propose(advice.Action.ID == dmarcd.ActionTighten, advice.Action.Record, "advice")
+	if next := advice.Next(); next != nil && next.Record != nil {
+		propose(next.ID == dmarcd.ActionTighten, next.Record.Value, "advice")
 	}
 	for tightens, records := range proposed {
 		if len(records) > 1 {

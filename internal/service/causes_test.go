@@ -94,8 +94,8 @@ func TestAdviceAboutTheWayOfReports(t *testing.T) {
 				musttest.Get(team.Receive(t.Context(), []*dmarcd.Delivery{storetest.Delivery(report)}))(t)
 			}
 			advice := musttest.Get(w.Team(team.ID(), service.CommandLine()).Advice(t.Context(), ours))(t)
-			if advice.Action == nil || advice.Action.Title != test.want {
-				t.Errorf("got the action %+v, want %q", advice.Action, test.want)
+			if next := advice.Next(); next == nil || next.Title != test.want {
+				t.Errorf("got the action %+v, want %q", next, test.want)
 			}
 		})
 	}

@@ -53,7 +53,7 @@ func (t *Team) Digest(ctx context.Context, from, to dmarcd.Day) (Digest, error) 
 	}
 	advice, err := t.TopAdvice(ctx)
 	for _, a := range advice {
-		if a.Action != nil && len(d.Actions) < digestActions {
+		if a.Next() != nil && len(d.Actions) < digestActions {
 			d.Actions = append(d.Actions, a)
 		}
 	}
@@ -174,7 +174,7 @@ func (d Digest) details() []dmarcd.EventDetail {
 		all = append(all, dmarcd.EventDetail{Name: "Alert of " + dmarcd.DayOf(a.Event.At).String(), Value: a.Event.Summary()})
 	}
 	for _, a := range d.Actions {
-		all = append(all, dmarcd.EventDetail{Name: "What to do next for " + a.Domain, Value: a.Action.Title + ". " + a.Action.Reason})
+		all = append(all, dmarcd.EventDetail{Name: "What to do next for " + a.Domain, Value: a.Next().Title + ". " + a.Next().Reason})
 	}
 	return all
 }

@@ -67,6 +67,19 @@ func (t *Team) SetPurpose(ctx context.Context, name string, purpose dmarcd.Purpo
 	return t.team.SetPurpose(ctx, domain.Name, purpose, t.actor.to("domain.purpose", domain.Name, cmp.Or(string(purpose), "none")))
 }
 
+// SetParked marks a domain as not used for mail, or removes the mark.
+func (t *Team) SetParked(ctx context.Context, name string, parked bool) error {
+	domain, err := t.named(ctx, dmarcd.RightChange, name)
+	if err != nil {
+		return err
+	}
+	word := "no"
+	if parked {
+		word = "yes"
+	}
+	return t.team.SetParked(ctx, domain.Name, parked, t.actor.to("domain.parked", domain.Name, word))
+}
+
 // Verify checks the DMARC record of a domain now, and returns the updated domain. A sample
 // domain stays as it is.
 func (t *Team) Verify(ctx context.Context, name string) (dmarcd.Domain, dmarcd.Check, error) {

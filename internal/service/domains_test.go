@@ -211,7 +211,9 @@ func TestTeamSenderRules(t *testing.T) {
 func TestSenderClasses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
-	team := w.service.Team(w.team.ID, w.asOwner())
+	team := w.with(w.asOwner(), func(o *service.Options) {
+		o.Insight = insight.New(&senders.Atlas{}, senders.NewCatalogue([]senders.Sender{{Key: "sendgrid", Name: "SendGrid", Kind: senders.Service, Category: senders.Transactional}}), nameless{}, nil)
+	})
 	for class, detail := range map[dmarcd.Class]string{dmarcd.ClassYours: "AS64496, yours", "": "AS64496, automatic"} {
 		w.must(team.SetSenderClass(ctx, ours, "AS64496", class))
 		if got := w.entries()[0].Detail; got != detail {
@@ -225,13 +227,20 @@ func TestSenderClasses(t *testing.T) {
 	if got := w.entries()[0].Detail; got != "AS64496, yours" {
 		t.Errorf("got %q in the audit log, want the key in its canonical form", got)
 	}
-	for _, key := range []string{"-", "sendgrid"} {
+	musttest.Get(team.SetTeamSender(ctx, dmarcd.TeamSender{Key: "our-crm", Name: "Our CRM", Domains: []string{"crm.example"}}, nil))(t)
+	for _, key := range []string{"-", "-:yours", "sendgrid", "sendgrid:rest", "our-crm", "AS64496:as:news.example", "192.0.2.7", "192.0.2.0/24", "2001:db8:0:1::/64"} {
 		w.must(team.SetSenderClass(ctx, ours, key, dmarcd.ClassYours))
 	}
-	for _, key := range []string{"", "bad key", "*", "Send", "a\x00b", "a\xffb", strings.Repeat("a", 65)} {
+	before := len(w.entries())
+	for _, key := range []string{
+		"", "bad key", "*", "Send", "a\x00b", "a\xffb", strings.Repeat("a", 65), "mailchimp", "mailchimp:rest", "192.0.2.0/7", "2001:db8::/31", "192.0.2", "sendgrid:theirs", "AS64496:as:",
+	} {
 		if err := team.SetSenderClass(ctx, ours, key, dmarcd.ClassYours); !errors.Is(err, dmarcd.ErrInvalid) {
 			t.Errorf("%.10q: got %v, want %v", key, err, dmarcd.ErrInvalid)
 		}
+	}
+	if got := w.entries(); len(got) != before {
+		t.Errorf("got the entry %+v for a key that is not valid, want none", got[0])
 	}
 	for purpose, detail := range map[dmarcd.Purpose]string{dmarcd.PurposeBusiness: string(dmarcd.PurposeBusiness), "": "none"} {
 		w.must(team.SetPurpose(ctx, ours, purpose))
@@ -250,9 +259,10 @@ func TestSeries(t *testing.T) {
 	const parked = "parked.example"
 	musttest.Get(w.store.Team(w.team.ID).AddDomain(ctx, parked, time.Now().Add(time.Hour)))(t)
 	w.save(parked, dmarcd.Check{
-		Record: "v=DMARC1; p=reject", RecordDomain: parked, Usable: true, Policy: "reject", Grade: "A", Parked: true,
+		Record: "v=DMARC1; p=reject", RecordDomain: parked, Usable: true, Policy: "reject", Grade: "A",
 		Facts: &dmarcd.Facts{Domain: parked},
 	})
+	w.must(w.store.Team(w.team.ID).SetParked(ctx, parked, true))
 	domain := musttest.Get(w.store.Team(w.team.ID).Domain(ctx, parked))(t)
 	if !domain.Parked {
 		t.Fatalf("got %+v, want a parked domain", domain)
@@ -407,7 +417,7 @@ func TestAdvicePages(t *testing.T) {
 		}
 	}
 	unknown, err := team.Advice(ctx, "a.example")
-	if err != nil || unknown.Stage != dmarcd.StageNone || unknown.Action == nil || unknown.Action.ID != dmarcd.ActionCheck {
+	if err != nil || unknown.Stage != dmarcd.StageNone || unknown.Next() == nil || unknown.Next().ID != dmarcd.ActionCheck {
 		t.Errorf("before DNS has answered: got %+v, %v; want a check", unknown, err)
 	}
 	domain := musttest.Get(team.Domain(ctx, "b.example"))(t)
@@ -416,8 +426,8 @@ func TestAdvicePages(t *testing.T) {
 		"v=DMARC1; p=none; rua=mailto:" + domain.ReportAddress("reports.example"): dmarcd.ActionWait,
 	} {
 		w.save(domain.Name, dmarcd.Check{Record: record, RecordDomain: domain.Name, Usable: true, Policy: "none"})
-		if got, err := team.Advice(ctx, domain.Name); err != nil || got.Action == nil || got.Action.ID != action {
-			t.Errorf("%s: got %+v, %v; want %s", record, got.Action, err, action)
+		if got, err := team.Advice(ctx, domain.Name); err != nil || got.Next() == nil || got.Next().ID != action {
+			t.Errorf("%s: got %+v, %v; want %s", record, got.Next(), err, action)
 		}
 	}
 	for _, name := range []string{"", ours} {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
@@ -391,6 +392,30 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
 			return t.SetSenderClass(ctx, ours, "AS64496", dmarcd.ClassService)
 		},
+	},
+	"Answer": {
+		needs: change, action: "sender.class", target: ours, wants: service.ErrQuestionClosed,
+		prepare: func(w *world) {
+			asked := storetest.Passed(ours, 20) // as another domain
+			asked.Addr, asked.Source, asked.DKIM = netip.MustParseAddr("198.51.100.1"), "198.51.100.1", aggregate.ResultFail
+			asked.DKIMResults = []aggregate.DKIMResult{{Domain: "news.example", Selector: "s1", Result: aggregate.ResultPass}}
+			report := storetest.Aggregate("asked", ours, dmarcd.DayOf(time.Now())-1, asked)
+			musttest.Get(w.store.Team(w.team.ID).Receive(ctx, []*dmarcd.Delivery{storetest.Delivery(report)}))(w)
+		},
+		team: func(_ *world, t *service.Team) error { return finds(t.Answer(ctx, ours, "-:as:news.example", true)) },
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			return errorOf(t.Answer(ctx, ours, "-:others", true))
+		},
+	},
+	"AcceptForwarding": {
+		needs: change, action: "domain.forwarding", target: ours, wants: dmarcd.ErrInvalid,
+		team:  func(_ *world, t *service.Team) error { return t.AcceptForwarding(ctx, ours, 290) },
+		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.AcceptForwarding(ctx, ours, -1) },
+	},
+	"SetParked": {
+		needs: change, action: "domain.parked", target: ours, wants: dmarcd.ErrNotFound,
+		team:  func(_ *world, t *service.Team) error { return t.SetParked(ctx, ours, true) },
+		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.SetParked(ctx, "example.net", true) },
 	},
 	"SetPurpose": {
 		needs: change, action: "domain.purpose", target: ours, wants: dmarcd.ErrNotFound,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/memory"
 )
 
@@ -30,7 +31,7 @@ const (
 	maxRefreshed = 1000
 	maxAdvice    = 50_000
 	// maxCached is the length of texts up to which advice is cached, in bytes.
-	maxCached = 2 << 10
+	maxCached = 8 << 10
 	// refreshFactor limits refreshing to 5 % of the time.
 	refreshFactor = 20
 )
@@ -111,14 +112,15 @@ func (t *Team) adviceBases(ctx context.Context, domains []dmarcd.Domain) ([]advi
 	for i, domain := range domains {
 		ids[i] = domain.ID
 	}
-	from, to := t.period(dmarcd.Days{})
+	_, to := t.period(dmarcd.Days{})
+	from := to - insight.LinkDays + 1
 	states, err := t.team.AdviceStates(ctx, ids, dmarcd.Days{From: &from, To: &to})
 	if err != nil {
 		return nil, err
 	}
 	bases := make([]adviceBasis, len(domains))
 	for i, domain := range domains {
-		bases[i] = basisOf("%q %q %t %t %v %x", domain.Record, domain.RecordDomain, domain.KnownAt.IsZero(), domain.Parked, states[domain.ID], senders)
+		bases[i] = basisOf("%q %q %t %t %d %v %x", domain.Record, domain.RecordDomain, domain.KnownAt.IsZero(), domain.Parked, domain.ForwardingAccepted, states[domain.ID], senders)
 	}
 	return bases, nil
 }
@@ -174,7 +176,13 @@ func (c *adviceCache) get(key adviceKey, basis adviceBasis, oldest time.Time) (d
 }
 
 func (c *adviceCache) put(key adviceKey, remembered rememberedAdvice) {
-	if action := remembered.advice.Action; action != nil && len(action.Title)+len(action.Reason)+len(action.Record) > maxCached {
+	size := len(remembered.advice.Conclusion)
+	for _, step := range remembered.advice.Steps {
+		if size += len(step.Title) + len(step.Reason); step.Record != nil {
+			size += len(step.Record.Value)
+		}
+	}
+	if size > maxCached {
 		return
 	}
 	c.mu.Lock()

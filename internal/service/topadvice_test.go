@@ -61,6 +61,8 @@ func TestAdviceIsReused(t *testing.T) {
 		{"a report", func() error { return receive("1", "b.example") }, 1},
 		{"a record", func() error { return save("a.example", "v=DMARC1; p=quarantine") }, 1},
 		{"a class", func() error { return team.SetSenderClass(t.Context(), "a.example", "AS64496", dmarcd.ClassYours) }, 1},
+		{"a mark", func() error { return team.SetParked(t.Context(), "b.example", true) }, 1},
+		{"accepted forwarding", func() error { return team.AcceptForwarding(t.Context(), "a.example", 5) }, 1},
 		{"a sender", func() error {
 			return errorOf(team.SetTeamSender(t.Context(), dmarcd.TeamSender{Key: "AS64496", Name: "Data centre"}, nil))
 		}, 2},
@@ -173,7 +175,7 @@ func TestAdviceIsReadTogether(t *testing.T) {
 			t.Errorf("%d domains: got %d, more: %t, %v, and mail read %d times, want %d", domains, len(all), more, err, read.Load(), want)
 		}
 		for _, a := range all {
-			if a.Domain == "" || a.Action == nil || a.Action.ID != all[0].Action.ID {
+			if a.Domain == "" || a.Next() == nil || a.Next().ID != all[0].Next().ID {
 				t.Errorf("%d domains: got %+v, want the same action for all", domains, a)
 			}
 		}

@@ -51,7 +51,7 @@ func (a *attribution) ofShares(ctx context.Context, report *dmarcd.NewReport) ([
 // of returns the team's domain that equals, or is the nearest parent of, the From domain, else
 // of the policy domain.
 func (a *attribution) of(ctx context.Context, from, policy string) (owner, error) {
-	for _, name := range [...]string{keyText(from), keyText(policy)} {
+	for _, name := range [...]string{nameText(from), nameText(policy)} {
 		for ; name != ""; _, name, _ = strings.Cut(name, ".") {
 			found, err := a.lookUp(ctx, name)
 			if err != nil || found.id != 0 {

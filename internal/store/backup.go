@@ -20,7 +20,7 @@ var backupTables = []struct{ name, columns string }{
 	{"spool_chunks", "name, n, content"},
 	{"team_locks", "team_id"},
 	{"tokens", "id, team_id, name, hash, scope, created_at, expires_at, used_at, revoked_at"},
-	{"domains", "id, team_id, name, active, record, record_domain, policy, purpose, report_mailbox, compliant, non_compliant, created_at, updated_at, grade, checked_at, known_at, known_until, failures, reason, doubted, full_at, next_full_at, next_check_at, deleted_at, unfinished, tags, parked, sample, claiming"},
+	{"domains", "id, team_id, name, active, record, record_domain, policy, purpose, report_mailbox, compliant, non_compliant, created_at, updated_at, grade, checked_at, known_at, known_until, failures, reason, doubted, full_at, next_full_at, next_check_at, deleted_at, unfinished, tags, parked, sample, claiming, forwarding_accepted"},
 	{"checks", "id, team_id, domain_id, first_at, last_at, grade, document, changes, errors"},
 	{"event_counters", "team_id, seq"},
 	{"events", "team_id, seq, id, domain_id, at, kind, document"},

@@ -34,7 +34,7 @@ var keyLimits = map[string]int{
 	"unused_chunks.chunks": hashBytes, "reports.identity": hashBytes, "reports.content": hashBytes, "reports.original": hashBytes, "rejected.original": hashBytes,
 	// the parsers of package dmarcd
 	"teams.name": 4 * 100, "users.email": emailBytes, "invites.email": emailBytes, "addresses.name": domainBytes, "domains.name": domainBytes,
-	"senders.key": 64, "sender_classes.sender": 64, "team_senders.key": 64,
+	"senders.key": dmarcd.MaxSenderKey, "sender_classes.sender": dmarcd.MaxSenderKey, "team_senders.key": 64,
 	// netip.Addr.String, without a zone
 	"reverse_names.address": 45,
 	// the setting of the operator, and package auth

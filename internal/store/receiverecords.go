@@ -33,9 +33,9 @@ func (r *reception) insertShares(id dmarcd.ReportID, report *dmarcd.NewReport, s
 }
 
 func (r *reception) addShare(id dmarcd.ReportID, n int, report *dmarcd.NewReport, share dmarcd.Share, owner owner) error {
-	from := keyText(share.From)
+	from := nameText(share.From)
 	values := append([]any{
-		r.team.id, id, n, owner.id, report.Kind, dmarcd.DayOf(report.Begin), from, pathOf(from), pathOf(keyText(report.Domain)), share.Records,
+		r.team.id, id, n, owner.id, report.Kind, dmarcd.DayOf(report.Begin), from, pathOf(from), pathOf(nameText(report.Domain)), share.Records,
 	}, countValues(countsOf(report, share))...)
 	return r.shares.add(values...)
 }

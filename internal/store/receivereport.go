@@ -132,7 +132,7 @@ const insertReports = `INSERT INTO reports (id, team_id, kind, identity, content
 func (r *reception) reportRow(id dmarcd.ReportID, delivery *dmarcd.Delivery, report *dmarcd.NewReport, at place) []any {
 	return []any{
 		id, r.team.id, report.Kind, report.Key[:], report.Content[:], at.state, at.heldReason, keyText(report.Organization), keyText(report.ExternalID),
-		keyText(report.Domain), unix(report.Begin), unix(report.End), report.Records, report.Messages, report.Compliant,
+		nameText(report.Domain), unix(report.Begin), unix(report.End), report.Records, report.Messages, report.Compliant,
 		formatQuirks(report.Quirks), plain(report.Damage), delivery.Intake, genuine(delivery.Verdict), formatVerdict(delivery.Verdict),
 		report.Standing, unix(r.now), delivery.Original.Hash[:], plain(report.Member), plain(report.Document), unix(at.pendingUntil), report.TextBytes,
 	}

@@ -30,7 +30,7 @@ func (s selectors) note(domain owner, day dmarcd.Day, results []aggregate.DKIMRe
 		own := dmarcd.Covers(domain.name, result.Domain)
 		if own && result.Result == aggregate.ResultPass && result.Selector != "" && len(s) < maxSelectors {
 			// Cleaning and cutting may make two keys equal.
-			s[selectorKey{domain.id, keyText(result.Domain), keyText(result.Selector)}] = day
+			s[selectorKey{domain.id, nameText(result.Domain), keyText(result.Selector)}] = day
 		}
 	}
 }

@@ -55,7 +55,6 @@ func (t *Team) SaveCheck(ctx context.Context, name string, check dmarcd.Check, p
 			return err
 		}
 		if check.Facts != nil && check.Conclusive {
-			row.Parked = check.Parked
 			if err := t.saveEntry(ctx, tx, &row, check, plan); err != nil {
 				return err
 			}
@@ -134,11 +133,11 @@ func (t *Team) updateChecked(ctx context.Context, tx tx, row checkedDomain) erro
 	_, err := tx.exec(ctx, `UPDATE domains SET
 			active = $1, record = $2, policy = $3, updated_at = $4, grade = $5, checked_at = $6, known_at = $7, known_until = $8,
 			failures = $9, reason = $10, doubted = $11, full_at = $12, next_full_at = $13, next_check_at = $14, record_domain = $15,
-			unfinished = 0, parked = $16
-		WHERE team_id = $17 AND id = $18`,
+			unfinished = 0
+		WHERE team_id = $16 AND id = $17`,
 		row.Active, row.Record, row.Policy, unix(row.UpdatedAt), row.Grade, unix(row.CheckedAt), unix(row.KnownAt), unix(row.knownUntil),
 		row.failures, row.reason, row.doubted, unix(row.fullAt), unix(row.nextFullAt), unix(row.nextCheckAt), row.RecordDomain,
-		row.Parked, t.id, row.ID)
+		t.id, row.ID)
 	return err
 }
 

@@ -9,13 +9,13 @@ import (
 )
 
 const domainColumns = `id, name, active, record, record_domain, policy, purpose, report_mailbox,
-	created_at, updated_at, grade, checked_at, known_at, parked, sample`
+	created_at, updated_at, grade, checked_at, known_at, parked, sample, forwarding_accepted`
 
 func scanDomain(scan scanner) (dmarcd.Domain, error) {
 	var d dmarcd.Domain
 	var createdAt, updatedAt, checkedAt, knownAt int64
 	err := scan(&d.ID, &d.Name, &d.Active, &d.Record, &d.RecordDomain, &d.Policy, &d.Purpose, &d.ReportMailbox,
-		&createdAt, &updatedAt, &d.Grade, &checkedAt, &knownAt, &d.Parked, &d.Sample)
+		&createdAt, &updatedAt, &d.Grade, &checkedAt, &knownAt, &d.Parked, &d.Sample, &d.ForwardingAccepted)
 	d.CreatedAt, d.UpdatedAt = fromUnix(createdAt), fromUnix(updatedAt)
 	d.CheckedAt, d.KnownAt = fromUnix(checkedAt), fromUnix(knownAt)
 	return d, err
@@ -191,6 +191,19 @@ func (t *Team) SetPurpose(ctx context.Context, name string, purpose dmarcd.Purpo
 		SET purpose = $1, updated_at = CASE WHEN purpose = $1 THEN updated_at ELSE $2 END
 		WHERE team_id = $3 AND name = $4 AND deleted_at = 0`,
 		purpose, unix(t.store.now()), t.id, name)
+}
+
+// SetParked marks a domain as not used for mail, or removes the mark, and has it checked again.
+func (t *Team) SetParked(ctx context.Context, name string, parked bool, audit ...dmarcd.AuditEntry) error {
+	return t.change(ctx, audit, `UPDATE domains SET parked = $1,
+			next_full_at = CASE WHEN parked = $1 OR sample = TRUE THEN next_full_at ELSE $2 END,
+			next_check_at = CASE WHEN parked = $1 OR sample = TRUE THEN next_check_at ELSE $2 END
+		WHERE team_id = $3 AND name = $4 AND deleted_at = 0`, parked, unix(t.store.now()), t.id, name)
+}
+
+// AcceptForwarding stores how many affected forwarded messages a person accepts; 0 for none.
+func (t *Team) AcceptForwarding(ctx context.Context, name string, messages int64, audit ...dmarcd.AuditEntry) error {
+	return t.change(ctx, audit, `UPDATE domains SET forwarding_accepted = $1 WHERE team_id = $2 AND name = $3 AND deleted_at = 0`, messages, t.id, name)
 }
 
 // DeleteDomain hides a domain and its data in one short transaction. Purge removes the rows

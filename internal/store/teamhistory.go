@@ -126,7 +126,10 @@ func seesMore(check, last dmarcd.Check) bool {
 	if slices.ContainsFunc(now, func(part string) bool { return !slices.Contains(before, part) }) {
 		return false
 	}
-	return len(now) < len(before) || !reflect.DeepEqual(check.Facts.SPF.Tree, last.Facts.SPF.Tree)
+	// Findings depend on what the user says of the domain, too.
+	concluded := func(a, b dmarcd.Finding) bool { return a.ID == b.ID && a.Record == b.Record }
+	return len(now) < len(before) || !reflect.DeepEqual(check.Facts.SPF.Tree, last.Facts.SPF.Tree) ||
+		!slices.EqualFunc(check.Findings, last.Findings, concluded)
 }
 
 // entry is the part of a check that the next one is compared with.

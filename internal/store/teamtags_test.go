@@ -201,8 +201,9 @@ func TestLockedDomains(t *testing.T) {
 			parked bool
 		}{"locked.example": {"reject", true}, "open.example": {"none", true}, "used.example": {"reject", false}} {
 			addDomain(t, team, name)
-			check := dmarcd.Check{At: time.Unix(1e9, 0), Conclusive: true, Usable: true, Record: "v=DMARC1; p=" + d.policy, Policy: d.policy, Grade: "F", Facts: &dmarcd.Facts{}, Parked: d.parked}
+			check := dmarcd.Check{At: time.Unix(1e9, 0), Conclusive: true, Usable: true, Record: "v=DMARC1; p=" + d.policy, Policy: d.policy, Grade: "F", Facts: &dmarcd.Facts{}}
 			musttest.Get(team.SaveCheck(t.Context(), name, check, dmarcd.Plan{}))(t)
+			musttest.Do(t, team.SetParked(t.Context(), name, d.parked))
 			receive(t, team, storetest.Aggregate(name, name, 100, storetest.Failed(name, 10)))
 		}
 		rows, err := team.DomainRows(t.Context(), store.OverviewFilter{Trouble: true, Sort: "name", Limit: 10})

@@ -76,6 +76,12 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 		}
 		return other.DeleteDomain(ctx, v.domain.Name)
 	},
+	"SetParked": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.SetParked(ctx, v.domain.Name, true))
+	},
+	"AcceptForwarding": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.AcceptForwarding(ctx, v.domain.Name, 1))
+	},
 	"SetPurpose": func(ctx context.Context, other *store.Team, v victim) error {
 		return wantNotFound(other.SetPurpose(ctx, v.domain.Name, dmarcd.PurposePersonal))
 	},

@@ -17,6 +17,9 @@ func plain(text string) string {
 // keyText returns text that both engines can store and index: of at most MaxKeyText bytes.
 func keyText(text string) string { return cutText(plain(text), dmarcd.MaxKeyText) }
 
+// nameText is keyText for a domain name, of which the end stays: it decides whose the name is.
+func nameText(name string) string { return dmarcd.CutName(plain(name)) }
+
 // cutText returns the characters of valid text that fit in so many bytes.
 func cutText(text string, bytes int) string {
 	if len(text) <= bytes {

@@ -84,7 +84,7 @@ func (c *call) actions() (actions []adviceView, troubled int, err error) {
 		return nil, 0, err
 	}
 	for _, advice := range all {
-		if advice.Action != nil && len(actions) < maxActions {
+		if advice.Next() != nil && len(actions) < maxActions {
 			actions = append(actions, c.adviceView(advice))
 		}
 	}

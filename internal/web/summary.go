@@ -57,7 +57,7 @@ func (a adviceView) PolicyText() string {
 // StageBadge is the name of the stage.
 func (a adviceView) StageBadge() ui.Cell {
 	cell := ui.Cell{Kind: ui.CellBadge}
-	if a.Action != nil && a.Action.ID == dmarcd.ActionCheck {
+	if next := a.Next(); next != nil && next.ID == dmarcd.ActionCheck {
 		cell.Text, cell.Tone = "not known", "info"
 		return cell
 	}

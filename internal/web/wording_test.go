@@ -50,6 +50,7 @@ func TestTextsAreTrue(t *testing.T) {
 	team := s.service.Team(s.team, service.CommandLine())
 	s.zone.zone = dnstest.New("_dmarc.parked.example TXT \"v=DMARC1; p=reject\"\nparked.example TXT \"v=spf1 -all\"\nparked.example MX 0 .")
 	musttest.Get(team.AddDomain(t.Context(), "parked.example"))(t)
+	musttest.Do(t, team.SetParked(t.Context(), "parked.example", true))
 	musttest.Do(t, team.Examine(t.Context(), "parked.example"))
 	spoofed := aggregateXML("bigmail.example", "parked", now.AddDate(0, 0, -1), recordXML("192.0.2.99", 5, "quarantine", "fail", "fail", sampleDomain, "bulk.example.net"))
 	s.upload(t, team, "parked.xml", strings.ReplaceAll(spoofed, sampleDomain, "parked.example"))

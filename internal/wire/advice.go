@@ -30,49 +30,90 @@ type Simulation struct {
 	Observed           Handled           `json:"observed"`
 	RFC9989            Handled           `json:"rfc9989"`
 	RFC7489            Handled           `json:"rfc7489"`
+	LegitimateMessages int64             `json:"legitimate_messages"`
 	LegitimateAffected int64             `json:"legitimate_affected"`
+	ForwarderMessages  int64             `json:"forwarder_messages"`
+	ForwarderAffected  int64             `json:"forwarder_affected"`
+	UnknownMessages    int64             `json:"unknown_messages"`
+	UnknownAffected    int64             `json:"unknown_affected"`
+	SpoofingMessages   int64             `json:"spoofing_messages"`
 	SpoofingStopped    int64             `json:"spoofing_stopped"`
 	Senders            []SimulatedSender `json:"senders"`
 }
 
 // SimulatedSender is a sender in a simulation.
 type SimulatedSender struct {
-	Key      string       `json:"key"`
-	Name     string       `json:"name"`
-	Class    dmarcd.Class `json:"class"`
-	Messages int64        `json:"messages"`
-	Affected int64        `json:"affected"`
+	Key       string       `json:"key"`
+	Name      string       `json:"name"`
+	Class     dmarcd.Class `json:"class"`
+	Messages  int64        `json:"messages"`
+	Affected  int64        `json:"affected"`
+	Addresses int          `json:"addresses"`
 }
 
-// Advice is the stage of a domain and its next action, null if there is none.
+// Advice is the stage of a domain, its next action, null if there is none, and the way to reject.
 type Advice struct {
 	Domain     string  `json:"domain"`
 	Stage      string  `json:"stage"`
+	Conclusion string  `json:"conclusion"`
 	NextAction *Action `json:"next_action"`
+	Steps      []Step  `json:"steps"`
+	// Done is the share of the steps that are done, in percent.
+	Done int `json:"done"`
 }
 
-// Action is what to do next for a domain.
+// Action is what to do for a domain.
 type Action struct {
 	ID                 string        `json:"id"`
 	Title              string        `json:"title"`
 	Reason             string        `json:"reason"`
 	LegitimateAffected int64         `json:"legitimate_affected"`
+	ForwarderAffected  int64         `json:"forwarder_affected"`
+	UnknownAffected    int64         `json:"unknown_affected"`
 	SpoofingStopped    int64         `json:"spoofing_stopped"`
 	Record             *ActionRecord `json:"record"`
+	Sender             *string       `json:"sender"`
+	Question           *Question     `json:"question"`
+}
+
+// Step is a step on the way to reject.
+type Step struct {
+	Action
+	State string `json:"state"`
+}
+
+// Question asks whether a sender sends on behalf of the owner of a domain.
+type Question struct {
+	Key       string   `json:"key"`
+	Name      string   `json:"name"`
+	Text      string   `json:"text"`
+	Evidence  []string `json:"evidence"`
+	Messages  int64    `json:"messages"`
+	Addresses int      `json:"addresses"`
 }
 
 // NewAdvice returns the shape of advice.
 func NewAdvice(a dmarcd.Advice) Advice {
-	shape := Advice{Domain: a.Domain, Stage: string(a.Stage)}
-	if a.Action == nil {
-		return shape
+	shape := Advice{Domain: a.Domain, Stage: string(a.Stage), Conclusion: a.Conclusion, Steps: []Step{}, Done: a.Done()}
+	if next := a.Next(); next != nil {
+		shape.NextAction = new(newAction(*next))
 	}
-	shape.NextAction = &Action{
-		ID: string(a.Action.ID), Title: a.Action.Title, Reason: a.Action.Reason,
-		LegitimateAffected: a.Action.LegitimateAffected, SpoofingStopped: a.Action.SpoofingStopped,
+	for _, step := range a.Steps {
+		shape.Steps = append(shape.Steps, Step{Action: newAction(step.Action), State: string(step.State)})
 	}
-	if a.Action.Record != "" {
-		shape.NextAction.Record = &ActionRecord{Name: "_dmarc." + a.Domain, Type: "TXT", Value: a.Action.Record}
+	return shape
+}
+
+func newAction(a dmarcd.Action) Action {
+	shape := Action{
+		ID: string(a.ID), Title: a.Title, Reason: a.Reason, Sender: optionalText(a.Sender),
+		LegitimateAffected: a.LegitimateAffected, ForwarderAffected: a.ForwarderAffected, UnknownAffected: a.UnknownAffected, SpoofingStopped: a.SpoofingStopped,
+	}
+	if a.Record != nil {
+		shape.Record = &ActionRecord{Name: a.Record.Name, Type: "TXT", Value: a.Record.Value}
+	}
+	if q := a.Question; q != nil {
+		shape.Question = new(Question(*q))
 	}
 	return shape
 }
@@ -94,6 +135,18 @@ type SenderClass struct {
 // NewSenderClass returns the shape of a class that a team set; "" is none.
 func NewSenderClass(domain, sender string, class dmarcd.Class) SenderClass {
 	return SenderClass{Domain: domain, Sender: sender, Class: optionalText(string(class))}
+}
+
+// Parked is whether a user marked a domain as not used for mail.
+type Parked struct {
+	Domain string `json:"domain"`
+	Parked bool   `json:"parked"`
+}
+
+// Forwarding is how many affected forwarded messages of a domain are accepted, null for none.
+type Forwarding struct {
+	Domain   string `json:"domain"`
+	Accepted *int64 `json:"accepted"`
 }
 
 // TeamSender is a sender that a team added or corrected.

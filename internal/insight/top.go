@@ -2,8 +2,8 @@ package insight
 
 import "slices"
 
-// foremost returns the first n of all, sorted. Of many it does not sort the rest.
-func foremost[T any](all []T, n int, compare func(a, b T) int) []T {
+// top returns the first n of all, sorted. Of many it does not sort the rest.
+func top[T any](all []T, n int, compare func(a, b T) int) []T {
 	if len(all) <= 2*n {
 		slices.SortFunc(all, compare)
 		return all[:min(n, len(all))]

@@ -15,7 +15,7 @@ func TestForemost(t *testing.T) {
 		n := rapid.IntRange(1, 8).Draw(r, "n")
 		want := slices.Sorted(slices.Values(all))
 		want = want[:min(n, len(want))]
-		if got := foremost(all, n, cmp.Compare[int]); !slices.Equal(got, want) {
+		if got := top(all, n, cmp.Compare[int]); !slices.Equal(got, want) {
 			r.Errorf("got %v, want %v", got, want)
 		}
 	})

@@ -10,7 +10,7 @@ import (
 func TestNearby(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
-		var m nearby[int]
+		var m ipv4Map[int]
 		want := make(map[uint64]int)
 		number := rapid.OneOf(rapid.Uint64Range(0, 1<<64-2), rapid.Uint64Range(0, 3000), rapid.Map(rapid.Uint64Range(0, 3000), func(n uint64) uint64 { return n << 32 }))
 		for i, n := range rapid.SliceOfN(number, 0, 2000).Draw(r, "numbers") {

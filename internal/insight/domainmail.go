@@ -1,0 +1,304 @@
+package insight
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/rollup"
+)
+
+// Domain is what is known of the domain whose mail is assessed, beside its mail.
+type Domain struct {
+	ID   dmarcd.DomainID
+	Name string
+	// Facts is what the latest full check, Check, found, nil if there is none.
+	Facts *dmarcd.Facts
+	Check dmarcd.CheckID
+	// Checks are the full checks of the period, the latest first: causes follow from what
+	// they found at the time. Without them the latest check counts.
+	Checks []dmarcd.StoredCheck
+	// Classes are those that the team gave senders, by their keys.
+	Classes map[string]dmarcd.Class
+}
+
+// factsAt returns what the check found that was valid on a day.
+func (d *Domain) factsAt(day dmarcd.Day) *dmarcd.Facts {
+	for _, check := range d.Checks {
+		if dmarcd.DayOf(check.FirstAt) <= day && check.Check.Facts != nil {
+			return check.Check.Facts
+		}
+	}
+	if len(d.Checks) > 0 { // the first check came later
+		return d.Checks[len(d.Checks)-1].Check.Facts
+	}
+	return d.Facts
+}
+
+// spfBrokenSince returns the day from which the checks found the SPF record broken, up to the
+// one that was valid on a day; that day if none of them did.
+func (d *Domain) spfBrokenSince(day dmarcd.Day) dmarcd.Day {
+	since := day
+	for _, check := range d.Checks {
+		switch facts := check.Check.Facts; {
+		case dmarcd.DayOf(check.FirstAt) > day:
+			continue
+		case facts == nil || facts.SPF.Status == "ok" || facts.SPF.Status == "none":
+			return since
+		}
+		since = dmarcd.DayOf(check.FirstAt)
+	}
+	return since
+}
+
+// organization returns the organizational domain of a From domain.
+func (d *Domain) organization(from string) string {
+	if d.Facts != nil {
+		if o := d.Facts.DMARC.OrganizationalDomain; dmarcd.Covers(o, from) {
+			return o
+		}
+	}
+	return dmarc.LegacyOrganization(from)
+}
+
+// What is remembered of one sender, and of all.
+const (
+	maxGroups      = 24
+	maxAllProfiles = MaxListed
+	maxAllGroups   = 2 * MaxListed
+	maxAllPairs    = 2 * MaxListed
+)
+
+// profile is what the mail of a sender says about it, in messages.
+type profile struct {
+	sum
+	// relayed are those that receivers report as forwarded.
+	relayed int64
+	// failures are the groups of messages that fail, and unlisted those beyond maxGroups.
+	failures map[failure]*failed
+	unlisted int64
+	// as are failing messages by the other organization as which they authenticate.
+	as map[string]int64
+	// addresses are the addresses, and links how many of them are linked in each way.
+	addresses int
+	links     [linkName + 1]int
+	// firstSeen is the first day of its addresses in the link window.
+	firstSeen dmarcd.Day
+	// senders are the messages of an address by its sender.
+	senders map[senderIndex]int64
+	// parts are the messages of an undivided sender by the part that they would be of.
+	parts [partOthers + 1]int64
+	// rfc9989 and rfc7489 are the messages that fail under the policy that is tried out, by what
+	// receivers of each RFC apply to them.
+	rfc9989, rfc7489 [dmarc.Reject + 1]int64
+}
+
+// failed is a group of messages that fail.
+type failed struct {
+	messages    int64
+	first, last dmarcd.Day
+}
+
+// domainMail is the mail of the senders of one domain.
+type domainMail struct {
+	domain   *Domain
+	links    *domainLinks
+	classes  map[string]dmarcd.Class // of the team's senders, for all domains
+	profiles map[slot]*profile
+	sum      sum
+	days     map[dmarcd.Day]struct{}
+	// policy is tried out on the mail, nil if none is; existing are subdomains that
+	// exist.
+	policy   *Policy
+	existing map[string]struct{}
+	// spf is the mail that an SPF record is tried out on; spfFull tells that there is too much.
+	spf     map[spfUse]*spfCount
+	spfFull bool
+}
+
+// assessor gathers the profiles of senders, or of addresses.
+type assessor struct {
+	*grouping
+	legacy  evaluations
+	classes map[string]dmarcd.Class
+	// profiles, groups, tried and pairs count what is remembered of all domains.
+	profiles, groups, tried int
+	pairs                   map[addressOf]struct{}
+	// domains are by domain. With only, all mail is that of one.
+	domains map[dmarcd.DomainID]*domainMail
+	only    *domainMail
+	mail    *domainMail // of the share
+	// byAddress assesses addresses instead of senders.
+	byAddress bool
+}
+
+// addressOf is an address of a profile.
+type addressOf struct {
+	profile *profile
+	address *addressMail
+}
+
+// newAssessor returns what gathers the profiles of the senders of domains.
+func (m *Mail) newAssessor(domains []Domain) *assessor {
+	a := &assessor{grouping: m.grouping(GroupNetwork), classes: m.service.classes, domains: make(map[dmarcd.DomainID]*domainMail), pairs: make(map[addressOf]struct{})}
+	a.legacy.organization = dmarc.LegacyOrganization
+	for i := range domains {
+		d := &domainMail{
+			domain: &domains[i], links: m.whole.linksOf(domains[i].ID), classes: a.classes,
+			profiles: make(map[slot]*profile), days: make(map[dmarcd.Day]struct{}),
+		}
+		a.domains[domains[i].ID] = d
+		if m.domain != "" {
+			a.only = d
+		}
+	}
+	return a
+}
+
+func (a *assessor) begin(b *rollup.Block) {
+	a.grouping.begin(b)
+	a.legacy.begin(b)
+}
+
+func (a *assessor) add(share *rollup.Share, records []rollup.Record) {
+	if a.mail = cmp.Or(a.only, a.domains[share.Domain]); a.mail == nil {
+		return
+	}
+	a.mail.days[share.Day] = struct{}{}
+	for i := range records {
+		a.addRecord(share, &records[i])
+	}
+}
+
+// profile returns that at a slot. Where there are too many, the mail of the others is that of
+// others of unknown networks.
+func (a *assessor) profile(at slot) *profile {
+	p := a.mail.profiles[at]
+	if p == nil && a.profiles >= maxAllProfiles {
+		at = slot(a.recognition.add(sender{part: partOthers}))
+		p = a.mail.profiles[at]
+	}
+	if p == nil {
+		a.profiles++
+		p = new(profile)
+		a.mail.profiles[at] = p
+	}
+	return p
+}
+
+func (a *assessor) addRecord(share *rollup.Share, r *rollup.Record) {
+	of := a.sender(share, r)
+	e := a.evaluations.of(share, r)
+	at := slot(of)
+	if a.byAddress {
+		if at = a.slot(a.block.Addresses.At(r.Address)); at == 0 {
+			return
+		}
+	}
+	p := a.profile(at)
+	if a.byAddress {
+		if p.senders == nil {
+			p.senders = make(map[senderIndex]int64)
+		}
+		p.senders[of] += r.Count
+	}
+	p.add(share, r)
+	a.mail.sum.add(share, r)
+	a.addAddress(p, a.addresses[r.Address].mail)
+	if a.mail.policy != nil {
+		a.try(p, share, r, e)
+		a.addSPF(of, r, e)
+	}
+	relayed := a.block.Identities[r.Identity].Reasons.Relayed()
+	if relayed {
+		addMessages(&p.relayed, r.Count)
+	}
+	if s := a.recognition.senders.list[of]; s.part == partWhole || s.part == partClassified {
+		part, _ := a.current.partOfRecord(a.addresses[r.Address].mail, a.block.Addresses.At(r.Address), r, e, relayed)
+		addMessages(&p.parts[part], r.Count)
+	}
+	if !r.Outcome.Compliant() {
+		a.fail(p, e, share.Day, r.Count)
+	}
+}
+
+// addAddress counts an address of a profile once.
+func (a *assessor) addAddress(p *profile, of *addressMail) {
+	pair := addressOf{p, of}
+	if _, known := a.pairs[pair]; known || of == nil || len(a.pairs) >= maxAllPairs {
+		return
+	}
+	a.pairs[pair] = struct{}{}
+	if p.addresses == 0 || of.first < p.firstSeen {
+		p.firstSeen = of.first
+	}
+	p.addresses++
+	p.links[of.link]++
+}
+
+// fail adds failing messages to a group of a profile.
+func (a *assessor) fail(p *profile, e *evaluation, day dmarcd.Day, messages int64) {
+	f := e.failure
+	if other := e.other(); other != "" {
+		if p.as == nil {
+			p.as = make(map[string]int64)
+		}
+		if _, known := p.as[other]; known || len(p.as) < maxGroups {
+			p.as[strings.Clone(other)] += messages
+		}
+	}
+	if f.spf != spfMissing && f.spf != spfAligned && f.dkim != signedAligned {
+		f.from = "" // it does not matter to the cause
+	}
+	of := p.failures[f]
+	if of == nil {
+		if len(p.failures) >= maxGroups || a.groups >= maxAllGroups {
+			addMessages(&p.unlisted, messages)
+			return
+		}
+		a.groups++
+		if p.failures == nil {
+			p.failures = make(map[failure]*failed)
+		}
+		of = &failed{first: day, last: day}
+		p.failures[f.clone()] = of
+	}
+	addMessages(&of.messages, messages)
+	of.first, of.last = min(of.first, day), max(of.last, day)
+}
+
+// clone returns a failure that does not share memory with a block.
+func (f failure) clone() failure {
+	f.signer, f.selector, f.checked, f.from = strings.Clone(f.signer), strings.Clone(f.selector), strings.Clone(f.checked), strings.Clone(f.from)
+	return f
+}
+
+// topFailure returns the group with the most messages, and whether there is one.
+func (p *profile) topFailure() (failure, failed, bool) {
+	groups := slices.SortedFunc(maps.Keys(p.failures), func(a, b failure) int {
+		return cmp.Or(cmp.Compare(p.failures[b].messages, p.failures[a].messages), a.compare(b))
+	})
+	if len(groups) == 0 {
+		return failure{}, failed{}, false
+	}
+	return groups[0], *p.failures[groups[0]], true
+}
+
+func (f failure) compare(o failure) int {
+	return cmp.Or(cmp.Compare(f.dkim, o.dkim), cmp.Compare(f.spf, o.spf), cmp.Compare(f.signer, o.signer),
+		cmp.Compare(f.selector, o.selector), cmp.Compare(f.checked, o.checked), cmp.Compare(f.from, o.from))
+}
+
+// authenticatedAs returns the other organization as which most failing messages
+// authenticate, how many do, and how many organizations there are.
+func (p *profile) authenticatedAs() (name string, messages int64, names int) {
+	for other, n := range p.as {
+		if n > messages || n == messages && other < name {
+			name, messages = other, n
+		}
+	}
+	return name, messages, len(p.as)
+}

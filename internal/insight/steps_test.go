@@ -1,0 +1,235 @@
+package insight_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/musttest"
+)
+
+// checkSteps checks what is true of the steps of every domain: those before the one to take now
+// are done or wait for it, and where there is none, all are done.
+func checkSteps(t *testing.T, advice *dmarcd.Advice) {
+	t.Helper()
+	done, now, later := 0, 0, 0
+	for i := range advice.Steps {
+		step := &advice.Steps[i]
+		switch step.State {
+		case dmarcd.StepDone:
+			done++
+		case dmarcd.StepNow:
+			if now++; advice.Next() != &step.Action || later > 0 {
+				t.Errorf("got the next action %+v after %d later steps, want the step %+v", advice.Next(), later, step)
+			}
+		case dmarcd.StepLater:
+			later++
+		default:
+			t.Errorf("got the state %q", step.State)
+		}
+		if step.ID == "" || step.Title == "" || step.Reason == "" {
+			t.Errorf("got the step %+v without an ID, title or reason", step)
+		}
+		if (step.ID == dmarcd.ActionAnswer) != (step.Question != nil) {
+			t.Errorf("got the step %+v with the question %+v", step, step.Question)
+		}
+		if q := step.Question; q != nil && (q.Key != step.Sender || q.Name == "" || q.Messages <= 0 || q.Addresses <= 0 || len(q.Evidence) == 0 || !strings.HasSuffix(q.Text, "?")) {
+			t.Errorf("got the question %+v", q)
+		}
+	}
+	all := len(advice.Steps)
+	if open := min(all-done, 1); now != open || (open == 0) != (advice.Next() == nil) {
+		t.Errorf("got %d steps to take now, %d later and %d done of %d, want %d", now, later, done, all, open)
+	}
+	if want := done * 100 / max(all, 1); advice.Done() != want {
+		t.Errorf("got %d %% done, want %d", advice.Done(), want)
+	}
+}
+
+// checkHarmless checks when a stricter policy may be proposed.
+func (s scenario) checkHarmless(t *testing.T, got dmarcd.Action, simulated *insight.Simulation) {
+	t.Helper()
+	if got.LegitimateAffected*200 > simulated.Legitimate {
+		t.Errorf("a stricter policy: got %d of %d legitimate messages affected, want 0.5 %% at most", got.LegitimateAffected, simulated.Legitimate)
+	}
+	if got.ForwarderAffected*50 > simulated.Forwarder && got.ForwarderAffected*4 > s.accepted*5 {
+		t.Errorf("a stricter policy: got %d of %d forwarded messages affected, want 2 %% at most, or accepted", got.ForwarderAffected, simulated.Forwarder)
+	}
+	for _, sender := range simulated.Senders {
+		if q := sender.Question; q != nil && q.Messages*100 > simulated.Legitimate {
+			t.Errorf("a stricter policy: got the question %+v open, want it answered first", q)
+		}
+	}
+}
+
+// stepsOf returns the steps of a history for people.
+func stepsOf(t *testing.T, s scenario, published insight.Published) (advice dmarcd.Advice, lines []string) {
+	t.Helper()
+	first, last := dmarcd.Day(20000), dmarcd.Day(20029)
+	m := musttest.Get(scenarioService(t).Read(t.Context(), s.reports(), "example.com", dmarcd.Days{From: &first, To: &last}))(t)
+	defer m.Close()
+	s.facts.Domain = "example.com"
+	about := insight.Domain{Name: "example.com", Facts: &s.facts, Classes: s.team}
+	advice = musttest.Get(m.Advise(t.Context(), insight.Situation{Domain: about, Published: published}))(t)[0]
+	checkSteps(t, &advice)
+	for _, step := range advice.Steps {
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s", step.State, step.ID, step.Sender)))
+	}
+	return advice, lines
+}
+
+// usesRecord is a domain with a record, whose reports come here.
+func usesRecord(record string) insight.Published {
+	return insight.Published{Record: record, Own: record != "", Base: record, Addressed: true, ReportsHere: true}
+}
+
+// TestSteps checks the way to reject of some domains.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	const quarantine, reject = "v=DMARC1; p=quarantine; rua=mailto:d@example.com", "v=DMARC1; p=reject; rua=mailto:d@example.com"
+	elsewhere := usesRecord(watching)
+	elsewhere.ReportsHere = false
+	unconnected := insight.Published{Record: watching, Own: true, Base: watching}
+	parked := usesRecord(watching)
+	parked.Parked = true
+	locked := usesRecord(reject)
+	locked.Parked = true
+	for _, test := range []struct {
+		name      string
+		scenario  scenario
+		published insight.Published
+		want      []string
+		done      int
+	}{
+		{"not checked", scenario{}, insight.Published{Unchecked: true}, []string{"now check-dns"}, 0},
+		{
+			"no record",
+			scenario{},
+			insight.Published{Base: watching, Addressed: true},
+			[]string{"now publish-record", "later receive-reports", "later wait-for-reports", "later tighten-policy", "later tighten-policy"},
+			0,
+		},
+		{
+			"reports go elsewhere",
+			scenario{},
+			elsewhere,
+			[]string{"done publish-record", "now receive-reports", "later wait-for-reports", "later tighten-policy", "later tighten-policy"},
+			20,
+		},
+		{
+			"no mailbox",
+			scenario{},
+			unconnected,
+			[]string{"done publish-record", "now receive-reports", "later wait-for-reports", "later tighten-policy", "later tighten-policy"},
+			20,
+		},
+		{
+			"a few reports",
+			scenario{mail: []flow{{source: "192.0.2.1", days: 13, perDay: 100, spf: "example.com pass"}}},
+			usesRecord(watching),
+			[]string{"done publish-record", "done receive-reports", "now wait-for-reports", "done fix-sender", "later tighten-policy", "later tighten-policy"},
+			50,
+		},
+		{
+			"100 messages on 14 days",
+			scenario{mail: []flow{{source: "192.0.2.1", days: 13, perDay: 7, spf: "example.com pass"}, {source: "192.0.2.1", first: 13, days: 1, perDay: 9, spf: "example.com pass"}}},
+			usesRecord(watching),
+			[]string{"done publish-record", "done receive-reports", "done fix-sender", "now tighten-policy", "later tighten-policy"},
+			60,
+		},
+		{
+			"99 messages",
+			scenario{mail: []flow{{source: "192.0.2.1", days: 13, perDay: 7, spf: "example.com pass"}, {source: "192.0.2.1", first: 13, days: 1, perDay: 8, spf: "example.com pass"}}},
+			usesRecord(watching),
+			[]string{"done publish-record", "done receive-reports", "now wait-for-reports", "done fix-sender", "later tighten-policy", "later tighten-policy"},
+			50,
+		},
+		{
+			"enforced",
+			scenario{mail: append(botnet(5), office(100))},
+			usesRecord(reject),
+			[]string{"done publish-record", "done receive-reports", "done fix-sender", "done tighten-policy", "done tighten-policy"},
+			100,
+		},
+		{"parked", scenario{mail: botnet(5)}, parked, []string{"now lock-parked"}, 0},
+		{"parked and locked", scenario{mail: botnet(5)}, locked, []string{"done lock-parked"}, 100},
+		{
+			"quarantine",
+			scenario{mail: []flow{office(100)}},
+			usesRecord(quarantine),
+			[]string{"done publish-record", "done receive-reports", "done fix-sender", "done tighten-policy", "now tighten-policy"},
+			80,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			advice, got := stepsOf(t, test.scenario, test.published)
+			if diff := cmp.Diff(test.want, got); diff != "" || advice.Done() != test.done {
+				t.Errorf("got %d %%, want %d; -want +got\n%s", advice.Done(), test.done, diff)
+			}
+		})
+	}
+}
+
+// inTrouble is a company whose SPF record lost its office, that may or may not use a shop, and
+// whose mail a list changes.
+func inTrouble() scenario {
+	return scenario{
+		facts: dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "permerror", Lookups: 12}},
+		mail: []flow{
+			{source: "192.0.2.17", first: -60, days: 60, perDay: 160, spf: "example.com pass"},
+			{source: "192.0.2.17", perDay: 160, spf: "example.com permerror"},
+			{source: "198.51.100.16", perDay: 540, signed: "selector1 example.com pass", spf: "example.com permerror"},
+			{source: "198.51.100.77", perDay: 75, spf: "shop.example pass"},
+			keyed("203.0.113.5", "selector1", 9),
+			silent("203.0.113.66", 45),
+		},
+	}
+}
+
+// TestStepsOfADomainInTrouble has three open steps: a sender to fix, a question, and the policy.
+func TestStepsOfADomainInTrouble(t *testing.T) {
+	t.Parallel()
+	s := inTrouble()
+	published := usesRecord("v=DMARC1; p=quarantine; rua=mailto:d@example.com")
+	advice, lines := stepsOf(t, s, published)
+	var open []string
+	for _, line := range lines {
+		if state, step, _ := strings.Cut(line, " "); state != "done" {
+			open = append(open, step)
+		}
+	}
+	if len(open) != 3 || open[2] != "tighten-policy" {
+		t.Fatalf("got the steps %q, want three open ones, of which the policy is the last", lines)
+	}
+	slices.Sort(open)
+	if want := []string{"answer-question AS64497:as:shop.example", "fix-sender AS64496:yours", "tighten-policy"}; !slices.Equal(open, want) || advice.Done() != 50 {
+		t.Errorf("got %q with %d %% done, want %q with 50", open, advice.Done(), want)
+	}
+	for _, step := range advice.Steps {
+		if step.State == dmarcd.StepDone {
+			continue
+		}
+		if want := (dmarcd.Effect{LegitimateAffected: 160 * 30, UnknownAffected: 75 * 30, SpoofingStopped: 45 * 30}); step.Effect != want {
+			t.Errorf("%s: got the effect %+v, want %+v", step.ID, step.Effect, want)
+		}
+		if q := step.Question; q != nil && (q.Name != "Rented Servers, as shop.example" || q.Messages != 75*30 || q.Addresses != 1) {
+			t.Errorf("got the question %+v", q)
+		}
+	}
+	// Each step that is taken brings the next one.
+	s.team = map[string]dmarcd.Class{"AS64497:as:shop.example": dmarcd.ClassSpoofing}
+	if _, lines := stepsOf(t, s, published); !slices.Contains(lines, "now fix-sender AS64496:yours") {
+		t.Errorf("after the answer: got %q, want the sender to fix", lines)
+	}
+	s.facts.SPF = dmarcd.SPFFacts{Status: "ok"}
+	s.mail[1].spf = "example.com pass"
+	if _, lines := stepsOf(t, s, published); !slices.Contains(lines, "now tighten-policy") {
+		t.Errorf("after the fix: got %q, want the policy", lines)
+	}
+}
