@@ -106,10 +106,13 @@ func Repaired(check dmarcd.Check, domain dmarcd.Domain) string {
 func ProposedHere(check dmarcd.Check, domain dmarcd.Domain) string {
 	text := baseRecord(domain, Repaired(check, domain), "", nil)
 	record, _ := dmarc.Parse(text)
-	if check.Facts == nil || domain.Record == "" {
+	j := &judgement{}
+	switch {
+	case check.Facts != nil && domain.Record != "":
+		j.facts = *check.Facts
+	case check.Facts != nil || domain.Record != "":
 		return text
 	}
-	j := &judgement{facts: *check.Facts}
 	return proposed(record, j.wanted(record, domain.Name), nil)
 }
 

@@ -195,7 +195,7 @@ func destinations(written string) string {
 
 func builderForm(domain string, r dmarc.Record) ui.Form {
 	policy := func(none string) []ui.Choice {
-		list := []ui.Choice{{Value: "none", Label: "none: deliver and report"}, {Value: "quarantine", Label: "quarantine: treat as suspicious"}, {Value: "reject", Label: "reject: do not accept"}}
+		list := []ui.Choice{{Value: "none", Label: "none: delivered, and reported"}, {Value: "quarantine", Label: "quarantine: to the spam folder"}, {Value: "reject", Label: "reject: rejected"}}
 		if none != "" {
 			list = append([]ui.Choice{{Value: "", Label: none}}, list...)
 		}

@@ -47,7 +47,7 @@ func applied(domain dmarcd.Domain) string {
 	return record.Applied(policy).String()
 }
 
-// Meaning explains the policy in a sentence.
+// Meaning says what receivers do with mail that fails DMARC.
 func (d DomainHead) Meaning() string {
 	var by string
 	if d.RecordDomain != "" && d.RecordDomain != d.Name {
@@ -55,19 +55,19 @@ func (d DomainHead) Meaning() string {
 	}
 	switch d.Applied {
 	case "reject":
-		return "Enforced: receivers reject mail that spoofs this domain." + by
+		return "Receivers reject mail that fails DMARC." + by
 	case "quarantine":
-		return "Partly enforced: receivers quarantine mail that spoofs this domain." + by
+		return "Receivers put mail that fails DMARC into the spam folder." + by
 	case "none":
-		return "Monitoring only: receivers report, but still deliver mail that spoofs this domain." + by
+		return "Receivers deliver mail that fails DMARC, and send reports about it." + by
 	}
 	switch {
 	case !d.Known():
 		return "DNS has not answered yet, so the policy is unknown."
 	case d.Record != "":
-		return "Not protected: the published record is unusable."
+		return "Receivers cannot use the DMARC record, so they deliver mail that fails DMARC."
 	}
-	return "Not protected: there is no DMARC record, so anyone can spoof this domain, and no receiver sends reports."
+	return "There is no DMARC record, so receivers deliver mail that fails DMARC, and send no reports."
 }
 
 type tab struct {
@@ -78,6 +78,9 @@ type tab struct {
 // domainView is the part that all pages of a domain share.
 type domainView struct {
 	Head DomainHead
+	// Lead is the sentence below the name: what the policy means or, on pages that have it, the
+	// conclusion of the advice.
+	Lead string
 	Tabs []tab
 	// Settings, Guide and DNS are the settings, the setup guide and the findings of the
 	// domain; TagLinks are the domains with the same tags.
@@ -92,7 +95,7 @@ func (s *Web) domainPage(c *call, template, title string) (Page, domainView, err
 		return Page{}, domainView{}, err
 	}
 	path := domainPath(head.Name)
-	view := domainView{Head: head, Settings: c.link(path + "/settings"), Guide: c.link(path + "/setup"), DNS: c.link(path + "/dns"), TagLinks: c.tagLinks(head.Tags)}
+	view := domainView{Head: head, Lead: head.Meaning(), Settings: c.link(path + "/settings"), Guide: c.link(path + "/setup"), DNS: c.link(path + "/dns"), TagLinks: c.tagLinks(head.Tags)}
 	for _, t := range []struct{ title, path string }{
 		{"Summary", ""},
 		{"Senders", "/senders"},

@@ -13,6 +13,16 @@ type domainSettingsView struct {
 	domainView
 	Purpose ui.Form
 	Tags    ui.Form
+	// Park marks the domain as not used for mail, or removes the mark.
+	Park ui.Action
+}
+
+func newSettingsView(head domainView) domainSettingsView {
+	park := ui.Action{Path: domainPath(head.Head.Name) + "/parked", Label: "Not used for mail", Name: "parked", Value: "yes"}
+	if head.Head.Parked {
+		park.Label, park.Value = "Used for mail", "no"
+	}
+	return domainSettingsView{domainView: head, Purpose: purposeForm(head.Head), Tags: tagsForm(head.Head), Park: park}
 }
 
 func purposeForm(head DomainHead) ui.Form {
@@ -35,7 +45,7 @@ func (s *Web) domainSettings(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.render(http.StatusOK, page, domainSettingsView{head, purposeForm(head.Head), tagsForm(head.Head)})
+	return c.render(http.StatusOK, page, newSettingsView(head))
 }
 
 func (s *Web) setPurpose(c *call, written url.Values) error {
@@ -49,10 +59,25 @@ func (s *Web) setPurpose(c *call, written url.Values) error {
 	}
 	if err != nil {
 		return again(purposeForm(head.Head), written, err, func(form ui.Form) error {
-			return c.render(http.StatusUnprocessableEntity, page, domainSettingsView{head, form, tagsForm(head.Head)})
+			view := newSettingsView(head)
+			view.Purpose = form
+			return c.render(http.StatusUnprocessableEntity, page, view)
 		})
 	}
 	return c.done(domainPath(head.Head.Name)+"/settings", "purpose-set")
+}
+
+// setParked marks a domain as not used for mail, or removes the mark.
+func (s *Web) setParked(c *call, written url.Values) error {
+	parked, done := written.Get("parked") == "yes", "not-parked"
+	if parked {
+		done = "parked"
+	}
+	domain, err := c.team.Domain(c.r.Context(), c.params.Get("domain"))
+	if err != nil {
+		return err
+	}
+	return c.finish(c.team.SetParked(c.r.Context(), domain.Name, parked), domainPath(domain.Name)+"/settings", done)
 }
 
 // deleteDomain requires the name as confirmation: the data cannot be restored.

@@ -65,7 +65,9 @@ func (s *Web) setTags(c *call, written url.Values) error {
 	words := strings.FieldsFunc(written.Get("tags"), func(r rune) bool { return r == ',' || r == ' ' })
 	if _, err := c.team.SetTags(c.r.Context(), head.Head.Name, words); err != nil {
 		return again(tagsForm(head.Head), written, err, func(form ui.Form) error {
-			return c.render(http.StatusUnprocessableEntity, page, domainSettingsView{head, purposeForm(head.Head), form})
+			view := newSettingsView(head)
+			view.Tags = form
+			return c.render(http.StatusUnprocessableEntity, page, view)
 		})
 	}
 	return c.done(domainPath(head.Head.Name)+"/settings", "tags-set")

@@ -19,7 +19,7 @@ func figures(now, before dmarcd.Counts, days int) []figure {
 		{"Messages", dmarcd.FormatNumber(now.Total()), ""},
 		{"Passes DMARC", dmarcd.FormatShare(now.Compliant, now.Total()), ""},
 		{"Fails DMARC", dmarcd.FormatNumber(now.NonCompliant), ""},
-		{"Quarantined or rejected", dmarcd.FormatNumber(now.Quarantined + now.Rejected), "as reported by receivers"},
+		{"Spam folder or rejected", dmarcd.FormatNumber(now.Quarantined + now.Rejected), "as reported by receivers"},
 		{"From unverified reports", dmarcd.FormatShare(now.Unverified, now.Total()), "of all messages"},
 	}
 	if before.Total() > 0 {
@@ -111,7 +111,7 @@ func authentication(f insight.Flow) ui.ChartStop {
 func fate(f insight.Flow) ui.ChartStop {
 	switch f.Disposition {
 	case "quarantine":
-		return ui.ChartStop{Text: "quarantined", Tone: "warning"}
+		return ui.ChartStop{Text: "spam folder", Tone: "warning"}
 	case "reject":
 		return ui.ChartStop{Text: "rejected", Tone: "bad"}
 	}

@@ -24,10 +24,10 @@ type Overview struct {
 	Marks []ui.Mark
 	// News are the events since yesterday, newest first.
 	News []dmarcd.Event
-	// Actions are the next actions, most urgent first; Troubled is the number of domains
-	// that need attention.
-	Actions  []adviceView
-	Troubled int
+	// Actions are domains with a next action, most urgent first, and Finished others; Troubled is
+	// the number of domains that need attention.
+	Actions, Finished []adviceView
+	Troubled          int
 }
 
 const (
@@ -42,7 +42,7 @@ func (c *call) overview(filter service.DomainFilter, period ui.Period) (Overview
 	var found Overview
 	var errActions error
 	var group recovered.Group // each of the two sorts all domains by their mail
-	group.Go(func() { found.Actions, found.Troubled, errActions = c.actions() })
+	group.Go(func() { errActions = c.addActions(&found) })
 	err := c.listAndNews(&found, filter, period)
 	group.Wait()
 	return found, cmp.Or(err, errActions)
@@ -72,23 +72,27 @@ func (c *call) news() ([]dmarcd.Event, error) {
 	return since(events, yesterday), err
 }
 
-// actions returns the next actions of domains, most urgent first, and the number of
-// domains that need attention.
-func (c *call) actions() (actions []adviceView, troubled int, err error) {
+// addActions reads the next actions of domains, and the number of domains that need attention.
+func (c *call) addActions(found *Overview) error {
 	worst, err := c.team.DomainRows(c.r.Context(), service.DomainFilter{Trouble: true})
 	if err != nil {
-		return nil, 0, err
+		return err
 	}
 	all, err := c.team.TopAdvice(c.r.Context())
 	if err != nil {
-		return nil, 0, err
+		return err
 	}
-	for _, advice := range all {
-		if advice.Next() != nil && len(actions) < maxActions {
-			actions = append(actions, c.adviceView(advice))
+	found.Troubled = worst.Matching
+	for i := range all {
+		list := &found.Actions
+		if all[i].Next() == nil {
+			list = &found.Finished
+		}
+		if len(*list) < maxActions {
+			*list = append(*list, c.adviceView(&all[i]))
 		}
 	}
-	return actions, worst.Matching, nil
+	return nil
 }
 
 type overviewView struct {

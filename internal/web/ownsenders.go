@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -50,23 +51,26 @@ func networkList(s dmarcd.TeamSender) string {
 
 // nameForm is the form that names the sender of a page, and its title.
 func (c *call) nameForm(asked mailQuery, found insight.Source) (ui.Form, string, error) {
-	if !c.viewer.MayEdit() || asked.Group != insight.GroupNetwork && asked.Group != insight.GroupAddress || asked.Key == "-" {
+	if !c.viewer.MayEdit() || asked.Group != insight.GroupNetwork && asked.Group != insight.GroupAddress || dmarcd.SenderBase(asked.Key) == "-" {
 		return ui.Form{}, "", nil
 	}
 	own, err := c.team.TeamSenders(c.r.Context())
 	if err != nil {
 		return ui.Form{}, "", err
 	}
-	if at := slices.IndexFunc(own, func(s dmarcd.TeamSender) bool { return s.Key == asked.Key }); at >= 0 {
+	base := dmarcd.SenderBase(asked.Key) // of a part: all of it is named
+	if at := slices.IndexFunc(own, func(s dmarcd.TeamSender) bool { return s.Key == base }); at >= 0 {
 		return senderForm(own[at]), "Edit this sender", nil
 	}
-	form := senderForm(dmarcd.TeamSender{Key: asked.Key})
-	if asked.Group == insight.GroupAddress {
-		form = senderForm(dmarcd.TeamSender{})
+	form := senderForm(dmarcd.TeamSender{Key: base})
+	switch base {
+	case "": // an address or a network
 		form.Fields[3].Value = asked.Key
-	} else {
+	case asked.Key:
 		form.Fields[1].Value = found.Name
-		form.Fields[3].Hint = fmt.Sprintf("Leave networks, hosts and domains empty to name all of %s.", found.Name)
+		fallthrough
+	default:
+		form.Fields[3].Hint = fmt.Sprintf("Leave networks, hosts and domains empty to name all of %s.", cmp.Or(form.Fields[1].Value, base))
 	}
 	return form, "Name this sender", nil
 }

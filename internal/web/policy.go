@@ -17,26 +17,67 @@ type policyView struct {
 	Form   ui.Form
 	// Result is what receivers would have done under the policy in the form.
 	Result service.Simulation
-	// Name and Record are the DNS record to publish for it.
-	Name, Record string
+	// Record is what to publish for it, nil for nothing.
+	Record *dmarcd.TXTRecord
 	// Builder leads to the record builder with the record.
 	Builder  string
 	Handled  ui.Table
 	Affected ui.Table
 }
 
-// Conclusion says what the policy does to the mail of the period.
-func (v policyView) Conclusion() string {
+// harmlessShare is the share of legitimate mail that a policy may affect, as for the advice.
+const harmlessShare = 0.005
+
+// Harmful reports whether the policy affects so much legitimate mail that it should not be
+// published yet.
+func (v policyView) Harmful() bool {
+	return float64(v.Result.LegitimateAffected) > harmlessShare*float64(v.Result.Legitimate)
+}
+
+// Headline says what the policy does to the mail of the period.
+func (v policyView) Headline() string {
 	policy := "p=" + v.Result.Policy.P.String()
-	switch lost, stopped := v.Result.LegitimateAffected, v.Result.SpoofingStopped; {
+	switch {
 	case v.Result.Days == 0:
 		return "No mail was reported in this period, so the effect of " + policy + " is unknown."
-	case lost > 0:
-		return policy + " affects " + ui.Plural(int(lost), "legitimate message", "legitimate messages") + ". Fix these senders first."
-	case stopped > 0:
-		return policy + " stops " + ui.Plural(int(stopped), "spoofed message", "spoofed messages") + " and affects no legitimate mail."
+	case v.Harmful():
+		return "Not yet: " + policy + " affects " + dmarcd.FormatNumber(v.Result.LegitimateAffected) + " of " +
+			ui.Plural(int(v.Result.Legitimate), "legitimate message", "legitimate messages") + ". Fix these senders first."
+	case v.Result.SpoofingStopped > 0:
+		return policy + " affects " + dmarcd.FormatNumber(v.Result.SpoofingStopped) + " of " +
+			ui.Plural(int(v.Result.Spoofing), "spoofed message", "spoofed messages") + ", and " + dmarcd.FormatNumber(v.Result.LegitimateAffected) + " of yours."
 	}
-	return policy + " affects no mail of this period."
+	return policy + " affects no spoofed mail of this period."
+}
+
+// Figures are the affected messages of each class.
+func (v policyView) Figures() []figure {
+	of := func(name string, affected, total int64) figure {
+		return figure{Name: name, Value: dmarcd.FormatNumber(affected), Note: "of " + dmarcd.FormatNumber(total) + " affected"}
+	}
+	r := &v.Result
+	return []figure{
+		of("Legitimate", r.LegitimateAffected, r.Legitimate),
+		of("Forwarded", r.ForwarderAffected, r.Forwarder),
+		of("Unknown", r.UnknownAffected, r.Unknown),
+		of("Spoofed", r.SpoofingStopped, r.Spoofing),
+	}
+}
+
+// Testing explains t=y, "" if the record does not have it.
+func (v policyView) Testing() string {
+	if !v.Result.Policy.Testing {
+		return ""
+	}
+	effect := "it has no effect"
+	switch v.Result.Policy.P {
+	case dmarc.Reject:
+		effect = "mail that fails DMARC goes to the spam folder instead of being rejected"
+	case dmarc.Quarantine:
+		effect = "mail that fails DMARC is delivered instead of going to the spam folder"
+	}
+	return "The record has t=y (test mode): receivers of RFC 9989 apply the next weaker policy. With p=" + v.Result.Policy.P.String() + ", " + effect +
+		". Receivers of RFC 7489 ignore t=y. Remove it in the record builder when the test is over."
 }
 
 // policyChoices are the choices of a policy; "" keeps that of the record, with none as
@@ -97,10 +138,13 @@ func (s *Web) policy(c *call) error {
 		return err
 	}
 	view := policyView{
-		domainView: head, Form: c.carrying(policyForm(path, query)), Result: result, Name: dmarc.QueryName(name), Record: result.Record,
+		domainView: head, Form: c.carrying(policyForm(path, query)), Result: result,
 		Builder: ui.WithQuery(Prefix+"/builder", nil, "domain", name, "record", result.Record),
 		Period:  ui.NewPeriodChoice(path, query, period, s.options.Now()),
 		Handled: handledTable(result, ui.WithQuery(path, query, "csv", "handled")),
+	}
+	if result.Record != "" {
+		view.Record = &dmarcd.TXTRecord{Name: dmarc.QueryName(name), Value: result.Record}
 	}
 	var affected []insight.SimulatedSender
 	for _, sender := range result.Senders {
@@ -121,16 +165,16 @@ func (s *Web) policy(c *call) error {
 // handledTable compares what receivers did with what they would do.
 func handledTable(result service.Simulation, csv string) ui.Table {
 	t := ui.Table{
-		ID: "handled", Caption: "What receivers do", CSV: csv,
-		Columns: []ui.Column{{Title: "Receivers", Wide: true}, {Title: "Delivered", Numeric: true}, {Title: "Quarantined", Numeric: true}, {Title: "Rejected", Numeric: true}},
+		ID: "handled", Caption: "What happens to mail", CSV: csv,
+		Columns: []ui.Column{{Title: "Mail of the period", Wide: true}, {Title: "Delivered", Numeric: true}, {Title: "Spam folder", Numeric: true}, {Title: "Rejected", Numeric: true}},
 	}
 	for _, row := range []struct {
 		title   string
 		handled insight.Handled
 	}{
-		{"did, as reported", result.Observed},
-		{"would do under RFC 9989", result.RFC9989},
-		{"would do under RFC 7489", result.RFC7489},
+		{"Reported by receivers", result.Observed},
+		{"With this policy, RFC 9989", result.RFC9989},
+		{"With this policy, RFC 7489", result.RFC7489},
 	} {
 		t.Rows = append(t.Rows, []ui.Cell{
 			ui.Text(row.title), ui.Count(row.handled.Delivered), ui.Count(row.handled.Quarantined), ui.Count(row.handled.Rejected),
@@ -139,7 +183,7 @@ func handledTable(result service.Simulation, csv string) ui.Table {
 	return t
 }
 
-// affectedTable lists the senders whose mail would be quarantined or rejected.
+// affectedTable lists the senders whose mail would go to the spam folder or be rejected.
 func affectedTable(senders []insight.SimulatedSender, asked mailQuery) ui.Table {
 	t := senderTable("affected", "Affected senders", senders, asked)
 	t.Columns[3].Title = "Affected"
@@ -148,19 +192,4 @@ func affectedTable(senders []insight.SimulatedSender, asked mailQuery) ui.Table 
 	}
 	t.Empty = ui.Empty{Title: "No sender is affected", Advice: "Under this policy, receivers would have delivered every message of the period."}
 	return t
-}
-
-// setSenderClass overrides the class of a sender, or removes the override.
-func (s *Web) setSenderClass(c *call, form url.Values) error {
-	domain, err := c.team.Domain(c.r.Context(), c.params.Get("domain"))
-	if err != nil {
-		return err
-	}
-	key := c.params.Get("sender")
-	if err := c.team.SetSenderClass(c.r.Context(), domain.Name, key, dmarcd.Class(form.Get("class"))); err != nil {
-		return err
-	}
-	asked := s.sourceQuery(c.r.URL.Query(), domain.Name)
-	asked.Group = insight.GroupNetwork
-	return c.redirect(sourcePath(asked, key) + "&done=class-set")
 }

@@ -45,7 +45,10 @@ func (s *Web) printedDomain(c *call) error {
 	if err != nil {
 		return err
 	}
-	shown := c.adviceView(advice)
+	shown := c.adviceView(&advice)
+	for i := range shown.Way { // paper has no buttons
+		shown.Way[i].Buttons, shown.Way[i].Links = nil, nil
+	}
 	// Evidence and causes do not fit on the page.
 	top := topSenderTable(senders, s.sourceQuery(c.r.URL.Query(), domain.Name)).Without("Cause")
 	for _, row := range top.Rows {
@@ -72,8 +75,8 @@ func (s *Web) printedTeam(c *call) error {
 	if err != nil {
 		return err
 	}
-	for _, advice := range all {
-		view.Actions = append(view.Actions, c.adviceView(advice))
+	for i := range all {
+		view.Actions = append(view.Actions, c.adviceView(&all[i]))
 	}
 	return c.render(http.StatusOK, printedFrame(view.Subject), view)
 }

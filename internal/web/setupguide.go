@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
@@ -17,8 +18,12 @@ type setupView struct {
 	Complete bool
 	// Watch is the path that a script polls.
 	Watch string
-	// Proposed is the record to publish at RecordName if there is no report domain.
+	// Operated are records that the operator of the service publishes.
+	Operated []wire.SetupRecord
+	// Proposed is the record to publish at RecordName if there is no report domain. Addressed
+	// means that it asks for reports.
 	Proposed, RecordName string
+	Addressed            bool
 }
 
 // setup shows the records to publish, and which of them are published.
@@ -27,6 +32,11 @@ func (s *Web) setup(c *call) error {
 	if err != nil {
 		return err
 	}
+	advice, err := c.team.Advice(c.r.Context(), view.Head.Name)
+	if err != nil {
+		return err
+	}
+	view.Lead = advice.Conclusion
 	return c.render(http.StatusOK, page, view)
 }
 
@@ -53,18 +63,24 @@ func (s *Web) loadSetup(c *call) (Page, setupView, error) {
 	}
 	setup := wire.NewSetup(found)
 	view := setupView{domainView: head, Setup: setup, Complete: len(setup.Records) > 0, Watch: domainPath(head.Head.Name) + "/setup/steps"}
+	var own []wire.SetupRecord
 	for _, record := range setup.Records {
 		if record.Seen == nil || !*record.Seen {
 			view.Complete = false
 		}
+		if record.Purpose == string(dmarcd.SetupConsent) {
+			view.Operated = append(view.Operated, record)
+		} else {
+			own = append(own, record)
+		}
 	}
+	view.Setup.Records = own
 	if setup.ReportAddress == nil {
 		if view.Proposed, err = c.team.ProposedRecord(c.r.Context(), head.Head.Name); err != nil {
 			return Page{}, setupView{}, err
 		}
-		if record, _ := dmarc.Parse(view.Proposed); len(record.RUA) == 0 {
-			view.Proposed += "; rua=mailto:dmarc-reports@" + head.Head.Name
-		}
+		record, _ := dmarc.Parse(view.Proposed)
+		view.Addressed = len(record.RUA) > 0
 		view.RecordName = dmarc.QueryName(head.Head.Name)
 	}
 	reports, err := c.team.Reports(c.r.Context(), service.ReportFilter{Domain: head.Head.Name}, 0, 1)

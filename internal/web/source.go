@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"time"
@@ -39,10 +40,12 @@ type sourceView struct {
 	Record ui.Table
 	Pager  ui.Pager
 	// Assessment is the class of the sender with evidence, nil if unknown; Class is its
-	// badge, Classes are the buttons that override it.
+	// badge, Classes are the buttons that override it, and ClassForm does so for a part, an
+	// address or a network.
 	Assessment *insight.Assessment
 	Class      ui.Cell
 	Classes    []ui.Action
+	ClassForm  ui.Form
 	// NameForm names the sender, and NameTitle is its title, "" for none.
 	NameForm  ui.Form
 	NameTitle string
@@ -64,6 +67,10 @@ func (s *Web) source(c *call) error {
 		return err
 	}
 	found, err := mail.Source(c.r.Context(), asked.Query)
+	if errors.Is(err, dmarcd.ErrNotFound) && asked.Domain != "" && query.Get("done") == classSet {
+		// The new class changed which senders there are.
+		return c.redirect(c.link(domainPath(asked.Domain)+"/senders", "done", classSet))
+	}
 	if err != nil {
 		return err
 	}
@@ -112,36 +119,6 @@ func (s *Web) source(c *call) error {
 	}
 	page.Trail = []ui.Link{back}
 	return c.render(http.StatusOK, page, view)
-}
-
-// addAssessment adds the class of a sender and, for one domain, the buttons that override it.
-func (c *call) addAssessment(view *sourceView, mail *insight.Mail) error {
-	asked := view.Query
-	if asked.Group != insight.GroupNetwork || !mail.KnowsDomains() {
-		return nil
-	}
-	list, err := mail.Sources(c.r.Context(), insight.Query{Group: asked.Group, Key: asked.Key, Limit: 1, Assess: true})
-	if err != nil || len(list.Sources) == 0 {
-		return err
-	}
-	view.Assessment = list.Sources[0].Assessment
-	view.Class = classBadge(view.Assessment.Class)
-	if asked.Domain == "" || !c.viewer.MayEdit() {
-		return nil
-	}
-	path := c.link(domainPath(asked.Domain) + "/senders/" + url.PathEscape(asked.Key))
-	for _, choice := range []struct {
-		label string
-		class dmarcd.Class
-	}{
-		{"Mark as yours", dmarcd.ClassYours},
-		{"Mark as spoofing", dmarcd.ClassSpoofing},
-		{"Mark as unknown", dmarcd.ClassUnknown},
-		{"Reset to automatic", ""},
-	} {
-		view.Classes = append(view.Classes, ui.Action{Label: choice.label, Path: path, Name: "class", Value: string(choice.class)})
-	}
-	return nil
 }
 
 // sentRecords returns records of several reports for display.
@@ -246,7 +223,7 @@ func dispositionCell(r Record) ui.Cell {
 	case "none", "pass":
 		cell.Text = "delivered"
 	case "quarantine":
-		cell.Text, cell.Tone = "quarantined", "warning"
+		cell.Text, cell.Tone = "spam folder", "warning"
 	case "reject":
 		cell.Text, cell.Tone = "rejected", "bad"
 	}

@@ -30,52 +30,6 @@ type summaryView struct {
 	Empty ui.Empty
 }
 
-// adviceView is the conclusion about a domain: its stage and the next action.
-type adviceView struct {
-	dmarcd.Advice
-	// Name is the DNS name of the proposed record.
-	Name string
-	// Policy is the simulation of p=reject, Print the printable report.
-	Policy, Print string
-}
-
-func (c *call) adviceView(advice dmarcd.Advice) adviceView {
-	return adviceView{
-		Advice: advice, Name: dmarc.QueryName(advice.Domain),
-		Policy: c.link(domainPath(advice.Domain)+"/policy", "p", "reject"), Print: c.link(domainPath(advice.Domain) + "/print"),
-	}
-}
-
-// PolicyText is the text of the link to the simulation.
-func (a adviceView) PolicyText() string {
-	if a.Stage == dmarcd.StageEnforced || a.Stage == dmarcd.StageParked {
-		return "Simulate a policy"
-	}
-	return "What would p=reject do?"
-}
-
-// StageBadge is the name of the stage.
-func (a adviceView) StageBadge() ui.Cell {
-	cell := ui.Cell{Kind: ui.CellBadge}
-	if next := a.Next(); next != nil && next.ID == dmarcd.ActionCheck {
-		cell.Text, cell.Tone = "not known", "info"
-		return cell
-	}
-	switch a.Stage {
-	case dmarcd.StageNone:
-		cell.Text, cell.Tone = "no record", "bad"
-	case dmarcd.StageMonitoring:
-		cell.Text, cell.Tone = "monitoring", "warning"
-	case dmarcd.StagePartial:
-		cell.Text, cell.Tone = "partly enforced", "warning"
-	case dmarcd.StageEnforced:
-		cell.Text, cell.Tone = "enforced", "good"
-	case dmarcd.StageParked:
-		cell.Text, cell.Tone = "parked", "good"
-	}
-	return cell
-}
-
 // classCount is the number of messages from senders of a class.
 type classCount struct {
 	Class    dmarcd.Class
@@ -132,8 +86,7 @@ func countClasses(senders []insight.SimulatedSender, domain string, query url.Va
 	return counts
 }
 
-// summary shows the conclusion about a domain first, its stage and next action, then the
-// evidence.
+// summary shows the conclusion about a domain first, then the way to reject, then the evidence.
 func (s *Web) summary(c *call) error {
 	page, head, err := s.domainPage(c, "summary", "Summary")
 	if err != nil {
@@ -151,12 +104,13 @@ func (s *Web) summary(c *call) error {
 	if err != nil {
 		return err
 	}
+	head.Lead = advice.Conclusion
 	senders, err := c.senders(name, period)
 	if err != nil {
 		return err
 	}
 	view := summaryView{
-		domainView: head, Timeline: found, Advice: c.adviceView(advice),
+		domainView: head, Timeline: found, Advice: c.adviceView(&advice),
 		Period:      ui.NewPeriodChoice(path, query, period, s.options.Now()),
 		Classes:     countClasses(senders, name, query),
 		Chart:       messageChart(countsSentence(found.Counts), found.Days, found.Marks),

@@ -77,11 +77,11 @@ func explainTag(name, value string) tagExplanation {
 func policyMeaning(word string) string {
 	switch word {
 	case "none":
-		return "if it fails DMARC, deliver it and report."
+		return "if it fails DMARC, it is delivered and reported."
 	case "quarantine":
-		return "if it fails DMARC, treat it as suspicious."
+		return "if it fails DMARC, it goes to the spam folder."
 	case "reject":
-		return "if it fails DMARC, reject it."
+		return "if it fails DMARC, it is rejected."
 	}
 	return "the value must be none, quarantine or reject, so the record is invalid."
 }

@@ -35,9 +35,9 @@ func (c *call) timeline(domain string, period ui.Period) (Timeline, error) {
 // dispositionChart shows the actions of receivers, as reported.
 func dispositionChart(found Timeline) ui.Chart {
 	chart := ui.Chart{
-		Kind: "days", ID: "disposition", Title: "What receivers did",
-		Summary: dmarcd.FormatNumber(found.Counts.Rejected) + " messages were rejected and " + dmarcd.FormatNumber(found.Counts.Quarantined) + " quarantined.",
-		Labels:  []string{"Day (UTC)", "Delivered", "Quarantined", "Rejected"}, Tones: []string{"quiet", "warning", "bad"},
+		Kind: "days", ID: "disposition", Title: "What happened to mail",
+		Summary: dmarcd.FormatNumber(found.Counts.Rejected) + " messages were rejected and " + dmarcd.FormatNumber(found.Counts.Quarantined) + " went to the spam folder.",
+		Labels:  []string{"Day (UTC)", "Delivered", "Spam folder", "Rejected"}, Tones: []string{"quiet", "warning", "bad"},
 	}
 	for _, d := range found.Days {
 		delivered := d.Total() - d.Quarantined - d.Rejected
