@@ -110,7 +110,7 @@ func ProposedHere(check dmarcd.Check, domain dmarcd.Domain) string {
 	switch {
 	case check.Facts != nil && domain.Record != "":
 		j.facts = *check.Facts
-	case check.Facts != nil || domain.Record != "":
+	case check.Facts != nil || domain.Record != "" || domain.Parked:
 		return text
 	}
 	return proposed(record, j.wanted(record, domain.Name), nil)

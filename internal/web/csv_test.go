@@ -107,7 +107,7 @@ func TestNumbersAgree(t *testing.T) {
 		{"/app/?csv=messages", []string{"Passes DMARC", "Fails DMARC"}, all},
 		{"/app/?csv=messages", []string{"Passes DMARC"}, passed},
 		{"/app/domains/example.com?csv=messages", []string{"Passes DMARC", "Fails DMARC"}, all},
-		{"/app/domains/example.com?csv=disposition", []string{"Delivered", "Quarantined", "Rejected"}, all},
+		{"/app/domains/example.com?csv=disposition", []string{"Delivered", "Spam folder", "Rejected"}, all},
 		{"/app/senders?csv=sources", []string{"Messages"}, all},
 		{"/app/senders?csv=sources&group=address", []string{"Messages"}, all},
 		{"/app/domains/example.com/senders?csv=flow", []string{"Messages"}, all},

@@ -47,7 +47,7 @@ func applied(domain dmarcd.Domain) string {
 	return record.Applied(policy).String()
 }
 
-// Meaning says what receivers do with mail that fails DMARC.
+// Meaning says what the policy is. The conclusion about the domain is that of the advice.
 func (d DomainHead) Meaning() string {
 	var by string
 	if d.RecordDomain != "" && d.RecordDomain != d.Name {
@@ -55,11 +55,11 @@ func (d DomainHead) Meaning() string {
 	}
 	switch d.Applied {
 	case "reject":
-		return "Receivers reject mail that fails DMARC." + by
+		return "The policy asks receivers to reject mail that fails DMARC." + by
 	case "quarantine":
-		return "Receivers put mail that fails DMARC into the spam folder." + by
+		return "The policy asks receivers to put mail that fails DMARC into the spam folder." + by
 	case "none":
-		return "Receivers deliver mail that fails DMARC, and send reports about it." + by
+		return "The policy asks receivers to deliver mail that fails DMARC, and to report it." + by
 	}
 	switch {
 	case !d.Known():

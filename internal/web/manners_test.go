@@ -27,7 +27,7 @@ func TestUnknownIsNotMissing(t *testing.T) {
 			t.Errorf("%s: got a policy or a place of reports, want it called unknown", path)
 		}
 	}
-	if body := s.body(t, viewer, "/app/"); !strings.Contains(body, "the next step is not known") {
+	if body := s.body(t, viewer, "/app/"); !strings.Contains(body, "The DNS has not answered yet.") {
 		t.Error("got an overview without the domain, want it among what to do")
 	}
 }

@@ -65,7 +65,7 @@ func TestTextsAreTrue(t *testing.T) {
 		{"/app/settings/members", "owner: can also delete domains, and manage members, tokens, mailboxes, webhooks, alerts and retention", ""},
 		{"/app/", "5 messages that spoof parked domains. The policy of these domains asks receivers to reject them.", "Receivers reject"},
 		{"/app/", "parked: its policy asks receivers to reject all mail that spoofs it", "receivers reject all"},
-		{"/app/domains/parked.example", "its policy asks receivers to reject all mail that spoofs it", "receivers reject all"},
+		{"/app/domains/parked.example", "its policy asks receivers to reject all mail that uses this name", "protected: receivers reject"},
 	} {
 		if body := s.body(t, owner, row.path); !strings.Contains(body, row.want) || row.not != "" && strings.Contains(body, row.not) {
 			t.Errorf("%s: got no %q, or %q, want the first alone", row.path, row.want, row.not)
