@@ -274,7 +274,7 @@ func (p *plan) conclusion() string {
 		return p.Name + " does not exist in the DNS."
 	case p.stage == dmarcd.StageParked:
 		if policy, _, ok := p.policyOf(); ok && policy.isFull() {
-			return "Parked and protected: receivers reject all mail that uses this name."
+			return "Parked and protected: its policy asks receivers to reject all mail that uses this name."
 		}
 		parts = append(parts, "Parked, but not protected.")
 	case p.stage == dmarcd.StageNone && p.Record == "":

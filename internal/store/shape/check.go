@@ -13,6 +13,7 @@ import (
 type checkV1 struct {
 	V        int         `json:"v"`
 	Domain   string      `json:"domain"`
+	Missing  bool        `json:"missing,omitempty"`
 	Grade    string      `json:"grade,omitempty"`
 	DMARC    dmarcV1     `json:"dmarc"`
 	SPF      spfV1       `json:"spf"`
@@ -162,7 +163,7 @@ type findingV1 struct {
 func EncodeCheck(c dmarcd.Check) string {
 	f := c.Facts
 	s := checkV1{
-		V: 1, Domain: f.Domain, Grade: c.Grade,
+		V: 1, Domain: f.Domain, Missing: f.Missing, Grade: c.Grade,
 		DMARC: newDMARCV1(f.DMARC),
 		SPF: spfV1{
 			Status: f.SPF.Status, Reason: f.SPF.Reason, Record: f.SPF.Record, Records: several(f.SPF.Records),
@@ -245,8 +246,8 @@ func (s checkV1) value() dmarcd.Check {
 	check := dmarcd.Check{
 		Grade: s.Grade,
 		Facts: &dmarcd.Facts{
-			Domain: s.Domain,
-			DMARC:  s.DMARC.facts(),
+			Domain: s.Domain, Missing: s.Missing,
+			DMARC: s.DMARC.facts(),
 			SPF: dmarcd.SPFFacts{
 				Status: s.SPF.Status, Reason: s.SPF.Reason, Record: s.SPF.Record, Records: s.SPF.Records,
 				Lookups: s.SPF.Lookups, VoidLookups: s.SPF.VoidLookups, Tree: convert(s.SPF.Terms, spfTermV1.term),

@@ -204,7 +204,7 @@ func sampleCheck() dmarcd.Check {
 	check := dmarcd.Check{
 		Grade: "B",
 		Facts: &dmarcd.Facts{
-			Domain: "example.com",
+			Domain: "example.com", Missing: true,
 			DMARC: dmarcd.DMARCFacts{
 				Status: "ok", Reason: "a reason", Record: "v=DMARC1; p=quarantine; rua=mailto:a@example.net", RecordDomain: "example.com",
 				OrganizationalDomain: "example.com", Policy: "quarantine", Applied: "quarantine", Queries: []string{"example.com", "com"},
