@@ -18,9 +18,9 @@ type domainSettingsView struct {
 }
 
 func newSettingsView(head domainView) domainSettingsView {
-	park := ui.Action{Path: domainPath(head.Head.Name) + "/parked", Label: "Not used for mail", Name: "parked", Value: "yes"}
+	park := ui.Action{Path: domainPath(head.Head.Name) + "/parked", Label: "Mark as not used for mail", Name: "parked", Value: "yes"}
 	if head.Head.Parked {
-		park.Label, park.Value = "Used for mail", "no"
+		park.Label, park.Value = "Mark as used for mail", "no"
 	}
 	return domainSettingsView{domainView: head, Purpose: purposeForm(head.Head), Tags: tagsForm(head.Head), Park: park}
 }

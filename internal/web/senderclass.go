@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"net/url"
+	"strings"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
@@ -41,8 +42,12 @@ func (c *call) addAssessment(view *sourceView, mail *insight.Mail) error {
 	path := domainPath(asked.Domain) + "/senders"
 	page := []string{"group", string(asked.Group), "source", asked.Key}
 	for _, choice := range classChoices {
+		label := "Mark as " + strings.ToLower(choice.Label)
+		if choice.Value == "" {
+			label = "Reset to automatic"
+		}
 		view.Classes = append(view.Classes, ui.Action{
-			Label: choice.Label, Path: c.link(path+"/"+url.PathEscape(asked.Key), page...), Name: "class", Value: choice.Value,
+			Label: label, Path: c.link(path+"/"+url.PathEscape(asked.Key), page...), Name: "class", Value: choice.Value,
 		})
 	}
 	view.ClassForm = ui.Form{Path: c.link(path, page...), Method: "post", Submit: "Set class", Fields: []ui.Field{

@@ -77,6 +77,7 @@ var shownPages = []shown{
 	{name: "senders", path: "/app/senders"},
 	{name: "senders-address", path: "/app/senders?group=address&failing=yes"},
 	{name: "sender", path: "/app/domains/tinwhistle.example", link: `main a[href^="/app/senders/network/"]`},
+	{name: "sender-address", path: "/app/domains/brightpay.example/senders?group=address", link: `main a[href^="/app/senders/address/"]`},
 	{name: "senders-own", path: "/app/senders/own"},
 	{name: "reports", path: "/app/reports"},
 	{name: "report-aggregate", path: "/app/reports?kind=aggregate", link: `main a[href^="/app/reports/rep_"]`},

@@ -14,7 +14,7 @@ type sample struct {
 	source, envelopeTo, headerFrom       string
 	selector, dkimDomain, humanResult    string
 	spfDomain, reason, comment, scopeSPF string
-	messages                             int
+	messages, ago                        int // ago is how many days before yesterday
 	disposition, dkim, spf               string
 }
 
@@ -34,7 +34,7 @@ func aggregateReport(domain string) string {
 
 // document writes a report of yesterday as RFC 9990 has it: the head, and its records.
 func document(head sample, records ...sample) string {
-	end := time.Now().UTC().Truncate(24 * time.Hour)
+	end := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -head.ago)
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n<feedback>")
 	fmt.Fprintf(&b, `<report_metadata><org_name>%s</org_name><email>%s</email><extra_contact_info>%s</extra_contact_info><report_id>%s</report_id><date_range><begin>%d</begin><end>%d</end></date_range></report_metadata>`,

@@ -32,7 +32,7 @@ func (b *tab) doTasks() {
 		{"is my domain safe, and what is next", spoofed, nil, []string{"spoofed messages"}},
 		{"who spoofs me", spoofed, []string{`a[href*="class=spoofing"]`}, []string{"Spoofing", "Senders"}},
 		{"which sender fails, and how is it fixed", "/app/", []string{`main a[href="/app/domains/tinwhistle.example"]`, `main a[href^="/app/senders/network/"]`}, []string{"Why mail fails", "Fix:"}},
-		{"may I move to reject, and what would break", spoofed, []string{`a[href$="/policy?p=reject"]`}, []string{"Legitimate messages lost", "Spoofed messages stopped", "p=reject"}},
+		{"may I move to reject, and what would break", spoofed, []string{`a[href$="/policy?p=reject"]`}, []string{"Legitimate", "Forwarded", "Unknown", "Spoofed", "p=reject"}},
 		{"what changed across all domains", "/app/", []string{`nav.main a[href="/app/changes"]`}, []string{"Changes", "tinwhistle.example"}},
 		{"a report for management", "/app/", []string{`main a[href="/app/print"]`}, []string{"Email authentication from"}},
 		{"a report about one domain for management", "/app/", []string{`main a[href="/app/domains/brightpay.example"]`, `a[href$="/print"]`}, []string{"brightpay.example", "Top senders"}},
