@@ -14,6 +14,8 @@ type Detection struct {
 	// Subject is the key of the sender, selector, receiver or mailbox that it is about, ""
 	// for the whole domain; Name is for people.
 	Subject, Name string
+	// Class is that of a sender, "" where it is not known.
+	Class Class
 	// Day is the day of the mail; of ReportsStopped the last day with a report.
 	Day Day
 	// Reason is why, where the figures do not say it: that of a mailbox or of the disk.
@@ -23,7 +25,7 @@ type Detection struct {
 
 // Event returns the event for the detection.
 func (d Detection) Event() Event {
-	return Event{Kind: d.Kind, EventData: EventData{Day: d.Day, Subject: d.Subject, SubjectName: d.Name, Reason: d.Reason, Measured: d.Measured}}
+	return Event{Kind: d.Kind, EventData: EventData{Day: d.Day, Subject: d.Subject, SubjectName: d.Name, SubjectClass: d.Class, Reason: d.Reason, Measured: d.Measured}}
 }
 
 // Incident is what one detection or several on nearby days are about.
@@ -42,6 +44,9 @@ func (e Event) detected() string {
 	about := e.SubjectName
 	if about == "" {
 		about = e.Subject
+	}
+	if e.SubjectClass != "" {
+		about += " (" + string(e.SubjectClass) + ")"
 	}
 	messages := FormatNumber(e.Messages)
 	switch e.Kind {

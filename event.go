@@ -116,9 +116,11 @@ type EventData struct {
 	// Level is how much the event matters, "" where the kind decides.
 	Level Level
 	// Day is the day of what was detected, of a digest the last one; 0 is none. Subject is what the event is about
-	// within the domain, SubjectName its name for people.
+	// within the domain, SubjectName its name for people. SubjectClass is the class of a sender, ""
+	// where it is not known.
 	Day                  Day
 	Subject, SubjectName string
+	SubjectClass         Class
 	Measured
 }
 

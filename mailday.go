@@ -20,6 +20,8 @@ type MailPart struct {
 	// Key identifies it, and Name is for people.
 	Key, Name        string
 	Messages, Passes int64
+	// Class is that of a sender, "" where it is not known.
+	Class Class
 }
 
 // Fails returns the messages that do not pass.

@@ -106,6 +106,15 @@ func SenderBase(key string) string {
 // one.
 func SenderNetwork(key string) (netip.Prefix, bool) { return parseNetwork(key) }
 
+// SenderDomain is what tells who sends as a domain, apart from its mail: the latest full check, 0 if
+// there is none, and the classes that the team gave senders, by their keys.
+type SenderDomain struct {
+	ID      DomainID
+	Name    string
+	Check   CheckID
+	Classes map[string]Class
+}
+
 // ParseTeamSender validates a sender and returns it in its canonical form. networks are CIDR
 // prefixes or addresses. It returns an *InvalidError for anything else.
 func ParseTeamSender(s TeamSender, networks []string) (TeamSender, error) {

@@ -13,11 +13,8 @@ import (
 )
 
 // SetDomains sets the facts of the domain of the mail, or of all its domains, by which senders
-// are assessed. It must be called before the mail is read.
+// are found and assessed. It must be called before the mail is read. Without any, see LoadDomains.
 func (m *Mail) SetDomains(domains ...Domain) { m.about = domains }
-
-// KnowsDomains reports whether SetDomains was called. Without that, senders are not assessed.
-func (m *Mail) KnowsDomains() bool { return len(m.about) > 0 }
 
 // assess assesses some sources of a group. Those of other groups than senders and addresses have
 // no class.
@@ -42,7 +39,9 @@ func (m *Mail) assess(ctx context.Context, group Group, sources []*source) error
 	for i, s := range sources {
 		slots[s.form] = slot(i + 1)
 	}
-	if group == GroupAddress {
+	if group == GroupNetwork {
+		all.wanted = m.wanted(sources)
+	} else {
 		addresses = m.newAssessor(about)
 		addresses.byAddress = true
 		addresses.slot = func(form string) slot { return slots[form] }
@@ -52,28 +51,43 @@ func (m *Mail) assess(ctx context.Context, group Group, sources []*source) error
 		return err
 	}
 	m.inTurn(ctx, func() {
-		for i, s := range sources {
-			var found []domainAssessment
-			for id, d := range all.domains {
-				var of Assessment
-				var p *profile
-				if group == GroupAddress {
-					if p = addresses.domains[id].profiles[slot(i+1)]; p != nil {
-						of = m.assessAddress(d, p)
-					}
-				} else if at, ok := m.whole.senders.byKey[s.form]; ok {
-					if p = d.profiles[slot(at)]; p != nil {
-						of = m.assessSender(d, at)
-					}
+		found := make([][]domainAssessment, len(sources))
+		add := func(i slot, d *domainMail, p *profile, of Assessment) {
+			found[i-1] = append(found[i-1], domainAssessment{of, d.domain.Name, p.total(), p.total() - p.counts().Compliant})
+		}
+		for id, d := range all.domains {
+			if group == GroupAddress {
+				for i, p := range addresses.domains[id].profiles {
+					add(i, d, p, m.assessAddress(d, p))
 				}
-				if p != nil {
-					found = append(found, domainAssessment{of, d.domain.Name, p.total(), p.total() - p.counts().Compliant})
+				continue
+			}
+			for at, p := range d.profiles {
+				if i := slots[m.whole.senders.keys[at]]; i > 0 {
+					add(i, d, p, m.assessSender(d, senderIndex(at)))
 				}
 			}
-			*s.Assessment = together(found)
+		}
+		for i, s := range sources {
+			*s.Assessment = together(found[i])
 		}
 	})
 	return nil
+}
+
+// wanted returns the senders whose profiles tell what some sources are: their own, and the aligned
+// mail of the same services.
+func (m *Mail) wanted(sources []*source) map[senderIndex]bool {
+	wanted := make(map[senderIndex]bool, 2*len(sources))
+	for _, s := range sources {
+		if at, ok := m.whole.senders.byKey[s.form]; ok {
+			wanted[at] = true
+			if aligned, ok := m.whole.senders.byValue[sender{network: m.whole.senders.list[at].network}]; ok {
+				wanted[aligned] = true
+			}
+		}
+	}
+	return wanted
 }
 
 // assessSender assesses a sender of a domain.

@@ -23,6 +23,17 @@ type Domain struct {
 	Checks []dmarcd.StoredCheck
 	// Classes are those that the team gave senders, by their keys.
 	Classes map[string]dmarcd.Class
+	// brief is set instead of Facts and Checks where there may be many domains. There are no
+	// causes then.
+	brief *brief
+}
+
+// authorized returns what the SPF record lists.
+func (d *Domain) authorized() authorized {
+	if d.brief != nil {
+		return d.brief.authorized
+	}
+	return authorizedBy(d.Facts)
 }
 
 // factsAt returns what the check found that was valid on a day.
@@ -56,10 +67,14 @@ func (d *Domain) spfBrokenSince(day dmarcd.Day) dmarcd.Day {
 
 // organization returns the organizational domain of a From domain.
 func (d *Domain) organization(from string) string {
-	if d.Facts != nil {
-		if o := d.Facts.DMARC.OrganizationalDomain; dmarcd.Covers(o, from) {
-			return o
-		}
+	known := ""
+	if d.brief != nil {
+		known = d.brief.organization
+	} else if d.Facts != nil {
+		known = d.Facts.DMARC.OrganizationalDomain
+	}
+	if dmarcd.Covers(known, from) {
+		return known
 	}
 	return dmarc.LegacyOrganization(from)
 }
@@ -131,6 +146,8 @@ type assessor struct {
 	domains map[dmarcd.DomainID]*domainMail
 	only    *domainMail
 	mail    *domainMail // of the share
+	// wanted are the senders that are assessed, nil for all.
+	wanted map[senderIndex]bool
 	// byAddress assesses addresses instead of senders.
 	byAddress bool
 }
@@ -191,6 +208,10 @@ func (a *assessor) profile(at slot) *profile {
 
 func (a *assessor) addRecord(share *rollup.Share, r *rollup.Record) {
 	of := a.sender(share, r)
+	if a.wanted != nil && !a.wanted[of] {
+		a.mail.sum.add(share, r)
+		return
+	}
 	e := a.evaluations.of(share, r)
 	at := slot(of)
 	if a.byAddress {

@@ -32,7 +32,7 @@ const settleDays = 2
 func (s *assessed) explain(a *Assessment) {
 	a.Cause, a.Fix, a.resolved, a.bySPF = "", "", 0, false
 	group, of, fails := s.topFailure()
-	if !fails {
+	if !fails || s.mail.domain.brief != nil {
 		return
 	}
 	a.Cause = s.cause(group, of)

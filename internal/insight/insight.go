@@ -62,6 +62,9 @@ type Records interface {
 	SentRecords(ctx context.Context, records []dmarcd.SentPlace) ([]dmarcd.SentRecord, error)
 	// TeamSenders returns the senders that the team added or corrected.
 	TeamSenders(ctx context.Context) ([]dmarcd.TeamSender, error)
+	// SenderDomains returns all domains, and calls facts with what their latest checks found,
+	// unless that is known.
+	SenderDomains(ctx context.Context, known func(dmarcd.CheckID) bool, facts func(dmarcd.CheckID, *dmarcd.Facts)) ([]dmarcd.SenderDomain, error)
 }
 
 // Names knows the names of addresses; see senders.Names.
@@ -79,6 +82,7 @@ type Service struct {
 	memory    *memory.Budget
 	sample    *Service // for teams with sample data; nil is the service itself
 	answers   *answers
+	briefs    *briefs
 	// classes are those that the team gave its senders for all domains; nil for none.
 	classes map[string]dmarcd.Class
 }
@@ -86,7 +90,7 @@ type Service struct {
 // New returns a service that recognizes senders by these, and takes the memory for its
 // answers from a budget.
 func New(atlas *senders.Atlas, catalogue *senders.Catalogue, names Names, budget *memory.Budget) *Service {
-	return &Service{atlas: atlas, catalogue: catalogue, names: names, memory: budget, answers: new(answers)}
+	return &Service{atlas: atlas, catalogue: catalogue, names: names, memory: budget, answers: new(answers), briefs: new(briefs)}
 }
 
 // SetSample has another service recognize the senders of teams with sample data. It must be

@@ -55,6 +55,10 @@ func (f failing) ReadTurn(context.Context) (end func()) { return func() {} }
 
 func (f failing) TeamSenders(context.Context) ([]dmarcd.TeamSender, error) { return nil, nil }
 
+func (f failing) SenderDomains(context.Context, func(dmarcd.CheckID) bool, func(dmarcd.CheckID, *dmarcd.Facts)) ([]dmarcd.SenderDomain, error) {
+	return nil, f.err
+}
+
 func (f failing) HasSample(context.Context) (bool, error) { return false, nil }
 
 func (f failing) SentState(context.Context, string, dmarcd.Days) (dmarcd.SentState, error) {

@@ -115,7 +115,7 @@ type classifiedNetwork struct {
 
 func newDomainLinks(domain *Domain) *domainLinks {
 	d := &domainLinks{
-		domain: domain, authorized: authorizedBy(domain.Facts), addresses: make(map[string]*addressMail), byKey: make(map[string]uint32),
+		domain: domain, authorized: domain.authorized(), addresses: make(map[string]*addressMail), byKey: make(map[string]uint32),
 		first: math.MaxInt32,
 	}
 	for key := range domain.Classes {

@@ -122,13 +122,23 @@ func addPart(part *dmarcd.MailPart, messages int64, passes bool) {
 	}
 }
 
-// found returns the days that were gathered.
-func (m *mailDays) found() []dmarcd.DomainDay {
+// found returns the days that were gathered, with the classes of the senders.
+func (m *mailDays) found(class func(dmarcd.DomainID, senderIndex) dmarcd.Class) []dmarcd.DomainDay {
+	classes := make(map[senderOf]dmarcd.Class)
+	classOf := func(of senderOf) dmarcd.Class {
+		known, ok := classes[of]
+		if !ok {
+			known = class(of.domain, of.sender)
+			classes[of] = known
+		}
+		return known
+	}
 	all := make([]dmarcd.DomainDay, 0, len(m.days))
 	for of, day := range m.days {
 		var senders []dmarcd.MailPart
 		for at, part := range day.senders {
 			part.Key, part.Name = m.recognition.senders.keys[at], m.recognition.senderName(m.recognition.senders.list[at])
+			part.Class = classOf(senderOf{of.domain, at})
 			senders = append(senders, *part)
 		}
 		all = append(all, dmarcd.DomainDay{Domain: of.domain, MailDay: dmarcd.MailDay{

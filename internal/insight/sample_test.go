@@ -31,6 +31,8 @@ type team struct {
 	senders    map[string]dmarcd.SeenDays // by key
 	sample     bool                       // it has sample data
 	own        []dmarcd.TeamSender
+	domains    []dmarcd.SenderDomain
+	facts      map[dmarcd.CheckID]*dmarcd.Facts
 	state      dmarcd.SentState // with records that are not in Shares
 	scans      int              // of the records
 	jobTurns   atomic.Int64
@@ -52,6 +54,15 @@ func (t *team) JobTurn(context.Context) (end func()) {
 		t.atJobTurn()
 	}
 	return func() {}
+}
+
+func (t *team) SenderDomains(_ context.Context, known func(dmarcd.CheckID) bool, facts func(dmarcd.CheckID, *dmarcd.Facts)) ([]dmarcd.SenderDomain, error) {
+	for _, d := range t.domains {
+		if d.Check != 0 && !known(d.Check) {
+			facts(d.Check, t.facts[d.Check])
+		}
+	}
+	return t.domains, nil
 }
 
 func (t *team) HasSample(context.Context) (bool, error) { return t.sample, nil }

@@ -18,10 +18,14 @@ type JobRecords interface {
 	JobTurn(ctx context.Context) (end func())
 }
 
+// classDays is the period that classes of senders follow from, as on the pages.
+const classDays = 30
+
 // FindSenders finds the senders of the mail of a team in some days, as GroupNetwork has
 // them, and calls save with them, some at a time: those of each domain and, with domain 0,
 // of all. A sender may be saved several times, with other days. At the end saveDays is called
-// with the mail of each domain and day, unless it is nil.
+// with the mail of each domain and day, unless it is nil. The senders have the classes that they
+// have in the 30 days up to the last one.
 func (s *Service) FindSenders(
 	ctx context.Context, team JobRecords, days dmarcd.Days, save func([]dmarcd.Sender) error, saveDays func([]dmarcd.DomainDay) error,
 ) error {
@@ -31,6 +35,9 @@ func (s *Service) FindSenders(
 	}
 	defer m.Close()
 	m.turn, m.until = team.JobTurn, time.Now().Add(maxJobTime)
+	if err := m.LoadDomains(ctx); err != nil {
+		return err
+	}
 	if err := m.recognize(ctx); err != nil {
 		return err
 	}
@@ -47,7 +54,25 @@ func (s *Service) FindSenders(
 	if f.err != nil || saveDays == nil {
 		return f.err
 	}
-	return saveDays(figures.found())
+	classes := m.newAssessor(m.about)
+	recent := m.days
+	if recent.To != nil {
+		first := *recent.To - classDays + 1
+		recent.From = &first
+	}
+	if err := m.scan(ctx, recent, nil, classes); err != nil {
+		return err
+	}
+	var found []dmarcd.DomainDay
+	m.inTurn(ctx, func() {
+		found = figures.found(func(domain dmarcd.DomainID, at senderIndex) dmarcd.Class {
+			if d := classes.domains[domain]; d != nil && d.profiles[slot(at)] != nil {
+				return m.assessSender(d, at).Class
+			}
+			return ""
+		})
+	})
+	return saveDays(found)
 }
 
 // senderOf is a sender of a domain.
@@ -81,17 +106,29 @@ func (f *senderFinder) begin(b *rollup.Block) {
 func (f *senderFinder) add(share *rollup.Share, records []rollup.Record) {
 	for i := range records {
 		sender := f.sender(share, &records[i])
+		first := f.first(sender, share.Day, f.addresses[records[i].Address].mail)
 		for _, domain := range []dmarcd.DomainID{0, share.Domain} {
 			of := senderOf{domain, sender}
 			days, known := f.days[of]
 			if !known {
-				days = dmarcd.SeenDays{First: share.Day, Last: share.Day}
+				days = dmarcd.SeenDays{First: first, Last: share.Day}
 			}
-			if seen := days.And(share.Day); !known || seen != days {
+			if seen := days.And(first).And(share.Day); !known || seen != days {
 				f.days[of] = seen
 			}
 		}
 	}
+}
+
+// first returns the first day of a sender as its mail of a day shows it: that of the address, where
+// addresses are attributed to senders. One that is attributed to another sender since, because the
+// SPF record lists it now, does not make that a new one.
+func (f *senderFinder) first(of senderIndex, day dmarcd.Day, mail *addressMail) dmarcd.Day {
+	s := f.recognition.senders.list[of]
+	if mail != nil && (s.part == partClassified || f.recognition.networks.list[s.network].division == byAddress) {
+		return min(day, mail.first)
+	}
+	return day
 }
 
 func (f *senderFinder) flush() {

@@ -26,18 +26,28 @@ func (t *Team) Mail(ctx context.Context, name string, days dmarcd.Days) (*insigh
 	if err != nil {
 		return nil, err
 	}
+	if err := t.setDomains(ctx, mail, name, days); err != nil {
+		mail.Close()
+		return nil, err
+	}
+	return mail, nil
+}
+
+// setDomains sets the facts of the domain of some mail, or of all domains: in brief, without causes,
+// if they are many.
+func (t *Team) setDomains(ctx context.Context, mail *insight.Mail, name string, days dmarcd.Days) error {
 	about := make([]insight.Domain, 1)
+	var err error
 	if name == "" {
 		about, err = t.aboutAll(ctx, days)
 	} else {
 		about[0], _, err = t.about(ctx, dmarcd.Domain{Name: name}, days)
 	}
-	if err != nil {
-		mail.Close()
-		return nil, err
+	if err == nil && len(about) == 0 {
+		return mail.LoadDomains(ctx)
 	}
 	mail.SetDomains(about...)
-	return mail, nil
+	return err
 }
 
 // maxAbout limits the facts of several domains, in bytes.

@@ -88,6 +88,9 @@ func (t *Team) searchSenders(ctx context.Context, text string, limit int) (hits 
 		return nil, err
 	}
 	defer mail.Close()
+	if err := mail.LoadDomains(ctx); err != nil {
+		return nil, err
+	}
 	found, err := mail.Sources(ctx, query)
 	for _, row := range found.Sources {
 		hits = append(hits, Hit{Kind: kind, Key: row.Key, Title: row.Name, Detail: row.Detail})

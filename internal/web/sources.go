@@ -132,7 +132,7 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 	if err != nil {
 		return sourcesView{}, err
 	}
-	asked.Assess = mail.KnowsDomains()
+	asked.Assess = true
 	found, err := mail.Sources(c.r.Context(), asked.Query)
 	if err != nil {
 		return sourcesView{}, err

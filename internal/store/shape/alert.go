@@ -22,6 +22,7 @@ type mailPartV1 struct {
 	Name     string `json:"n,omitempty"` // "" where it is the key
 	Messages int64  `json:"m,omitempty"`
 	Passes   int64  `json:"p,omitempty"`
+	Class    string `json:"c,omitempty"`
 }
 
 // EncodeMailDay returns the document of a day's mail, without the day and the figures of
@@ -29,7 +30,7 @@ type mailPartV1 struct {
 func EncodeMailDay(d dmarcd.MailDay) string {
 	parts := func(parts []dmarcd.MailPart) []mailPartV1 {
 		return convert(parts, func(p dmarcd.MailPart) mailPartV1 {
-			part := mailPartV1{Key: p.Key, Name: p.Name, Messages: p.Messages, Passes: p.Passes}
+			part := mailPartV1{Key: p.Key, Name: p.Name, Messages: p.Messages, Passes: p.Passes, Class: string(p.Class)}
 			if p.Name == p.Key {
 				part.Name = ""
 			}
@@ -50,7 +51,7 @@ func DecodeMailDay(document string) (dmarcd.MailDay, error) {
 func (s mailDayV1) value() dmarcd.MailDay {
 	parts := func(parts []mailPartV1) []dmarcd.MailPart {
 		return convert(parts, func(p mailPartV1) dmarcd.MailPart {
-			part := dmarcd.MailPart{Key: p.Key, Name: p.Name, Messages: p.Messages, Passes: p.Passes}
+			part := dmarcd.MailPart{Key: p.Key, Name: p.Name, Messages: p.Messages, Passes: p.Passes, Class: dmarcd.Class(p.Class)}
 			if p.Name == "" {
 				part.Name = p.Key
 			}

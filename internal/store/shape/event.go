@@ -17,6 +17,7 @@ type eventV1 struct {
 	Day         int32   `json:"day,omitempty"`
 	Subject     string  `json:"subject,omitempty"`
 	SubjectName string  `json:"subject_name,omitempty"`
+	Class       string  `json:"class,omitempty"`
 	Messages    int64   `json:"messages,omitempty"`
 	Observed    float64 `json:"observed,omitempty"`
 	Usual       float64 `json:"usual,omitempty"`
@@ -27,7 +28,7 @@ func EncodeEvent(e dmarcd.EventData) string {
 	return encode(eventV1{
 		V: 1, Before: e.Before, After: e.After, Finding: e.Finding,
 		Report: int64(e.Report), Organization: e.Organization, Webhook: int64(e.Webhook), Reason: e.Reason,
-		Level: string(e.Level), Day: int32(e.Day), Subject: e.Subject, SubjectName: e.SubjectName,
+		Level: string(e.Level), Day: int32(e.Day), Subject: e.Subject, SubjectName: e.SubjectName, Class: string(e.SubjectClass),
 		Messages: e.Messages, Observed: e.Observed, Usual: e.Usual,
 	})
 }
@@ -41,7 +42,7 @@ func (s eventV1) value() dmarcd.EventData {
 	return dmarcd.EventData{
 		Before: s.Before, After: s.After, Finding: s.Finding,
 		Report: dmarcd.ReportID(s.Report), Organization: s.Organization, Webhook: dmarcd.WebhookID(s.Webhook), Reason: s.Reason,
-		Level: dmarcd.Level(s.Level), Day: dmarcd.Day(s.Day), Subject: s.Subject, SubjectName: s.SubjectName,
+		Level: dmarcd.Level(s.Level), Day: dmarcd.Day(s.Day), Subject: s.Subject, SubjectName: s.SubjectName, SubjectClass: dmarcd.Class(s.Class),
 		Measured: dmarcd.Measured{Messages: s.Messages, Observed: s.Observed, Usual: s.Usual},
 	}
 }

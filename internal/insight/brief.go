@@ -1,0 +1,96 @@
+package insight
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// brief is what a check says about who sends as a domain: enough for classes, but not for causes.
+// Its facts may be a hundred times as large.
+type brief struct {
+	organization string // "" if it is not known
+	authorized   authorized
+}
+
+// LoadDomains sets the domains of the mail, as SetDomains does, with what their latest checks say
+// in brief: it may be called for any number of domains.
+func (m *Mail) LoadDomains(ctx context.Context) error {
+	found := make(map[dmarcd.CheckID]*brief)
+	cache, team := m.service.briefs, m.team.ID()
+	known := func(check dmarcd.CheckID) bool {
+		b := cache.get(briefKey{team, check})
+		if b != nil {
+			found[check] = b
+		}
+		return b != nil
+	}
+	domains, err := m.team.SenderDomains(ctx, known, func(check dmarcd.CheckID, facts *dmarcd.Facts) {
+		found[check] = &brief{organization: facts.DMARC.OrganizationalDomain, authorized: authorizedBy(facts)}
+		cache.put(briefKey{team, check}, found[check])
+	})
+	if err != nil {
+		return fmt.Errorf("read domains: %w", err)
+	}
+	m.about = make([]Domain, len(domains))
+	for i, d := range domains {
+		m.about[i] = Domain{ID: d.ID, Name: d.Name, Check: d.Check, Classes: d.Classes, brief: found[d.Check]}
+		if m.about[i].brief == nil {
+			m.about[i].brief = new(brief)
+		}
+	}
+	return nil
+}
+
+// maxBriefs limits what is cached of all teams, in bytes: that of about 20,000 domains.
+const maxBriefs = 16 << 20
+
+// briefs caches what checks say in brief. A stored check does not change.
+type briefs struct {
+	mu    sync.Mutex
+	known map[briefKey]*brief
+	bytes int
+}
+
+type briefKey struct {
+	team  dmarcd.TeamID
+	check dmarcd.CheckID
+}
+
+func (c *briefs) get(key briefKey) *brief {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known[key]
+}
+
+func (c *briefs) put(key briefKey, b *brief) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil {
+		c.known = make(map[briefKey]*brief)
+	}
+	if old := c.known[key]; old != nil {
+		c.bytes -= old.size()
+	}
+	c.known[key] = b
+	c.bytes += b.size()
+	for any, old := range c.known {
+		if c.bytes <= maxBriefs {
+			return
+		}
+		c.bytes -= old.size()
+		delete(c.known, any)
+	}
+}
+
+// size returns about how many bytes it takes.
+func (b *brief) size() int {
+	const entry, network, name = 200, 32, 16
+	size := entry + network*cap(b.authorized.networks) + name*cap(b.authorized.names) + len(b.organization)
+	for _, n := range b.authorized.names {
+		size += len(n)
+	}
+	return size
+}
