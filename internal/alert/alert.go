@@ -63,8 +63,9 @@ type judgement struct {
 	day   dmarcd.Day
 	mail  *dmarcd.MailDay
 	found []dmarcd.Detection
-	// isForeign is what foreign returns on that day.
+	// isForeign is what foreign returns on that day, and classes what class does.
 	isForeign map[string]bool
+	classes   map[string]dmarcd.Class
 }
 
 func (j *judgement) judge() {
@@ -72,7 +73,7 @@ func (j *judgement) judge() {
 	failing := j.senders()
 	j.passRate(failing)
 	j.volume()
-	j.spoofing()
+	j.spoofing(failing)
 	j.newSenders()
 	j.unverified()
 	j.sessions()
@@ -80,7 +81,7 @@ func (j *judgement) judge() {
 
 func (j *judgement) add(kind dmarcd.EventKind, subject dmarcd.MailPart, measured dmarcd.Measured) {
 	j.found = append(j.found, dmarcd.Detection{
-		Kind: kind, Domain: j.domain.ID, Subject: subject.Key, Name: subject.Name, Day: j.day, Measured: measured,
+		Kind: kind, Domain: j.domain.ID, Subject: subject.Key, Name: subject.Name, Class: j.class(subject.Key), Day: j.day, Measured: measured,
 	})
 }
 

@@ -16,6 +16,8 @@ type history struct {
 	// sendersOf, selectorsOf and receiversOf have a part for each day, without messages where
 	// there is none.
 	sendersOf, selectorsOf, receiversOf map[string]series
+	// divided are the keys of sendersOf.
+	divided map[string]divided
 }
 
 // series is a part of the mail by day.
@@ -42,6 +44,10 @@ func newHistory(d dmarcd.DomainMail, today dmarcd.Day) *history {
 				of.to[part.Key][at] = part
 			}
 		}
+	}
+	h.divided = make(map[string]divided, len(h.sendersOf))
+	for key := range h.sendersOf {
+		h.divided[key] = divide(key)
 	}
 	return h
 }

@@ -53,57 +53,11 @@ func (j *judgement) selectors() {
 	}
 }
 
-// senders finds senders of the owner whose mail no longer passes, and returns the keys of
-// all such senders. What a broken key explains is not reported again.
-func (j *judgement) senders() (failing []string) {
-	var explained int64
-	for _, d := range j.found {
-		explained += int64(float64(d.Messages) * (1 - d.Observed))
-	}
-	for _, key := range slices.Sorted(maps.Keys(j.sendersOf)) {
-		today, usual, broke := j.broke(j.sendersOf[key])
-		if !broke || j.domain.Classes[key] == dmarcd.ClassSpoofing {
-			continue
-		}
-		failing = append(failing, key)
-		if today.Fails() <= explained+explained/5 {
-			continue
-		}
-		j.add(dmarcd.SenderFailing, today, dmarcd.Measured{
-			Messages: today.Messages, Observed: rate(today.Passes, today.Messages), Usual: usual,
-		})
-	}
-	return failing
-}
-
-// foreign reports whether a sender is not the owner's as far as the days up to one tell:
-// nothing of its mail passes, and it is no service that the owner may use.
-func (j *judgement) foreign(key string, day dmarcd.Day) bool {
-	switch class := j.domain.Classes[key]; {
-	case class == dmarcd.ClassSpoofing:
-		return true
-	case class != "" && class != dmarcd.ClassUnknown:
-		return false
-	}
-	if isService(key) {
-		return false
-	}
-	of := j.before(j.sendersOf[key], day+1, Days)
-	return of.rate() <= neverPasses
-}
-
-// isService reports whether the key of a sender is that of a known service. Those of networks
-// are the numbers of autonomous systems, such as AS64500.
-func isService(key string) bool {
-	_, isSystem := dmarcd.SystemNumber(key)
-	return key != unknownSender && !isSystem
-}
-
-// own returns the mail of a day of senders that are not foreign, without some of them.
+// own returns the mail of a day of the owner's senders, without some of them.
 func (j *judgement) own(mail *dmarcd.MailDay, without []string) (own dmarcd.MailPart) {
 	own = dmarcd.MailPart{Messages: mail.Messages, Passes: mail.Passes}
 	for _, s := range mail.Senders {
-		if slices.Contains(without, s.Key) || j.foreignToday(s.Key) {
+		if slices.Contains(without, s.Key) || j.class(s.Key) == dmarcd.ClassForwarder || j.foreignToday(s.Key) {
 			own.Messages -= s.Messages
 			own.Passes -= s.Passes
 		}
@@ -161,11 +115,11 @@ func (j *judgement) volume() {
 	}
 }
 
-// spoofing finds much more mail of foreign senders than usual.
-func (j *judgement) spoofing() {
+// spoofing finds much more mail of foreign senders than usual, beyond the mail of failing ones.
+func (j *judgement) spoofing(failing []string) {
 	spoofed := func(mail *dmarcd.MailDay) (n int64) {
 		for _, s := range mail.Senders {
-			if j.foreignToday(s.Key) {
+			if j.foreignToday(s.Key) && !slices.Contains(failing, s.Key) {
 				n += s.Fails()
 			}
 		}
@@ -180,31 +134,6 @@ func (j *judgement) spoofing() {
 		j.add(dmarcd.SpoofingBurst, dmarcd.MailPart{}, dmarcd.Measured{Messages: today, Observed: float64(today), Usual: u.median})
 	}
 }
-
-// newSenders finds senders that have never sent before: services, and networks whose mail
-// passes. A network whose mail fails is a matter of spoofing.
-func (j *judgement) newSenders() {
-	u, known := j.usualBefore(j.day, func(mail *dmarcd.MailDay) (float64, bool) { return float64(mail.Messages), true })
-	if !known {
-		return
-	}
-	least := max(minNew, int64(u.median/100))
-	for _, s := range j.mail.Senders {
-		if s.Messages < least || j.foreignToday(s.Key) || s.Key == unknownSender {
-			continue
-		}
-		if first, known := j.domain.First[s.Key]; known && first <= j.day-judged {
-			continue
-		}
-		if before := j.before(j.sendersOf[s.Key], j.day-episode, Days); before.days > 0 {
-			continue
-		}
-		j.add(dmarcd.SenderNew, s, dmarcd.Measured{Messages: s.Messages, Observed: rate(s.Passes, s.Messages)})
-	}
-}
-
-// unknownSender is the key of mail whose network is not known.
-const unknownSender = "-"
 
 // unverified finds that much of the mail is known from reports alone whose sender is not
 // verified.
