@@ -80,9 +80,16 @@ func (j *judgement) judge() {
 }
 
 func (j *judgement) add(kind dmarcd.EventKind, subject dmarcd.MailPart, measured dmarcd.Measured) {
-	j.found = append(j.found, dmarcd.Detection{
-		Kind: kind, Domain: j.domain.ID, Subject: subject.Key, Name: subject.Name, Class: j.class(subject.Key), Day: j.day, Measured: measured,
-	})
+	d := dmarcd.Detection{Kind: kind, Domain: j.domain.ID, Subject: subject.Key, Name: subject.Name, Day: j.day, Measured: measured}
+	if isSender(kind) {
+		d.Class = j.class(subject.Key)
+	}
+	j.found = append(j.found, d)
+}
+
+// isSender reports whether events of a kind are about senders.
+func isSender(kind dmarcd.EventKind) bool {
+	return kind == dmarcd.SenderNew || kind == dmarcd.SenderFailing
 }
 
 // Merge returns the detections that belong to none of the known incidents, each once, and the
@@ -114,7 +121,9 @@ func Merge(known []dmarcd.Incident, found []dmarcd.Detection) (fresh []dmarcd.De
 	return fresh, extended
 }
 
-// belongs reports whether a detection is part of an incident.
+// belongs reports whether a detection is part of an incident. One about a whole network or service
+// is about its parts, too.
 func belongs(d dmarcd.Detection, i dmarcd.Incident) bool {
-	return d.Kind == i.Kind && d.Domain == i.Domain && d.Subject == i.Subject && d.Day >= i.First-episode && d.Day <= i.Last+episode
+	same := d.Subject == i.Subject || isSender(d.Kind) && i.Subject != "" && dmarcd.SenderBase(d.Subject) == i.Subject
+	return same && d.Kind == i.Kind && d.Domain == i.Domain && d.Day >= i.First-episode && d.Day <= i.Last+episode
 }

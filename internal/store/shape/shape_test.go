@@ -175,7 +175,7 @@ func TestEvent(t *testing.T) {
 	golden(t, "event", 1, dmarcd.EventData{
 		Before: "v=DMARC1; p=none", After: "v=DMARC1; p=reject", Finding: "spf.multiple-records",
 		Report: 4711, Organization: "receiver.example", Webhook: 4712, Reason: "a reason",
-		Level: dmarcd.LevelWarning, Day: 20000, Subject: "AS64500", SubjectName: "Example Networks",
+		Level: dmarcd.LevelWarning, Day: 20000, Subject: "AS64500", SubjectName: "Example Networks", SubjectClass: dmarcd.ClassYours,
 		Measured: dmarcd.Measured{Messages: 4713, Observed: 0.25, Usual: 0.75},
 	}, shape.EncodeEvent, shape.DecodeEvent)
 }
@@ -184,7 +184,7 @@ func TestMailDay(t *testing.T) {
 	t.Parallel()
 	golden(t, "mailday", 1, dmarcd.MailDay{
 		Messages: 10, Passes: 9, Unverified: 8,
-		Senders:   []dmarcd.MailPart{{Key: "AS64500", Name: "Example Networks", Messages: 7, Passes: 6}},
+		Senders:   []dmarcd.MailPart{{Key: "AS64500", Name: "Example Networks", Messages: 7, Passes: 6, Class: dmarcd.ClassYours}},
 		Selectors: []dmarcd.MailPart{{Key: "s1._domainkey.example.com", Name: "s1._domainkey.example.com", Messages: 5, Passes: 4}},
 		Receivers: []dmarcd.MailPart{{Key: "receiver.example", Name: "receiver.example", Messages: 3, Passes: 2}},
 	}, shape.EncodeMailDay, shape.DecodeMailDay)
