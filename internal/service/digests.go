@@ -174,7 +174,7 @@ func (d Digest) details() []dmarcd.EventDetail {
 		all = append(all, dmarcd.EventDetail{Name: "Alert of " + dmarcd.DayOf(a.Event.At).String(), Value: a.Event.Summary()})
 	}
 	for _, a := range d.Actions {
-		all = append(all, dmarcd.EventDetail{Name: "What to do next for " + a.Domain, Value: a.Next().Title + ". " + a.Next().Reason})
+		all = append(all, dmarcd.EventDetail{Name: "What to do next for " + a.Domain, Value: a.Conclusion + " " + a.Next().Title + ". " + a.Next().Reason})
 	}
 	return all
 }
