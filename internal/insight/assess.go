@@ -64,7 +64,7 @@ func (m *Mail) assess(ctx context.Context, group Group, sources []*source) error
 			}
 			for at, p := range d.profiles {
 				if i := slots[m.whole.senders.keys[at]]; i > 0 {
-					add(i, d, p, m.assessSender(d, senderIndex(at)))
+					add(i, d, p, m.assessSender(d, senderIndex(at))) //nolint:gosec // it was one
 				}
 			}
 		}

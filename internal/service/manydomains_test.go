@@ -35,7 +35,7 @@ func manyDomains(tb testing.TB, db storetest.DB, count, days int) (*service.Team
 		}}}
 		musttest.Get(team.SaveCheck(tb.Context(), name, dmarcd.Check{At: time.Now(), Conclusive: true, Facts: facts}, dmarcd.Plan{Next: time.Now().Add(time.Hour)}))(tb)
 	}
-	for day := range dmarcd.Day(days) { //nolint:gosec // there are few
+	for day := range dmarcd.Day(days) {
 		var mail []*dmarcd.Delivery
 		for i := range count {
 			name := fmt.Sprintf("d%d.example", i)
