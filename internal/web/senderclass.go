@@ -25,7 +25,7 @@ var classChoices = []ui.Choice{
 // addAssessment adds the class of a sender and, for one domain, what overrides it.
 func (c *call) addAssessment(view *sourceView, mail *insight.Mail) error {
 	asked := view.Query
-	if asked.Group == insight.GroupNetwork && mail.KnowsDomains() {
+	if asked.Group == insight.GroupNetwork {
 		list, err := mail.Sources(c.r.Context(), insight.Query{Group: asked.Group, Key: asked.Key, Limit: 1, Assess: true})
 		if err != nil {
 			return err
