@@ -108,8 +108,10 @@ func printAdvice(out io.Writer, advice wire.Advice, s service.Simulation) error 
 			name     string
 			messages int64
 		}{
-			{"Legitimate messages affected:", next.LegitimateAffected}, {"Forwarded messages affected:", next.ForwarderAffected},
-			{"Unknown messages affected:", next.UnknownAffected}, {"Spoofed messages stopped:", next.SpoofingStopped},
+			{"Legitimate messages affected:", next.LegitimateAffected},
+			{"Forwarded messages affected:", next.ForwarderAffected},
+			{"Unknown messages affected:", next.UnknownAffected},
+			{"Spoofed messages stopped:", next.SpoofingStopped},
 		} {
 			facts = append(facts, []string{effect.name, strconv.FormatInt(effect.messages, 10)})
 		}

@@ -46,8 +46,10 @@ func TestSimulateAndAdvice(t *testing.T) {
 			key, body     string
 			others, yours dmarcd.Class
 		}{
-			{"-", `{"class": "unknown"}`, dmarcd.ClassUnknown, dmarcd.ClassUnknown}, {"-:others", `{"class": "forwarder"}`, dmarcd.ClassForwarder, dmarcd.ClassUnknown},
-			{"-", `{"class": null}`, dmarcd.ClassForwarder, dmarcd.ClassYours}, {"-:others", `{"class": null}`, dmarcd.ClassSpoofing, dmarcd.ClassYours},
+			{"-", `{"class": "unknown"}`, dmarcd.ClassUnknown, dmarcd.ClassUnknown},
+			{"-:others", `{"class": "forwarder"}`, dmarcd.ClassForwarder, dmarcd.ClassUnknown},
+			{"-", `{"class": null}`, dmarcd.ClassForwarder, dmarcd.ClassYours},
+			{"-:others", `{"class": null}`, dmarcd.ClassSpoofing, dmarcd.ClassYours},
 		} {
 			if got := set("example.com", step.key, step.body); got.status != http.StatusOK {
 				t.Errorf("%s: got status %d: %s", step.body, got.status, got.body)

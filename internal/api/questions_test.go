@@ -135,11 +135,16 @@ func TestAnswerQuestion(t *testing.T) {
 			}
 			before := s.changes(tt.domain)
 			for _, bad := range []struct{ key, body, field, code string }{
-				{key, `{}`, "answer", "invalid_input"}, {key, `{"answer": null}`, "answer", "invalid_input"},
-				{key, `{"answer": "maybe"}`, "answer", "invalid_input"}, {key, `{"answer": true}`, "answer", "invalid_input"},
-				{"sendgrid", `{"answer": "yours"}`, "key", "question_closed"}, {"AS64496:others", `{"answer": "yours"}`, "key", "question_closed"},
-				{"-:yours", `{"answer": "not_yours"}`, "key", "question_closed"}, {"192.0.2.1", `{"answer": "yours"}`, "key", "question_closed"},
-				{"nosuch:rest", `{"answer": "yours"}`, "key", "question_closed"}, {"no such", `{"answer": "yours"}`, "key", "invalid_input"},
+				{key, `{}`, "answer", "invalid_input"},
+				{key, `{"answer": null}`, "answer", "invalid_input"},
+				{key, `{"answer": "maybe"}`, "answer", "invalid_input"},
+				{key, `{"answer": true}`, "answer", "invalid_input"},
+				{"sendgrid", `{"answer": "yours"}`, "key", "question_closed"},
+				{"AS64496:others", `{"answer": "yours"}`, "key", "question_closed"},
+				{"-:yours", `{"answer": "not_yours"}`, "key", "question_closed"},
+				{"192.0.2.1", `{"answer": "yours"}`, "key", "question_closed"},
+				{"nosuch:rest", `{"answer": "yours"}`, "key", "question_closed"},
+				{"no such", `{"answer": "yours"}`, "key", "invalid_input"},
 			} {
 				s.refused(s.put(tt.domain, "questions/"+url.PathEscape(bad.key), bad.body), bad.key+" "+bad.body, bad.field, bad.code)
 			}
@@ -221,8 +226,12 @@ func TestClassOfAnAddress(t *testing.T) {
 			t.Errorf("bad input changed something (-want +got):\n%s", diff)
 		}
 		for _, set := range []struct{ written, key, class string }{
-			{"198.51.100.7", "198.51.100.7", "yours"}, {"203.0.113.77/24", "203.0.113.0/24", "forwarder"}, {"2001:DB8:0:1::5/64", "2001:db8:0:1::/64", "unknown"},
-			{"as64496:as:News.Example", "AS64496:as:news.example", "spoofing"}, {"-:others", "-:others", "unknown"}, {"sendgrid", "sendgrid", "yours"},
+			{"198.51.100.7", "198.51.100.7", "yours"},
+			{"203.0.113.77/24", "203.0.113.0/24", "forwarder"},
+			{"2001:DB8:0:1::5/64", "2001:db8:0:1::/64", "unknown"},
+			{"as64496:as:News.Example", "AS64496:as:news.example", "spoofing"},
+			{"-:others", "-:others", "unknown"},
+			{"sendgrid", "sendgrid", "yours"},
 		} {
 			got := read[wire.SenderClass](t, s.put(domain, "senders/"+url.PathEscape(set.written), `{"class": "`+set.class+`"}`), http.StatusOK)
 			if want := (wire.SenderClass{Domain: domain, Sender: set.key, Class: &set.class}); !cmp.Equal(got, want) {

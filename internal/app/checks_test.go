@@ -33,7 +33,9 @@ func TestChecksKeepTheMark(t *testing.T) {
 			passes int64
 			parked bool
 		}{
-			{name: "without a mark"}, {name: "marked", mark: new(true), parked: true}, {name: "with mail that passes", passes: usedMessages, parked: true},
+			{name: "without a mark"},
+			{name: "marked", mark: new(true), parked: true},
+			{name: "with mail that passes", passes: usedMessages, parked: true},
 			{name: "without the mark again", mark: new(false)},
 		} {
 			now = now.Add(time.Minute)

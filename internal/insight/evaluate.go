@@ -59,7 +59,8 @@ type evaluation struct {
 
 // passesSPF and passesDKIM report whether a record with the outcome passes aligned, in relaxed mode
 // at least: strict alignment says nothing about who sent it.
-func (e *evaluation) passesSPF(o dmarcd.Outcome) bool  { return o.SPF() || e.spf == spfAligned }
+func (e *evaluation) passesSPF(o dmarcd.Outcome) bool { return o.SPF() || e.spf == spfAligned }
+
 func (e *evaluation) passesDKIM(o dmarcd.Outcome) bool { return o.DKIM() || e.dkim == signedAligned }
 
 // signature returns the name of the key of a signature of the organization, valid or not, or "".

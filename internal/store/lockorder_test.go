@@ -59,7 +59,8 @@ func TestLockOrder(t *testing.T) {
 		}, []string{byDay, days}, expire(store.Retention{Counters: ofDays(1)})},
 		{
 			"the sample is deleted", func(in *inbox) { in.must(in.team.AddSampleDomains(in.Context(), names)) },
-			[]string{domains, reports, byDay, days}, func(in *inbox, _ string) error { return in.team.DeleteSample(in.Context()) },
+			[]string{domains, reports, byDay, days},
+			func(in *inbox, _ string) error { return in.team.DeleteSample(in.Context()) },
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
