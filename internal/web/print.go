@@ -50,7 +50,7 @@ func (s *Web) printedDomain(c *call) error {
 		shown.Way[i].Buttons, shown.Way[i].Links = nil, nil
 	}
 	// Evidence and causes do not fit on the page.
-	top := topSenderTable(senders, s.sourceQuery(c.r.URL.Query(), domain.Name)).Without("Cause")
+	top := topSenderTable(senders, printedSenders, s.sourceQuery(c.r.URL.Query(), domain.Name)).Without("Cause")
 	for _, row := range top.Rows {
 		row[1].Note = ""
 	}

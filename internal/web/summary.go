@@ -13,8 +13,11 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// topSenders is the number of senders in the summary.
-const topSenders = 8
+// topSenders is the number of senders in the summary, printedSenders that on paper.
+const (
+	topSenders     = 8
+	printedSenders = 5
+)
 
 type summaryView struct {
 	domainView
@@ -115,7 +118,7 @@ func (s *Web) summary(c *call) error {
 		Classes:     countClasses(senders, name, query),
 		Chart:       messageChart(countsSentence(found.Counts), found.Days, found.Marks),
 		Disposition: dispositionChart(found),
-		Senders:     topSenderTable(senders, s.sourceQuery(query, name)),
+		Senders:     topSenderTable(senders, topSenders, s.sourceQuery(query, name)),
 		Empty: ui.Empty{
 			Title: "No messages were reported", Advice: "Choose a longer period, or check in the setup guide whether reports are sent here.",
 			Action: ui.Link{Text: "Setup guide", Href: head.Guide},
@@ -142,9 +145,9 @@ func (c *call) senders(domain string, period ui.Period) ([]insight.SimulatedSend
 	return simulated.Senders, err
 }
 
-// topSenderTable lists the senders with the most messages, by class.
-func topSenderTable(senders []insight.SimulatedSender, asked mailQuery) ui.Table {
-	top := slices.Clone(senders[:min(len(senders), topSenders)])
+// topSenderTable lists at most n senders with the most messages, by class.
+func topSenderTable(senders []insight.SimulatedSender, n int, asked mailQuery) ui.Table {
+	top := slices.Clone(senders[:min(len(senders), n)])
 	slices.SortStableFunc(top, func(a, b insight.SimulatedSender) int {
 		return cmp.Or(cmp.Compare(classRank(a.Class), classRank(b.Class)), cmp.Compare(b.Messages, a.Messages))
 	})

@@ -126,7 +126,7 @@ func (b *tab) printsOn(sheets int) {
 }
 
 // pdfStream matches a stream of a PDF file.
-var pdfStream = regexp.MustCompile(`(?s)/FlateDecode[^>]*>>\s*stream\r?\n(.*?)\r?\nendstream`)
+var pdfStream = regexp.MustCompile(`(?s)/FlateDecode[^>]*>>\s*stream\r?\n(.*?)\nendstream`)
 
 // rectangles counts those that a PDF file draws.
 func rectangles(t *testing.T, file []byte) (n int) {
