@@ -107,6 +107,9 @@ func (m *Mail) assessAddress(d *domainMail, p *profile) Assessment {
 		}
 	}
 	s := m.assessed(d, of)
+	if s.profile == nil { // there are too many senders
+		s.profile = p
+	}
 	assessment := s.assess()
 	s.profile = p
 	s.explain(&assessment)

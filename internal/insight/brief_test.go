@@ -11,6 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
 // TestOneResult wants the job that finds senders, and the list of all domains of a team, to have the
@@ -97,6 +98,34 @@ func TestFirstDayOfAMovedAddress(t *testing.T) {
 		}, nil))
 		if !slices.Contains(got, want) {
 			t.Errorf("got %v, want %s among them", got, want)
+		}
+	}
+}
+
+// TestAddressesOfManyDomains assesses the same addresses for more domains than profiles are remembered
+// for.
+func TestAddressesOfManyDomains(t *testing.T) {
+	t.Parallel()
+	const domains, addresses = 400, 100
+	of := &team{perBlock: domains, Identities: []rollup.Identity{{}}}
+	for i := range addresses {
+		of.Addresses = append(of.Addresses, fmt.Sprintf("100.64.0.%d", i))
+	}
+	for id := range dmarcd.DomainID(domains) {
+		share := rollup.Share{Report: dmarcd.ReportID(id + 1), Domain: id + 1, Day: 20000, Reporter: "receiver.example", From: "example.com"}
+		for i := range uint32(addresses) {
+			share.Records = append(share.Records, rollup.Record{N: i, Count: 10, Address: i})
+		}
+		of.Shares = append(of.Shares, share)
+		of.domains = append(of.domains, dmarcd.SenderDomain{ID: id + 1, Name: fmt.Sprintf("d%d.example", id)})
+	}
+	m := musttest.Get(scenarioService(t).Read(t.Context(), of, "", dmarcd.Days{}))(t)
+	defer m.Close()
+	musttest.Do(t, m.LoadDomains(t.Context()))
+	list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupAddress, Limit: addresses, Assess: true}))(t)
+	for _, row := range list.Sources {
+		if row.Assessment.Class != dmarcd.ClassSpoofing {
+			t.Fatalf("%s: got %+v, want spoofing", row.Key, row.Assessment)
 		}
 	}
 }

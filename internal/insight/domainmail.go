@@ -191,9 +191,12 @@ func (a *assessor) add(share *rollup.Share, records []rollup.Record) {
 }
 
 // profile returns that at a slot. Where there are too many, the mail of the others is that of
-// others of unknown networks.
+// others of unknown networks, or of no address: nil.
 func (a *assessor) profile(at slot) *profile {
 	p := a.mail.profiles[at]
+	if p == nil && a.profiles >= maxAllProfiles && a.byAddress {
+		return nil
+	}
 	if p == nil && a.profiles >= maxAllProfiles {
 		at = slot(a.recognition.add(sender{part: partOthers}))
 		p = a.mail.profiles[at]
@@ -220,6 +223,9 @@ func (a *assessor) addRecord(share *rollup.Share, r *rollup.Record) {
 		}
 	}
 	p := a.profile(at)
+	if p == nil {
+		return
+	}
 	if a.byAddress {
 		if p.senders == nil {
 			p.senders = make(map[senderIndex]int64)
