@@ -33,7 +33,7 @@ func TestMailDays(t *testing.T) {
 		domains := musttest.Get(in.team.Domains(ctx, "", 10))(in)
 		today := dmarcd.DayOf(in.clock.Now())
 		day := func(d dmarcd.Domain, messages int64) dmarcd.DomainDay {
-			part := []dmarcd.MailPart{{Key: "AS1", Name: "One", Messages: messages, Passes: 1}}
+			part := []dmarcd.MailPart{{Key: "AS1", Name: "One", Messages: messages, Passes: 1, Class: dmarcd.ClassYours}}
 			return dmarcd.DomainDay{Domain: d.ID, MailDay: dmarcd.MailDay{Day: today - 1, Messages: messages, Passes: 1, Senders: part}}
 		}
 		days := []dmarcd.DomainDay{day(domains[0], 10), day(domains[1], 20)}
@@ -73,7 +73,7 @@ func TestMailDays(t *testing.T) {
 			}
 		}
 		update("1")
-		both := []string{ours + " 10 [{AS1 One 10 1}]", "example.net 20 [{AS1 One 20 1}]"}
+		both := []string{ours + " 10 [{AS1 One 10 1 yours}]", "example.net 20 [{AS1 One 20 1 yours}]"}
 		want("the first pass", both...)
 		want("nothing changed", "not due")
 		in.clock.advance(time.Hour)
@@ -82,13 +82,13 @@ func TestMailDays(t *testing.T) {
 			in.Fatal("the order of domains")
 		}
 		update("2")
-		want("one changed", ours+" 11 [{AS1 One 11 1}]")
+		want("one changed", ours+" 11 [{AS1 One 11 1 yours}]")
 		in.clock.advance(time.Hour)
 		days = days[:1]
 		update("3")
 		want("one has no mail any more")
 		in.clock.advance(7 * time.Hour)
-		want("all, from time to time", ours+" 11 [{AS1 One 11 1}]")
+		want("all, from time to time", ours+" 11 [{AS1 One 11 1 yours}]")
 		in.delete(ours)
 		in.purge()
 		if got := in.rows("mail_days"); got != 0 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -95,6 +96,12 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 	"AdviceStates": func(ctx context.Context, other *store.Team, v victim) error {
 		states, err := other.AdviceStates(ctx, []dmarcd.DomainID{v.domain.ID}, dmarcd.Days{})
 		return wantNone(len(states), err)
+	},
+	"SenderDomains": func(ctx context.Context, other *store.Team, v victim) error {
+		read := 0
+		domains, err := other.SenderDomains(ctx, func(dmarcd.CheckID) bool { return false }, func(dmarcd.CheckID, *dmarcd.Facts) { read++ })
+		found := slices.DeleteFunc(domains, func(d dmarcd.SenderDomain) bool { return d.ID != v.domain.ID && len(d.Classes) == 0 })
+		return wantNone(len(found)+read, err)
 	},
 	"SenderClasses": func(ctx context.Context, other *store.Team, v victim) error {
 		classes, err := other.SenderClasses(ctx, v.domain.Name)
