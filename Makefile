@@ -17,7 +17,7 @@ SEQUENTIAL := ./aggregate ./bimi ./dane ./dkim ./dmarc ./dns ./dns/txt ./failure
 
 # The packages that only test the built daemon. The race detector is for the daemon, and not
 # for their tests (DMARCD_TEST_RACE).
-OUTSIDE := ./test/e2e ./test/browser ./test/adversary
+OUTSIDE := ./test/e2e ./test/browser ./test/adversary ./test/truth
 
 # What make mutate tries: a sample of the packages in which a wrong condition costs most.
 MUTATE := -sample 100 dmarc spf dkim aggregate failure tlsrpt internal/auth internal/service internal/intake/unpack

@@ -147,6 +147,7 @@ var packages = map[string][]string{
 	"test/mutate":    nil,
 	"test/rolling":   nil,
 	"test/adversary": {anything},
+	"test/truth":     {"internal/senders/mmdb"},
 	"bench":          {anything},
 
 	"internal/service": join(protocols, ".", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth", "internal/insight",

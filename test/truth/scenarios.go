@@ -1,0 +1,204 @@
+package truth
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// scenario is something that happens to the mail of a domain, in one of several ways.
+type scenario struct {
+	name     string
+	variants []func(p *planter)
+}
+
+func happens(name string, variants ...func(p *planter)) scenario { return scenario{name, variants} }
+
+// Scenarios that go together with others.
+const (
+	lowVolume = "low volume" // about 10 messages a day
+	scatters  = "scattered spoofing"
+	tenants   = "other tenants on the same addresses"
+)
+
+// mains are most of the mail of a domain.
+var mains = []scenario{
+	happens("own servers", ownServers, ownHosting, ownNames),
+	happens("own server whose IPv6 address changes", ownIPv6),
+	happens("Microsoft 365 by SPF", tenantBySPF),
+	happens("Microsoft 365 by DKIM alone", tenantByDKIM),
+	happens("another mailbox provider or gateway", tenantElsewhere, behindGateway),
+	happens("pool of 50 addresses", pool, widePool),
+	happens("only an aligned service", onlyService),
+}
+
+// harmless scenarios do not change the next action.
+var harmless = []scenario{
+	happens("aligned service", alignedService),
+	happens("subdomains", subdomains),
+	happens("server linked by its name", namedServer),
+	happens("forwarder or list keeps DKIM", forwarderKeeps, relayKeeps, forwarderRarelyBreaks),
+	happens("forwarding through a mailbox provider", providerForwards),
+	happens("spoofers at the same service", fewAtService),
+	happens(tenants, fewOfTenant),
+	happens("few messages as another domain", fewAsAnother),
+	happens("few own messages fail", fewFail),
+}
+
+// spoofers are stopped by a stricter policy.
+var spoofers = []scenario{
+	happens("spoofers next to own servers", spoofersNearby, spoofersNearbyIPv6),
+	happens("spoofers with a misleading host name", spoofersForged, spoofersAlike),
+	happens("spoofers in a network that SPF names", spoofersListed, spoofersHosted, spoofersExcluded),
+	happens("spoofers who authenticate a part of their mail", spoofersPartly),
+	happens("spoofers without a network", spoofersUnrouted),
+	happens(scatters, scattered),
+	happens("burst of spoofing", burst),
+	happens("botnet with a key that never existed", botnet),
+	happens("new or returning spoofers", newSpoofers, returningSpoofers),
+}
+
+// These decide the next action.
+var (
+	forgotten  = happens("server forgotten in SPF", forgottenNamed, forgottenKey, listedElsewhere, forgottenTwin, droppedFromSPF, tenantForgets)
+	rotated    = happens("key rotated without its record", rotatedKey, rotatedAtService)
+	included   = happens("service in SPF is not aligned", includedService)
+	halfPool   = happens("pool of 50 addresses", poolForgets)
+	misaligned = happens("misaligned service", misalignedService)
+	accounts   = happens("spoofers at the same service", spoofersAtService)
+	strangers  = happens("mail as another domain", otherTenants, personalMailboxes, partner, partnerPartly, partnerCrowded)
+	breaking   = happens("forwarder or list breaks DKIM", forwarderBreaks, relayBreaks, providerBreaks, markedForwarding, forwarderMixes)
+	parked     = happens("parked domain", parkedDomain)
+	waiting    = happens("too few reports", waitingDomain)
+)
+
+// story is what a domain is about, and the next action.
+type story struct {
+	action string
+	about  *scenario // nil for nothing that decides
+	mark   string    // names a story that is known by no scenario
+}
+
+const (
+	tighten  = "tighten-policy"
+	fixIt    = "fix-sender"
+	question = "answer-question"
+	accept   = "accept-forwarding"
+	// isEnforced and isAccepted are the marks of domains with p=reject, and of those whose users
+	// accepted that forwarded mail is affected.
+	isEnforced = "enforced domain"
+	isAccepted = "forwarding was accepted"
+)
+
+// stories are those of 20 domains in turn: 7 tighten, and 3 have a question.
+var stories = []story{
+	{action: tighten},
+	{action: tighten},
+	{action: tighten},
+	{action: tighten},
+	{action: tighten},
+	{action: tighten},
+	{action: fixIt, about: &included},
+	{action: tighten, about: &breaking, mark: isAccepted},
+	{action: fixIt, about: &forgotten},
+	{action: fixIt, about: &forgotten},
+	{action: fixIt, about: &rotated},
+	{action: fixIt, about: &rotated},
+	{action: fixIt, about: &halfPool},
+	{action: question, about: &misaligned},
+	{action: question, about: &accounts},
+	{action: question, about: &strangers},
+	{action: accept, about: &breaking},
+	{action: "wait-for-reports", about: &waiting},
+	{action: "lock-parked", about: &parked},
+	{action: "", mark: isEnforced},
+}
+
+// storyOf returns the story of a domain: each is in every 20 domains.
+func storyOf(seed uint64, number int) story {
+	shuffled := rand.New(rand.NewPCG(seed, uint64(number/len(stories)))).Perm(len(stories))
+	return stories[shuffled[number%len(stories)]]
+}
+
+// Scenarios returns the names of all scenarios.
+func Scenarios() []string {
+	names := []string{lowVolume, isEnforced, isAccepted}
+	for _, s := range slices.Concat(mains, harmless, spoofers, []scenario{forgotten, rotated, included, misaligned, strangers, breaking, parked, waiting}) {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// compose plants the scenarios of a story.
+func (p *planter) compose(s story) {
+	p.Action.ID = s.action
+	if s.mark != "" {
+		p.note(s.mark)
+	}
+	if s.mark == isEnforced {
+		p.policy = "reject"
+	}
+	if s.about == &parked || s.about == &waiting {
+		p.perform(*s.about)
+		return
+	}
+	p.perform(mains[p.IntN(len(mains))])
+	density := pick(p, 0.15, 0.3, 0.6)
+	for _, h := range harmless {
+		if p.chance(density) || h.name == tenants && p.used[microsoft.base] && p.chance(0.5) {
+			p.perform(h)
+		}
+	}
+	for _, spoofer := range spoofers {
+		if p.chance(density/2) || spoofer.name == scatters && slices.Contains(p.Scenarios, lowVolume) {
+			p.perform(spoofer)
+		}
+	}
+	if s.about != nil {
+		p.perform(*s.about)
+		p.complicate()
+	}
+	if s.mark == isAccepted {
+		p.Accepted = figures(p.flows, p.Name).Affected[Forwarder]
+	}
+}
+
+// complicate adds what comes after the action: questions after senders to fix, and forwarding after
+// both.
+func (p *planter) complicate() {
+	action := p.Action
+	if action.ID == fixIt && p.chance(0.2) {
+		p.perform(strangers)
+	}
+	if (action.ID == fixIt || action.ID == question) && p.chance(0.2) {
+		p.perform(breaking)
+	}
+	p.Action = action
+}
+
+// perform plants a scenario, and notes its name if it applies to the domain.
+func (p *planter) perform(s scenario) {
+	planted := len(p.flows)
+	s.variants[p.IntN(len(s.variants))](p)
+	if len(p.flows) > planted {
+		p.note(s.name)
+	}
+}
+
+// parkedDomain plants a domain that a user marked as parked, with spoofed mail.
+func parkedDomain(p *planter) {
+	p.Parked = true
+	p.policy = "none"
+	burst(p)
+	scattered(p)
+	spoofersUnrouted(p)
+}
+
+// waitingDomain plants a domain with too few days of reports, or with too few messages.
+func waitingDomain(p *planter) {
+	server := p.ownServer(ordinary)
+	server.days = p.during(p.some(20, 100), yesterday, p.between(4, 9))
+	if p.chance(0.5) {
+		server.days = p.during(p.some(1, 2), yesterday, span)
+	}
+	p.plant(server)
+}
