@@ -14,7 +14,7 @@ type setupView struct {
 	Setup wire.Setup
 	// Reported means that a report has arrived.
 	Reported bool
-	// Complete means that all records are published.
+	// Complete means that all records of the domain are published.
 	Complete bool
 	// Watch is the path that a script polls.
 	Watch string
@@ -65,13 +65,13 @@ func (s *Web) loadSetup(c *call) (Page, setupView, error) {
 	view := setupView{domainView: head, Setup: setup, Complete: len(setup.Records) > 0, Watch: domainPath(head.Head.Name) + "/setup/steps"}
 	var own []wire.SetupRecord
 	for _, record := range setup.Records {
-		if record.Seen == nil || !*record.Seen {
-			view.Complete = false
-		}
 		if record.Purpose == string(dmarcd.SetupConsent) {
 			view.Operated = append(view.Operated, record)
-		} else {
-			own = append(own, record)
+			continue
+		}
+		own = append(own, record)
+		if record.Seen == nil || !*record.Seen {
+			view.Complete = false
 		}
 	}
 	view.Setup.Records = own

@@ -57,7 +57,7 @@ func TestUploadIsCountedAndItsSourcesAreFound(t *testing.T) {
 	b.follow("Addresses")
 	b.says("198.51.100.66")
 	b.follow("198.51.100.66")
-	for _, want := range []string{"autumn", "elsewhere.example", "Receiver Inc.", "quarantine"} {
+	for _, want := range []string{"autumn", "elsewhere.example", "Receiver Inc.", "pam folder"} {
 		b.says(want)
 	}
 	b.click(`main a[href*="/app/reports/rep_"]`)

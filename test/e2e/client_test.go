@@ -207,6 +207,9 @@ func (a answer) errorShape(verify, addition bool) error {
 			return fmt.Errorf("error body: got the code %v want none but that of the header, on an addition", code)
 		}
 		delete(members, "code")
+		if a.status == http.StatusUnprocessableEntity {
+			delete(members, "field")
+		}
 	} else if addition && a.status != http.StatusNotFound && a.status != http.StatusMethodNotAllowed {
 		return errors.New("error body: want a code")
 	}
