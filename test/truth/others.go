@@ -259,7 +259,7 @@ func forwarderMixes(p *planter) {
 	p.plant(f)
 }
 
-// forwarderRarelyBreaks plants a forwarder that breaks so few signatures that nobody must accept it.
+// forwarderRarelyBreaks plants a forwarder that breaks so few signatures that no user must accept it.
 func forwarderRarelyBreaks(p *planter) {
 	if p.key == "" || p.volume < 100 {
 		return
