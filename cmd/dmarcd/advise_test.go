@@ -46,7 +46,7 @@ func TestAdvise(t *testing.T) {
 		t.Fatalf("got status %d, %v, %s", status, err, stderr)
 	}
 	if advice.Stage != "none" || advice.NextAction == nil || advice.NextAction.Record == nil ||
-		*advice.NextAction.Record != (wire.ActionRecord{Name: "_dmarc.new.example", Type: "TXT", Value: "v=DMARC1; p=none"}) {
+		advice.NextAction.Record.Name != "_dmarc.new.example" || !strings.HasPrefix(advice.NextAction.Record.Value, "v=DMARC1; p=none") {
 		t.Errorf("got %s, want a record to publish", stdout)
 	}
 	for _, step := range []struct {
