@@ -106,7 +106,7 @@ func TestNoSessionAfterPasswordChange(t *testing.T) {
 			browsers.Go(func() {
 				for i := range attempts {
 					err := w.CreateSession(context.WithoutCancel(ctx), dmarcd.NewSession{
-						Hash: [32]byte{byte(browser), byte(i), byte(i >> 8)}, User: user.ID, PasswordHash: proof.PasswordHash, ExpiresAt: w.clock.Now().Add(dmarcd.SessionLife),
+						Hash: [32]byte{1, byte(browser), byte(i), byte(i >> 8)}, User: user.ID, PasswordHash: proof.PasswordHash, ExpiresAt: w.clock.Now().Add(dmarcd.SessionLife),
 					})
 					if errors.Is(err, dmarcd.ErrUnauthorized) {
 						return
