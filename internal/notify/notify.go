@@ -105,9 +105,10 @@ func (r *run) round(ctx context.Context) (started bool, err error) {
 		return false, err
 	}
 	rand.Shuffle(len(teams), func(i, j int) { teams[i], teams[j] = teams[j], teams[i] }) //nolint:gosec // no secret
+	share := r.share(teams)
 	var errs []error
 	for _, team := range teams {
-		limit := min(r.free(team), perWebhook)
+		limit := min(r.free(team, share), perWebhook)
 		if limit <= 0 {
 			continue
 		}
@@ -121,16 +122,26 @@ func (r *run) round(ctx context.Context) (started bool, err error) {
 	return started, errors.Join(errs...)
 }
 
-// free returns the number of slots that a team may still use: it leaves as many to others as it has
-// then, so that a few teams whose endpoints hang do not take all. Any free slot will do for the first.
-func (r *run) free(team dmarcd.TeamID) int {
+// share returns the number of slots for each of the teams that have due deliveries or use slots. One
+// share stays free, for a team whose deliveries become due while the endpoints of all others hang.
+func (r *run) share(due []dmarcd.TeamID) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	free, busy := maxSending-r.total, r.busy[team]
-	if busy == 0 && free > 0 {
-		return max(1, min(maxTeamSending, free/2))
+	teams := len(r.busy)
+	for _, team := range due {
+		if r.busy[team] == 0 {
+			teams++
+		}
 	}
-	return min(maxTeamSending-busy, (free-busy)/2)
+	return max(1, min(maxTeamSending, maxSending/(teams+1)))
+}
+
+// free returns the number of slots of its share that a team may still use, at most half of all that
+// are free, or the last one.
+func (r *run) free(team dmarcd.TeamID, share int) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return min(share-r.busy[team], (maxSending-r.total+1)/2)
 }
 
 // start delivers c in a goroutine.
