@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // FactName is the part and the fact that is compared between two checks. Changes are
@@ -91,15 +90,16 @@ func (n FactName) part() string {
 	return part
 }
 
-// Change is one difference between two checks of a domain.
+// Change is one difference between two checks of a domain, with the names of its stored document.
 type Change struct {
-	Fact FactName
+	Fact FactName `json:"fact"`
 	// Of is the key, host, term, destination or finding of the fact; "" if a domain has
 	// only one.
-	Of string
+	Of string `json:"of,omitzero"`
 	// Before is "" if it was added, After if it was removed. For a member of a list, one
 	// of them is the member and the other "".
-	Before, After string
+	Before string `json:"before,omitzero"`
+	After  string `json:"after,omitzero"`
 }
 
 // Changes returns the differences between two full checks of a domain, sorted by fact and
@@ -281,7 +281,7 @@ func (o observation) addMTASTS(f MTASTSFacts) {
 	o.add(FactMTASTSRecord, f.Record)
 	o.add(FactMTASTSFetch, f.Fetch)
 	o.add(FactMTASTSMode, f.Mode)
-	o.add(FactMTASTSMaxAge, strconv.FormatInt(int64(f.MaxAge/time.Second), 10))
+	o.add(FactMTASTSMaxAge, strconv.FormatInt(f.MaxAge, 10))
 	o.addMembers(FactMTASTSMX, "", f.MX)
 }
 

@@ -12,22 +12,25 @@ import (
 // count down, such as TTLs, are not included. Texts from DNS are valid UTF-8 and at most
 // 4 KiB long.
 //
+// The tags are the names in the stored document of a check (store/shape): facts with "-" serve
+// the findings of the same check only.
+//
 // Statuses are words: those of the protocol, and "inconclusive", with a Reason, if a
 // lookup failed.
 type Facts struct {
-	Domain string
+	Domain string `json:"domain,omitzero"`
 	// Missing is true if the name does not exist in DNS.
-	Missing  bool
-	DMARC    DMARCFacts
-	SPF      SPFFacts
-	DKIM     DKIMFacts
-	MX       MXFacts
-	MTASTS   MTASTSFacts
-	TLSRPT   TLSRPTFacts
-	BIMI     BIMIFacts
-	DANE     DANEFacts
-	STARTTLS STARTTLSFacts
-	DNSSEC   DNSSECFacts
+	Missing  bool          `json:"missing,omitzero"`
+	DMARC    DMARCFacts    `json:"dmarc"`
+	SPF      SPFFacts      `json:"spf"`
+	DKIM     DKIMFacts     `json:"dkim"`
+	MX       MXFacts       `json:"mx"`
+	MTASTS   MTASTSFacts   `json:"mta_sts"`
+	TLSRPT   TLSRPTFacts   `json:"tls_rpt"`
+	BIMI     BIMIFacts     `json:"bimi"`
+	DANE     DANEFacts     `json:"dane"`
+	STARTTLS STARTTLSFacts `json:"starttls"`
+	DNSSEC   DNSSECFacts   `json:"dnssec"`
 }
 
 // Problem is a problem of a record: a stable kind of its protocol, and the values for its
@@ -49,52 +52,57 @@ type Problem struct {
 type DMARCFacts struct {
 	// Status is ok, none, multiple, unusable or inconclusive, for the domain's own name;
 	// Record is what applies.
-	Status string
-	Reason string
+	Status string `json:"status,omitzero"`
+	Reason string `json:"reason,omitzero"`
 	// Record is the applicable record, usable or not, and RecordDomain its publisher; both
 	// are "" if there is none.
-	Record, RecordDomain string
+	Record       string `json:"record,omitzero"`
+	RecordDomain string `json:"record_domain,omitzero"`
 	// OwnRecords are the records at the domain's own name, at most 100.
-	OwnRecords []string
+	OwnRecords []string `json:"-"`
 	// State is how receivers treat Record: ok, or why they do not use it.
-	State string
+	State string `json:"-"`
 	// Policy is the policy of Record for the domain before the t tag, and Applied after
 	// it; Source is its tag. "" if no policy applies.
-	Policy, Applied, Source string
+	Policy  string `json:"policy,omitzero"`
+	Applied string `json:"applied,omitzero"`
+	Source  string `json:"-"`
 	// P, SP and NP are the stated policies of Record, or "".
-	P, SP, NP string
+	P, SP, NP string `json:"-"`
 	// PSD is y, n or u; Testing is t=y; Percent the value of pct, "" without.
-	PSD     string
-	Testing bool
-	Percent string
+	PSD     string `json:"-"`
+	Testing bool   `json:"-"`
+	Percent string `json:"-"`
 	// OrganizationalDomain is "" if it is unknown.
-	OrganizationalDomain string
+	OrganizationalDomain string `json:"organizational_domain,omitzero"`
 	// Queries are the names queried by the tree walk, in order.
-	Queries []string
+	Queries []string `json:"queries,omitempty"`
 	// Aliases are the CNAME targets of the domain's own name. Dangling is true if the last
 	// of them has no TXT record.
-	Aliases  []string
-	Dangling bool
+	Aliases  []string `json:"-"`
+	Dangling bool     `json:"-"`
 	// Misses are texts at the domain's own name that are not DMARC records, with the kind
 	// of error; ApexRecords are DMARC records at the wrong name, the domain itself.
-	Misses      []Problem
-	ApexRecords []string
+	Misses      []Problem `json:"-"`
+	ApexRecords []string  `json:"-"`
 	// Destinations are the destinations of reports.
-	Destinations []DestinationFacts
+	Destinations []DestinationFacts `json:"destinations,omitempty"`
 	// Problems are the problems of Record.
-	Problems []Problem
-	Legacy   LegacyFacts
+	Problems []Problem   `json:"-"`
+	Legacy   LegacyFacts `json:"legacy,omitzero"`
 	// OrganizationIsSuffix is true if OrganizationalDomain is above the registrable
 	// domain, RecordIsSuffix if RecordDomain is.
-	OrganizationIsSuffix, RecordIsSuffix bool
+	OrganizationIsSuffix, RecordIsSuffix bool `json:"-"`
 }
 
 // LegacyFacts is the result of policy discovery under RFC 7489.
 type LegacyFacts struct {
-	Status                                     string
-	Record, RecordDomain, OrganizationalDomain string
-	Policy                                     string
-	Percent                                    int
+	Status               string `json:"-"`
+	Record               string `json:"-"`
+	RecordDomain         string `json:"record_domain,omitzero"`
+	OrganizationalDomain string `json:"organizational_domain,omitzero"`
+	Policy               string `json:"policy,omitzero"`
+	Percent              int    `json:"-"`
 }
 
 // PolicyDomain returns the publisher of the applicable policy, "" if there is none.
@@ -116,52 +124,56 @@ func (f LegacyFacts) PolicyDomain() string {
 // DestinationFacts is one destination of reports.
 type DestinationFacts struct {
 	// Tag is rua or ruf.
-	Tag string
-	URI string
+	Tag string `json:"tag"`
+	URI string `json:"uri"`
 	// Address is the mail address, "" for other schemes.
-	Address, Host string
+	Address, Host string `json:"-"`
 	// Consent is not needed, authorized, not authorized or unknown; Queried is the name
 	// that was queried for it.
-	Consent, Queried string
+	Consent string `json:"consent,omitzero"`
+	Queried string `json:"-"`
 	// Mail is whether the host accepts mail: yes, no or unknown; "" if it was not checked.
-	Mail string
+	Mail string `json:"-"`
 }
 
 // SPFFacts is the SPF record and what follows from it.
 type SPFFacts struct {
 	// Status is ok, none, multiple, permerror or inconclusive.
-	Status string
-	Reason string
+	Status string `json:"status,omitzero"`
+	Reason string `json:"reason,omitzero"`
 	// Record is "" unless there is exactly one.
-	Record string
-	// Records holds all SPF records of the domain.
-	Records []string
+	Record string `json:"record,omitzero"`
+	// Records holds all SPF records of the domain; a single one is not stored twice.
+	Records []string `json:"records,omitempty"`
 	// Lookups is the total number of lookups, VoidLookups the number of void ones, for
 	// IPv4 clients.
-	Lookups, VoidLookups int
+	Lookups     int `json:"lookups,omitzero"`
+	VoidLookups int `json:"void_lookups,omitzero"`
 	// Tree are the terms of the domain's record; of several, those of spf.Merge.
-	Tree []SPFTerm
+	Tree []SPFTerm `json:"terms,omitempty"`
 	// Problems contains at most 100 of each kind.
-	Problems []Problem
+	Problems []Problem `json:"-"`
 }
 
 // SPFTerm is one term of an SPF record.
 type SPFTerm struct {
-	Term string
+	Term string `json:"term"`
 	// Target is the name it refers to, Provider the service of that name.
-	Target, Provider string
+	Target   string `json:"target,omitzero"`
+	Provider string `json:"provider,omitzero"`
 	// Cost is the number of its lookups including nested ones, Lookups the running total
 	// after it.
-	Cost, Lookups int
+	Cost    int `json:"cost,omitzero"`
+	Lookups int `json:"lookups,omitzero"`
 	// Note describes special cases, such as a loop, or is "".
-	Note string
+	Note string `json:"note,omitzero"`
 	// Record is the record that an include or redirect refers to, Terms its terms.
-	Record string
-	Terms  []SPFTerm
+	Record string    `json:"record,omitzero"`
+	Terms  []SPFTerm `json:"terms,omitempty"`
 	// Addresses are the networks of an a or mx term by the addresses of its hosts, sorted:
 	// the lowest, at most MaxSPFAddresses. Complete is true if they are all.
-	Addresses []netip.Prefix
-	Complete  bool
+	Addresses []netip.Prefix `json:"addresses,omitempty"`
+	Complete  bool           `json:"complete,omitzero"`
 }
 
 // Notes of an include or redirect without exactly one record.
@@ -178,131 +190,136 @@ const MaxSPFAddresses = 100
 type DKIMFacts struct {
 	// Namespace is exists, missing or unknown. Only missing means that there are
 	// no keys.
-	Namespace string
+	Namespace string `json:"-"`
 	// Wildcard is true if every selector has an answer.
-	Wildcard bool
+	Wildcard bool `json:"-"`
 	// Probed is the number of queried selectors.
-	Probed int
+	Probed int `json:"-"`
 	// Keys are the selectors that were found, and all those from reports and from the
 	// owner.
-	Keys []DKIMKey
+	Keys []DKIMKey `json:"keys,omitempty"`
 	// Unanswered is the number of guessed selectors whose lookup failed.
-	Unanswered int
-	Reason     string
+	Unanswered int    `json:"-"`
+	Reason     string `json:"-"`
 }
 
 // DKIMKey is one selector.
 type DKIMKey struct {
-	Selector string
+	Selector string `json:"selector"`
 	// From is report, declared or probed.
-	From string
+	From string `json:"from,omitzero"`
 	// Status is found, revoked, none, multiple, invalid or inconclusive.
-	Status    string
-	Reason    string
-	Record    string
-	Algorithm string
-	Bits      int
-	Testing   bool
+	Status    string `json:"status,omitzero"`
+	Reason    string `json:"reason,omitzero"`
+	Record    string `json:"record,omitzero"`
+	Algorithm string `json:"algorithm,omitzero"`
+	Bits      int    `json:"bits,omitzero"`
+	Testing   bool   `json:"testing,omitzero"`
 	// Aliases are the CNAME targets of the key.
-	Aliases  []string
-	Problems []Problem
+	Aliases  []string  `json:"aliases,omitempty"`
+	Problems []Problem `json:"-"`
 }
 
 // MXFacts are the mail servers of the domain.
 type MXFacts struct {
 	// Status is ok, none, null (the domain accepts no mail, RFC 7505), implicit (no MX
 	// record, but an address) or inconclusive.
-	Status string
-	Reason string
+	Status string `json:"status,omitzero"`
+	Reason string `json:"reason,omitzero"`
 	// Hosts are ordered by preference, then by name.
-	Hosts []MXHost
+	Hosts []MXHost `json:"hosts,omitempty"`
 }
 
 // MXHost is one MX record.
 type MXHost struct {
-	Name       string
-	Preference int
+	Name       string `json:"host"`
+	Preference int    `json:"preference,omitzero"`
 	// Status is ok, no-address, no-such-name, address (an IP address instead of a name),
 	// root (a null MX next to others) or inconclusive.
-	Status string
+	Status string `json:"status,omitzero"`
 	// Addresses are the lowest, at most 20 per family.
-	Addresses []string
-	Aliases   []string
+	Addresses []string `json:"addresses,omitempty"`
+	Aliases   []string `json:"-"`
 }
 
 // MTASTSFacts are the MTA-STS record and policy.
 type MTASTSFacts struct {
 	// Status is ok, none, multiple, invalid or inconclusive, for the record.
-	Status     string
-	Reason     string
-	Record, ID string
+	Status string `json:"status,omitzero"`
+	Reason string `json:"reason,omitzero"`
+	Record string `json:"record,omitzero"`
+	ID     string `json:"-"`
 	// Fetch is the result of fetching the policy: ok, invalid, bad certificate, redirect,
 	// bad status, no host, inconclusive; "" if it was not fetched.
-	Fetch       string
-	FetchReason string
-	// Policy is the text of the policy; Mode, MaxAge and MX are its fields.
-	Policy, Mode string
-	MaxAge       time.Duration
-	MX           []string
+	Fetch       string `json:"fetch,omitzero"`
+	FetchReason string `json:"-"`
+	// Policy is the text of the policy; Mode, MaxAge (in seconds) and MX are its fields.
+	Policy string   `json:"-"`
+	Mode   string   `json:"mode,omitzero"`
+	MaxAge int64    `json:"max_age,omitzero"`
+	MX     []string `json:"mx,omitempty"`
 	// HTTPStatus is the status of the response, Location the target of a redirect.
-	HTTPStatus int
-	Location   string
+	HTTPStatus int    `json:"-"`
+	Location   string `json:"-"`
 	// Uncovered are MX hosts that no pattern of the policy allows, Unused patterns that
 	// match no MX host.
-	Uncovered, Unused []string
+	Uncovered, Unused []string `json:"-"`
 	// Problems are those of the record, PolicyProblems those of the policy.
-	Problems, PolicyProblems []Problem
+	Problems, PolicyProblems []Problem `json:"-"`
 }
 
 // TLSRPTFacts is the TLS-RPT record.
 type TLSRPTFacts struct {
 	// Status is ok, none, multiple, invalid or inconclusive.
-	Status       string
-	Reason       string
-	Record       string
-	Destinations []string
-	Problems     []Problem
+	Status       string    `json:"status,omitzero"`
+	Reason       string    `json:"reason,omitzero"`
+	Record       string    `json:"record,omitzero"`
+	Destinations []string  `json:"destinations,omitempty"`
+	Problems     []Problem `json:"-"`
 }
 
 // BIMIFacts is the BIMI record with its logo and certificate.
 type BIMIFacts struct {
 	// Status is ok, none, declined, multiple, invalid or inconclusive.
-	Status               string
-	Reason               string
-	Record, RecordDomain string
-	Location, Evidence   string
+	Status       string `json:"status,omitzero"`
+	Reason       string `json:"reason,omitzero"`
+	Record       string `json:"record,omitzero"`
+	RecordDomain string `json:"record_domain,omitzero"`
+	Location     string `json:"location,omitzero"`
+	Evidence     string `json:"evidence,omitzero"`
 	// Mark is VMC or CMC if there is a mark certificate, Expires its expiry.
-	Mark     string
-	Expires  time.Time
-	Problems []Problem
+	Mark     string    `json:"-"`
+	Expires  time.Time `json:"-"`
+	Problems []Problem `json:"-"`
 }
 
 // DANEFacts is the DANE status of the mail servers.
 type DANEFacts struct {
 	// Status is ok, none, insecure, unusable, mixed or inconclusive.
-	Status   string
-	Reason   string
-	Hosts    []DANEHost
-	Problems []Problem
+	Status   string     `json:"status,omitzero"`
+	Reason   string     `json:"reason,omitzero"`
+	Hosts    []DANEHost `json:"hosts,omitempty"`
+	Problems []Problem  `json:"-"`
 }
 
 // DANEHost is one MX host.
 type DANEHost struct {
-	Name, Status string
+	Name   string `json:"host"`
+	Status string `json:"status,omitzero"`
 	// Records are the TLSA records in presentation format.
-	Records []string
+	Records []string `json:"records,omitempty"`
 }
 
 // STARTTLSFacts are the certificates of the most preferred mail servers.
 type STARTTLSFacts struct {
 	// Status is ok, inconclusive (a server does not answer, and no other has a problem), or
 	// "" if no server was contacted.
-	Status string
-	// Silent are the hosts that did not answer. They are not stored.
-	Silent []string
+	Status string `json:"status,omitzero"`
+	// Silent are the hosts that did not answer.
+	Silent []string `json:"-"`
 	// Pinned are the hosts whose TLSA records name their certificate, whatever its dates.
-	Pinned   []string
-	Problems []Problem
+	Pinned   []string  `json:"-"`
+	Problems []Problem `json:"-"`
 }
 
 // DNSSECFacts is the DNSSEC status of the domain's zone.
@@ -310,14 +327,14 @@ type DNSSECFacts struct {
 	// Status is signed (validated by the resolver), unvalidated (signed, but the resolver
 	// does not report validation), undelegated (keys without a DS record in the parent
 	// zone), broken (a DS record without keys), unsigned or inconclusive.
-	Status      string
-	Reason      string
-	Zone        string
-	Nameservers []string
+	Status      string   `json:"status,omitzero"`
+	Reason      string   `json:"reason,omitzero"`
+	Zone        string   `json:"zone,omitzero"`
+	Nameservers []string `json:"-"`
 	// Algorithms and Digests are the numbers in the DS records.
-	Algorithms, Digests []int
+	Algorithms, Digests []int `json:"-"`
 	// NamesNeverMissing is true if the zone reports an unused name as existing.
-	NamesNeverMissing bool
+	NamesNeverMissing bool `json:"-"`
 }
 
 // inconclusive is the status of a failed lookup.

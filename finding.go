@@ -18,24 +18,24 @@ const (
 	LevelGood Level = "good"
 )
 
-// Finding is one result of a check of a domain.
+// Finding is one result of a check of a domain, with the names of its stored document.
 type Finding struct {
 	// ID is the stable type of the finding, such as spf.too-many-lookups.
-	ID    string
-	Level Level
+	ID    string `json:"id"`
+	Level Level  `json:"level"`
 	// What describes the finding, with the names and numbers.
-	What string
+	What string `json:"what,omitzero"`
 	// Why explains why it matters.
-	Why string
+	Why string `json:"why,omitzero"`
 	// Fix explains how to fix it, "" if there is nothing to fix. It ends with a colon if
 	// Record follows.
-	Fix string
+	Fix string `json:"fix,omitzero"`
 	// Record is the exact record to publish, in zone file syntax, or "".
-	Record string
+	Record string `json:"record,omitzero"`
 	// RFC is the specification and its section.
-	RFC string
+	RFC string `json:"rfc,omitzero"`
 	// Points is the number of points it adds to the grade.
-	Points int
+	Points int `json:"points,omitzero"`
 }
 
 // GradeStep is a grade and the most points that it allows.

@@ -28,7 +28,7 @@ func (e *examination) checkMTASTS(ctx context.Context) {
 	fetched := mtasts.Fetch(ctx, e.client(), e.Domain)
 	f.Fetch, f.FetchReason = fetched.Status.String(), storableReason(fetched.Reason)
 	f.HTTPStatus, f.Location = fetched.Code, storable(fetched.Location)
-	f.Policy, f.Mode, f.MaxAge = storable(fetched.Policy.Text), fetched.Policy.Mode.String(), fetched.Policy.MaxAge
+	f.Policy, f.Mode, f.MaxAge = storable(fetched.Policy.Text), fetched.Policy.Mode.String(), int64(fetched.Policy.MaxAge.Seconds())
 	f.MX = fetched.Policy.MX
 	f.PolicyProblems = mtastsProblems(fetched.URL, slices.Concat(fetched.Problems, fetched.ExpiresSoon(e.options.Now()), fetched.Policy.Problems))
 	if fetched.Status == mtasts.FetchOK && fetched.Policy.Mode != mtasts.ModeNone {

@@ -1,8 +1,6 @@
 package wire
 
 import (
-	"time"
-
 	"github.com/dmarcd/dmarcd"
 )
 
@@ -175,7 +173,7 @@ func NewCheck(c dmarcd.Check) Check {
 		}),
 		MTASTS: MTASTS{
 			Status: f.MTASTS.Status, Reason: f.MTASTS.Reason, Record: f.MTASTS.Record, Fetch: f.MTASTS.Fetch,
-			Mode: f.MTASTS.Mode, MaxAge: int64(f.MTASTS.MaxAge / time.Second), MX: notNull(f.MTASTS.MX),
+			Mode: f.MTASTS.Mode, MaxAge: f.MTASTS.MaxAge, MX: notNull(f.MTASTS.MX),
 		},
 		TLSRPT: TLSRPT{
 			Status: f.TLSRPT.Status, Reason: f.TLSRPT.Reason, Record: f.TLSRPT.Record,

@@ -35,7 +35,7 @@ func TestPathsOfChanges(t *testing.T) {
 		}}},
 		MX: dmarcd.MXFacts{Status: status, Hosts: []dmarcd.MXHost{{Name: "mx.example.com", Preference: 10, Status: status, Addresses: []string{"192.0.2.1"}}}},
 		MTASTS: dmarcd.MTASTSFacts{
-			Status: status, Reason: "r", Record: "v=STSv1; id=1", Fetch: "ok", Mode: "enforce", MaxAge: time.Hour, MX: []string{"mx.example.com"},
+			Status: status, Reason: "r", Record: "v=STSv1; id=1", Fetch: "ok", Mode: "enforce", MaxAge: 3600, MX: []string{"mx.example.com"},
 		},
 		TLSRPT: dmarcd.TLSRPTFacts{Status: status, Reason: "r", Record: "v=TLSRPTv1", Destinations: []string{"mailto:t@example.com"}},
 		BIMI:   dmarcd.BIMIFacts{Status: status, Reason: "r", Record: "v=BIMI1", RecordDomain: "example.com", Location: "l", Evidence: "a"},

@@ -45,7 +45,7 @@ func EncodeMailDay(d dmarcd.MailDay) string {
 
 // DecodeMailDay reads what EncodeMailDay of this or an earlier version returned.
 func DecodeMailDay(document string) (dmarcd.MailDay, error) {
-	return decoders[dmarcd.MailDay]{as[mailDayV1]()}.decode("mail of a day", document)
+	return decode[mailDayV1]("mail of a day", document)
 }
 
 func (s mailDayV1) value() dmarcd.MailDay {
@@ -110,7 +110,7 @@ func EncodeAlertRules(r dmarcd.AlertRules) string {
 
 // DecodeAlertRules reads what EncodeAlertRules of this or an earlier version returned.
 func DecodeAlertRules(document string) (dmarcd.AlertRules, error) {
-	return decoders[dmarcd.AlertRules]{as[alertRulesV1]()}.decode("alert rules", document)
+	return decode[alertRulesV1]("alert rules", document)
 }
 
 func (s alertRulesV1) value() dmarcd.AlertRules {

@@ -126,16 +126,15 @@ func DecodeDetail(kind dmarcd.ReportKind, document string) (dmarcd.Detail, error
 	if document == "" {
 		return dmarcd.Detail{}, nil
 	}
-	var versions decoders[dmarcd.Detail]
+	what := string(kind) + " report"
 	switch kind {
-	case dmarcd.KindAggregate:
-		versions = decoders[dmarcd.Detail]{as[aggregateV1]()}
 	case dmarcd.KindFailure:
-		versions = decoders[dmarcd.Detail]{as[failureV1]()}
+		return decode[failureV1](what, document)
 	case dmarcd.KindTLS:
-		versions = decoders[dmarcd.Detail]{as[tlsV1]()}
+		return decode[tlsV1](what, document)
+	default:
+		return decode[aggregateV1](what, document)
 	}
-	return versions.decode(string(kind)+" report", document)
 }
 
 func newAggregateV1(d *dmarcd.AggregateDetail) aggregateV1 {

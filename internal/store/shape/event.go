@@ -35,7 +35,7 @@ func EncodeEvent(e dmarcd.EventData) string {
 
 // DecodeEvent reads what EncodeEvent of this or an earlier version returned.
 func DecodeEvent(document string) (dmarcd.EventData, error) {
-	return decoders[dmarcd.EventData]{as[eventV1]()}.decode("event", document)
+	return decode[eventV1]("event", document)
 }
 
 func (s eventV1) value() dmarcd.EventData {

@@ -103,7 +103,7 @@ func appendText(b []byte, text string) []byte {
 // DecodeRecord adds to a record what EncodeRecord of this or an earlier version wrote of it.
 func DecodeRecord(document string, record *aggregate.Record) error {
 	if v, named := version(document); named {
-		return newerError("record", v, 1)
+		return newerError("record", v)
 	}
 	var d recordV1
 	if err := json.Unmarshal([]byte(document), &d); err != nil {
