@@ -10,7 +10,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,9 +32,8 @@ container format. Duplicates count once. Content that is not a report, or cannot
 stored, is reported on standard error and stored as rejected; see "dmarcd report
 rejected".
 
---from reads what another tool has stored: the JSON or CSV output of parsedmarc, or a
-mysqldump file of the database of dmarc-srg or dmarcts-report-parser (dmarcts), also in
-gzip. docs/moving.md describes how to move from each.
+--from parsedmarc reads the JSON output of parsedmarc, also in gzip. docs/moving.md
+describes how to move from other tools.
 
 To resume an interrupted import, run it again with the same paths; --all starts over.
 
@@ -43,18 +41,16 @@ Exit status: 0 if everything was imported; 1 if something was rejected; 2 if a f
 could not be read.`,
 		Example: `  dmarcd import --team acme old-reports
   dmarcd import --team acme --json archive.zip mail.mbox Maildir
-  dmarcd import --team acme --from parsedmarc aggregate.json smtp_tls.json
-  dmarcd import --team acme --from dmarc-srg dump.sql.gz`,
+  dmarcd import --team acme --from parsedmarc aggregate.json smtp_tls.json`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
 	all := cmd.Flags().Bool("all", false, "start over instead of resuming an interrupted import")
-	from := cmd.Flags().String("from", "", "read data of another tool: parsedmarc, dmarc-srg or dmarcts")
+	from := cmd.Flags().String("from", "", "read data of another tool: parsedmarc")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		tool := foreign.Tool(*from)
-		if tool != "" && !slices.Contains(foreign.Tools(), tool) {
-			return fmt.Errorf("--from %q: must be one of parsedmarc, dmarc-srg or dmarcts", *from)
+		if *from != "" && *from != "parsedmarc" {
+			return fmt.Errorf("--from %q: must be parsedmarc", *from)
 		}
 		return p.withTeam(cmd, func(cfg config.Config, t *service.Team) error {
 			name := journalName(cmd.Flag("team").Value.String()+*from, args)
@@ -66,7 +62,7 @@ could not be read.`,
 			if err != nil {
 				return errors.Join(err, journal.Close())
 			}
-			run := &importing{program: p, json: *asJSON, tool: tool}
+			run := &importing{program: p, json: *asJSON, parsedmarc: *from != ""}
 			return run.files(cmd.Context(), cfg, store, files.List(args...), journal)
 		})
 	}
@@ -85,11 +81,11 @@ func importSource(paths []string) string {
 type importing struct {
 	*program
 
-	json   bool
-	tool   foreign.Tool // "" for reports as they were received
-	counts importCounts
-	unread int
-	bar    func(bytes int)
+	json       bool
+	parsedmarc bool // instead of reports as they were received
+	counts     importCounts
+	unread     int
+	bar        func(bytes int)
 }
 
 // importCounts counts results; it is the JSON output.
@@ -115,9 +111,9 @@ func (r *importing) files(ctx context.Context, cfg config.Config, store intake.D
 	r.bar = bar
 	r.counts.Files = len(listing.Files) + len(listing.Unread)
 	importer := &files.Importer{Acceptor: app.NewAcceptor(cfg, r.logger(cfg.Log)), Store: store, Journal: journal, OnResult: r.print}
-	if r.tool != "" {
+	if r.parsedmarc {
 		importer.Split = func(in io.Reader) iter.Seq2[func(io.Writer) error, error] {
-			return foreign.Split(r.tool, in, importer.Acceptor.Limits.Containers.Folder)
+			return foreign.Split(in, importer.Acceptor.Limits.Containers.Folder)
 		}
 	}
 	err := importer.Run(ctx, listing.Files)

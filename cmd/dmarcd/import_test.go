@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,24 +49,23 @@ func TestImportTellsWhatBecameOfFiles(t *testing.T) {
 	}
 }
 
-// dumpOf is a dump of dmarcts-report-parser with so many records of 3 messages in each of the
+// outputOf is the output of parsedmarc with so many records of 3 messages in each of the
 // reports.
-func dumpOf(reports, records int) string {
+func outputOf(reports, records int, more ...string) string {
 	var b strings.Builder
-	b.WriteString("CREATE TABLE `report` (`serial` int, `mindate` timestamp, `maxdate` timestamp, `domain` varchar(255), `org` varchar(255), `reportid` varchar(255), PRIMARY KEY (`serial`));\n" +
-		"CREATE TABLE `rptrecord` (`serial` int, `ip` int, `rcount` int, `disposition` enum('none'), `spf_align` enum('fail'), `dkim_align` enum('fail'), `identifier_hfrom` varchar(255));\n")
 	for i := range reports {
-		fmt.Fprintf(&b, "INSERT INTO `report` VALUES (%d,'2026-11-01 00:00:00','2026-11-01 23:59:59','example.com','receiver.example','id-%d');\n", i, i)
-	}
-	for i := range records {
-		for report := range reports {
-			fmt.Fprintf(&b, "INSERT INTO `rptrecord` VALUES (%d,%d,3,'none','pass','fail','example.com');\n", report, 3221225985+i)
+		rows := slices.Clone(more)
+		for j := range records {
+			rows = append(rows, fmt.Sprintf(`{"source": {"ip_address": "192.0.2.%d"}, "count": 3, "policy_evaluated": {"disposition": "none", "dkim": "fail", "spf": "pass"},
+  "identifiers": {"header_from": "example.com"}}`, j+1))
 		}
+		fmt.Fprintf(&b, `{"report_metadata": {"org_name": "receiver.example", "report_id": "id-%d", "begin_date": "2026-11-01 00:00:00", "end_date": "2026-11-01 23:59:59"},
+ "policy_published": {"domain": "example.com"}, "records": [%s]}`+"\n", i, strings.Join(rows, ",\n"))
 	}
 	return b.String()
 }
 
-func TestImportFromOtherTools(t *testing.T) {
+func TestImportFromParsedmarc(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		return
@@ -73,10 +73,10 @@ func TestImportFromOtherTools(t *testing.T) {
 	server := resolvertest.Start(t, "")
 	folder := t.TempDir()
 	settings := []string{"--data=" + folder, "--database=" + filepath.Join(folder, "dmarcd.db")}
-	dump, broken := filepath.Join(folder, "dump.sql"), filepath.Join(folder, "broken.sql")
+	output, broken := filepath.Join(folder, "aggregate.json"), filepath.Join(folder, "broken.json")
 	for name, content := range map[string]string{
-		dump:   dumpOf(70, 30),
-		broken: dumpOf(1, 1) + "INSERT INTO `rptrecord` VALUES (0,'x',-1,'none','pass','fail','example.com');\n",
+		output: outputOf(70, 30),
+		broken: outputOf(1, 1, `{"count": -1}`),
 	} {
 		musttest.Do(t, os.WriteFile(name, []byte(content), 0o600))
 	}
@@ -87,22 +87,22 @@ func TestImportFromOtherTools(t *testing.T) {
 	}{
 		{[]string{"team", "create", "acme"}, exitDone, "", ""},
 		{[]string{"domain", "add", "--team", "acme", "example.com"}, exitDone, "", ""},
-		{[]string{"import", "--team", "acme", "--from", "dmarcts", dump}, exitDone, "1 file read, 70 reports stored; 2100 new records, 6300 messages\n", ""},
-		{[]string{"import", "--team", "acme", "--from", "dmarcts", dump}, exitDone, "1 file read, 70 duplicates; 0 new records, 0 messages\n", ""},
+		{[]string{"import", "--team", "acme", "--from", "parsedmarc", output}, exitDone, "1 file read, 70 reports stored; 2100 new records, 6300 messages\n", ""},
+		{[]string{"import", "--team", "acme", "--from", "parsedmarc", output}, exitDone, "1 file read, 70 duplicates; 0 new records, 0 messages\n", ""},
 		{
-			[]string{"import", "--team", "acme", "--from", "dmarcts", broken},
+			[]string{"import", "--team", "acme", "--from", "parsedmarc", broken},
 			exitProblem,
 			"1 file read, 1 replaced, 1 rejected; 1 new record, 3 messages\n",
-			broken + ": line 5: a record cannot be used: rcount is \"-1\", not a number of messages\n",
+			broken + ": line 2: a record cannot be used: count is \"-1\", not a number of messages\n",
 		},
-		{[]string{"import", "--team", "acme", "--from", "other", dump}, exitFailed, "", "dmarcd: --from \"other\": must be one of parsedmarc, dmarc-srg or dmarcts\n"},
+		{[]string{"import", "--team", "acme", "--from", "other", output}, exitFailed, "", "dmarcd: --from \"other\": must be parsedmarc\n"},
 	} {
 		status, stdout, stderr := runProgram(t, server, "", append(tt.args, settings...)...)
 		if status != tt.status || tt.stdout != "" && stdout != tt.stdout || tt.args[0] == "import" && stderr != tt.stderr {
 			t.Errorf("%q: got status %d, %q and %q, want %d, %q and %q", tt.args, status, stdout, stderr, tt.status, tt.stdout, tt.stderr)
 		}
 	}
-	// The messages equal those of the dump without the report that was replaced.
+	// The messages equal those of the file without the report that was replaced.
 	if _, stdout, _ := runProgram(t, server, "", append([]string{"export", "--team", "acme", "--format", "csv"}, settings...)...); strings.Count(stdout, "\n") != 1+69*30+1 {
 		t.Errorf("got %d lines, want the header and %d records", strings.Count(stdout, "\n"), 69*30+1)
 	}

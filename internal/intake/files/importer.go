@@ -31,8 +31,8 @@ type Importer struct {
 	Store intake.DeliveryStore
 	// Journal records progress; nil for an import that cannot be resumed.
 	Journal *Journal
-	// Split yields the reports of a file that is not a report itself, such as a dump of a
-	// database: functions that write them, and errors. Errors other than dmarcd.ErrInvalid
+	// Split yields the reports of a file that is not a report itself, such as the
+	// output of another tool: functions that write them, and errors. Errors other than dmarcd.ErrInvalid
 	// and dmarcd.ErrLimit are the last. Nil imports files as they are.
 	Split func(in io.Reader) iter.Seq2[func(io.Writer) error, error]
 	// OnResult is called for each file, and each mail of an mbox, once it is stored or has

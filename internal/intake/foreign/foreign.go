@@ -1,8 +1,7 @@
-// Package foreign reads the reports that other DMARC tools have stored: the JSON and CSV output
-// of parsedmarc, and mysqldump files of the databases of dmarc-srg and dmarcts-report-parser.
-// It writes each report as the document that a receiver would have sent: an aggregate report
-// (RFC 9990), a TLS report (RFC 8460) or a mail with a failure report (RFC 9991). Package
-// intake reads these like all others.
+// Package foreign reads the reports that another tool has stored as JSON in the form of
+// parsedmarc. It writes each report as the document that a receiver would have sent: an
+// aggregate report (RFC 9990), a TLS report (RFC 8460) or a mail with a failure report
+// (RFC 9991). Package intake reads these like all others.
 //
 // Input is read once and sequentially. Records wait in a temporary file, so memory does not
 // grow with them.
@@ -22,36 +21,19 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Tool is a program whose data can be read.
-type Tool string
-
-// The tools.
 const (
-	Parsedmarc Tool = "parsedmarc"
-	DMARCSRG   Tool = "dmarc-srg"
-	DMARCTS    Tool = "dmarcts"
-)
-
-// Tools returns all tools.
-func Tools() []Tool { return []Tool{Parsedmarc, DMARCSRG, DMARCTS} }
-
-const (
-	// maxValue is the maximum size of one value, row or JSON object without records. The
-	// largest are the original reports in a dump of dmarcts-report-parser, up to 16 MiB, and
-	// the mails in failure reports.
+	// maxValue is the maximum size of one value, or of a report without its records. The
+	// largest are the mails in failure reports.
 	maxValue = 32 << 20
-	// maxRecord is the maximum size of a record, or of a row of CSV, and maxItems the number of
-	// items of a report without its records: short items need much more memory than text.
-	maxRecord = 1 << 20
-	maxItems  = 1_000_000
-	// maxName is the maximum length of an id, or of the name of a table, column or domain.
-	maxName = 255
+	// maxRecord is the maximum size of a record, maxMembers the number of members of a report,
+	// and maxItems the number of items of a report without its records: short items need much
+	// more memory than text.
+	maxRecord  = 1 << 20
+	maxMembers = 200
+	maxItems   = 1_000_000
 	// maxRatio is the maximum ratio of gzip beyond ratioFrom bytes.
 	maxRatio  = 200
 	ratioFrom = 64 << 20
-	// maxReports is the maximum number of reports in a file whose records may be in any
-	// order.
-	maxReports = 5_000_000
 )
 
 // Write writes the document of one report. It is valid until the next one is read.
@@ -69,12 +51,12 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e
 // Is reports whether target is dmarcd.ErrInvalid.
 func (e *LineError) Is(target error) bool { return target == dmarcd.ErrInvalid }
 
-// Split yields the reports of a file of a tool, also one in gzip. A *LineError concerns a part
+// Split yields the reports of a file, also one in gzip. A *LineError concerns a part
 // of the file; after any other error there is nothing more. Temporary files are in folder; ""
 // is the system default.
-func Split(tool Tool, in io.Reader, folder string) iter.Seq2[Write, error] {
+func Split(in io.Reader, folder string) iter.Seq2[Write, error] {
 	return func(yield func(Write, error) bool) {
-		err := split(tool, in, folder, yield)
+		err := split(in, folder, yield)
 		if err != nil && !errors.Is(err, errStopped) {
 			yield(nil, err)
 		}
@@ -84,7 +66,7 @@ func Split(tool Tool, in io.Reader, folder string) iter.Seq2[Write, error] {
 // errStopped means that the caller wants no more reports.
 var errStopped = errors.New("stopped")
 
-func split(tool Tool, in io.Reader, folder string, yield func(Write, error) bool) error {
+func split(in io.Reader, folder string, yield func(Write, error) bool) error {
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	if magic, err := buffered.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
 		packed := &counting{in: buffered}
@@ -99,16 +81,7 @@ func split(tool Tool, in io.Reader, folder string, yield func(Write, error) bool
 		return err
 	}
 	defer records.close()
-	out := output{yield: yield, spill: records}
-	switch tool {
-	case Parsedmarc:
-		return parsedmarc(buffered, out)
-	case DMARCSRG:
-		return readDump(buffered, out, srgTables())
-	case DMARCTS:
-		return readDump(buffered, out, dmarctsTables())
-	}
-	return fmt.Errorf("there is no tool %q; the tools are %q", tool, Tools())
+	return readJSON(buffered, output{yield: yield, spill: records})
 }
 
 // output is where a reader puts reports.

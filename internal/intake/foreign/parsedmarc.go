@@ -15,24 +15,6 @@ import (
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
-// parsedmarc reads output of parsedmarc: JSON if the file begins like it, else CSV.
-func parsedmarc(in *bufio.Reader, out output) error {
-	for {
-		b, err := in.Peek(1)
-		switch {
-		case errors.Is(err, io.EOF):
-			return out.invalid(1, "the file is empty")
-		case err != nil:
-			return err
-		case b[0] == '[' || b[0] == '{':
-			return readJSON(in, out)
-		case b[0] != ' ' && b[0] != '\t' && b[0] != '\r' && b[0] != '\n' && b[0] != 0xef && b[0] != 0xbb && b[0] != 0xbf:
-			return readCSV(in, out)
-		}
-		_, _ = in.Discard(1) // it was peeked
-	}
-}
-
 // lines finds the line of an offset, for offsets that grow.
 type lines struct {
 	in   io.Reader
@@ -107,7 +89,23 @@ type jsonReader struct {
 // maxDepth limits it. An array in an object is the deepest that parsedmarc writes.
 const maxDepth = 8
 
-func readJSON(in io.Reader, out output) error {
+// spaceOrMark are the bytes that may precede the first value: space and a byte order mark.
+const spaceOrMark = " \t\r\n\xef\xbb\xbf"
+
+func readJSON(in *bufio.Reader, out output) error {
+	for {
+		b, err := in.Peek(1)
+		switch {
+		case errors.Is(err, io.EOF):
+			return out.invalid(1, "the file is empty")
+		case err != nil:
+			return err
+		}
+		if strings.IndexByte(spaceOrMark, b[0]) < 0 {
+			break
+		}
+		_, _ = in.Discard(1) // it was peeked
+	}
 	lines := &lines{in: &joined{in: in}}
 	limit := &limited{in: lines, most: maxValue}
 	limit.reset()
@@ -192,8 +190,8 @@ func (r *jsonReader) object() error {
 			var member json.RawMessage
 			err = r.decoder.Decode(&member)
 			members[name.(string)] = member
-			if size += len(name.(string)) + len(member); size > maxValue || len(members) > maxColumns {
-				err = fmt.Errorf("%w: line %d: a report without its records has more than %d bytes or %d members", dmarcd.ErrLimit, line, maxValue, maxColumns)
+			if size += len(name.(string)) + len(member); size > maxValue || len(members) > maxMembers {
+				err = fmt.Errorf("%w: line %d: a report without its records has more than %d bytes or %d members", dmarcd.ErrLimit, line, maxValue, maxMembers)
 			}
 		}
 		if err != nil {
@@ -210,10 +208,8 @@ func (r *jsonReader) object() error {
 	return r.report(line, members, records)
 }
 
-// jsonRecords are the records of a report so far.
+// jsonRecords is what is known of the records of a report so far.
 type jsonRecords struct {
-	pending
-
 	found      bool
 	begin, end int64
 }
@@ -239,7 +235,7 @@ type jsonRecord struct {
 	End     string                           `json:"interval_end"`
 }
 
-// jsonReason is why a receiver did not apply the policy, of several tools.
+// jsonReason is why a receiver did not apply the policy.
 type jsonReason struct{ Type, Comment text }
 
 // reasons returns those of a list that are not empty.
@@ -250,6 +246,15 @@ func reasons(list []jsonReason) (all []aggregate.Reason) {
 		}
 	}
 	return all
+}
+
+// authResult is a DKIM or SPF result.
+type authResult struct {
+	Domain      text
+	Selector    text
+	Scope       text
+	Result      text
+	HumanResult text `json:"human_result"`
 }
 
 // records reads the records of an aggregate report.
@@ -273,7 +278,7 @@ func (r *jsonReader) records(to *jsonRecords) error {
 			continue
 		}
 		to.period(read.Begin, read.End)
-		if err := r.out.spill.addRecord(&to.pending, record); err != nil {
+		if err := r.out.spill.add(record); err != nil {
 			return err
 		}
 	}
@@ -320,10 +325,20 @@ func (j jsonRecord) record() (aggregate.Record, error) {
 		if d.Selector == "none" { // it is missing
 			d.Selector = ""
 		}
-		record.DKIMResults = append(record.DKIMResults, d.dkim())
+		if d == (authResult{}) {
+			continue
+		}
+		record.DKIMResults = append(record.DKIMResults, aggregate.DKIMResult{
+			Domain: string(d.Domain), Selector: string(d.Selector), Result: aggregate.Result(d.Result), HumanResult: string(d.HumanResult),
+		})
 	}
 	for _, s := range j.Results.SPF {
-		record.SPFResults = append(record.SPFResults, s.spf())
+		if s == (authResult{}) {
+			continue
+		}
+		record.SPFResults = append(record.SPFResults, aggregate.SPFResult{
+			Domain: string(s.Domain), Scope: string(s.Scope), Result: aggregate.Result(s.Result), HumanResult: string(s.HumanResult),
+		})
 	}
 	return record, nil
 }
@@ -446,7 +461,7 @@ func (r *jsonReader) aggregate(whole []byte, records *jsonRecords) (Write, error
 			return nil, err
 		}
 	}
-	return r.out.spill.aggregate(report, records.records), nil
+	return r.out.spill.aggregate(report), nil
 }
 
 // jsonTLS is a TLS report.
@@ -488,7 +503,11 @@ func tlsReport(whole []byte) (Write, error) {
 	case []any:
 		report.ContactInfo = strings.Trim(fmt.Sprint(contact...), "[]")
 	}
-	if err := tlsTimes(&report, read.Begin, read.End); err != nil {
+	var err error
+	if report.Begin, err = parseTime(read.Begin); err != nil {
+		return nil, err
+	}
+	if report.End, err = parseTime(read.End); err != nil {
 		return nil, err
 	}
 	for _, p := range read.Policies {
@@ -512,14 +531,6 @@ func tlsReport(whole []byte) (Write, error) {
 		report.Policies = append(report.Policies, policy)
 	}
 	return func(w io.Writer) error { return tlsrpt.Render(w, report) }, nil
-}
-
-func tlsTimes(report *tlsrpt.Report, begin, end string) (err error) {
-	if report.Begin, err = parseTime(begin); err != nil {
-		return err
-	}
-	report.End, err = parseTime(end)
-	return err
 }
 
 // count returns a number of messages or sessions; "" is 0.

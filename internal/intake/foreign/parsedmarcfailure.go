@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"strings"
+	"time"
 )
 
 // failureFields is a failure report, by the names of its fields.
@@ -56,7 +57,7 @@ func (f failureFields) write(w io.Writer) error {
 	}
 	date := f.Arrival
 	if at, err := parseTime(f.ArrivalUTC); err == nil {
-		date = mailDate(at)
+		date = time.Unix(at, 0).UTC().Format(time.RFC1123Z)
 	}
 	field("From", "failure-report@parsedmarc.invalid")
 	field("Date", date)
