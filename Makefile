@@ -149,7 +149,7 @@ release: ## build all that a release consists of into dist (docs/releasing.md)
 test-release: ## make a release from a fresh clone, and install, upgrade, roll back and remove its package
 	scripts/test-release.sh
 
-test-rolling: ## upgrade replicas on PostgreSQL under load, from the version before the newest migration
+test-rolling: ## upgrade replicas on PostgreSQL under load, from the version before
 	scripts/test-rolling.sh
 
 screenshots: ## draw every page of the sample team into docs/screenshots: light, dark, and as on a phone

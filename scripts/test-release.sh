@@ -5,7 +5,7 @@
 # Debian for debootstrap; the clean system is kept in .cache.
 #
 # DMARCD_PREVIOUS names the commit of the version before: the newest tag before this
-# commit, or the last commit before there were packages. RELEASE can narrow the
+# commit or, until there is one, the last commit before it that changed the schema. RELEASE can narrow the
 # platforms, for example to `-platforms linux/amd64`.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -44,7 +44,7 @@ one() {
 
 arch=$(go env GOARCH)
 commit=$(git rev-parse HEAD)
-previous=${DMARCD_PREVIOUS:-$(git describe --tags --abbrev=0 HEAD^ 2>/dev/null || echo 62e049d)}
+previous=${DMARCD_PREVIOUS:-$(git describe --tags --abbrev=0 HEAD^ 2>/dev/null || git log -1 --format=%H HEAD^ -- internal/store/migrations)}
 git cat-file -e "$previous^{commit}" 2>/dev/null || fail "the commit $previous is not in this clone, which may be shallow; set DMARCD_PREVIOUS"
 
 # What npm makes is not made anew for each clone.

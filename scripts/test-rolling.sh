@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Upgrades replicas on one PostgreSQL one after the other, under load, from the version
-# before the newest migration to this one. DMARCD_PREVIOUS names another commit.
+# Upgrades replicas on one PostgreSQL one after the other, under load, from the version before
+# to this one: the newest tag before this commit or, until there is one, the last commit that
+# changed the schema. DMARCD_PREVIOUS names another commit.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-previous=${DMARCD_PREVIOUS:-$(git log -1 --format=%H -- internal/store/migrations)^}
+previous=${DMARCD_PREVIOUS:-$(git describe --tags --abbrev=0 HEAD^ 2>/dev/null || git log -1 --format=%H -- internal/store/migrations)}
 git cat-file -e "$previous^{commit}" 2>/dev/null || {
 	echo "rolling: the commit $previous is not in this clone, which may be shallow; set DMARCD_PREVIOUS" >&2
 	exit 1

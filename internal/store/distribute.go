@@ -156,9 +156,11 @@ func (s *Store) distribute(ctx context.Context, progress func(done, all int, tab
 			return err
 		}
 		if slices.Contains(tables, "teams") {
-			empty, err := tx.invent(ctx)
+			var empty bool
+			if err := tx.queryRow(ctx, `SELECT analyze_made_up()`, nil, &empty); err != nil {
+				return fmt.Errorf("analyze the shards: %w", err)
+			}
 			rows = !empty
-			return err
 		}
 		return nil
 	})
@@ -169,26 +171,6 @@ func (s *Store) distribute(ctx context.Context, progress func(done, all int, tab
 		return 0, err
 	}
 	return distributed, nil
-}
-
-// invent gives the shards of an empty database the statistics with which the first migration
-// begins; it reports whether the database is one.
-func (t tx) invent(ctx context.Context) (bool, error) {
-	var teams bool
-	if err := t.queryRow(ctx, `SELECT EXISTS (SELECT 1 FROM teams)`, nil, &teams); err != nil || teams {
-		return false, err
-	}
-	content, err := migrations.ReadFile("migrations/postgres/00001_first.sql")
-	if err != nil {
-		return false, err
-	}
-	_, statements, _ := strings.Cut(string(content), "statistics of a made-up installation, which TRUNCATE leaves.\n")
-	for statement := range strings.SplitSeq(strings.TrimRight(statements, ";\n"), ";\n") {
-		if _, err := t.exec(ctx, statement); err != nil {
-			return false, fmt.Errorf("analyze the shards: %w", err)
-		}
-	}
-	return true, nil
 }
 
 // analyze updates the statistics of shards.

@@ -61,15 +61,6 @@ func TenantTables() []string { return tenantTables() }
 
 func Directories() []string { return directories }
 
-// MigrateTo brings the schema to an older version.
-func (s *Store) MigrateTo(ctx context.Context, version int64) error {
-	provider, err := s.provider()
-	if err == nil {
-		_, err = provider.UpTo(ctx, version)
-	}
-	return err
-}
-
 // BackupColumns returns what a backup copies, each as table.column.
 func BackupColumns() []string {
 	var columns []string

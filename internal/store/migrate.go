@@ -20,6 +20,10 @@ var migrations embed.FS
 // ErrNewer means that the database was written by a newer dmarcd.
 var ErrNewer = errors.New("the database is from a newer dmarcd")
 
+// versionTable has the versions of the schema. It is not the one that goose takes unless told:
+// databases from before the first release have that, with numbers of other migrations.
+const versionTable = "schema_versions"
+
 // ErrTooOld means that the database was written by a dmarcd from before the first
 // release, whose schema cannot be migrated.
 var ErrTooOld = errors.New("the database is from a dmarcd before the first release, and cannot be migrated; " +
@@ -98,7 +102,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	}
 	// goose would create its table.
 	var have int64
-	err = s.own().queryRow(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM `+goose.DefaultTablename, nil, &have)
+	err = s.own().queryRow(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM `+versionTable, nil, &have)
 	if errors.Is(err, dmarcd.ErrTemporary) {
 		return fmt.Errorf("read the schema's version: %w", err)
 	}
@@ -119,14 +123,13 @@ func newest(provider *goose.Provider) int64 {
 	return sources[len(sources)-1].Version
 }
 
-// refuseTooOld returns ErrTooOld if the table of teams exists without one that every released
-// schema has.
+// refuseTooOld returns ErrTooOld if there are teams, but no versions of this schema.
 func (s *Store) refuseTooOld(ctx context.Context) error {
 	tables, err := collectRead(ctx, s.own(), s.dialect.tables, nil, scanValue[string])
 	if err != nil {
 		return fmt.Errorf("read the schema's tables: %w", err)
 	}
-	if slices.Contains(tables, "teams") && !slices.Contains(tables, "webhooks") {
+	if slices.Contains(tables, "teams") && !slices.Contains(tables, versionTable) {
 		return ErrTooOld
 	}
 	return nil
@@ -162,7 +165,7 @@ func (s *Store) provider() (*goose.Provider, error) {
 	if s.dialect.name == postgresDialect.name {
 		dialect = goose.DialectPostgres
 	}
-	provider, err := goose.NewProvider(dialect, s.writer, files, goose.WithDisableGlobalRegistry(true))
+	provider, err := goose.NewProvider(dialect, s.writer, files, goose.WithDisableGlobalRegistry(true), goose.WithTableName(versionTable))
 	if err != nil {
 		return nil, fmt.Errorf("read the embedded migrations: %w", err)
 	}

@@ -3,12 +3,10 @@ package store_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pressly/goose/v3"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/musttest"
@@ -90,31 +88,6 @@ func TestPartitionsAreMadeAhead(t *testing.T) {
 		}
 		in.sound()
 	})
-}
-
-// TestRecordsOfBeforeBecomeThePartitionOfTheirTime migrates a database that has records
-// already, one from a clock that was ahead.
-func TestRecordsOfBeforeBecomeThePartitionOfTheirTime(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		return // SQLite has no partitions
-	}
-	db := storetest.EmptyPostgres(t)
-	raw := db.SQL(t)
-	before := musttest.Get(goose.NewProvider(goose.DialectPostgres, raw, os.DirFS("migrations/postgres"), goose.WithDisableGlobalRegistry(true)))(t)
-	musttest.Get(before.UpTo(t.Context(), 7))(t)
-	for _, at := range []time.Time{time.Unix(0, 0), time.Now(), time.Now().AddDate(1, 0, 0)} {
-		musttest.Get(raw.ExecContext(t.Context(), `INSERT INTO records (team_id, report_id, share, n, count, source, disposition, dkim, spf, details)
-			VALUES (1, $1, 0, 0, 1, '', '', '', '', '')`, at.UnixMicro()<<11))(t)
-	}
-	in := &inbox{T: t, db: db, store: db.Open(t, store.Options{})}
-	if _, rows := in.partitions(); rows["records_first"] != 3 {
-		t.Errorf("got %v, want all in the first partition", rows)
-	}
-	in.partition()
-	if n, _ := in.partitions(); n != 1 {
-		t.Errorf("got %d partitions, want the first, which ends later than those of the next weeks", n)
-	}
 }
 
 func TestExpiredRecordsGoWithTheirPartition(t *testing.T) {

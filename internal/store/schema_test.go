@@ -48,7 +48,7 @@ func schema(t *testing.T, db storetest.DB) []string {
 		var table, column, kind string
 		var required bool
 		err := scan(&table, &column, &kind, &required)
-		if table != "goose_db_version" {
+		if table != "schema_versions" {
 			lines = append(lines, fmt.Sprintf("%s.%s %s required=%t", table, column, family(kind), required))
 		}
 		return err
@@ -145,7 +145,7 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		s := db.Open(t, store.Options{})
 		for _, statement := range []string{
-			`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, TRUE)`,
+			`INSERT INTO schema_versions (version_id, is_applied) VALUES (99999, TRUE)`,
 			`DROP TABLE schema_compatibility`,
 		} {
 			musttest.Get(db.SQL(t).ExecContext(t.Context(), statement))(t)
@@ -171,11 +171,11 @@ func TestCompatibleNewerDatabase(t *testing.T) {
 		s := db.Open(t, store.Options{})
 		raw := db.SQL(t)
 		var known int64
-		musttest.Do(t, raw.QueryRowContext(t.Context(), `SELECT MAX(version_id) FROM goose_db_version`).Scan(&known))
+		musttest.Do(t, raw.QueryRowContext(t.Context(), `SELECT MAX(version_id) FROM schema_versions`).Scan(&known))
 		for _, statement := range []string{
 			`ALTER TABLE domains ADD COLUMN of_the_future BIGINT NOT NULL DEFAULT 7`,
 			`CREATE TABLE of_the_future (id BIGINT NOT NULL PRIMARY KEY)`,
-			fmt.Sprintf(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (%d, TRUE)`, known+1),
+			fmt.Sprintf(`INSERT INTO schema_versions (version_id, is_applied) VALUES (%d, TRUE)`, known+1),
 		} {
 			musttest.Get(raw.ExecContext(t.Context(), statement))(t)
 		}
@@ -213,7 +213,7 @@ func TestCheckSchemaChangesNothing(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "dmarcd migrate") {
 			t.Errorf("an empty database: got %v, want what to do", err)
 		}
-		if _, err := db.SQL(t).ExecContext(t.Context(), `SELECT version_id FROM goose_db_version`); err == nil {
+		if _, err := db.SQL(t).ExecContext(t.Context(), `SELECT version_id FROM schema_versions`); err == nil {
 			t.Error("the look made a table")
 		}
 		musttest.Get(s.Migrate(t.Context()))(t)

@@ -1,10 +1,7 @@
 package store_test
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -68,38 +65,5 @@ func TestSenderDomains(t *testing.T) {
 		if got := ask(team.Tagged("shop")); len(got) != 0 {
 			t.Errorf("got %v of a tag that no domain has", got)
 		}
-	})
-}
-
-// TestAllDaysAreDueOnceForNewKeys wants the migration to new keys to have all days with mail read
-// once, also those that were due before.
-func TestAllDaysAreDueOnceForNewKeys(t *testing.T) {
-	eachInbox(t, func(in *inbox) {
-		in.add(ours)
-		today := dmarcd.DayOf(in.clock.Now())
-		var read []dmarcd.Day
-		find := func(_ context.Context, _ *store.Team, days dmarcd.Days, _ func([]dmarcd.Sender) error, _ func([]dmarcd.DomainDay) error) error {
-			for day := *days.From; day <= *days.To; day++ {
-				read = append(read, day-today)
-			}
-			return nil
-		}
-		want := func(step string, days ...dmarcd.Day) {
-			in.Helper()
-			read = nil
-			storetest.All(in, func(ctx context.Context) (bool, error) { return in.store.UpdateSenders(ctx, find) })
-			if !slices.Equal(read, days) {
-				in.Errorf("%s: got the days %v, want %v", step, read, days)
-			}
-		}
-		for i, day := range []dmarcd.Day{-40, -39, -1} {
-			in.receive(storetest.Aggregate(fmt.Sprint(i), ours, today+day, storetest.Passed(ours, 1)))
-		}
-		want("new", -40, -39, -1)
-		in.receive(storetest.Aggregate("3", ours, today-2, storetest.Passed(ours, 1)))
-		migration := musttest.Get(os.ReadFile(filepath.Join("migrations", in.db.Engine, "00018_senderkeys.sql")))(in)
-		musttest.Get(in.sql().ExecContext(in.Context(), string(migration)))(in)
-		want("after the migration", -40, -39, -2, -1)
-		want("again")
 	})
 }

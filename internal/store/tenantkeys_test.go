@@ -85,7 +85,7 @@ func TestBackupHasEveryColumn(t *testing.T) {
 	db.Open(t, store.Options{})
 	var schema []string
 	each(t, db.SQL(t), `SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c
-		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT IN ('goose_db_version', 'schema_compatibility')`, func(scan func(...any) error) error {
+		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT IN ('schema_versions', 'schema_compatibility')`, func(scan func(...any) error) error {
 		var table, column string
 		err := scan(&table, &column)
 		schema = append(schema, fmt.Sprintf("%s.%s", table, column))

@@ -16,10 +16,10 @@ import (
 )
 
 // TestTooOldDatabaseIsRefused opens databases from before the first release, when
-// migrations had other numbers.
+// migrations had other numbers: fewer than now, as many, and more.
 func TestTooOldDatabaseIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, last := range []int{1, 14} {
+	for _, last := range []int{1, 2, 18} {
 		t.Run(fmt.Sprint("version ", last), func(t *testing.T) {
 			t.Parallel()
 			storetest.EachEmpty(t, func(t *testing.T, db storetest.DB) {
@@ -28,6 +28,8 @@ func TestTooOldDatabaseIsRefused(t *testing.T) {
 					`CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id BIGINT NOT NULL, is_applied BOOLEAN NOT NULL, tstamp TIMESTAMP)`,
 					`CREATE TABLE teams (id BIGINT PRIMARY KEY, name TEXT NOT NULL)`,
 					`INSERT INTO teams (id, name) VALUES (1, 'a')`,
+					`CREATE TABLE schema_compatibility (oldest BIGINT NOT NULL PRIMARY KEY)`,
+					`INSERT INTO schema_compatibility (oldest) VALUES (12)`,
 				}
 				for version := range last + 1 {
 					statements = append(statements, fmt.Sprintf(`INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (%[1]d, %[1]d, TRUE)`, version))
@@ -55,6 +57,17 @@ func TestTooOldDatabaseIsRefused(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDatabaseThatAnOlderProgramOpened has the table that such a program makes before it fails.
+func TestDatabaseThatAnOlderProgramOpened(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := db.Open(t, store.Options{})
+		musttest.Get(db.SQL(t).ExecContext(t.Context(), `CREATE TABLE goose_db_version (version_id BIGINT NOT NULL)`))(t)
+		musttest.Get(s.Migrate(t.Context()))(t)
+		musttest.Do(t, s.CheckSchema(t.Context()))
+	})
 }
 
 // TestBackupOfReports opens a backup, which contains reports and unclaimed shares.

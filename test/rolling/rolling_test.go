@@ -119,28 +119,22 @@ func (c *cluster) take() (r *replica, done func()) {
 	return r, r.busy.Done
 }
 
-// versions returns the version of the schema, and the oldest one whose programs can use it, 0
-// if it does not say.
+// versions returns the version of the schema, and the oldest one whose programs can use it.
 func (c *cluster) versions() (version, oldest int64) {
 	c.t.Helper()
 	db := c.db.SQL(c.t)
-	musttest.Do(c.t, db.QueryRowContext(c.t.Context(), "SELECT MAX(version_id) FROM goose_db_version").Scan(&version))
-	// The schema of the old program may not have the table.
-	_ = db.QueryRowContext(c.t.Context(), "SELECT oldest FROM schema_compatibility").Scan(&oldest)
+	musttest.Do(c.t, db.QueryRowContext(c.t.Context(), "SELECT MAX(version_id) FROM schema_versions").Scan(&version))
+	musttest.Do(c.t, db.QueryRowContext(c.t.Context(), "SELECT oldest FROM schema_compatibility").Scan(&oldest))
 	return version, oldest
 }
-
-// firstCompatible is the version of the schema whose programs are the first to read
-// schema_compatibility.
-const firstCompatible = 12
 
 // restart stops a replica of the old program, which knows the schema up to a version, and starts it
 // again on the new schema, if that program can do so.
 func (c *cluster) restart(old *replica, before string, known int64) *replica {
 	c.t.Helper()
 	version, oldest := c.versions()
-	if known < firstCompatible || known < oldest {
-		c.t.Logf("the old program (schema %d) cannot be restarted on schema %d, which is for %d and later", known, version, max(oldest, firstCompatible))
+	if known < oldest {
+		c.t.Logf("the old program (schema %d) cannot be restarted on schema %d, which is for %d and later", known, version, oldest)
 		return old
 	}
 	c.t.Logf("the old program (schema %d) starts on schema %d, which is for %d and later", known, version, oldest)

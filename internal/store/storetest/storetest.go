@@ -246,9 +246,9 @@ func (db DB) Dump(t testing.TB) string {
 // Tables returns the sorted names of dmarcd's tables, without partitions.
 func (db DB) Tables(t testing.TB) []string {
 	t.Helper()
-	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'goose_db_version' ORDER BY name`
+	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'schema_versions' ORDER BY name`
 	if db.Engine == "postgres" {
-		query = `SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND table_name <> 'goose_db_version'
+		query = `SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND table_name <> 'schema_versions'
 			AND table_name NOT LIKE 'records\_%' ORDER BY table_name` // those are partitions
 	}
 	rows, err := db.SQL(t).QueryContext(t.Context(), query)

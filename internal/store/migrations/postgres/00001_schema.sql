@@ -19,6 +19,14 @@ SET LOCAL statement_timeout = 0;
 
 -- ------------------------------------------------------------------ Directories
 
+-- The oldest version of the schema whose programs can use this one. A program that knows an
+-- older schema than this starts if it knows at least that version. Every later migration sets
+-- it: UPDATE schema_compatibility SET oldest = 1;
+CREATE TABLE schema_compatibility (
+    oldest BIGINT NOT NULL PRIMARY KEY
+);
+INSERT INTO schema_compatibility (oldest) VALUES (1);
+
 -- Settings of the daemon that other commands on the same database must agree with.
 CREATE TABLE installation (
     name  TEXT NOT NULL PRIMARY KEY,
@@ -189,6 +197,41 @@ CREATE TABLE reverse_names (
     looked_at BIGINT NOT NULL
 );
 
+-- Which process does a job, until when it may go on, and when the job is due again. holder is
+-- a random number of the process.
+CREATE TABLE job_leases (
+    name        TEXT   NOT NULL PRIMARY KEY,
+    holder      BIGINT NOT NULL,
+    lease_until BIGINT NOT NULL,
+    due_at      BIGINT NOT NULL
+);
+
+-- Mail that was acknowledged and whose reports are not stored yet, if the spool is in the
+-- database. holder is a random number of the process that handles it. crashes is how many
+-- processes have ended while they handled it, if this one ended now. charged names the teams
+-- and the client network that the space is charged to.
+CREATE TABLE spool (
+    name     TEXT    NOT NULL PRIMARY KEY,
+    holder   BIGINT  NOT NULL,
+    crashes  INTEGER NOT NULL,
+    charged  TEXT    NOT NULL,
+    size     BIGINT  NOT NULL,
+    envelope BYTEA   NOT NULL
+);
+
+CREATE TABLE spool_chunks (
+    name    TEXT    NOT NULL,
+    n       INTEGER NOT NULL,
+    content BYTEA   NOT NULL,
+    PRIMARY KEY (name, n)
+);
+
+-- The processes that handle mail in the spool. Each increases its beat every few seconds.
+CREATE TABLE spool_holders (
+    holder BIGINT NOT NULL PRIMARY KEY,
+    beat   BIGINT NOT NULL
+);
+
 -- ---------------------------------------------------------------- Tenant tables
 
 -- The row that a transaction locks which must not run beside others of its team: shared
@@ -199,33 +242,42 @@ CREATE TABLE team_locks (
 );
 
 -- A deleted domain is a hidden row until its data is purged. compliant and non_compliant
--- are the sums of its days.
+-- are the sums of its days. tags are those of the team, in order, each with a space before
+-- and after it: ' eu shop '. sample tells that the domain and all its data are made up, and
+-- that its DNS is not queried. A domain that was added while reports waited for it gets their
+-- shares in several steps: it is claiming until none is left. forwarding_accepted is how many
+-- affected forwarded messages of 30 days a person accepted; 0 for none.
 CREATE TABLE domains (
-    id             BIGINT  NOT NULL,
-    team_id        BIGINT  NOT NULL REFERENCES teams (id),
-    name           TEXT    NOT NULL COLLATE "C",
-    active         BOOLEAN NOT NULL DEFAULT FALSE,
-    record         TEXT    NOT NULL DEFAULT '',
-    record_domain  TEXT    NOT NULL DEFAULT '', -- the domain that publishes it
-    policy         TEXT    NOT NULL DEFAULT '',
-    purpose        TEXT    NOT NULL DEFAULT '',
-    report_mailbox TEXT    NOT NULL, -- as in addresses
-    compliant      BIGINT  NOT NULL DEFAULT 0,
-    non_compliant  BIGINT  NOT NULL DEFAULT 0,
-    created_at     BIGINT  NOT NULL,
-    updated_at     BIGINT  NOT NULL,
-    grade          TEXT    NOT NULL DEFAULT '',
-    checked_at     BIGINT  NOT NULL DEFAULT 0, -- the last check, conclusive or not
-    known_at       BIGINT  NOT NULL DEFAULT 0, -- the last conclusive one
-    known_until    BIGINT  NOT NULL DEFAULT 0, -- until when caches may have its answers
-    failures       INTEGER NOT NULL DEFAULT 0, -- inconclusive checks since
-    reason         TEXT    NOT NULL DEFAULT '', -- of the last of them
-    doubted        TEXT    NOT NULL DEFAULT '', -- a change that was seen once and is to be confirmed
-    full_at        BIGINT  NOT NULL DEFAULT 0, -- the last full check
-    next_full_at   BIGINT  NOT NULL,
-    next_check_at  BIGINT  NOT NULL, -- of DMARC alone, or full
-    unfinished     INTEGER NOT NULL DEFAULT 0, -- checks that began since the last one that ended
-    deleted_at     BIGINT  NOT NULL DEFAULT 0,
+    id                  BIGINT  NOT NULL,
+    team_id             BIGINT  NOT NULL REFERENCES teams (id),
+    name                TEXT    NOT NULL COLLATE "C",
+    active              BOOLEAN NOT NULL DEFAULT FALSE,
+    record              TEXT    NOT NULL DEFAULT '',
+    record_domain       TEXT    NOT NULL DEFAULT '', -- the domain that publishes it
+    policy              TEXT    NOT NULL DEFAULT '',
+    purpose             TEXT    NOT NULL DEFAULT '',
+    report_mailbox      TEXT    NOT NULL, -- as in addresses
+    compliant           BIGINT  NOT NULL DEFAULT 0,
+    non_compliant       BIGINT  NOT NULL DEFAULT 0,
+    created_at          BIGINT  NOT NULL,
+    updated_at          BIGINT  NOT NULL,
+    grade               TEXT    NOT NULL DEFAULT '',
+    checked_at          BIGINT  NOT NULL DEFAULT 0, -- the last check, conclusive or not
+    known_at            BIGINT  NOT NULL DEFAULT 0, -- the last conclusive one
+    known_until         BIGINT  NOT NULL DEFAULT 0, -- until when caches may have its answers
+    failures            INTEGER NOT NULL DEFAULT 0, -- inconclusive checks since
+    reason              TEXT    NOT NULL DEFAULT '', -- of the last of them
+    doubted             TEXT    NOT NULL DEFAULT '', -- a change that was seen once and is to be confirmed
+    full_at             BIGINT  NOT NULL DEFAULT 0, -- the last full check
+    next_full_at        BIGINT  NOT NULL,
+    next_check_at       BIGINT  NOT NULL, -- of DMARC alone, or full
+    unfinished          INTEGER NOT NULL DEFAULT 0, -- checks that began since the last one that ended
+    deleted_at          BIGINT  NOT NULL DEFAULT 0,
+    tags                TEXT    NOT NULL DEFAULT '',
+    parked              BOOLEAN NOT NULL DEFAULT FALSE, -- a mark that a user sets
+    sample              BOOLEAN NOT NULL DEFAULT FALSE,
+    claiming            BOOLEAN NOT NULL DEFAULT FALSE,
+    forwarding_accepted BIGINT  NOT NULL DEFAULT 0,
     PRIMARY KEY (team_id, id)
 );
 
@@ -234,6 +286,7 @@ CREATE UNIQUE INDEX domains_by_name ON domains (team_id, name) WHERE deleted_at 
 CREATE INDEX domains_due ON domains (next_check_at, team_id) WHERE deleted_at = 0;
 CREATE INDEX domains_due_of_team ON domains (team_id, next_check_at) WHERE deleted_at = 0;
 CREATE INDEX domains_deleted ON domains (team_id, deleted_at) WHERE deleted_at > 0;
+CREATE INDEX domains_claiming ON domains (team_id) WHERE claiming;
 
 -- One row for as long as full checks have the same result: first_at is when the first of
 -- them began, last_at when the latest did. document is what was seen, changes what differs
@@ -276,14 +329,18 @@ CREATE TABLE events (
 
 CREATE INDEX events_of_domain ON events (team_id, domain_id, seq);
 
--- The endpoints that events are delivered to. kinds and domains have one a line, '' for
--- all. The secrets are sealed with a key that is not in the database; old_secret signs too
--- until old_until. failing_since is the first failure after the last success, and
--- claimed_at is written to lock the row.
+-- The endpoints that events are delivered to. format is the form in which they are: where it
+-- is that of a chat service, secret is the sealed URL, and url ends after the host. kinds and
+-- domains have one a line, '' for all. The secrets are sealed with a key that is not in the
+-- database; old_secret signs too until old_until. failing_since is the first failure after
+-- the last success, and claimed_at is written to lock the row. notify_at is when the owners
+-- are to be notified that the webhook was disabled, 0 for never; a worker claims it by moving
+-- the time ahead.
 CREATE TABLE webhooks (
     team_id         BIGINT NOT NULL REFERENCES teams (id),
     id              BIGINT NOT NULL,
     url             TEXT   NOT NULL,
+    format          TEXT   NOT NULL DEFAULT 'standard',
     kinds           TEXT   NOT NULL,
     domains         TEXT   NOT NULL,
     secret          BYTEA  NOT NULL,
@@ -294,8 +351,11 @@ CREATE TABLE webhooks (
     disabled_reason TEXT   NOT NULL DEFAULT '',
     failing_since   BIGINT NOT NULL DEFAULT 0,
     claimed_at      BIGINT NOT NULL DEFAULT 0,
+    notify_at       BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (team_id, id)
 );
+
+CREATE INDEX webhooks_to_notify ON webhooks (notify_at) WHERE notify_at > 0;
 
 -- The outbox and the log of deliveries: a row for each event and webhook that wants it,
 -- written with the event. state is 'pending', 'delivered' or 'failed'. A worker claims a row
@@ -327,6 +387,52 @@ CREATE INDEX deliveries_by_age ON deliveries (team_id, created_at);
 CREATE INDEX deliveries_due ON deliveries (next_at, team_id) WHERE state = 'pending';
 CREATE INDEX deliveries_due_of_team ON deliveries (team_id, next_at) WHERE state = 'pending';
 
+-- When the alerts of a team are detected next. A job claims the row by lease_until. One pass
+-- judges some domains at a time, from the one after after_id on: those whose mail changed
+-- since changed_at or, where full is set, all. began_at is when the pass began, full_at when
+-- the last full one did.
+CREATE TABLE alert_scans (
+    team_id     BIGINT PRIMARY KEY REFERENCES teams (id),
+    due_at      BIGINT  NOT NULL,
+    lease_until BIGINT  NOT NULL,
+    began_at    BIGINT  NOT NULL,
+    after_id    BIGINT  NOT NULL,
+    changed_at  BIGINT  NOT NULL,
+    is_full     BOOLEAN NOT NULL,
+    full_at     BIGINT  NOT NULL
+);
+
+-- The rules of a team; none are the defaults.
+CREATE TABLE alert_rules (
+    team_id  BIGINT PRIMARY KEY REFERENCES teams (id),
+    document TEXT   NOT NULL
+);
+
+-- What the rules decided on each event: state is 'sent', 'suppressed', 'waiting' for others
+-- of its group, or 'grouped' with them; reason says why. domain_id is 0 for none. The days
+-- are those of what was detected, null for other events: so an incident is detected once.
+CREATE TABLE alerts (
+    team_id         BIGINT NOT NULL,
+    seq             BIGINT NOT NULL, -- of the event
+    kind            TEXT   NOT NULL,
+    domain_id       BIGINT NOT NULL,
+    subject         TEXT   NOT NULL,
+    first_day       INTEGER,
+    last_day        INTEGER,
+    level           TEXT   NOT NULL,
+    state           TEXT   NOT NULL,
+    reason          TEXT   NOT NULL,
+    send_at         BIGINT NOT NULL,
+    acknowledged_at BIGINT NOT NULL DEFAULT 0,
+    acknowledged_by TEXT   NOT NULL DEFAULT '',
+    PRIMARY KEY (team_id, seq),
+    FOREIGN KEY (team_id, seq) REFERENCES events (team_id, seq)
+);
+
+CREATE UNIQUE INDEX alerts_once ON alerts (team_id, domain_id, kind, subject, first_day);
+CREATE INDEX alerts_of_kind ON alerts (team_id, kind, send_at);
+CREATE INDEX alerts_waiting ON alerts (send_at, team_id) WHERE state = 'waiting';
+
 -- Messages by day: for a domain, and for all present domains of a team, which is the sum
 -- of the former. quarantined and rejected are what receivers did with them (the rest was
 -- delivered), dkim and spf how many passed, aligned; unverified are from reports whose
@@ -342,6 +448,7 @@ CREATE TABLE domain_days (
     dkim          BIGINT  NOT NULL,
     spf           BIGINT  NOT NULL,
     unverified    BIGINT  NOT NULL,
+    exact         TEXT,
     PRIMARY KEY (team_id, domain_id, day),
     FOREIGN KEY (team_id, domain_id) REFERENCES domains (team_id, id)
 );
@@ -351,7 +458,11 @@ CREATE INDEX domain_days_by_age ON domain_days (team_id, day);
 -- changes counts how often the records that count in the day changed, and broken is the
 -- last change by which some of them went, or old ones came; in_rollup is the last that the
 -- rollup of the day has, rollup_at when it was made, build tells its blocks from those of
--- other builds, and newest_report is the greatest id of a report in it.
+-- other builds, and newest_report is the greatest id of a report in it. in_senders is the
+-- last change of the day that senders has; removed is the last change by which records went
+-- that should not have counted; expired tells that records went because of their age, so
+-- that those which are left do not tell all senders of the day. exact has the exact counts
+-- of a day of which one is full, as decimal numbers in the order of the columns.
 CREATE TABLE team_days (
     team_id       BIGINT  NOT NULL REFERENCES teams (id),
     day           INTEGER NOT NULL,
@@ -368,6 +479,10 @@ CREATE TABLE team_days (
     rollup_at     BIGINT  NOT NULL DEFAULT 0,
     build         BIGINT  NOT NULL DEFAULT 0,
     newest_report BIGINT  NOT NULL DEFAULT 0,
+    in_senders    BIGINT  NOT NULL DEFAULT -1,
+    removed       BIGINT  NOT NULL DEFAULT 0,
+    expired       BOOLEAN NOT NULL DEFAULT FALSE,
+    exact         TEXT,
     PRIMARY KEY (team_id, day)
 );
 
@@ -375,6 +490,34 @@ CREATE TABLE team_days (
 -- unless an old rollup has to go.
 CREATE INDEX team_days_not_in_rollup ON team_days (team_id, day)
     WHERE (compliant + non_compliant >= 2000 OR in_rollup >= 0) AND in_rollup < changes;
+CREATE INDEX team_days_not_in_senders ON team_days (team_id, day) WHERE in_senders <> changes;
+
+-- The first and the last day on which mail of a sender was reported, over all time: for a
+-- domain, and with domain_id 0 for all present domains of a team. key is that of a network
+-- in package insight. It outlives the records.
+CREATE TABLE senders (
+    team_id   BIGINT  NOT NULL REFERENCES teams (id),
+    domain_id BIGINT  NOT NULL,
+    key       TEXT    NOT NULL,
+    first_day INTEGER NOT NULL,
+    last_day  INTEGER NOT NULL,
+    PRIMARY KEY (team_id, domain_id, key)
+);
+
+-- What reports say about the mail of a domain on a day: the figures that alerts are
+-- detected from, made with the senders of the day and stored for some weeks. changed_at is
+-- when document was written last.
+CREATE TABLE mail_days (
+    team_id    BIGINT  NOT NULL REFERENCES teams (id),
+    domain_id  BIGINT  NOT NULL,
+    day        INTEGER NOT NULL,
+    changed_at BIGINT  NOT NULL,
+    document   TEXT    NOT NULL,
+    PRIMARY KEY (team_id, domain_id, day)
+);
+
+CREATE INDEX mail_days_by_day ON mail_days (team_id, day);
+CREATE INDEX mail_days_changed ON mail_days (team_id, changed_at);
 
 -- A rollup has all records that count in a team's day, as far as they tell who sent mail,
 -- in blocks: a few rows are read instead of tens of thousands. See package rollup. It is
@@ -472,6 +615,8 @@ CREATE TABLE reports (
     document      TEXT    NOT NULL,
     emptied_at    BIGINT  NOT NULL DEFAULT 0, -- when its records expired; -1 while they are removed
     pending_until BIGINT  NOT NULL DEFAULT 0,
+    cold          BIGINT  NOT NULL DEFAULT 0, -- the id of the cold_blocks with its records; 0 if they are in records
+    text_bytes    BIGINT  NOT NULL DEFAULT 0, -- of the texts of its records beyond the usual, for the quota of stored bytes
     PRIMARY KEY (team_id, id)
 );
 
@@ -483,6 +628,8 @@ CREATE INDEX reports_deleted ON reports (team_id, id) WHERE state = 'deleted';
 CREATE INDEX reports_by_age ON reports (team_id, end_at) WHERE emptied_at <= 0;
 CREATE INDEX reports_without_records ON reports (team_id, begin_at) WHERE emptied_at > 0;
 CREATE INDEX reports_of_original ON reports (team_id, original);
+CREATE INDEX reports_of_external_id ON reports (team_id, external_id);
+CREATE INDEX reports_of_cold ON reports (team_id, cold) WHERE cold > 0;
 -- Failure reports have a retention of their own.
 CREATE INDEX failure_reports_by_age ON reports (team_id, received_at) WHERE kind = 'failure';
 
@@ -513,12 +660,14 @@ CREATE TABLE shares (
 );
 
 CREATE INDEX shares_of_domain ON shares (team_id, domain_id, day);
+CREATE INDEX shares_tls ON shares (team_id, domain_id, day) WHERE kind = 'tls';
 CREATE INDEX shares_unclaimed_from ON shares (team_id, from_path) WHERE domain_id = 0;
 CREATE INDEX shares_unclaimed_policy ON shares (team_id, policy_path) WHERE domain_id = 0;
 
 -- The rows of aggregate reports. They have no references, which would be checked for each
--- of millions. report_id is in the key, so the table can be partitioned by its ranges,
--- which are times. details is shown and never searched.
+-- of millions. details is shown and never searched. The table is partitioned by ranges of
+-- report_id, which begins with the time of receipt. A job makes partitions of a week ahead of
+-- time and drops old ones; rows without a partition go into records_rest.
 CREATE TABLE records (
     team_id     BIGINT  NOT NULL,
     report_id   BIGINT  NOT NULL,
@@ -531,7 +680,61 @@ CREATE TABLE records (
     spf         TEXT    NOT NULL,
     details     TEXT    NOT NULL,
     PRIMARY KEY (team_id, report_id, share, n)
+) PARTITION BY RANGE (report_id);
+
+-- The first partition ends with the next week.
+-- +goose StatementBegin
+DO $$
+DECLARE
+    week CONSTANT BIGINT := 604800 * 1000000::BIGINT << 11; -- of microseconds, before 11 random bits
+BEGIN
+    EXECUTE format('CREATE TABLE records_first PARTITION OF records FOR VALUES FROM (MINVALUE) TO (%s)',
+        ((extract(epoch FROM now())::BIGINT * 1000000 << 11) / week + 2) * week);
+END $$;
+-- +goose StatementEnd
+
+CREATE TABLE records_rest PARTITION OF records DEFAULT;
+
+-- Old records, stored by column: blocks in the format of package cold. id is of a group of
+-- reports whose records were stored together, in the order of (report, share, n); the columns
+-- tell the first report and the last record of each block. sum is the SHA-256 of the block,
+-- which is in a bucket under the name blob, unless that is ''. rows_left tells that the table
+-- records may still have the rows. The group is written anew, or removed, at rewrite_at; 0 is
+-- never.
+CREATE TABLE cold_blocks (
+    team_id      BIGINT  NOT NULL REFERENCES teams (id),
+    id           BIGINT  NOT NULL,
+    n            INTEGER NOT NULL,
+    first_report BIGINT  NOT NULL,
+    last_report  BIGINT  NOT NULL,
+    last_share   INTEGER NOT NULL,
+    last_n       INTEGER NOT NULL,
+    records      BIGINT  NOT NULL,
+    bytes        BIGINT  NOT NULL,
+    sum          BYTEA   NOT NULL,
+    blob         TEXT    NOT NULL,
+    block        BYTEA   NOT NULL,
+    rows_left    BOOLEAN NOT NULL,
+    rewrite_at   BIGINT  NOT NULL,
+    PRIMARY KEY (team_id, id, n)
 );
+
+-- They are compressed already.
+ALTER TABLE cold_blocks ALTER COLUMN block SET STORAGE EXTERNAL;
+
+CREATE INDEX cold_blocks_by_report ON cold_blocks (team_id, last_report) WHERE rewrite_at = 0;
+CREATE INDEX cold_blocks_to_rewrite ON cold_blocks (rewrite_at, team_id) WHERE rewrite_at > 0;
+
+-- Objects of the bucket that no block refers to: one that is being written, until lease_until,
+-- and those that are to be removed.
+CREATE TABLE unused_blobs (
+    team_id     BIGINT NOT NULL REFERENCES teams (id),
+    blob        TEXT   NOT NULL,
+    lease_until BIGINT NOT NULL,
+    PRIMARY KEY (team_id, blob)
+);
+
+CREATE INDEX unused_blobs_by_lease ON unused_blobs (lease_until, team_id);
 
 -- The DKIM selectors with which a domain's mail was signed, by the reports.
 CREATE TABLE selectors (
@@ -550,6 +753,19 @@ CREATE TABLE sender_classes (
     sender    TEXT   NOT NULL, -- its key
     class     TEXT   NOT NULL,
     PRIMARY KEY (team_id, domain_id, sender)
+);
+
+-- Senders that a team added, and corrections of known ones. networks, hosts and domains are
+-- how it is recognized: one in each line.
+CREATE TABLE team_senders (
+    team_id  BIGINT NOT NULL REFERENCES teams (id),
+    key      TEXT   NOT NULL COLLATE "C",
+    name     TEXT   NOT NULL,
+    class    TEXT   NOT NULL, -- for all domains; '' leaves it to the reports
+    networks TEXT   NOT NULL,
+    hosts    TEXT   NOT NULL,
+    domains  TEXT   NOT NULL,
+    PRIMARY KEY (team_id, key)
 );
 
 -- What was sent and could not be read; the bytes are in originals.
@@ -576,16 +792,28 @@ CREATE INDEX rejected_of_domain ON rejected (team_id, domain_id) WHERE domain_id
 
 -- Until autovacuum analyzes a table the planner guesses, and takes hidden rows for the
 -- rule: it would then read all domains of a team to find one by its id. So the tables
--- begin with the statistics of a made-up installation, which TRUNCATE leaves.
-INSERT INTO teams (id, name, api, created_at) SELECT t, 'team ' || t, FALSE, 0 FROM generate_series(1, 120) AS t;
-INSERT INTO domains (id, team_id, name, report_mailbox, created_at, updated_at, next_full_at, next_check_at)
-    SELECT 10 * t + n, t, 'd' || n, '', 0, 0, t, t FROM generate_series(1, 120) AS t, generate_series(1, 3) AS n;
-INSERT INTO domain_days SELECT team_id, id, n, 1, 1, 1, 1, 1, 1, 1 FROM domains, generate_series(1, 3) AS n;
-INSERT INTO reports (id, team_id, kind, identity, content, organization, external_id, domain, begin_at, end_at, records, messages, compliant,
-        quirks, damage, intake, genuine, verdict, received_at, original, member, document)
-    SELECT id, team_id, 'aggregate', CAST(CAST(id AS TEXT) AS BYTEA), CAST(CAST(id AS TEXT) AS BYTEA), '', '', '', id, id, 1, 1, 1,
-        '', '', '', '', '', id, CAST(CAST(id AS TEXT) AS BYTEA), '', '' FROM domains;
-INSERT INTO shares SELECT team_id, id, n, id, 'aggregate', n, '', 'com.d' || id, '', 1, 1, 1, 1, 1, 1, 1, 1 FROM domains, generate_series(0, 1) AS n;
-INSERT INTO records SELECT team_id, report_id, n, 0, 1, '', '', '', '', '' FROM shares;
-ANALYZE domains, domain_days, reports, shares, records;
-TRUNCATE teams, records CASCADE;
+-- begin with the statistics of a made-up installation, which TRUNCATE leaves. The shards of
+-- an empty database that is distributed get them too. Where there is a team nothing changes.
+-- +goose StatementBegin
+CREATE FUNCTION analyze_made_up() RETURNS BOOLEAN LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM teams) THEN
+        RETURN FALSE;
+    END IF;
+    INSERT INTO teams (id, name, api, created_at) SELECT t, 'team ' || t, FALSE, 0 FROM generate_series(1, 120) AS t;
+    INSERT INTO domains (id, team_id, name, report_mailbox, created_at, updated_at, next_full_at, next_check_at)
+        SELECT 10 * t + n, t, 'd' || n, '', 0, 0, t, t FROM generate_series(1, 120) AS t, generate_series(1, 3) AS n;
+    INSERT INTO domain_days (team_id, domain_id, day, compliant, non_compliant, quarantined, rejected, dkim, spf, unverified)
+        SELECT team_id, id, n, 1, 1, 1, 1, 1, 1, 1 FROM domains, generate_series(1, 3) AS n;
+    INSERT INTO reports (id, team_id, kind, identity, content, organization, external_id, domain, begin_at, end_at, records, messages, compliant,
+            quirks, damage, intake, genuine, verdict, received_at, original, member, document)
+        SELECT id, team_id, 'aggregate', CAST(CAST(id AS TEXT) AS BYTEA), CAST(CAST(id AS TEXT) AS BYTEA), '', '', '', id, id, 1, 1, 1,
+            '', '', '', '', '', id, CAST(CAST(id AS TEXT) AS BYTEA), '', '' FROM domains;
+    INSERT INTO shares SELECT team_id, id, n, id, 'aggregate', n, '', 'com.d' || id, '', 1, 1, 1, 1, 1, 1, 1, 1 FROM domains, generate_series(0, 1) AS n;
+    INSERT INTO records SELECT team_id, report_id, n, 0, 1, '', '', '', '', '' FROM shares;
+    ANALYZE domains, domain_days, reports, shares, records;
+    TRUNCATE teams, records CASCADE;
+    RETURN TRUE;
+END $$;
+-- +goose StatementEnd
+SELECT analyze_made_up();

@@ -1,4 +1,0 @@
--- +goose Up
-
--- Only PostgreSQL partitions its records.
-SELECT 1;
