@@ -104,7 +104,7 @@ var packages = map[string][]string{
 	"internal/proposal":        {".", "dns", "dmarc", "spf", "dkim", "mtasts"},
 	"internal/alert":           {"."},
 	"internal/alert/alerttest": {"."},
-	"internal/notify":          {".", "internal/recovered", "internal/trace"},
+	"internal/notify":          {".", "internal/jobs", "internal/recovered", "internal/trace"},
 	"internal/notify/chat":     {".", "internal/wire"},
 	"internal/notify/mail":     {".", "internal/wire"},
 	"internal/notify/webhook":  {".", "internal/outbound", "internal/wire", "internal/notify/chat"},
@@ -123,7 +123,7 @@ var packages = map[string][]string{
 	"internal/intake/genuine": join(protocols, ".", "internal/fair", "internal/intake/unpack"),
 	"internal/secret":         {"."},
 
-	"internal/senders":          {".", "dns", "internal/recovered"},
+	"internal/senders":          {".", "dns", "internal/fair", "internal/recovered"},
 	"internal/senders/mmdb":     nil,
 	"internal/senders/networks": {"internal/senders", "internal/senders/mmdb"},
 	"internal/demo":             join(protocols, ".", "internal/senders"),

@@ -22,8 +22,6 @@ import (
 
 // The load of the fairness suite.
 const (
-	// maxAttackerTeams is how many teams the attackers belong to at most.
-	maxAttackerTeams = 10
 	// attackRecords is how many records each report of an attacker has.
 	attackRecords = 2000
 	// plantedRecords is how many distinct addresses an attacker reads back.
@@ -35,11 +33,8 @@ const (
 	fairGoal    = "at most 3"
 )
 
-// jobsAndMail is mail while jobs work on the records of attackers, as after a restart.
-const jobsAndMail = "jobs and SMTP"
-
-// attackerCounts are how many attackers work at once.
-var attackerCounts = []int{1, 10, 50}
+// attackers is how many attackers work at once, each in a team of its own.
+const attackers = 10
 
 // measureFairness measures how long a victim waits until a report counts, by
 // each way that it takes, while attackers of other teams saturate an entrance.
@@ -52,37 +47,31 @@ func measureFairness(ctx context.Context, s settings, d *daemon) ([]figure, erro
 		return nil, err
 	}
 	var figures []figure
-	for _, entrance := range append([]string{jobsAndMail}, entrances...) {
+	for _, entrance := range entrances {
 		if s.entrance != "" && s.entrance != entrance {
 			continue
 		}
-		multiples := make([][]string, len(deliveryWays))
-		worst := 0.0
-		for _, attackers := range attackerCounts {
-			if err := d.rest(ctx); err != nil {
-				return nil, err
-			}
-			quiet, err := field.deliverAll(ctx)
-			if err != nil {
-				return nil, err
-			}
-			attacked, err := field.attacked(ctx, entrance, attackers)
-			if err != nil {
-				return nil, fmt.Errorf("%s, %d attackers: %w", entrance, attackers, err)
-			}
-			fmt.Fprintf(os.Stderr, "%s, %d attackers: quiet %.3f s, attacked %.3f s\n", entrance, attackers, quiet, attacked)
-			for way := range deliveryWays {
-				multiple := attacked[way] / quiet[way]
-				worst = max(worst, multiple)
-				multiples[way] = append(multiples[way], fmt.Sprintf("%.1f", multiple))
-			}
+		if err := d.rest(ctx); err != nil {
+			return nil, err
 		}
+		quiet, err := field.deliverAll(ctx)
+		if err != nil {
+			return nil, err
+		}
+		attacked, err := field.attacked(ctx, entrance)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", entrance, err)
+		}
+		fmt.Fprintf(os.Stderr, "%s: quiet %.4f s, attacked %.4f s\n", entrance, quiet, attacked)
+		worst := 0.0
 		var values []string
 		for way, name := range deliveryWays {
-			values = append(values, name+" "+strings.Join(multiples[way], ", "))
+			multiple := attacked[way] / quiet[way]
+			worst = max(worst, multiple)
+			values = append(values, fmt.Sprintf("%s %.1f", name, multiple))
 		}
 		figures = append(figures, figure{
-			fmt.Sprintf("%s saturated by 1, 10 and 50 attackers: the victim's time until a report counts, as a multiple of the quiet time", entrance),
+			fmt.Sprintf("%s saturated by %d attackers: the victim's time until a report counts, as a multiple of the quiet time", entrance, attackers),
 			fmt.Sprintf("%s (worst %.1f)", strings.Join(values, "; "), worst), fairGoal,
 		})
 	}
@@ -105,7 +94,7 @@ type field struct {
 func newField(ctx context.Context, d *daemon) (*field, error) {
 	f := &field{d: d, target: target{d.address, d.mail}}
 	var zone strings.Builder
-	for i := range maxAttackerTeams + 1 {
+	for i := range attackers + 1 {
 		team, err := f.newTeam(ctx, i)
 		if err != nil {
 			return nil, err
@@ -191,19 +180,7 @@ func (f *field) newTeam(ctx context.Context, i int) (fairTeam, error) {
 }
 
 // attacked measures the victim while attackers use an entrance.
-func (f *field) attacked(ctx context.Context, entrance string, attackers int) (took []float64, err error) {
-	if entrance == jobsAndMail {
-		endJobs, err := f.startJobs(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, endJobs()) }()
-		// The first deliveries after a start take longer.
-		if _, err := f.deliverAll(ctx); err != nil {
-			return nil, err
-		}
-		entrance = "SMTP"
-	}
+func (f *field) attacked(ctx context.Context, entrance string) (took []float64, err error) {
 	stop, err := startAttack(ctx, attack{
 		Target: f.target, Teams: f.attackers, Entrance: entrance, Attackers: attackers, First: f.number.Add(1 << 32),
 	})
@@ -212,40 +189,6 @@ func (f *field) attacked(ctx context.Context, entrance string, attackers int) (t
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	return f.deliverAll(ctx)
-}
-
-// startJobs has jobs read the records of half of the teams again, to build rollups and to find
-// senders. They start with the daemon. end waits for their end, and returns an error if they ended before.
-func (f *field) startJobs(ctx context.Context) (end func() error, err error) {
-	db, err := openSQL(f.d.dsn)
-	if err != nil {
-		return nil, err
-	}
-	err = f.d.whileStopped(ctx, func() error {
-		_, err := db.ExecContext(ctx, `UPDATE team_days SET in_rollup = -1, in_senders = -1
-			WHERE team_id IN (SELECT id FROM teams ORDER BY name LIMIT $1)`, 2+maxAttackerTeams/2) // two are the default team and the victim
-		return err
-	})
-	f.target = target{f.d.address, f.d.mail}
-	return func() error {
-		defer func() { _ = db.Close() }() // it only read
-		pause := time.NewTicker(300 * time.Millisecond)
-		defer pause.Stop()
-		for waits := 0; ; waits++ {
-			var days int
-			err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM team_days
-				WHERE in_senders = -1 OR in_rollup = -1 AND compliant + non_compliant >= 2000`).Scan(&days)
-			switch {
-			case err != nil:
-				return err
-			case days == 0 && waits == 0:
-				return errors.New("the jobs ended before the measurement")
-			case days == 0:
-				return nil
-			}
-			<-pause.C
-		}
-	}, err
 }
 
 // deliverAll has the victim deliver reports in turn by every way and returns

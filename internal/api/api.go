@@ -65,9 +65,9 @@ type API struct {
 	// reporters limits TLS report senders, by address.
 	reporters *buckets[string]
 	// requests limits those that are served at once, by team: a request may last for minutes.
-	requests fair.Counter[dmarcd.TeamID]
-	// waits limits those that wait for events, by team.
-	waits fair.Counter[dmarcd.TeamID]
+	requests *fair.Limiter[dmarcd.TeamID]
+	// waits limits those that wait for events.
+	waits *fair.Limiter[dmarcd.TeamID]
 	cors  cors
 }
 
@@ -75,8 +75,9 @@ type API struct {
 // may have connections. Behind a proxy nothing else keeps a team from using all connections.
 const maxRequests = 256
 
-// maxWaits is how many of them may be streams and long polls, which last for minutes.
-const maxWaits = 64
+// maxWaits is how many of them may be streams and long polls, which last for minutes, and allWaits
+// how many those of all teams are.
+const maxWaits, allWaits = 64, 1024
 
 // teamShare is how many times the rate of a token all tokens of a team have together: a team can
 // create many.
@@ -98,8 +99,8 @@ func New(options Options) (*API, error) {
 		teams:     newBuckets[dmarcd.TeamID](options.RateLimit, teamShare, options.Now),
 		failed:    newBuckets[string](options.RateLimit, 1, options.Now),
 		reporters: newBuckets[string](options.RateLimit, 1, options.Now),
-		requests:  fair.Counter[dmarcd.TeamID]{Max: maxRequests},
-		waits:     fair.Counter[dmarcd.TeamID]{Max: maxWaits},
+		requests:  fair.New[dmarcd.TeamID](fair.Options{PerKey: maxRequests}),
+		waits:     fair.New[dmarcd.TeamID](fair.Options{Capacity: allWaits, PerKey: maxWaits}),
 		cors:      newCORS(options.CORSOrigins),
 	}
 	routes, err := a.routes()
@@ -168,7 +169,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 		a.teams.sayWhen(w.Header(), token.Team)
 		return errTooManyRequests
 	}
-	leave, ok := a.requests.Enter(token.Team)
+	leave, ok := a.requests.Try(token.Team)
 	if !ok {
 		w.Header().Set("Retry-After", retryAfter)
 		return errTooManyRequests

@@ -29,7 +29,7 @@ func (a *API) listEvents(c *call) error {
 		return c.query.err
 	}
 	if wantsStream(c.r) || asked.wait > 0 {
-		leave, ok := a.waits.Enter(c.teamID)
+		leave, ok := a.waits.Try(c.teamID)
 		if !ok {
 			c.w.Header().Set("Retry-After", retryAfter)
 			return errTooManyRequests

@@ -181,7 +181,7 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger, took fu
 			return nil, fmt.Errorf("create the data folder (set by DMARCD_DATA): %w", err)
 		}
 	}
-	options := store.Options{Quota: quotas(cfg.Quota), Read: cfg.DatabaseRead, JobRest: jobRest, Log: log, Took: took}
+	options := store.Options{Quota: quotas(cfg.Quota), Read: cfg.DatabaseRead, Log: log, Took: took}
 	if cfg.Blobs != "" {
 		bucket, err := blobs.Open(cfg.Blobs, time.Now)
 		if err != nil {

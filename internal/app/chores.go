@@ -15,11 +15,6 @@ import (
 // replicas of the version before, which does not find them there, have been replaced by then.
 const freezeDelay = time.Hour
 
-// jobRest is how long jobs rest after they read many records, as a multiple of the time that took:
-// with three times as long, half of the requests beside them do not notice them. See the fairness
-// suite in docs/performance.md.
-const jobRest = 3
-
 // storeSenders updates when senders were first and last seen.
 func (a *App) storeSenders(ctx context.Context) (more bool, err error) {
 	return a.store.UpdateSenders(ctx, func(ctx context.Context, t *store.Team, days dmarcd.Days, save func([]dmarcd.Sender) error, saveDays func([]dmarcd.DomainDay) error) error {

@@ -281,81 +281,24 @@ func TestKeysTakeTurns(t *testing.T) {
 	})
 }
 
-// TestReleasedUnitsRest uses a unit for a minute. With a rest, others get it later.
-func TestReleasedUnitsRest(t *testing.T) {
+func TestTryRefuses(t *testing.T) {
 	t.Parallel()
-	for rest, want := range map[float64]time.Duration{0: 0, 0.5: 30 * time.Second, 1: time.Minute} {
-		synctest.Test(t, func(t *testing.T) {
-			l := fair.New[string](fair.Options{Capacity: 1, Rest: rest})
-			release := hold(t, l, "busy", 1)
-			time.Sleep(time.Minute)
-			release()
-			release()
-			ended := time.Now()
-			defer hold(t, l, "other", 1)()
-			if got := time.Since(ended); got != want {
-				t.Errorf("rest %v: got the unit after %v, want %v", rest, got, want)
-			}
-		})
+	l := fair.New[string](fair.Options{PerKey: 2})
+	try := func(key string, want bool) (release func()) {
+		t.Helper()
+		release, ok := l.Try(key)
+		if ok != want {
+			t.Fatalf("try %s: got %t, want %t", key, ok, want)
+		}
+		return release
 	}
-}
-
-func TestAKeyAloneHoldsSpareUnits(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := fair.New[string](fair.Options{Capacity: 1, HalfLife: time.Minute, Spare: 1, SpareUse: 10})
-		first, second := hold(t, l, "rare", 1), hold(t, l, "rare", 1)
-		admitted := make(chan func())
-		go func() { admitted <- hold(t, l, "other", 1) }()
-		synctest.Wait()
-		second()
-		synctest.Wait() // the other key waits for the only regular unit
-		select {
-		case <-admitted:
-			t.Error("got a spare unit beside another key")
-		default:
-		}
-		first()
-		(<-admitted)()
-
-		first, second = hold(t, l, "rare", 1), hold(t, l, "rare", 1)
-		time.Sleep(6 * time.Second)
-		first()
-		second()
-		first = hold(t, l, "rare", 1) // the key has used 12 unit-seconds
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := l.Acquire(ctx, "rare", 1); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want no spare unit after so much use", err)
-		}
-		first()
-	})
-}
-
-// TestManyCallersGetNoSpareUnits has many callers of one key wait: the spare unit is for the second part
-// of a single operation.
-func TestManyCallersGetNoSpareUnits(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := fair.New[string](fair.Options{Capacity: 1, HalfLife: time.Minute, Spare: 1, SpareUse: 1000})
-		end := hold(t, l, "busy", 1)
-		var admitted atomic.Int64
-		var callers sync.WaitGroup
-		for range 12 {
-			callers.Go(func() {
-				release := hold(t, l, "busy", 1)
-				admitted.Add(1)
-				time.Sleep(time.Second)
-				release()
-			})
-		}
-		time.Sleep(time.Minute)
-		if got := admitted.Load(); got > 1 { // the first one, before others waited
-			t.Errorf("got %d callers beside the only regular unit, want 1", got)
-		}
-		end()
-		callers.Wait()
-	})
+	release := try("a", true)
+	try("a", true)
+	try("a", false)
+	try("b", true)
+	release()
+	try("a", true)
+	try("a", false)
 }
 
 func BenchmarkAcquire(b *testing.B) {

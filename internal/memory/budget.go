@@ -31,7 +31,7 @@ type Budget struct {
 	limiter *fair.Limiter[dmarcd.TeamID]
 }
 
-// NewBudget returns a budget of that many bytes. It panics if bytes is not positive.
+// NewBudget returns a budget of that many bytes; 0 is unlimited.
 func NewBudget(bytes int64) *Budget {
 	return &Budget{fair.New[dmarcd.TeamID](fair.Options{Capacity: bytes, PerKey: max(bytes/2, 1), Waiting: maxWaiting})}
 }

@@ -9,26 +9,20 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/jobs"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/trace"
 )
 
 const (
-	// maxSending is the number of deliveries sent at once, maxTeamSending that of one team.
-	// An endpoint that never answers holds its slots until the timeout.
-	maxSending     = 64
-	maxTeamSending = 16
 	// perWebhook is the number of deliveries sent to one webhook at once, by all processes
 	// together.
 	perWebhook = 4
-	// lease is how long a claim lasts: long enough to send a delivery and save the result.
-	lease = time.Minute
-	// pollInterval is the time between two queries for due deliveries.
-	pollInterval = time.Second
 	// minRetry and maxRetry bound the time to the next attempt, before jitter.
 	minRetry, maxRetry = 5 * time.Second, time.Hour
 	// disableAfter is how long a webhook may fail without a success before it is disabled.
@@ -67,114 +61,33 @@ type Worker struct {
 
 // Run delivers until ctx ends and then waits for the attempts in progress. It returns nil.
 func (w *Worker) Run(ctx context.Context) error {
-	r := &run{Worker: w, busy: make(map[dmarcd.TeamID]int), freed: make(chan struct{}, 1)}
-	defer r.sending.Wait()
-	for ctx.Err() == nil {
-		started, err := r.round(ctx)
-		if err != nil && ctx.Err() == nil {
-			w.Log.ErrorContext(ctx, "webhook deliveries not claimed; retrying", "error", err)
-		}
-		if started && err == nil {
-			continue
-		}
-		select {
-		case <-time.After(pollInterval):
-		case <-r.freed:
-		case <-ctx.Done():
-		}
+	due := jobs.Due[dmarcd.ClaimedDelivery]{
+		Name: "webhook deliveries", Teams: w.Outbox.DeliveryTeams, Claim: w.claim, Do: w.send, Rate: rate.Inf, Log: w.Log,
+		TeamOf: func(c dmarcd.ClaimedDelivery) dmarcd.TeamID { return c.Team },
 	}
-	return nil
+	return due.Run(ctx)
 }
 
-// run is the state of Run.
-type run struct {
-	*Worker
-	sending sync.WaitGroup
-	freed   chan struct{} // receives a value when an attempt has ended
-
-	mu    sync.Mutex
-	total int
-	busy  map[dmarcd.TeamID]int // slots in use
-}
-
-// round starts a few deliveries of each team that has due ones, and reports whether it
-// started any.
-func (r *run) round(ctx context.Context) (started bool, err error) {
-	teams, err := r.Outbox.DeliveryTeams(ctx)
-	if err != nil {
-		return false, err
+func (w *Worker) claim(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) (due []dmarcd.ClaimedDelivery, err error) {
+	for team, share := range shares {
+		claimed, failed := w.Outbox.ClaimDeliveries(ctx, team, lease, perWebhook, share)
+		due, err = append(due, claimed...), errors.Join(err, failed)
 	}
-	rand.Shuffle(len(teams), func(i, j int) { teams[i], teams[j] = teams[j], teams[i] }) //nolint:gosec // no secret
-	share := r.share(teams)
-	var errs []error
-	for _, team := range teams {
-		limit := min(r.free(team, share), perWebhook)
-		if limit <= 0 {
-			continue
-		}
-		claimed, err := r.Outbox.ClaimDeliveries(ctx, team, lease, perWebhook, limit)
-		errs = append(errs, err)
-		for _, c := range claimed {
-			r.start(ctx, c)
-			started = true
-		}
-	}
-	return started, errors.Join(errs...)
+	return due, err
 }
 
-// share returns the number of slots for each of the teams that have due deliveries or use slots. One
-// share stays free, for a team whose deliveries become due while the endpoints of all others hang.
-func (r *run) share(due []dmarcd.TeamID) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	teams := len(r.busy)
-	for _, team := range due {
-		if r.busy[team] == 0 {
-			teams++
+// send delivers c. A panic leaves the delivery leased: it is retried when the lease expires.
+func (w *Worker) send(ctx context.Context, c dmarcd.ClaimedDelivery) {
+	_ = w.Recovered.Call("deliver an event", func() error {
+		_, err := w.Deliver(ctx, c)
+		switch {
+		case err == nil:
+		case errors.Is(err, dmarcd.ErrConflict), errors.Is(err, dmarcd.ErrNotFound): // another process has it, or it was deleted
+		case errors.Is(err, context.Canceled): // the process stops
+		default:
+			w.Log.ErrorContext(ctx, "webhook delivery not saved; it is sent again", "error", err, "team", c.Team, "webhook", c.Webhook.ID)
 		}
-	}
-	return max(1, min(maxTeamSending, maxSending/(teams+1)))
-}
-
-// free returns the number of slots of its share that a team may still use, at most half of all that
-// are free, or the last one.
-func (r *run) free(team dmarcd.TeamID, share int) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return min(share-r.busy[team], (maxSending-r.total+1)/2)
-}
-
-// start delivers c in a goroutine.
-func (r *run) start(ctx context.Context, c dmarcd.ClaimedDelivery) {
-	r.mu.Lock()
-	r.total++
-	r.busy[c.Team]++
-	r.mu.Unlock()
-	r.sending.Go(func() {
-		defer func() {
-			r.mu.Lock()
-			r.total--
-			if r.busy[c.Team]--; r.busy[c.Team] == 0 {
-				delete(r.busy, c.Team)
-			}
-			r.mu.Unlock()
-			select {
-			case r.freed <- struct{}{}:
-			default: // Run has yet to receive the previous value
-			}
-		}()
-		// A panic leaves the delivery leased: it is retried when the lease expires.
-		_ = r.Recovered.Call("deliver an event", func() error {
-			_, err := r.Deliver(ctx, c)
-			switch {
-			case err == nil:
-			case errors.Is(err, dmarcd.ErrConflict), errors.Is(err, dmarcd.ErrNotFound): // another process has it, or it was deleted
-			case errors.Is(err, context.Canceled): // the process stops
-			default:
-				r.Log.ErrorContext(ctx, "webhook delivery not saved; it is sent again", "error", err, "team", c.Team, "webhook", c.Webhook.ID)
-			}
-			return nil
-		})
+		return nil
 	})
 }
 

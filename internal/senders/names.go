@@ -10,6 +10,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
@@ -26,9 +27,16 @@ const (
 	// for keptFor.
 	maxRemembered = 10_000
 	keptFor       = time.Minute
-	// atOnce limits concurrent lookups, and perSave the results per write. Results wait
-	// for others as long as saveAfter, or until the next lookup ends.
-	atOnce    = 8
+	// maxWaiting limits the queued lookups of a team to those of one page, and maxWaitingAll
+	// those of all teams. The next page view queues the rest again.
+	maxWaiting    = 2_000
+	maxWaitingAll = 100_000
+	// atOnce limits concurrent lookups, and teamAtOnce those of a team, so that one whose
+	// addresses have slow DNS does not delay the others.
+	atOnce     = 12
+	teamAtOnce = 8
+	// perSave limits the results per write. Results wait for others as long as saveAfter, or
+	// until the next lookup ends.
 	perSave   = 64
 	saveAfter = time.Second
 	// lookupTimeout limits the lookup of one address. A team with slow DNS occupies a
@@ -56,10 +64,11 @@ type Names struct {
 	store    NameStore
 	now      func() time.Time
 	log      *slog.Logger
-	ready    chan struct{} // signals that queue may have grown
+	ready    chan struct{} // signals that a lookup may begin
 
-	mu    sync.Mutex
-	queue queue
+	mu     sync.Mutex
+	queue  *fair.Queue[dmarcd.TeamID, netip.Addr]
+	queued map[lookup]struct{} // what waits in queue
 	// asked holds addresses that are being looked up or about to be saved, and resting the
 	// earliest time of a retry.
 	asked   map[netip.Addr]struct{}
@@ -75,11 +84,18 @@ type Names struct {
 	since time.Time
 }
 
+// lookup is an address to look up, and a team that asked.
+type lookup struct {
+	team dmarcd.TeamID
+	addr netip.Addr
+}
+
 // NewNames returns Names that uses the resolver and the store.
 func NewNames(resolver dns.Resolver, store NameStore, now func() time.Time, log *slog.Logger) *Names {
 	return &Names{
 		resolver: resolver, store: store, now: now, log: log,
-		ready: make(chan struct{}, 1), queue: queue{teams: map[dmarcd.TeamID]*turn{}},
+		ready: make(chan struct{}, 1), queued: map[lookup]struct{}{},
+		queue: fair.NewQueue[dmarcd.TeamID, netip.Addr](fair.Options{Capacity: atOnce, PerKey: teamAtOnce, Waiting: maxWaiting}),
 		asked: map[netip.Addr]struct{}{}, resting: map[netip.Addr]time.Time{},
 	}
 }
@@ -138,14 +154,21 @@ func (n *Names) kept(ctx context.Context, addrs []netip.Addr, now time.Time) ([]
 	return append(all, more...), err
 }
 
-// enqueue queues a lookup unless the address is being looked up or resting.
+// enqueue queues a lookup unless it is queued, the queue is full, or the address is being looked up
+// or resting.
 func (n *Names) enqueue(l lookup, now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.settled(l.addr, now) {
+	_, queued := n.queued[l]
+	if queued || n.settled(l.addr, now) || n.queue.Len() >= maxWaitingAll || !n.queue.Push(l.team, l.addr) {
 		return
 	}
-	n.queue.add(l)
+	n.queued[l] = struct{}{}
+	n.signal()
+}
+
+// signal wakes Run.
+func (n *Names) signal() {
 	select {
 	case n.ready <- struct{}{}:
 	default: // signalled already
@@ -165,22 +188,16 @@ func (n *Names) Run(ctx context.Context) error {
 		workers.Wait()
 		n.flush(ctx)
 	}()
-	slots := make(chan struct{}, atOnce)
 	for {
-		// A lookup is chosen when a worker is free: until then, another team may come.
-		slots <- struct{}{}
 		l, ok := n.next(ctx)
 		if !ok {
 			return nil // stopped
 		}
-		workers.Go(func() {
-			defer func() { <-slots }()
-			n.lookUp(ctx, l)
-		})
+		workers.Go(func() { n.lookUp(ctx, l) })
 	}
 }
 
-// next waits for a queued lookup. It returns false when ctx ends.
+// next waits for a queued lookup that may begin. It returns false when ctx ends.
 func (n *Names) next(ctx context.Context) (lookup, bool) {
 	for ctx.Err() == nil {
 		if l, ok := n.take(); ok {
@@ -203,15 +220,17 @@ func (n *Names) take() (lookup, bool) {
 	defer n.mu.Unlock()
 	now := n.now()
 	for {
-		l, ok := n.queue.take()
+		team, addr, ok := n.queue.Next()
 		if !ok {
 			return lookup{}, false
 		}
-		if !n.settled(l.addr, now) {
-			n.asked[l.addr] = struct{}{}
+		l := lookup{team, addr}
+		delete(n.queued, l)
+		if !n.settled(addr, now) {
+			n.asked[addr] = struct{}{}
 			return l, true
 		}
-		n.queue.done(l)
+		n.queue.End(team)
 	}
 }
 
@@ -219,7 +238,7 @@ func (n *Names) take() (lookup, bool) {
 func (n *Names) idle() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.queue.idle()
+	return n.queue.Keys() == 0
 }
 
 // lookUp performs a lookup, and saves results that are due.
@@ -244,12 +263,13 @@ func (n *Names) lookUp(ctx context.Context, l lookup) {
 func (n *Names) end(l lookup, result *dmarcd.ReverseName) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.queue.done(l)
+	n.queue.End(l.team)
+	n.signal()
 	n.ended = append(n.ended, l.addr)
 	if result != nil {
 		n.found = append(n.found, *result)
 	}
-	return len(n.ended) >= perSave || n.now().Sub(n.savedAt) >= saveAfter || n.queue.idle()
+	return len(n.ended) >= perSave || n.now().Sub(n.savedAt) >= saveAfter || n.queue.Keys() == 0
 }
 
 // flush saves the results of the lookups that ended, and has their addresses rest.

@@ -344,8 +344,8 @@ func TestNamesIsFairToTeams(t *testing.T) {
 		known(3, addresses("10.3.0.0", 2000)...)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if got := resolver.underWay(); got["1"] != 4 || got["3"] != 4 {
-			t.Errorf("got %v lookups of two teams, want 4 of each", got)
+		if got := resolver.underWay(); got["1"] != 6 || got["3"] != 6 {
+			t.Errorf("got %v lookups of two teams, want 6 of each", got)
 		}
 		stop()
 	})

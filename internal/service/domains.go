@@ -100,7 +100,7 @@ func (t *Team) Verify(ctx context.Context, name string) (dmarcd.Domain, dmarcd.C
 // without end: with as many statements at once as there are cores, the reports of other teams do not
 // wait for them.
 func (t *Team) turn(ctx context.Context) (end func()) {
-	return t.service.turns.Turn(ctx, t.team.ID())
+	return t.team.ReadTurn(ctx)
 }
 
 // inTurn saves checks of a team in its turns.
@@ -139,7 +139,7 @@ func (t *Team) Watch(ctx context.Context, name string) error {
 	if err != nil || t.service.options.Now().Sub(domain.CheckedAt) < watchEvery {
 		return err
 	}
-	leave, ok := t.service.watching.Enter(watched{t.team.ID(), domain.Name})
+	leave, ok := t.service.watching.Try(watched{t.team.ID(), domain.Name})
 	if !ok {
 		return nil // another user's check is under way
 	}

@@ -7,13 +7,9 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-const (
-	// maxWaiters limits the waiting requests, maxTeamWaiters those of one team.
-	maxWaiters, maxTeamWaiters = 1024, 64
-	// eventPoll is how often a waiting request polls for events of other processes. Those of
-	// its own process wake it.
-	eventPoll = time.Second
-)
+// eventPoll is how often a waiting request polls for events of other processes. Those of
+// its own process wake it.
+const eventPoll = time.Second
 
 // Events returns up to limit events, newest first, with numbers below before; 0 starts at the
 // newest.
@@ -44,14 +40,6 @@ func (t *Team) EventsSince(ctx context.Context, filter EventFilter, since int64,
 	}
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	release, err := t.service.waiters.Acquire(waiting, t.team.ID(), 1)
-	if err != nil { // too many waiters: poll only at the end
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		return t.team.EventsSince(ctx, filter, since, limit)
-	}
-	defer release()
 	seen := since
 	for {
 		if seen, err = t.awaitEvent(waiting, seen); err != nil {

@@ -33,7 +33,7 @@ func (t *Team) SelfTest(ctx context.Context, name string) (dmarcd.SelfTest, erro
 	if address == "" {
 		return dmarcd.SelfTest{}, &dmarcd.InvalidError{Field: "domain", Message: "This installation has no report domain, so it cannot receive mail. An operator can set DMARCD_REPORT_DOMAIN and DMARCD_SMTP_LISTEN."}
 	}
-	leave, ok := t.service.selfTests.Enter(t.team.ID())
+	leave, ok := t.service.selfTests.Try(t.team.ID())
 	if !ok {
 		return dmarcd.SelfTest{}, &ThrottledError{RetryAfter: storeTime}
 	}

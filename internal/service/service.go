@@ -99,17 +99,13 @@ type Service struct {
 	// tests limits test alerts, by team, and tests and retries of webhooks, by webhook.
 	tests *allowance
 	// watching limits the checks for users who watch a domain.
-	watching fair.Counter[watched]
+	watching *fair.Limiter[watched]
 	advice   adviceCache
-	// turns limits the statements of verifications: see Team.turn.
-	turns *fair.Limiter[dmarcd.TeamID]
 	// failedNotes limits audit entries about failed sign-ins.
 	failedNotes *rate.Limiter
-	// waiters bounds the requests that wait for events.
-	waiters *fair.Limiter[dmarcd.TeamID]
 	// webhookTests and selfTests limit those under way.
-	webhookTests fair.Counter[dmarcd.WebhookID]
-	selfTests    fair.Counter[dmarcd.TeamID]
+	webhookTests *fair.Limiter[dmarcd.WebhookID]
+	selfTests    *fair.Limiter[dmarcd.TeamID]
 }
 
 // ThrottledError says when to try something again.
@@ -135,12 +131,10 @@ func New(s *store.Store, options Options) *Service {
 		letters:         newAllowance(lettersAtOnce, letterInterval, options.Now),
 		teamLetters:     newAllowance(teamLettersAtOnce, teamLetterInterval, options.Now),
 		tests:           newAllowance(testsAtOnce, testInterval, options.Now),
-		watching:        fair.Counter[watched]{Max: 1},
-		turns:           fair.New[dmarcd.TeamID](fair.Options{Capacity: int64(fair.Cores())}),
+		watching:        fair.New[watched](fair.Options{PerKey: 1}),
 		failedNotes:     rate.NewLimiter(failedNotes, failedNotesBurst),
-		waiters:         fair.New[dmarcd.TeamID](fair.Options{Capacity: maxWaiters, PerKey: maxTeamWaiters}),
-		webhookTests:    fair.Counter[dmarcd.WebhookID]{Max: maxWebhookTests},
-		selfTests:       fair.Counter[dmarcd.TeamID]{Max: maxSelfTests},
+		webhookTests:    fair.New[dmarcd.WebhookID](fair.Options{PerKey: maxWebhookTests}),
+		selfTests:       fair.New[dmarcd.TeamID](fair.Options{PerKey: maxSelfTests}),
 	}
 }
 

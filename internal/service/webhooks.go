@@ -256,7 +256,7 @@ func (t *Team) TestWebhook(ctx context.Context, id dmarcd.WebhookID) (dmarcd.Web
 	if err := t.mayTest(id.String()); err != nil {
 		return dmarcd.WebhookDelivery{}, err
 	}
-	leave, ok := t.service.webhookTests.Enter(id)
+	leave, ok := t.service.webhookTests.Try(id)
 	if !ok {
 		return dmarcd.WebhookDelivery{}, &ThrottledError{RetryAfter: webhook.Timeout}
 	}

@@ -112,7 +112,7 @@ func (s *Store) eachTeam(ctx context.Context, job string, step func(*Team) (bool
 
 // JobTurn waits for the team's turn at the long work of jobs, such as reading the records of a day.
 // Teams cause this work with every report: without turns, several jobs at once would take the
-// processors from requests. Options.JobRest is the rest after each turn. When ctx ends first,
+// processors from requests. When ctx ends first,
 // JobTurn returns without a turn.
 func (t *Team) JobTurn(ctx context.Context) (end func()) {
 	return t.store.jobTurns.Turn(ctx, t.id)

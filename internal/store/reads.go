@@ -19,15 +19,11 @@ type reads struct {
 // own returns the reads of the program itself, which take turns with those of teams.
 func (s *Store) own() reads { return reads{s, system} }
 
-const (
-	// turnMemory is how long turns at long reads count against a team: one that was quiet goes first.
-	turnMemory = time.Minute
-	// spareTurns is the time, in seconds of turns, for which a team that reads alone may use all processors.
-	spareTurns = 5
-)
+// turnMemory is how long turns at long reads count against a team: one that was quiet goes first.
+const turnMemory = time.Minute
 
 // ReadTurn waits for the team's turn at long work for a request: to read many rows, to add them up, to
-// encode them. It leaves half of the processors to short requests. A request must not wait for anything but
+// encode them. There are as many turns as processors. A request must not wait for anything but
 // the database meanwhile, and not for a second turn. When ctx ends first, ReadTurn returns without a turn.
 func (t *Team) ReadTurn(ctx context.Context) (end func()) {
 	return t.store.readTurns.Turn(ctx, t.id)

@@ -35,8 +35,6 @@ type Options struct {
 	Read string
 	// Blobs is a bucket for blocks of old records; nil stores them in the database.
 	Blobs Blobs
-	// JobRest is how long jobs rest after each turn, as a multiple of its length; see Team.JobTurn.
-	JobRest float64
 	// Statement sees the text of each statement before it runs, for tests; may be nil.
 	Statement func(query string)
 	// Took sees the text and the time of each statement, including the time to read its rows;
@@ -101,9 +99,8 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	readers := int64(s.reader.Stats().MaxOpenConnections)
 	s.readers = fair.New[dmarcd.TeamID](fair.Options{Capacity: readers, PerKey: max(1, readers*3/4)})
 	s.scans = fair.New[dmarcd.TeamID](fair.Options{Capacity: readers / 2, PerKey: readers / 4})
-	half := fair.HalfCores()
-	s.readTurns = fair.New[dmarcd.TeamID](fair.Options{Capacity: half, HalfLife: turnMemory, Spare: half, SpareUse: spareTurns})
-	s.jobTurns = fair.New[dmarcd.TeamID](fair.Options{Capacity: half, Rest: options.JobRest})
+	s.readTurns = fair.New[dmarcd.TeamID](fair.Options{Capacity: int64(fair.Cores()), HalfLife: turnMemory})
+	s.jobTurns = fair.New[dmarcd.TeamID](fair.Options{Capacity: fair.HalfCores()})
 	if err := s.Ping(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to the database: %w", err), s.Close())
 	}

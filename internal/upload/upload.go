@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"net/netip"
 	"time"
@@ -47,22 +46,21 @@ func DefaultLimits() Limits {
 
 // Gate admits bodies. It is safe for concurrent use.
 type Gate struct {
-	limits   Limits
-	networks *fair.Limiter[netip.Prefix]
-	teams    *fair.Limiter[dmarcd.TeamID]
+	limits Limits
+	slots  *fair.Limiter[sender]
 }
 
-// allNetworks does not limit the bodies of all networks together: the team limiter does. A body
-// holds the slot of its network while it waits for its team, and would block other teams.
-const allNetworks = math.MaxInt32
+// sender is a team, or a client network, or that of a team.
+type sender struct {
+	team    dmarcd.TeamID
+	network netip.Prefix
+}
 
 // NewGate returns a gate with these limits.
 func NewGate(limits Limits) *Gate {
-	return &Gate{
-		limits:   limits,
-		networks: fair.New[netip.Prefix](fair.Options{Capacity: allNetworks, PerKey: limits.PerNetwork}),
-		teams:    fair.New[dmarcd.TeamID](fair.Options{Capacity: limits.Bodies, PerKey: limits.PerTeam}),
-	}
+	return &Gate{limits: limits, slots: fair.New(fair.Options{Capacity: limits.Bodies},
+		fair.Group[sender]{Of: func(s sender) sender { return sender{team: s.team} }, Max: limits.PerTeam},
+		fair.Group[sender]{Of: func(s sender) sender { return sender{network: s.network} }, Max: limits.PerNetwork})}
 }
 
 // ErrSlow means that a body did not arrive in time.
@@ -71,20 +69,19 @@ var ErrSlow = errors.New("the body arrived too slowly")
 // Body is a request body. It holds its slot until Close.
 type Body struct {
 	gate    *Gate
-	team    dmarcd.TeamID
-	network netip.Prefix
+	sender  sender
 	ctx     context.Context //nolint:containedctx // that of the request
 	body    io.Reader
 	control *http.ResponseController
 
 	received int64
 	spent    time.Duration // time spent waiting for the client
-	leave    []func()
+	leave    func()        // nil without a slot
 }
 
 // Body returns the body of a request for a team. Close it when nothing of it is held any more.
 func (g *Gate) Body(w http.ResponseWriter, r *http.Request, team dmarcd.TeamID) *Body {
-	return &Body{gate: g, team: team, network: clientaddr.Network(r), ctx: r.Context(), body: r.Body, control: http.NewResponseController(w)}
+	return &Body{gate: g, sender: sender{team, clientaddr.Network(r)}, ctx: r.Context(), body: r.Body, control: http.NewResponseController(w)}
 }
 
 // Read returns ErrSlow if the client is too slow, and an ErrTemporary if too many bodies are
@@ -117,16 +114,8 @@ func (b *Body) Read(p []byte) (int, error) {
 func (b *Body) enter() error {
 	ctx, cancel := context.WithTimeout(b.ctx, b.gate.limits.Wait)
 	defer cancel()
-	byNetwork, err := b.gate.networks.Acquire(ctx, b.network, 1)
-	if err == nil {
-		b.leave = append(b.leave, byNetwork)
-		var byTeam func()
-		if byTeam, err = b.gate.teams.Acquire(ctx, b.team, 1); err == nil {
-			b.leave = append(b.leave, byTeam)
-			return nil
-		}
-	}
-	b.Close()
+	leave, err := b.gate.slots.Acquire(ctx, b.sender, 1)
+	b.leave = leave
 	if errors.Is(err, context.DeadlineExceeded) && b.ctx.Err() == nil {
 		err = fmt.Errorf("%w: too many uploads at once", dmarcd.ErrTemporary)
 	}
@@ -135,8 +124,8 @@ func (b *Body) enter() error {
 
 // Close releases the slot.
 func (b *Body) Close() {
-	for _, leave := range b.leave {
-		leave()
+	if b.leave != nil {
+		b.leave()
+		b.leave = nil
 	}
-	b.leave = nil
 }

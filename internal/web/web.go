@@ -56,7 +56,7 @@ type Web struct {
 	templates *templates
 	origin    *http.CrossOriginProtection
 	// requests limits those that are served at once, by user.
-	requests fair.Counter[dmarcd.UserID]
+	requests *fair.Limiter[dmarcd.UserID]
 }
 
 // maxRequests is how many requests of a user are served at once. Behind a proxy nothing else keeps
@@ -72,7 +72,7 @@ func New(options Options) (*Web, error) {
 	if options.Uploads == nil {
 		options.Uploads = upload.NewGate(upload.DefaultLimits())
 	}
-	w := &Web{options: options, assets: built.assets, templates: built.templates, origin: http.NewCrossOriginProtection(), requests: fair.Counter[dmarcd.UserID]{Max: maxRequests}}
+	w := &Web{options: options, assets: built.assets, templates: built.templates, origin: http.NewCrossOriginProtection(), requests: fair.New[dmarcd.UserID](fair.Options{PerKey: maxRequests})}
 	w.routing = httproute.New(Prefix, w.routes(), func(r *route) (method, path string) { return r.method, r.path })
 	return w, nil
 }
@@ -107,7 +107,7 @@ func (s *Web) serve(c *call) error {
 		}
 		return err
 	}
-	leave, ok := s.requests.Enter(c.account.User.ID)
+	leave, ok := s.requests.Try(c.account.User.ID)
 	if !ok {
 		return errTooManyRequests
 	}

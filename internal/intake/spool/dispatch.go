@@ -104,18 +104,12 @@ func (s *Spool) next() (*batch, time.Duration) {
 	return nil, s.delayed[0].until.Sub(now)
 }
 
-// giveBack is batch.giveBack for callers that do not hold s.mu.
-func (s *Spool) giveBack(b *batch, jobs []*job) {
+// end ends a batch, queues those of its jobs that were left out, and wakes the worker.
+func (s *Spool) end(b *batch, rest []*job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b.giveBack(jobs)
-}
-
-// end ends a batch and wakes the worker.
-func (s *Spool) end(b *batch) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b.end()
+	b.queue.GiveBack(b.lane, rest...)
+	b.queue.End(b.lane)
 	s.signal()
 }
 

@@ -95,7 +95,8 @@ func (w *Worker) run(ctx context.Context, b *batch) {
 	ctx, span := trace.Start(ctx, "spool item", trace.Consumer)
 	span.Int("dmarcd.messages", int64(len(b.jobs)))
 	defer span.End(nil)
-	defer s.end(b)
+	var rest []*job
+	defer func() { s.end(b, rest) }()
 	defer s.medium.occupy(entriesOf(b.jobs))()
 	switch b.queue {
 	case s.verification:
@@ -104,7 +105,7 @@ func (w *Worker) run(ctx context.Context, b *batch) {
 	case s.suspects:
 		w.suspect(ctx, b.jobs[0])
 	default:
-		s.giveBack(b, w.handle(ctx, b.jobs))
+		rest = w.handle(ctx, b.jobs)
 	}
 }
 
