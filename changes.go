@@ -155,7 +155,7 @@ type observation struct {
 func (o observation) hides(key factKey, before ...Finding) bool {
 	if key.fact == FactFinding {
 		if o.facts != nil && o.facts.hidesByServer(key.of) && slices.ContainsFunc(before, func(f Finding) bool { return f.ID == key.of }) {
-			return slices.ContainsFunc(before, func(f Finding) bool { return f.ID == key.of && o.facts.Hides(f.ID, f.What) })
+			return slices.ContainsFunc(before, func(f Finding) bool { return f.ID == key.of && o.facts.Hides(f) })
 		}
 		part, _, _ := strings.Cut(key.of, ".")
 		return o.unjudged[part] || o.unjudged[key.of]

@@ -345,7 +345,7 @@ const inconclusive = "inconclusive"
 func (f Facts) Unseen() []string {
 	var unseen []string
 	if f.STARTTLS.Status != "ok" { // also if no server is contacted any more
-		unseen = append(unseen, "starttls", "dane.no-match")
+		unseen = append(unseen, byServer...)
 	}
 	for _, part := range []struct{ name, status string }{
 		{"dmarc", f.DMARC.Status},
@@ -377,16 +377,22 @@ func IsUnseen(unseen []string, finding string) bool {
 	return slices.Contains(unseen, part) || slices.Contains(unseen, finding)
 }
 
-// Hides reports whether a finding of an earlier check, by its id and text, may exist in spite of
-// a check with these facts. A mail server that does not answer hides its own findings only.
-func (f Facts) Hides(finding, text string) bool {
-	if f.hidesByServer(finding) {
-		return slices.ContainsFunc(f.STARTTLS.Silent, func(host string) bool { return strings.Contains(text, host) })
+// Hides reports whether a finding of an earlier check may exist in spite of a check with these
+// facts. A mail server that does not answer hides its own findings only.
+func (f Facts) Hides(finding Finding) bool {
+	if f.hidesByServer(finding.ID) {
+		return slices.Contains(f.STARTTLS.Silent, finding.Host)
 	}
-	return IsUnseen(f.Unseen(), finding)
+	return IsUnseen(f.Unseen(), finding.ID)
 }
 
 // hidesByServer reports whether a finding is about mail servers some of which did not answer.
 func (f Facts) hidesByServer(finding string) bool {
-	return len(f.STARTTLS.Silent) > 0 && f.DANE.Status != inconclusive && IsUnseen([]string{"starttls", "dane.no-match"}, finding)
+	return len(f.STARTTLS.Silent) > 0 && f.DANE.Status != inconclusive && OfServer(finding)
 }
+
+// byServer are the findings about the certificates of mail servers, as in Facts.Unseen.
+var byServer = []string{"starttls", "dane.no-match"}
+
+// OfServer reports whether a finding, by its id, is about the certificate of a mail server.
+func OfServer(finding string) bool { return IsUnseen(byServer, finding) }

@@ -1,6 +1,9 @@
 package dmarcd
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Level is the severity of a finding.
 type Level string
@@ -30,8 +33,10 @@ type Finding struct {
 	// Fix explains how to fix it, "" if there is nothing to fix. It ends with a colon if
 	// Record follows.
 	Fix string `json:"fix,omitzero"`
-	// Record is the exact record to publish, in zone file syntax, or "".
-	Record string `json:"record,omitzero"`
+	// Record is the exact record to publish, zero for none.
+	Record DNSRecord `json:"record,omitzero"`
+	// Host is the mail server whose certificate the finding is about, "" for other findings.
+	Host string `json:"host,omitzero"`
 	// RFC is the specification and its section.
 	RFC string `json:"rfc,omitzero"`
 	// Points is the number of points it adds to the grade.
@@ -63,4 +68,43 @@ func GradeOf(points int) string {
 }
 
 // FullFix returns Fix and Record as one text.
-func (f Finding) FullFix() string { return strings.TrimSpace(f.Fix + " " + f.Record) }
+func (f Finding) FullFix() string { return strings.TrimSpace(f.Fix + " " + f.Record.String()) }
+
+// DNSRecord is a record to publish.
+type DNSRecord struct {
+	// Name is without the final dot, Type is TXT or MX.
+	Name string `json:"name"`
+	Type string `json:"type"`
+	// Data is the text of a TXT record, and that of other records in zone file syntax.
+	Data string `json:"data"`
+}
+
+// maxString is the maximum length of a character-string in DNS (RFC 1035 §3.3), in bytes.
+const maxString = 255
+
+// escapes are those of a string in zone file syntax.
+var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+// String returns the record in zone file syntax, "" for none. A text is split between characters
+// into strings of at most 255 bytes.
+func (r DNSRecord) String() string {
+	if r == (DNSRecord{}) {
+		return ""
+	}
+	line := r.Name + ". " + r.Type
+	if r.Type != "TXT" {
+		return line + " " + r.Data
+	}
+	text := r.Data
+	for first := true; first || text != ""; first = false {
+		end := len(text)
+		if end > maxString {
+			for end = maxString; end > maxString-utf8.UTFMax && !utf8.RuneStart(text[end]); {
+				end--
+			}
+		}
+		line += ` "` + escapes.Replace(text[:end]) + `"`
+		text = text[end:]
+	}
+	return line
+}

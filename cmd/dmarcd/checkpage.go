@@ -107,8 +107,8 @@ func (c *checkPage) finding(f dmarcd.Finding) {
 	if f.Fix != "" {
 		c.wrap(f.Fix, "  fix  ", "       ")
 	}
-	if f.Record != "" {
-		c.line(c.paint(bold, printable(f.Record)))
+	if record := f.Record.String(); record != "" {
+		c.line(c.paint(bold, printable(record)))
 	}
 }
 

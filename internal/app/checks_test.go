@@ -52,7 +52,7 @@ func TestChecksKeepTheMark(t *testing.T) {
 			}
 			check := musttest.Get(team.LatestCheck(t.Context(), "example.com"))(t)
 			locks := slices.ContainsFunc(check.Check.Findings, func(f dmarcd.Finding) bool {
-				return strings.HasPrefix(f.Record, "_dmarc.") && strings.Contains(f.Record, "p=reject")
+				return strings.HasPrefix(f.Record.Name, "_dmarc.") && strings.Contains(f.Record.Data, "p=reject")
 			})
 			if locks != step.parked {
 				t.Errorf("%s: got %+v, want a record with p=reject: %t", step.name, check.Check.Findings, step.parked)

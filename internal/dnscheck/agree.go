@@ -1,7 +1,6 @@
 package dnscheck
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -35,11 +34,11 @@ func (j *judgement) agree() {
 	}
 	name := dmarc.QueryName(j.facts.Domain)
 	for i, f := range j.findings {
-		switch about, _, _ := strings.Cut(f.Record, ". TXT "); {
-		case f.Record == "" || !strings.HasPrefix(about, "_dmarc."):
+		switch {
+		case !strings.HasPrefix(f.Record.Name, "_dmarc."):
 		case slices.Contains(tightening, f.ID):
 			j.findings[i].Record = txtRecord(name, next.Tightened())
-		case about == name, f.ID == "parked.policy":
+		case f.Record.Name == name, f.ID == "parked.policy":
 			j.findings[i].Record = txtRecord(name, base)
 		}
 	}
@@ -88,9 +87,8 @@ func Repaired(check dmarcd.Check, domain dmarcd.Domain) string {
 		return ""
 	}
 	for _, f := range check.Findings {
-		line, ours := strings.CutPrefix(f.Record, dmarc.QueryName(domain.Name)+". TXT ")
-		if ours && !slices.Contains(tightening, f.ID) {
-			return quotedText(line)
+		if f.Record.Name == dmarc.QueryName(domain.Name) && !slices.Contains(tightening, f.ID) {
+			return f.Record.Data
 		}
 	}
 	if domain.Parked {
@@ -114,15 +112,4 @@ func ProposedHere(check dmarcd.Check, domain dmarcd.Domain) string {
 		return text
 	}
 	return proposed(record, j.wanted(record, domain.Name), nil)
-}
-
-var quoted = regexp.MustCompile(`"((?:[^"\\]|\\.)*)"`)
-
-// quotedText returns the text of the strings of a TXT record as txtRecord writes them.
-func quotedText(line string) string {
-	var b strings.Builder
-	for _, part := range quoted.FindAllStringSubmatch(line, -1) {
-		b.WriteString(strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(part[1]))
-	}
-	return b.String()
 }

@@ -108,10 +108,10 @@ func TestFindings(t *testing.T) {
 					t.Errorf("got %v, want no %s", ids, id)
 				}
 			}
-			if c.fix != "" && !slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return f.Record == c.fix }) {
+			if c.fix != "" && !slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return f.Record.String() == c.fix }) {
 				t.Errorf("got %+v, want the record %s", check.Findings, c.fix)
 			}
-			if c.unproposed != "" && slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return strings.Contains(f.Record, c.unproposed) }) {
+			if c.unproposed != "" && slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return strings.Contains(f.Record.String(), c.unproposed) }) {
 				t.Errorf("got %+v, want no record with %s", check.Findings, c.unproposed)
 			}
 			if c.says != "" && !slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return strings.Contains(f.What, c.says) }) {
@@ -144,7 +144,7 @@ func checkWords(t *testing.T, check dmarcd.Check) {
 				}
 			}
 		}
-		if announced := strings.HasSuffix(f.Fix, ":"); announced != (f.Record != "") {
+		if announced := strings.HasSuffix(f.Fix, ":"); announced != (f.Record.String() != "") {
 			t.Errorf("%s: got the fix %q and the record %q, want both or neither", f.ID, f.Fix, f.Record)
 		}
 	}

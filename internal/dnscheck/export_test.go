@@ -1,7 +1,7 @@
 package dnscheck
 
 // TXTRecord returns a TXT record as it stands in a zone file.
-func TXTRecord(name, text string) string { return txtRecord(name, text) }
+func TXTRecord(name, text string) string { return txtRecord(name, text).String() }
 
 // Mapped reports whether the tables of this package contain a kind of problem of a
 // protocol package.

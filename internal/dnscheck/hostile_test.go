@@ -95,7 +95,7 @@ func TestTerminalCodesInRecords(t *testing.T) {
 	)
 	check := dnscheck.New(dnscheck.Options{Resolver: zone, Now: noon}).Examine(t.Context(), dnscheck.Request{Domain: "bomb.example"})
 	for _, f := range check.Findings {
-		for _, text := range []string{f.What, f.Why, f.Fix, f.Record} {
+		for _, text := range []string{f.What, f.Why, f.Fix, f.Record.String()} {
 			if strings.ContainsAny(text, "\x1b\x07\x00\r\n") {
 				t.Errorf("%s: got %q, want no control characters", f.ID, text)
 			}

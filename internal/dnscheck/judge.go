@@ -60,11 +60,11 @@ func rank(level dmarcd.Level) int {
 }
 
 // add appends the finding with that id. The words may be nil; {domain} is always set.
-func (j *judgement) add(id string, w words) { j.addRecord(id, w, "") }
+func (j *judgement) add(id string, w words) { j.addRecord(id, w, dmarcd.DNSRecord{}) }
 
 // addRecord is add with the exact record to publish, which is used if the fix announces
 // one.
-func (j *judgement) addRecord(id string, w words, record string) {
+func (j *judgement) addRecord(id string, w words, record dmarcd.DNSRecord) {
 	all := words{"domain": j.facts.Domain}
 	for name, word := range w {
 		all[name] = word
@@ -76,6 +76,9 @@ func (j *judgement) addRecord(id string, w words, record string) {
 	}
 	if strings.HasSuffix(e.Fix, ":") {
 		finding.Record = record
+	}
+	if dmarcd.OfServer(id) {
+		finding.Host = all["at"]
 	}
 	if j.counts[id] >= maxPerID || slices.Contains(j.findings, finding) {
 		return
@@ -104,7 +107,7 @@ type mapping struct{ id, flaw string }
 
 // addProblem adds the finding that table assigns to a problem, with additional words and
 // the record to publish. A test checks that the tables are complete.
-func (j *judgement) addProblem(table map[string]mapping, p dmarcd.Problem, w words, record string) {
+func (j *judgement) addProblem(table map[string]mapping, p dmarcd.Problem, w words, record dmarcd.DNSRecord) {
 	how := table[p.Kind]
 	if how.id == "" {
 		return

@@ -1,6 +1,9 @@
 package dnscheck
 
-import "github.com/dmarcd/dmarcd/bimi"
+import (
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/bimi"
+)
 
 // bimiFindings maps BIMI problems to findings.
 var bimiFindings = map[string]mapping{
@@ -83,6 +86,6 @@ func (j *judgement) bimi() {
 		j.add("bimi.inconclusive", words{"reason": f.Reason})
 	}
 	for _, p := range f.Problems {
-		j.addProblem(bimiFindings, p, nil, "")
+		j.addProblem(bimiFindings, p, nil, dmarcd.DNSRecord{})
 	}
 }

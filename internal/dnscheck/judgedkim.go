@@ -96,6 +96,6 @@ func (j *judgement) dkimKey(key dmarcd.DKIMKey) {
 		j.add("dkim.selector-missing", w)
 	}
 	for _, p := range key.Problems {
-		j.addProblem(dkimFindings, p, w, "")
+		j.addProblem(dkimFindings, p, w, dmarcd.DNSRecord{})
 	}
 }

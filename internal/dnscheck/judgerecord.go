@@ -93,13 +93,15 @@ func together(some, more []dmarc.URI) []dmarc.URI {
 
 // usable returns the record that applies as receivers can use it, with reports sent where
 // they are wanted. The setup guide and the advice start from the same record.
-func (j *judgement) usable(f dmarcd.DMARCFacts) string {
+func (j *judgement) usable(f dmarcd.DMARCFacts) dmarcd.DNSRecord {
 	record, _ := dmarc.Parse(f.Record)
 	return txtRecord(dmarc.QueryName(f.RecordDomain), proposed(record, j.wanted(record, f.RecordDomain), nil))
 }
 
-// own returns a record of the domain itself in zone file syntax.
-func (j *judgement) own(text string) string { return txtRecord(dmarc.QueryName(j.facts.Domain), text) }
+// own returns a record of the domain itself.
+func (j *judgement) own(text string) dmarcd.DNSRecord {
+	return txtRecord(dmarc.QueryName(j.facts.Domain), text)
+}
 
 // wanted returns the address that a record should send reports to: the expected one or, where
 // any will do and there is none, one at the domain itself, unless that cannot receive mail.

@@ -70,7 +70,7 @@ func (j *judgement) destinations(f dmarcd.DMARCFacts) {
 
 func (j *judgement) destination(f dmarcd.DMARCFacts, d dmarcd.DestinationFacts) {
 	w := words{"at": f.RecordDomain, "tag": d.Tag, "host": d.Host, "text": d.URI}
-	consent := ""
+	var consent dmarcd.DNSRecord
 	if d.Queried != "" {
 		consent = txtRecord(d.Queried, "v=DMARC1")
 	}
@@ -79,14 +79,14 @@ func (j *judgement) destination(f dmarcd.DMARCFacts, d dmarcd.DestinationFacts) 
 		j.add("dmarc.destination-without-mail", w)
 	case d.Consent == dmarc.NotAuthorized.String() && j.asks(consent):
 		return // one record covers all destinations at that host
-	case d.Consent == dmarc.NotAuthorized.String() && consent != "":
+	case d.Consent == dmarc.NotAuthorized.String() && d.Queried != "":
 		j.addRecord("dmarc.destination-refused", w, consent)
-	case d.Consent == dmarc.ConsentUnknown.String() && consent != "":
+	case d.Consent == dmarc.ConsentUnknown.String() && d.Queried != "":
 		j.addRecord("dmarc.destination-unknown", w, consent)
 	}
 }
 
 // asks reports whether a finding already recommends that record.
-func (j *judgement) asks(record string) bool {
-	return record != "" && slices.ContainsFunc(j.findings, func(f dmarcd.Finding) bool { return f.Record == record })
+func (j *judgement) asks(record dmarcd.DNSRecord) bool {
+	return record != (dmarcd.DNSRecord{}) && slices.ContainsFunc(j.findings, func(f dmarcd.Finding) bool { return f.Record == record })
 }

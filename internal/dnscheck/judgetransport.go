@@ -46,7 +46,7 @@ func (j *judgement) mxHost(host dmarcd.MXHost) {
 		j.add("mx.inconclusive", words{"reason": "the address of " + host.Name + " could not be looked up"})
 	case mxOK:
 		if target != "" {
-			record := j.facts.Domain + ". MX " + strconv.Itoa(host.Preference) + " " + target + "."
+			record := dmarcd.DNSRecord{Name: j.facts.Domain, Type: "MX", Data: strconv.Itoa(host.Preference) + " " + target + "."}
 			j.addRecord("mx.alias", w, record)
 		}
 	}
@@ -223,7 +223,7 @@ func (j *judgement) dane() {
 		if (id == "dane.unusable-record" || id == "dane.no-usable-record") && ignored(f.Problems, p.At) {
 			continue // senders do not read these records at all
 		}
-		j.addProblem(daneFindings, p, nil, "")
+		j.addProblem(daneFindings, p, nil, dmarcd.DNSRecord{})
 	}
 	if f.Status == dane.StatusOK.String() && j.counts["dane.no-match"] == 0 {
 		j.add("dane.protected", nil)

@@ -63,4 +63,6 @@ func (j *judgement) locked(f dmarcd.DMARCFacts) {
 }
 
 // nullMX returns the record that declares that a domain accepts no mail (RFC 7505).
-func nullMX(domain string) string { return domain + ". MX 0 ." }
+func nullMX(domain string) dmarcd.DNSRecord {
+	return dmarcd.DNSRecord{Name: domain, Type: "MX", Data: "0 ."}
+}

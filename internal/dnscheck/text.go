@@ -15,8 +15,6 @@ const (
 	maxText = 4 << 10
 	// maxQuoted bounds a quotation in a sentence, in bytes.
 	maxQuoted = 160
-	// maxString is the maximum length of a character-string in DNS (RFC 1035 §3.3).
-	maxString = 255
 )
 
 // storable returns a text from DNS in a form that can be stored, truncated to maxText.
@@ -63,26 +61,9 @@ func visible(text string) string {
 	}, text)
 }
 
-// escapes are those of a string in zone file syntax.
-var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
-
-// txtRecord returns a TXT record in zone file syntax, split between characters into
-// strings of at most 255 bytes.
-func txtRecord(name, text string) string {
-	text = visible(text)
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s. TXT", name)
-	for first := true; first || text != ""; first = false {
-		end := len(text)
-		if end > maxString {
-			for end = maxString; end > maxString-utf8.UTFMax && !utf8.RuneStart(text[end]); {
-				end--
-			}
-		}
-		b.WriteString(` "` + escapes.Replace(text[:end]) + `"`)
-		text = text[end:]
-	}
-	return b.String()
+// txtRecord returns a TXT record to publish.
+func txtRecord(name, text string) dmarcd.DNSRecord {
+	return dmarcd.DNSRecord{Name: name, Type: "TXT", Data: visible(text)}
 }
 
 // listed joins at most ten names as "a, b and c".

@@ -138,11 +138,11 @@ func compareProposals(t *testing.T, team *service.Team, stored *store.Team, name
 		}
 	}
 	for _, f := range latest.Check.Findings {
-		if line, ours := strings.CutPrefix(f.Record, dmarc.QueryName(name)+". TXT "); ours {
+		if f.Record.Name == dmarc.QueryName(name) {
 			tightens := slices.Contains([]string{
 				"dmarc.policy-none", "dmarc.policy-quarantine", "dmarc.testing", "dmarc.percentage", "dmarc.subdomains-weaker", "dmarc.missing-names-weaker",
 			}, f.ID)
-			propose(tightens, strings.NewReplacer(`" "`, "", `"`, "").Replace(line), f.ID)
+			propose(tightens, f.Record.Data, f.ID)
 		}
 	}
 	if next := advice.Next(); next != nil && next.Record != nil {

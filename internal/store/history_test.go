@@ -211,12 +211,12 @@ func TestMailServersThatDoNotAnswer(t *testing.T) {
 }
 
 // TestSilentMailServerHidesItsOwnFindings resolves the finding of a mail server while another one
-// does not answer, and keeps that of the other.
+// does not answer, whose name ends the same, and keeps that of the other.
 func TestSilentMailServerHidesItsOwnFindings(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
-		expired := dmarcd.Finding{ID: "starttls.certificate-expired", Level: dmarcd.LevelWarning, What: "The certificate of a.example expired."}
-		expires := dmarcd.Finding{ID: "starttls.certificate-expires", Level: dmarcd.LevelWarning, What: "The certificate of b.example expires."}
+		expired := dmarcd.Finding{ID: "starttls.certificate-expired", Level: dmarcd.LevelWarning, What: "The certificate of ab.example expired.", Host: "ab.example"}
+		expires := dmarcd.Finding{ID: "starttls.certificate-expires", Level: dmarcd.LevelWarning, What: "The certificate of b.example expires.", Host: "b.example"}
 		for i, step := range []struct {
 			status   string
 			silent   []string
@@ -225,7 +225,7 @@ func TestSilentMailServerHidesItsOwnFindings(t *testing.T) {
 		}{
 			{status: "ok"},
 			{status: "ok", silent: []string{"b.example"}, findings: []dmarcd.Finding{expired}, want: dmarcd.FindingAppeared},
-			{status: "inconclusive", silent: []string{"a.example", "b.example"}},
+			{status: "inconclusive", silent: []string{"ab.example", "b.example"}},
 			{status: "inconclusive", silent: []string{"b.example"}, want: dmarcd.FindingResolved},
 			{status: "ok", findings: []dmarcd.Finding{expires}, want: dmarcd.FindingAppeared},
 			{status: "ok", silent: []string{"b.example"}, findings: []dmarcd.Finding{expired}, want: dmarcd.FindingAppeared},

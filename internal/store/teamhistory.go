@@ -47,8 +47,8 @@ func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check d
 		return err
 	}
 	var changes []dmarcd.Change
-	errs := errorLines(last.errs, check)
-	if found && document == last.document && slices.Equal(errs, last.errs) {
+	problems := problemsOf(last.problems, check)
+	if found && document == last.document && slices.Equal(problems, last.problems) {
 		return t.confirmEntry(ctx, tx, row, last.id) // what most checks find
 	}
 	if found {
@@ -57,23 +57,23 @@ func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check d
 		}
 		changes = dmarcd.Changes(last.check, check)
 		// A problem that the last check could not see may be the only one that is resolved.
-		resolved := slices.ContainsFunc(last.errs, func(line string) bool { id, _, _ := strings.Cut(line, ": "); return lacks(errs, id) })
+		resolved := slices.ContainsFunc(last.problems, func(f dmarcd.Finding) bool { return lacks(problems, f.ID) })
 		if len(changes) == 0 && !resolved && !seesMore(check, last.check) {
 			return t.confirmEntry(ctx, tx, row, last.id)
 		}
 	}
 	if found {
-		t.addEvents(tx, row.ID, row.CheckedAt, findingEvents(last, errs, check)...)
+		t.addEvents(tx, row.ID, row.CheckedAt, findingEvents(last.problems, problems)...)
 	}
 	if found && len(changes) == 0 {
 		// Caches rely on the document of an id.
 		_, err := tx.exec(ctx, `UPDATE checks SET id = $1, last_at = $2, grade = $3, document = $4, errors = $5 WHERE team_id = $6 AND id = $7`,
-			newID(), unix(row.CheckedAt), check.Grade, document, strings.Join(errs, "\n"), t.id, last.id)
+			newID(), unix(row.CheckedAt), check.Grade, document, shape.EncodeFindings(problems), t.id, last.id)
 		return err
 	}
 	_, err = tx.exec(ctx, `INSERT INTO checks (id, team_id, domain_id, first_at, last_at, grade, document, changes, errors)
 		VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8)`,
-		newID(), t.id, row.ID, unix(row.CheckedAt), check.Grade, document, shape.EncodeChanges(changes), strings.Join(errs, "\n"))
+		newID(), t.id, row.ID, unix(row.CheckedAt), check.Grade, document, shape.EncodeChanges(changes), shape.EncodeFindings(problems))
 	if err != nil {
 		return err
 	}
@@ -137,72 +137,57 @@ type entry struct {
 	id       dmarcd.CheckID
 	document string
 	check    dmarcd.Check // decoded from the document when the documents differ
-	errs     []string     // one "id: text" each
+	problems []dmarcd.Finding
 }
 
 // lastEntry returns the newest entry of a domain's history, if any.
 func (t *Team) lastEntry(ctx context.Context, tx tx, domain dmarcd.DomainID) (last entry, found bool, err error) {
-	var errs string
+	var problems string
 	err = tx.queryRow(ctx, `SELECT id, document, errors FROM checks WHERE team_id = $1 AND domain_id = $2
-		ORDER BY first_at DESC, id DESC LIMIT 1`, []any{t.id, domain}, &last.id, &last.document, &errs)
+		ORDER BY first_at DESC, id DESC LIMIT 1`, []any{t.id, domain}, &last.id, &last.document, &problems)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return entry{}, false, nil
 	}
 	if err != nil {
 		return entry{}, false, err
 	}
-	if errs != "" {
-		last.errs = strings.Split(errs, "\n")
-	}
-	return last, true, nil
+	last.problems, err = shape.DecodeFindings(problems)
+	return last, true, err
 }
 
-// errorLines returns the errors and warnings of a check, and the earlier ones for parts that
-// it could not examine.
-func errorLines(before []string, check dmarcd.Check) []string {
-	var lines []string
+// problemsOf returns the errors and warnings of a check, and the earlier ones for parts that
+// it could not examine, without what only users read.
+func problemsOf(before []dmarcd.Finding, check dmarcd.Check) []dmarcd.Finding {
+	var problems []dmarcd.Finding
 	for _, f := range check.Findings {
-		if isProblem(f) {
-			lines = append(lines, f.ID+": "+strings.ReplaceAll(f.What, "\n", " "))
+		if f.Level == dmarcd.LevelError || f.Level == dmarcd.LevelWarning {
+			problems = append(problems, dmarcd.Finding{ID: f.ID, Level: f.Level, What: strings.ReplaceAll(f.What, "\n", " "), Host: f.Host})
 		}
 	}
-	for _, line := range before {
-		if id, text, _ := strings.Cut(line, ": "); check.Facts.Hides(id, text) && lacks(lines, id) {
-			lines = append(lines, line)
+	for _, f := range before {
+		if check.Facts.Hides(f) && lacks(problems, f.ID) {
+			problems = append(problems, f)
 		}
 	}
-	return lines
+	return problems
 }
 
-// lacks reports whether no line is about the finding with that id.
-func lacks(lines []string, id string) bool {
-	return !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, id+": ") })
-}
-
-// isProblem reports whether a finding causes events.
-func isProblem(f dmarcd.Finding) bool {
-	return f.Level == dmarcd.LevelError || f.Level == dmarcd.LevelWarning
+// lacks reports whether no finding has that id.
+func lacks(findings []dmarcd.Finding, id string) bool {
+	return !slices.ContainsFunc(findings, func(f dmarcd.Finding) bool { return f.ID == id })
 }
 
 // findingEvents compares problems by id: the text may change while the problem stays.
-func findingEvents(before entry, after []string, check dmarcd.Check) []dmarcd.Event {
+func findingEvents(before, after []dmarcd.Finding) []dmarcd.Event {
 	var events []dmarcd.Event
-	for _, line := range after {
-		id, text, _ := strings.Cut(line, ": ")
-		is := func(f dmarcd.Finding) bool { return f.ID == id && isProblem(f) }
-		// Earlier versions stored errors alone.
-		if !lacks(before.errs, id) || slices.ContainsFunc(before.check.Findings, is) {
-			continue
+	for _, f := range after {
+		if lacks(before, f.ID) {
+			events = append(events, dmarcd.Event{Kind: dmarcd.FindingAppeared, EventData: dmarcd.EventData{Finding: f.ID, After: f.What, Level: f.Level}})
 		}
-		e := dmarcd.Event{Kind: dmarcd.FindingAppeared, EventData: dmarcd.EventData{Finding: id, After: text}}
-		if at := slices.IndexFunc(check.Findings, is); at >= 0 {
-			e.EventData.Level = check.Findings[at].Level
-		}
-		events = append(events, e)
 	}
-	for _, line := range before.errs {
-		if id, text, _ := strings.Cut(line, ": "); lacks(after, id) {
-			events = append(events, dmarcd.Event{Kind: dmarcd.FindingResolved, EventData: dmarcd.EventData{Finding: id, Before: text}})
+	for _, f := range before {
+		if lacks(after, f.ID) {
+			events = append(events, dmarcd.Event{Kind: dmarcd.FindingResolved, EventData: dmarcd.EventData{Finding: f.ID, Before: f.What}})
 		}
 	}
 	return events

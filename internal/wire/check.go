@@ -198,7 +198,7 @@ func NewCheck(c dmarcd.Check) Check {
 // newFinding returns the shape of a finding.
 func newFinding(f dmarcd.Finding) Finding {
 	return Finding{
-		ID: f.ID, Level: string(f.Level), What: f.What, Why: f.Why, Fix: f.FullFix(), Record: f.Record, RFC: f.RFC, Points: f.Points,
+		ID: f.ID, Level: string(f.Level), What: f.What, Why: f.Why, Fix: f.FullFix(), Record: f.Record.String(), RFC: f.RFC, Points: f.Points,
 	}
 }
 

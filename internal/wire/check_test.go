@@ -54,7 +54,7 @@ func marshal(t *testing.T, v any) string {
 
 func TestCheckHasTheMembersOfTheContract(t *testing.T) {
 	t.Parallel()
-	finding := dmarcd.Finding{ID: "spf.ptr", Level: dmarcd.LevelWarning, What: "a", Why: "b", Fix: "Publish:", Record: `example.com. TXT "x"`, RFC: "RFC 7208"}
+	finding := dmarcd.Finding{ID: "spf.ptr", Level: dmarcd.LevelWarning, What: "a", Why: "b", Fix: "Publish:", Record: dmarcd.DNSRecord{Name: "example.com", Type: "TXT", Data: "x"}, RFC: "RFC 7208"}
 	check := wire.NewCheck(dmarcd.Check{
 		At: time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC), Facts: &dmarcd.Facts{Domain: "example.com"},
 		Findings: []dmarcd.Finding{finding},

@@ -25,3 +25,27 @@ func DecodeChanges(document string) ([]dmarcd.Change, error) {
 }
 
 func (s changesV1) value() []dmarcd.Change { return s.Changes }
+
+// findingsV1 are findings of which not all parts are kept.
+type findingsV1 struct {
+	V        int              `json:"v"`
+	Findings []dmarcd.Finding `json:"findings"`
+}
+
+// EncodeFindings returns the document of findings, "" for none.
+func EncodeFindings(findings []dmarcd.Finding) string {
+	if len(findings) == 0 {
+		return ""
+	}
+	return encode(findingsV1{V: 1, Findings: findings})
+}
+
+// DecodeFindings reads what EncodeFindings of this or an earlier version returned.
+func DecodeFindings(document string) ([]dmarcd.Finding, error) {
+	if document == "" {
+		return nil, nil
+	}
+	return decode[findingsV1]("findings", document)
+}
+
+func (s findingsV1) value() []dmarcd.Finding { return s.Findings }

@@ -41,7 +41,7 @@ func golden[T any](t *testing.T, kind string, current int, sample T, encode func
 	if err == nil || !strings.Contains(err.Error(), "version 9") || !strings.Contains(err.Error(), "run the dmarcd that wrote it") {
 		t.Errorf("a later version: got %v, want an error that says what to do", err)
 	}
-	for _, broken := range []string{"{", "null", `{"v":0}`, `{"v":-1}`, `{"v":1`, `{"v":1,"domain":7,"changes":7,"org_name":7,"from":7,"before":7,"senders":7,"kinds":7}`, `{"domain":"example.com"}`} {
+	for _, broken := range []string{"{", "null", `{"v":0}`, `{"v":-1}`, `{"v":1`, `{"v":1,"domain":7,"changes":7,"findings":7,"org_name":7,"from":7,"before":7,"senders":7,"kinds":7}`, `{"domain":"example.com"}`} {
 		if _, err := decode(broken); err == nil {
 			t.Errorf("%s: got no error", broken)
 		}
@@ -77,6 +77,17 @@ func TestCheckOfNothing(t *testing.T) {
 	}
 	if len(document) > 200 {
 		t.Errorf("got %d bytes for nothing: %s", len(document), document)
+	}
+}
+
+func TestFindings(t *testing.T) {
+	t.Parallel()
+	golden(t, "findings", 1, []dmarcd.Finding{
+		{ID: "starttls.certificate-expired", Level: dmarcd.LevelWarning, What: "What is so.", Host: "mx.example.com"},
+		{ID: "spf.ptr", Level: dmarcd.LevelWarning, What: "What is so."},
+	}, shape.EncodeFindings, shape.DecodeFindings)
+	if got, err := shape.DecodeFindings(shape.EncodeFindings(nil)); err != nil || got != nil {
+		t.Errorf("no findings: got %v, %v, want none", got, err)
 	}
 }
 
@@ -244,7 +255,7 @@ func sampleCheck() dmarcd.Check {
 			{ID: "dnssec.signed", Level: dmarcd.LevelGood, What: "What is so.", Why: "Why it matters.", RFC: "RFC 4035"},
 			{
 				ID: "dmarc.policy-quarantine", Level: dmarcd.LevelInfo, What: "What is so.", Why: "Why it matters.", Fix: "Publish:",
-				Record: `_dmarc.example.com. TXT "v=DMARC1; p=reject"`, RFC: "RFC 9989 §4.7", Points: 5,
+				Record: dmarcd.DNSRecord{Name: "_dmarc.example.com", Type: "TXT", Data: "v=DMARC1; p=reject"}, Host: "mx.example.com", RFC: "RFC 9989 §4.7", Points: 5,
 			},
 		},
 	}
