@@ -10,7 +10,7 @@ import (
 // mail could whose content overflows a stack or exhausts the memory: twice while it is
 // verified and once while it is read. After that it is set aside, and the daemon stays.
 func TestMailThatEndsTheProcess(t *testing.T) {
-	const restLimit = 2 * time.Minute // the daemon waits longer after every crash
+	const restLimit = 10 * time.Minute // the daemon waits longer after every crash
 	onSQLite(t, func(t *testing.T, a *arena) {
 		to, sender := a.address("mallory", "mallory.test"), "poison"+silentSuffix
 		content := mailFrom(sender, string(closings(t, 200*mega)),

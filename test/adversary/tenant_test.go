@@ -19,7 +19,7 @@ import (
 
 // patience is how long a client of the tests waits where the time is not the
 // question.
-const patience = 2 * time.Minute
+const patience = 15 * time.Minute
 
 // tenant is a client of a team: its API with a token, its pages with a user.
 type tenant struct {

@@ -104,7 +104,7 @@ func (b *tab) trySample() {
 
 // guideLimit is how long the guide may take to see a record: it asks the server every
 // 5 s, which queries the DNS every 10 s at most. The rest is for a busy machine.
-const guideLimit = 2 * time.Minute
+const guideLimit = 10 * time.Minute
 
 // step is what the guide shows of a record to publish.
 type step struct{ Name, Type, Value, State string }

@@ -97,7 +97,7 @@ func (s *site) api(method, path, token, body string) (status int, answered strin
 	r := musttest.Get(http.NewRequestWithContext(s.t.Context(), method, s.origin+"/api"+path, strings.NewReader(body)))(s.t)
 	r.Header.Set("Authorization", "Bearer "+token)
 	r.Header.Set("Content-Type", "application/octet-stream")
-	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: 10 * time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(r)
 	musttest.Do(s.t, err)
 	defer func() { _ = response.Body.Close() }() // it is read to the end

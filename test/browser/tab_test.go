@@ -12,7 +12,7 @@ import (
 
 const (
 	// stepLimit is how long one step in the browser may take.
-	stepLimit = 2 * time.Minute
+	stepLimit = 10 * time.Minute
 	// wideWidth and wideHeight are the size of a tab that is no phone's.
 	wideWidth, wideHeight = 1280, 900
 )

@@ -18,7 +18,7 @@ import (
 const (
 	// StartLimit limits a start, including the demo, which generates a year of reports.
 	// It is generous, because the machine may be busy.
-	StartLimit = 5 * time.Minute
+	StartLimit = 20 * time.Minute
 	// StopLimit is three times the guaranteed time after SIGTERM, for the same reason.
 	StopLimit = 30 * time.Second
 	// CommandLimit limits commands other than serve.

@@ -31,7 +31,7 @@ func otherRequests(token string) []request {
 	for _, e := range append(additions("example.com"), keptThings("rep_1", "rej_1")...) {
 		all = append(all, e.request(token))
 	}
-	return slices.Concat(all, verdicts("rep_1", "rej_1", token), advisorRequests("example.com", hookNames{"whk_1", "dlv_1"}, token), teamRequests(token))
+	return slices.Concat(all, verdicts("rep_1", "rej_1", token), advisorRequests("example.com", advised{"whk_1", "dlv_1", "sendgrid:rest"}, token), teamRequests(token))
 }
 
 func TestAdditionsAreReadByATokenOfTheTeam(t *testing.T) {

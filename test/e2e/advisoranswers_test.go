@@ -2,19 +2,24 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
-// hookNames are the ids of a webhook and one of its deliveries.
-type hookNames struct{ webhook, delivery string }
+// advised are the ids of a webhook and one of its deliveries, and the key of an open question.
+type advised struct{ webhook, delivery, question string }
 
 // advisorRequests returns the requests of the advisor and of a webhook. The deletion is
 // last.
-func advisorRequests(domain string, hook hookNames, token string) []request {
-	path := "/webhooks/" + hook.webhook
+func advisorRequests(domain string, ids advised, token string) []request {
+	path := "/webhooks/" + ids.webhook
 	return []request{
+		changing(http.MethodPut, "/domains/"+domain+"/questions/"+ids.question, token, `{"answer":"yours"}`),
+		changing(http.MethodPut, "/domains/"+domain+"/parked", token, `{"parked":true}`),
+		changing(http.MethodPut, "/domains/"+domain+"/forwarding", token, `{"accepted":290}`),
 		changing(http.MethodGet, "/insights/advice?domain="+domain, token, ""),
 		changing(http.MethodGet, "/insights/simulate?domain="+domain, token, ""),
 		changing(http.MethodGet, "/insights/records?domain="+domain, token, ""),
@@ -26,7 +31,7 @@ func advisorRequests(domain string, hook hookNames, token string) []request {
 		changing(http.MethodPatch, path, token, `{"kinds":["policy.weakened"]}`),
 		changing(http.MethodPost, path+"/test", token, ""),
 		changing(http.MethodPost, path+"/rotate", token, ""),
-		changing(http.MethodPost, path+"/deliveries/"+hook.delivery+"/retry", token, ""),
+		changing(http.MethodPost, path+"/deliveries/"+ids.delivery+"/retry", token, ""),
 		changing(http.MethodDelete, path, token, ""),
 	}
 }
@@ -37,7 +42,7 @@ func teamRequests(token string) []request {
 	return append(alertRequests(1, token),
 		changing(http.MethodPost, "/domains/example.com/selftest", token, ""),
 		changing(http.MethodGet, "/senders", token, ""),
-		changing(http.MethodPut, "/senders/our-crm", token, `{"name":"Our CRM","class":"yours","networks":["192.0.2.0/24"]}`),
+		changing(http.MethodPut, "/senders/our-crm", token, `{"name":"Our CRM","class":"yours","networks":["198.51.100.0/24"]}`),
 		changing(http.MethodGet, "/tags", token, ""),
 		changing(http.MethodGet, "/search?q=example", token, ""),
 		changing(http.MethodGet, "/webhooks", token, ""),
@@ -45,7 +50,7 @@ func teamRequests(token string) []request {
 }
 
 // addHook adds a webhook, and delivers a test event to it, which fails.
-func (s *server) addHook() hookNames {
+func (s *server) addHook() (webhook, delivery string) {
 	t := s.in.t
 	t.Helper()
 	var created struct{ ID string }
@@ -59,7 +64,32 @@ func (s *server) addHook() hookNames {
 	if len(deliveries.Items) == 0 {
 		t.Fatal("got no delivery, want that of the test")
 	}
-	return hookNames{created.ID, deliveries.Items[0].ID}
+	return created.ID, deliveries.Items[0].ID
+}
+
+// ask uploads mail of a domain that another one signs, and returns the key of the question about it.
+func (s *server) ask(domain string) (key string) {
+	t := s.in.t
+	t.Helper()
+	for day := range 10 {
+		report := about(domain, fmt.Sprintf("asked-%d", day), 1000, 500)
+		report.day = time.Now().UTC().AddDate(0, 0, -1-day).Format(time.DateOnly)
+		own := "<domain>" + domain + "</domain><selector>s1</selector><result>fail</result>"
+		s.upload(strings.Replace(report.xml(), own, "<domain>mailer.example</domain><selector>m1</selector><result>pass</result>", 1), http.StatusCreated)
+	}
+	type action struct {
+		Question *struct{ Key string }
+	}
+	advice := readAs[page[struct{ Steps []action }]](t, s.get("/insights/advice?domain="+domain))
+	for _, item := range advice.Items {
+		for _, step := range item.Steps {
+			if step.Question != nil {
+				return step.Question.Key
+			}
+		}
+	}
+	t.Fatalf("got the advice %+v, want a question", advice)
+	return ""
 }
 
 // TestAnswersOfTheAdvisor causes the documented answers of the advisor and of webhooks.
@@ -68,7 +98,8 @@ func TestAnswersOfTheAdvisor(t *testing.T) {
 		s := in.serve()
 		s.add("example.com")
 		s.firstCheck("example.com")
-		hook := s.addHook()
+		ids := advised{question: s.ask("example.com")}
+		ids.webhook, ids.delivery = s.addHook()
 		cast := newErrorFixture(in)
 		in.do("team", "create", "other", "--api")
 		want := func(r request, status int) {
@@ -78,7 +109,7 @@ func TestAnswersOfTheAdvisor(t *testing.T) {
 		for token, status := range map[string]int{
 			"": http.StatusUnauthorized, cast.denied: http.StatusForbidden, in.newToken("other"): http.StatusNotFound,
 		} {
-			for _, r := range advisorRequests("example.com", hook, token) {
+			for _, r := range advisorRequests("example.com", ids, token) {
 				want(r, status)
 			}
 			for _, r := range teamRequests(token) {
@@ -87,7 +118,7 @@ func TestAnswersOfTheAdvisor(t *testing.T) {
 				}
 			}
 		}
-		for _, r := range append(advisorRequests("example.com", hook, in.token), teamRequests(in.token)...) {
+		for _, r := range append(advisorRequests("example.com", ids, in.token), teamRequests(in.token)...) {
 			join := "?"
 			if strings.Contains(r.path, "?") {
 				join = "&"
@@ -96,10 +127,13 @@ func TestAnswersOfTheAdvisor(t *testing.T) {
 			want(r, http.StatusUnprocessableEntity)
 		}
 		for _, r := range []request{
+			changing(http.MethodPut, "/domains/example.com/questions/"+ids.question, in.token, ""),
+			changing(http.MethodPut, "/domains/example.com/parked", in.token, ""),
+			changing(http.MethodPut, "/domains/example.com/forwarding", in.token, ""),
 			changing(http.MethodPut, "/domains/example.com/senders/as64500", in.token, ""),
 			changing(http.MethodPut, "/domains/example.com/tags", in.token, ""),
 			changing(http.MethodPut, "/senders/our-crm", in.token, ""),
-			changing(http.MethodPatch, "/webhooks/"+hook.webhook, in.token, ""),
+			changing(http.MethodPatch, "/webhooks/"+ids.webhook, in.token, ""),
 			changing(http.MethodPost, "/webhooks", in.token, ""),
 		} {
 			for body, status := range map[string]int{"{": http.StatusBadRequest, tooLarge: http.StatusRequestEntityTooLarge, "[]": http.StatusUnprocessableEntity} {
@@ -108,13 +142,13 @@ func TestAnswersOfTheAdvisor(t *testing.T) {
 			r.header, r.body = map[string]string{"Content-Type": "text/plain"}, "{}"
 			want(r, http.StatusUnsupportedMediaType)
 		}
-		for _, path := range []string{"/insights/advice", "/insights/simulate?domain=example.com", "/webhooks", "/webhooks/" + hook.webhook + "/deliveries", "/senders", "/tags", "/domains/example.com/tags", "/search?q=example"} {
+		for _, path := range []string{"/insights/advice", "/insights/simulate?domain=example.com", "/webhooks", "/webhooks/" + ids.webhook + "/deliveries", "/senders", "/tags", "/domains/example.com/tags", "/search?q=example"} {
 			a := s.get(path)
 			a.wantStatus(t, http.StatusOK)
 			s.ifNoneMatch(path, a.header.Get("ETag")).wantStatus(t, http.StatusNotModified)
 		}
-		want(changing(http.MethodPut, "/senders/our-crm", in.token, `{"name":"Our CRM","networks":["192.0.2.0/24"]}`), http.StatusOK)
-		for _, r := range advisorRequests("example.com", hook, in.token) {
+		want(changing(http.MethodPut, "/senders/our-crm", in.token, `{"name":"Our CRM","networks":["198.51.100.0/24"]}`), http.StatusOK)
+		for _, r := range advisorRequests("example.com", ids, in.token) {
 			if a := s.send(r); a.status >= http.StatusBadRequest {
 				t.Errorf("%s %s: got status %d want a success: %s", r.method, r.path, a.status, a.body)
 			}

@@ -17,7 +17,7 @@ import (
 
 const (
 	// fullCheckLimit is generous: a full check follows within seconds.
-	fullCheckLimit = 2 * time.Minute
+	fullCheckLimit = 10 * time.Minute
 	// repeatedCheckLimit is for a full check requested shortly after another one: there
 	// is at most one per minute.
 	repeatedCheckLimit = time.Minute + fullCheckLimit

@@ -19,7 +19,7 @@ import (
 
 // answerLimit is longer than any documented limit, also on a busy machine, so that a late answer is
 // reported as late.
-const answerLimit = 2 * time.Minute
+const answerLimit = 10 * time.Minute
 
 // verifyPattern matches the path of the verify endpoint, which has its own error body.
 var verifyPattern = regexp.MustCompile(`^/domains/[^/]+/verify(\?.*)?$`)
@@ -189,7 +189,7 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 var (
 	publicPattern   = regexp.MustCompile(`^/(openapi\.json|docs)(\?|$)`)
 	codePattern     = regexp.MustCompile(`^[a-z_]+$`)
-	additionPattern = regexp.MustCompile(`^/(events|alerts|webhooks|insights/|senders|tags|search|domains/[^/]+/(checks|setup|selftest|senders|tags))`)
+	additionPattern = regexp.MustCompile(`^/(events|alerts|webhooks|insights/|senders|tags|search|domains/[^/]+/(checks|setup|selftest|senders|tags|questions|parked|forwarding))`)
 )
 
 // errorShape checks the error body: a message of one sentence, with a code on additions,

@@ -14,7 +14,7 @@ import (
 
 // takeOverLimit is how long it may take until the mail of a dead replica is stored. Others
 // take it for dead after about 20 s.
-const takeOverLimit = 3 * time.Minute
+const takeOverLimit = 10 * time.Minute
 
 // TestDatabaseSpoolSurvivesADisk kills a replica with acknowledged mail, once before it has
 // stored any of it and once while it stores it, and deletes its data folder. The other

@@ -26,7 +26,7 @@ func receiving(more ...string) []string {
 
 // seenLimit is how long a report over SMTP may take until it counts. An idle machine
 // needs at most 2 s; this one may be busy.
-const seenLimit = 2 * time.Minute
+const seenLimit = 10 * time.Minute
 
 // receipt is the result for one item of an upload.
 type receipt struct {

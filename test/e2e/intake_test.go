@@ -14,7 +14,7 @@ import (
 
 // dropLimit is how long a file in the drop folder may take. The folder is polled every
 // second, and a file is read when it did not change between two polls.
-const dropLimit = 2 * time.Minute
+const dropLimit = 10 * time.Minute
 
 // TestReportCountsOnceInEveryWrapping sends a separate report over each transport in each
 // container, then all of them over all transports.

@@ -12,7 +12,7 @@ import (
 )
 
 // faultLimit is how long a fault may take to start or end.
-const faultLimit = 2 * time.Minute
+const faultLimit = 10 * time.Minute
 
 // fault is a temporary failure.
 type fault struct {

@@ -14,7 +14,7 @@ import (
 
 // workOffLimit is how long the server may take to process what it accepted before it was
 // killed.
-const workOffLimit = 2 * time.Minute
+const workOffLimit = 10 * time.Minute
 
 // outcome is the answer to a sender.
 type outcome int

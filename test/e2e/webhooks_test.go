@@ -19,7 +19,7 @@ import (
 
 // deliveryLimit is how long a delivery of a killed process may take: another process
 // takes over after the lease of a minute.
-const deliveryLimit = 3 * time.Minute
+const deliveryLimit = 10 * time.Minute
 
 type receiver struct {
 	*httptest.Server

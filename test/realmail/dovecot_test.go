@@ -22,7 +22,7 @@ const (
 	mailboxPassword = "open sesame"
 	// mailLimit is how long anything may take. It is generous: the machine may be
 	// busy with other tests.
-	mailLimit = 2 * time.Minute
+	mailLimit = 10 * time.Minute
 )
 
 // dovecot is a mail server with the mailbox of one user, a Maildir.

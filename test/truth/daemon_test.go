@@ -29,7 +29,7 @@ const (
 	// be looked up.
 	perTeam = 25
 	// limit is how long the daemon may take for a request, and for the names of all hosts.
-	limit = 5 * time.Minute
+	limit = 20 * time.Minute
 )
 
 // world is a daemon with planted domains.
