@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
+	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -38,7 +40,8 @@ func TestDomainAnswer(t *testing.T) {
 	const record = ` TXT "v=DMARC1; p=none; rua=mailto:d@example.com"` + "\n"
 	server := resolvertest.Start(t, "_dmarc.a.example."+record+"_dmarc.b.example."+record+"_dmarc.forwarded.example."+record+"old.example. NS ns.old.example.\n")
 	folder := t.TempDir()
-	database := "--database=" + filepath.Join(t.TempDir(), "dmarcd.db")
+	file := filepath.Join(t.TempDir(), "dmarcd.db")
+	database := "--database=" + file
 	run := func(want int, line string) string {
 		t.Helper()
 		args := strings.Fields(line)
@@ -62,8 +65,8 @@ func TestDomainAnswer(t *testing.T) {
 			if signed[0] == "" {
 				break
 			}
-			file := filepath.Join(folder, fmt.Sprint(domain, day, ".xml"))
-			musttest.Do(t, os.WriteFile(file, []byte(mailedDay(domain, today.AddDate(0, 0, -1-day), signed[0], signed[1])), 0o600))
+			report := filepath.Join(folder, fmt.Sprint(domain, day, ".xml"))
+			musttest.Do(t, os.WriteFile(report, []byte(mailedDay(domain, today.AddDate(0, 0, -1-day), signed[0], signed[1])), 0o600))
 		}
 	}
 	if status, _, stderr := runProgram(t, server, "", "import", "--team", "acme", database, folder); status != exitDone {
@@ -77,6 +80,17 @@ func TestDomainAnswer(t *testing.T) {
 		}
 		return *advice.NextAction
 	}
+	if got := next("a.example"); got.ID != "check-dns" {
+		t.Errorf("got %+v before the first full check, want it to come", got)
+	}
+	s := musttest.Get(store.Open(t.Context(), file, store.Options{}))(t)
+	team := s.Team(musttest.Get(s.TeamByName(t.Context(), "acme"))(t).ID)
+	for _, domain := range []string{"a.example", "b.example", "forwarded.example"} {
+		musttest.Get(team.SaveCheck(t.Context(), domain, dmarcd.Check{
+			At: time.Now(), Conclusive: true, Record: "v=DMARC1; p=none; rua=mailto:d@example.com", RecordDomain: domain, Policy: "none", Usable: true, Facts: &dmarcd.Facts{Domain: domain},
+		}, dmarcd.Plan{Next: time.Now().Add(time.Hour)}))(t)
+	}
+	musttest.Do(t, s.Close())
 	const key = "sendgrid:rest"
 	for _, tt := range []struct{ domain, answer, action string }{{"a.example", "yours", "fix-sender"}, {"b.example", "not-yours", "tighten-policy"}} {
 		if got := next(tt.domain); got.ID != "answer-question" || got.Question == nil || got.Question.Key != key || got.Question.Messages != 1000 {

@@ -32,6 +32,7 @@ type flow struct {
 	signed      string // signatures, separated by commas: selector, domain, result
 	spf         string // envelope domain and result
 	reasons     rollup.Reasons
+	blocked     bool // receivers rejected it
 }
 
 // want is what a consultant would say of a sender. cause and fix are a part of the
@@ -117,12 +118,16 @@ func (s scenario) reports() *team {
 		identity, dkim, spf := f.identity(from, record)
 		t.Identities = append(t.Identities, identity)
 		t.Addresses = append(t.Addresses, f.source)
+		disposition := aggregate.PolicyNone
+		if f.blocked {
+			disposition = aggregate.PolicyReject
+		}
 		for day := range cmp.Or(f.days, 30) {
 			t.Shares = append(t.Shares, rollup.Share{
 				Report: dmarcd.ReportID(len(t.Shares) + 1), Reporter: "receiver.example", Day: dmarcd.Day(20000 + f.first + day), From: from,
 				Records: []rollup.Record{{
 					Count: f.perDay, Address: uint32(len(t.Addresses) - 1), Identity: uint32(len(t.Identities) - 1),
-					Outcome: mail{dkim: dkim, spf: spf, disposition: aggregate.PolicyNone}.outcome(),
+					Outcome: mail{dkim: dkim, spf: spf, disposition: disposition}.outcome(),
 				}},
 			})
 		}

@@ -212,7 +212,7 @@ func (m *Mail) conclude(d *domainMail) Simulation {
 			pass(&rfc9989, fixed)
 			pass(&rfc7489, fixed)
 		}
-		if sender.asks && sender.Messages > p.counts().Compliant {
+		if sender.asks && d.domain.Facts != nil && sender.Messages > p.counts().Compliant { // before the first check, SPF may include it
 			sender.Question = of.question(sender)
 		}
 		counts := p.counts()

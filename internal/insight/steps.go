@@ -62,11 +62,17 @@ type plan struct {
 
 // steps returns the steps, of which the first that is not done is to be taken now.
 func (p *plan) steps(ctx context.Context) []dmarcd.Step {
+	check := dmarcd.Action{ID: dmarcd.ActionCheck, Title: "Check the DNS of " + p.Name, Reason: "The DNS has not answered yet, so the next step is not known."}
 	switch {
 	case p.Unchecked:
-		p.add(false, dmarcd.Action{ID: dmarcd.ActionCheck, Title: "Check the DNS of " + p.Name, Reason: "The DNS has not answered yet, so the next step is not known."})
+		p.add(false, check)
 	case p.stage == dmarcd.StageParked:
 		p.addLock()
+	case p.Facts == nil:
+		p.addRecord()
+		p.addReports()
+		check.Reason = "The first check of the DNS is still to come. It shows which senders the SPF record lists, and so what is next."
+		p.add(false, check)
 	default:
 		p.addRecord()
 		p.addReports()
@@ -224,17 +230,20 @@ func (p *plan) addForwarding() {
 	if float64(p.ForwarderAffected) <= accepted*float64(p.Forwarder) {
 		return
 	}
-	verb := "would be"
+	asks := "p=" + p.policy.P.String() + " would ask"
 	if p.stage == dmarcd.StageEnforced {
-		verb = "are"
+		asks = "the policy asks"
 	}
 	p.add(float64(p.ForwarderAffected) <= stillAccepted*float64(p.Accepted), dmarcd.Action{
-		ID: dmarcd.ActionAccept, Title: fmt.Sprintf("Decide about forwarded mail: %s of %s %s affected", dmarcd.FormatNumber(p.ForwarderAffected), count(p.Forwarder, "message"), verb),
-		Reason: "Forwarders and mailing lists deliver this mail, and change it or send it from addresses of their own. " +
-			"Sign all your mail with DKIM, ask the operators of lists to rewrite the From address, or accept that receivers treat this mail as failing.",
+		ID: dmarcd.ActionAccept, Title: fmt.Sprintf("Decide about forwarded mail: %s receivers to block %s of %s", asks, dmarcd.FormatNumber(p.ForwarderAffected), count(p.Forwarder, "message")),
+		Reason: "Forwarders and mailing lists change this mail, or send it from addresses of their own. Some receivers deliver it all the same. " +
+			waysOut + ", or accept that receivers treat it as failing.",
 		Effect: p.Effect,
 	})
 }
+
+// waysOut is what helps forwarded mail to pass.
+const waysOut = "Sign all your mail with DKIM, and ask the operators of lists to rewrite the From address"
 
 // addPolicies adds the policies up to reject.
 func (p *plan) addPolicies() {
@@ -281,17 +290,24 @@ func (p *plan) conclusion() string {
 		parts = append(parts, "Not protected: there is no DMARC record.")
 	case p.stage == dmarcd.StageNone:
 		parts = append(parts, "Not protected: receivers cannot use the DMARC record.")
-	case p.stage == dmarcd.StageMonitoring && p.SpoofingDelivered > 0:
-		parts = append(parts, "Not protected: "+were(p.SpoofingDelivered, "spoofed message", "")+" delivered.")
+	case p.stage == dmarcd.StageMonitoring && p.SpoofingDelivered > 0 && p.Facts != nil:
+		verb := "were"
+		if p.SpoofingDelivered == 1 {
+			verb = "was"
+		}
+		parts = append(parts, fmt.Sprintf("Not protected: %s %s delivered.", count(p.SpoofingDelivered, "spoofed message"), verb))
 	case p.stage == dmarcd.StageMonitoring:
 		parts = append(parts, "Not protected: the policy only monitors.")
 	case p.stage == dmarcd.StagePartial:
 		parts = append(parts, "Partly protected.")
 	default:
 		parts = append(parts, "Enforced.")
-		if p.ForwarderBlocked > 0 {
-			parts = append(parts, were(p.ForwarderBlocked, "message", "from forwarders and mailing lists ")+" blocked.")
-		}
+	}
+	if p.Facts == nil {
+		return strings.Join(append(parts, "The first check of its DNS is still to come."), " ")
+	}
+	if p.ForwarderBlocked > 0 {
+		parts = append(parts, fmt.Sprintf("In 30 days, receivers blocked %s from forwarders and mailing lists. %s.", count(p.ForwarderBlocked, "message"), waysOut))
 	}
 	if p.LegitimateAffected > 0 {
 		parts = append(parts, p.yours()+".")
@@ -299,13 +315,4 @@ func (p *plan) conclusion() string {
 		parts = append(parts, "Your own mail passes.")
 	}
 	return strings.Join(parts, " ")
-}
-
-// were counts things that something happened to; of says more about them.
-func were(n int64, thing, of string) string {
-	verb := "were"
-	if n == 1 {
-		verb = "was"
-	}
-	return count(n, thing) + " " + of + verb
 }

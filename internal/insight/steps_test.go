@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 )
@@ -231,5 +232,75 @@ func TestStepsOfADomainInTrouble(t *testing.T) {
 	s.mail[1].spf = "example.com pass"
 	if _, lines := stepsOf(t, s, published); !slices.Contains(lines, "now tighten-policy") {
 		t.Errorf("after the fix: got %q, want the policy", lines)
+	}
+}
+
+// TestBlockedForwardedMail has forwarded mail that receivers blocked: the conclusion is about what
+// they did and says what helps, however little it is, and the step is about what the policy asks for.
+func TestBlockedForwardedMail(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, record     string
+		broken           int64
+		conclusion, step string
+	}{
+		{"2 %", "p=reject", 2, "Enforced. In 30 days, receivers blocked 60 messages from forwarders and mailing lists.", ""},
+		{
+			"3 %", "p=reject", 3, "Enforced. In 30 days, receivers blocked 90 messages from forwarders and mailing lists.",
+			"Decide about forwarded mail: the policy asks receivers to block 90 of 3,030 messages",
+		},
+		{"quarantine", "p=quarantine", 2, "Partly protected. In 30 days, receivers blocked 60 messages from forwarders and mailing lists.", ""},
+		{
+			"nothing was blocked", "p=none", 3, "Not protected: the policy only monitors.",
+			"Decide about forwarded mail: p=quarantine would ask receivers to block 90 of 3,030 messages",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			changed := broken("203.0.113.5", "s1", test.broken)
+			changed.blocked = test.record != "p=none"
+			published := usesRecord("v=DMARC1; " + test.record + "; rua=mailto:d@example.com")
+			advice, _ := stepsOf(t, scenario{mail: []flow{office(100), keyed("203.0.113.5", "s1", 98), changed}}, published)
+			if waysOut := "ask the operators of lists to rewrite the From address"; !strings.HasPrefix(advice.Conclusion, test.conclusion) || strings.Contains(advice.Conclusion, waysOut) != changed.blocked {
+				t.Errorf("got the conclusion %q, want %q, and the ways out if mail was blocked", advice.Conclusion, test.conclusion)
+			}
+			title := ""
+			for _, step := range advice.Steps {
+				if step.ID == dmarcd.ActionAccept {
+					title = step.Title
+				}
+			}
+			if title != test.step {
+				t.Errorf("got the step %q, want %q", title, test.step)
+			}
+		})
+	}
+}
+
+// TestNoQuestionBeforeTheFirstCheck has mail of a service that the SPF record may include, and a
+// server that it may list: nothing is asked or advised about them before the record is known.
+func TestNoQuestionBeforeTheFirstCheck(t *testing.T) {
+	t.Parallel()
+	first, last := dmarcd.Day(20000), dmarcd.Day(20029)
+	s := scenario{mail: []flow{office(100), {source: "198.51.100.10", perDay: 50, signed: "s sendgrid.net pass", spf: "sendgrid.net pass"}, silent("192.0.2.9", 20)}}
+	m := musttest.Get(scenarioService(t).Read(t.Context(), s.reports(), "example.com", dmarcd.Days{From: &first, To: &last}))(t)
+	defer m.Close()
+	about := insight.Domain{Name: "example.com"}
+	advice := musttest.Get(m.Advise(t.Context(), insight.Situation{Domain: about, Published: usesRecord(watching)}))(t)[0]
+	checkSteps(t, &advice)
+	var got []string
+	for _, step := range advice.Steps {
+		got = append(got, fmt.Sprintf("%s %s", step.State, step.ID))
+	}
+	if want := []string{"done publish-record", "done receive-reports", "now check-dns"}; !slices.Equal(got, want) {
+		t.Errorf("got the steps %q, want %q", got, want)
+	}
+	if !strings.Contains(advice.Conclusion, "The first check of its DNS is still to come.") || strings.Contains(advice.Conclusion, "spoofed") {
+		t.Errorf("got the conclusion %q, want that the first check is still to come, and nothing that follows from it", advice.Conclusion)
+	}
+	for _, sender := range musttest.Get(m.Simulate(t.Context(), insight.Trial{Domain: about, Policy: insight.Policy{P: dmarc.Reject, Percent: 100}}))(t)[0].Senders {
+		if sender.Question != nil {
+			t.Errorf("got the question %+v, want none", sender.Question)
+		}
 	}
 }

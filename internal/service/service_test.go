@@ -396,6 +396,7 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 	"Answer": {
 		needs: change, action: "sender.class", target: ours, wants: service.ErrQuestionClosed,
 		prepare: func(w *world) {
+			w.save(ours, dmarcd.Check{Facts: &dmarcd.Facts{Domain: ours}})
 			asked := storetest.Passed(ours, 20) // as another domain
 			asked.Addr, asked.Source, asked.DKIM = netip.MustParseAddr("198.51.100.1"), "198.51.100.1", aggregate.ResultFail
 			asked.DKIMResults = []aggregate.DKIMResult{{Domain: "news.example", Selector: "s1", Result: aggregate.ResultPass}}

@@ -130,7 +130,7 @@ func (a adviceView) PolicyText() string {
 // StageBadge is the name of the stage.
 func (a adviceView) StageBadge() ui.Cell {
 	cell := ui.Cell{Kind: ui.CellBadge}
-	if next := a.Next(); next != nil && next.ID == dmarcd.ActionCheck {
+	if next := a.Next(); next != nil && next.ID == dmarcd.ActionCheck && a.Stage == dmarcd.StageNone {
 		cell.Text, cell.Tone = "not known", "info"
 		return cell
 	}

@@ -128,7 +128,7 @@ func TestEnforcedIsNotDone(t *testing.T) {
 	s := newSite(t)
 	forwarded := planted{"198.51.100.20", 10, "", true, "reject"}
 	team := s.plant(t, "planted.example", "reject", yourMail, forwarded)
-	const path, conclusion = "/app/domains/planted.example", "Enforced. 200 messages from forwarders and mailing lists were blocked."
+	const path, conclusion = "/app/domains/planted.example", "Enforced. In 30 days, receivers blocked 200 messages from forwarders and mailing lists. Sign all your mail with DKIM"
 	pages := []string{path, path + "/print", "/app/", "/app/print"}
 	for _, page := range pages {
 		text := s.text(t, editor, page)
