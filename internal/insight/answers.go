@@ -54,7 +54,7 @@ type answerKey struct {
 	basis
 	question string
 	query    Query
-	known    [sha256.Size]byte // of the domains, if the answer follows from it
+	known    [sha256.Size]byte // of the domains
 }
 
 type answer struct {
@@ -122,15 +122,10 @@ func (a *answers) sweep(now time.Time) {
 
 // answered returns the answer to a question from the cache, or computes it.
 func answered[T any](m *Mail, question string, q Query, compute func() (T, error)) (T, error) {
-	return answeredAbout(m, question, q, m.about, compute)
-}
-
-// answeredAbout is answered for an answer that follows from what is known of domains, too.
-func answeredAbout[T any](m *Mail, question string, q Query, about []Domain, compute func() (T, error)) (T, error) {
 	if m.basis == nil || m.records < cachedRecords {
 		return compute()
 	}
-	key := answerKey{*m.basis, question, q, knowledge(about)}
+	key := answerKey{*m.basis, question, q, knowledge(m.about)}
 	if found, ok := m.service.answers.get(key, time.Now()); ok {
 		value, _ := found.(T)
 		return value, nil

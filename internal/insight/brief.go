@@ -68,21 +68,10 @@ func (c *briefs) get(key briefKey) *brief {
 func (c *briefs) put(key briefKey, b *brief) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.known == nil {
-		c.known = make(map[briefKey]*brief)
-	}
-	if old := c.known[key]; old != nil {
-		c.bytes -= old.size()
+	if c.bytes += b.size(); c.known == nil || c.bytes > maxBriefs {
+		c.known, c.bytes = make(map[briefKey]*brief), b.size()
 	}
 	c.known[key] = b
-	c.bytes += b.size()
-	for any, old := range c.known {
-		if c.bytes <= maxBriefs {
-			return
-		}
-		c.bytes -= old.size()
-		delete(c.known, any)
-	}
 }
 
 // size returns about how many bytes it takes.

@@ -92,9 +92,8 @@ type profile struct {
 	sum
 	// relayed are those that receivers report as forwarded.
 	relayed int64
-	// failures are the groups of messages that fail, and unlisted those beyond maxGroups.
+	// failures are the groups of messages that fail, at most maxGroups.
 	failures map[failure]*failed
-	unlisted int64
 	// as are failing messages by the other organization as which they authenticate.
 	as map[string]int64
 	// addresses are the addresses, and links how many of them are linked in each way.
@@ -137,8 +136,7 @@ type domainMail struct {
 // assessor gathers the profiles of senders, or of addresses.
 type assessor struct {
 	*grouping
-	legacy  evaluations
-	classes map[string]dmarcd.Class
+	legacy evaluations
 	// profiles, groups, tried and pairs count what is remembered of all domains.
 	profiles, groups, tried int
 	pairs                   map[addressOf]struct{}
@@ -160,11 +158,11 @@ type addressOf struct {
 
 // newAssessor returns what gathers the profiles of the senders of domains.
 func (m *Mail) newAssessor(domains []Domain) *assessor {
-	a := &assessor{grouping: m.grouping(GroupNetwork), classes: m.service.classes, domains: make(map[dmarcd.DomainID]*domainMail), pairs: make(map[addressOf]struct{})}
+	a := &assessor{grouping: m.grouping(GroupNetwork), domains: make(map[dmarcd.DomainID]*domainMail), pairs: make(map[addressOf]struct{})}
 	a.legacy.organization = dmarc.LegacyOrganization
 	for i := range domains {
 		d := &domainMail{
-			domain: &domains[i], links: m.whole.linksOf(domains[i].ID), classes: a.classes,
+			domain: &domains[i], links: m.whole.linksOf(domains[i].ID), classes: m.service.classes,
 			profiles: make(map[slot]*profile), days: make(map[dmarcd.Day]struct{}),
 		}
 		a.domains[domains[i].ID] = d
@@ -283,7 +281,6 @@ func (a *assessor) fail(p *profile, e *evaluation, day dmarcd.Day, messages int6
 	of := p.failures[f]
 	if of == nil {
 		if len(p.failures) >= maxGroups || a.groups >= maxAllGroups {
-			addMessages(&p.unlisted, messages)
 			return
 		}
 		a.groups++

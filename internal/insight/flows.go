@@ -63,9 +63,8 @@ func (m *Mail) listFlows(ctx context.Context, q Query) ([]Flow, error) {
 		others.merge(s.sum)
 	}
 	flows = appendFlows(flows, OtherSenders, "", &others)
-	slices.SortFunc(flows, func(a, b Flow) int {
-		return cmp.Or(cmp.Compare(b.Messages, a.Messages), cmp.Compare(a.Sender, b.Sender),
-			compareBools(a.SPF, b.SPF), compareBools(a.DKIM, b.DKIM), cmp.Compare(a.Disposition, b.Disposition))
+	slices.SortStableFunc(flows, func(a, b Flow) int {
+		return cmp.Or(cmp.Compare(b.Messages, a.Messages), cmp.Compare(a.Sender, b.Sender))
 	})
 	return flows, nil
 }
@@ -80,15 +79,4 @@ func appendFlows(flows []Flow, sender, key string, of *sum) []Flow {
 		}
 	}
 	return flows
-}
-
-// compareBools puts true first.
-func compareBools(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }

@@ -49,10 +49,6 @@ type grouping struct {
 	recognition *recognition
 	slot        func(key string) slot
 
-	// known are the slots of IPv4 addresses: a number is found in a fraction of the
-	// time that a text takes.
-	known ipv4Map[slot]
-
 	block      *rollup.Block
 	byAddress  []slot
 	byIdentity []slot
@@ -116,7 +112,7 @@ func (g *grouping) of(share *rollup.Share, r *rollup.Record) slot {
 	case GroupCountry, GroupAddress:
 		at := &g.byAddress[r.Address]
 		if *at == unset {
-			*at = g.ofAddress(g.block.Addresses.At(r.Address))
+			*at = g.slot(g.addressKey(g.block.Addresses.At(r.Address)))
 		}
 		return *at
 	case GroupEnvelope:
@@ -138,20 +134,6 @@ func (g *grouping) of(share *rollup.Share, r *rollup.Record) slot {
 		g.share, g.slotOfShare = share, g.slot(cmp.Or(key, notReported))
 	}
 	return g.slotOfShare
-}
-
-func (g *grouping) ofAddress(form string) slot {
-	number, isIPv4 := rollup.IPv4(form)
-	if isIPv4 {
-		if at, known := g.known.get(uint64(number)); known {
-			return at
-		}
-	}
-	at := g.slot(g.addressKey(form))
-	if isIPv4 && g.known.size() < maxRemembered {
-		g.known.set(uint64(number), at)
-	}
-	return at
 }
 
 // addressKey returns the key of an address in its group. That of an address is in the
@@ -193,14 +175,27 @@ type groupedAddress struct {
 	classified string // the key of a network that the team classified
 }
 
-// sender returns the sender of a record of the block. It needs GroupNetwork.
-func (g *grouping) sender(share *rollup.Share, r *rollup.Record) senderIndex {
-	d := g.recognition.linksOf(share.Domain)
-	if d != g.current {
+// enter returns the links of the domain of a share, whose records follow.
+func (g *grouping) enter(share *rollup.Share) *domainLinks {
+	if d := g.recognition.linksOf(share.Domain); d != g.current {
 		g.current = d
 		g.evaluations.begin(g.block) // the organization may be another one
 	}
-	from, by := &g.addresses[r.Address], &g.signers[r.Identity]
+	return g.current
+}
+
+// signer returns the known sender that signed a record of the block.
+func (g *grouping) signer(r *rollup.Record) networkIndex {
+	by := &g.signers[r.Identity]
+	if *by == unsetNetwork {
+		*by = g.recognition.signer(&g.block.Identities[r.Identity])
+	}
+	return *by
+}
+
+// sender returns the sender of a record of the block. It needs GroupNetwork.
+func (g *grouping) sender(share *rollup.Share, r *rollup.Record) senderIndex {
+	d, from := g.enter(share), &g.addresses[r.Address]
 	form := g.block.Addresses.At(r.Address)
 	if from.links != d {
 		from.links, from.mail, from.classified = d, d.addresses[sourceForm(form)], d.classifiedAs(form)
@@ -214,10 +209,7 @@ func (g *grouping) sender(share *rollup.Share, r *rollup.Record) senderIndex {
 		return g.recognition.add(sender{part: partClassified, as: from.classified})
 	}
 	identity := &g.block.Identities[r.Identity]
-	if *by == unsetNetwork {
-		*by = g.recognition.signer(identity)
-	}
-	network := g.recognition.networks.of(from.origin, *by)
+	network := g.recognition.networks.of(from.origin, g.signer(r))
 	of := d.senderOf(g.recognition, from.mail, network, form, r, g.evaluations.of(share, r), identity.Reasons.Relayed())
 	return g.recognition.add(of)
 }
@@ -265,15 +257,14 @@ type groupTable struct {
 	table *table
 }
 
-func (m *Mail) groupTable(group Group, limit int) *groupTable {
-	g := &groupTable{m.grouping(group), m.newTable(limit)}
+func (m *Mail) groupTable(group Group, limit, space int) *groupTable {
+	g := &groupTable{m.grouping(group), m.newTable(limit, space)}
 	g.slot = g.table.slot
 	return g
 }
 
 func (g *groupTable) begin(b *rollup.Block) {
-	if g.table.begin(nil) {
-		g.known.clear()
+	if g.table.begin() {
 		g.bySender = g.bySender[:0]
 	}
 	g.grouping.begin(b)
@@ -282,20 +273,14 @@ func (g *groupTable) begin(b *rollup.Block) {
 func (g *groupTable) add(share *rollup.Share, records []rollup.Record) {
 	for i := range records {
 		r := &records[i]
-		g.table.add(g.of(share, r), share, r)
+		g.table.sums[g.of(share, r)].add(share, r)
 	}
 }
 
 // again makes it ready for the second scan, if one is needed.
 func (g *groupTable) again() bool {
-	if !g.table.isFull() {
-		return false
-	}
-	g.table = g.table.again()
-	g.slot = g.table.slot
-	g.known.clear()
 	g.bySender = g.bySender[:0]
-	return true
+	return g.table.again()
 }
 
 // selectorName returns the name at which the key of the signature is published that

@@ -33,11 +33,11 @@ const (
 )
 
 // What an answer takes in memory, in bytes: each record up to a block of them, with what
-// is added up for its keys, and the sketches where there are more keys than are listed.
+// is added up for its keys, and more where there are more keys than are listed.
 const (
 	baseBytes   = 1 << 20
 	recordBytes = 800
-	sketchBytes = 16 << 20
+	moreBytes   = 16 << 20
 )
 
 // Records are the records of a team.
@@ -172,7 +172,7 @@ func (s *Service) read(ctx context.Context, team Records, domain string, days dm
 func answerBytes(records int64) int64 {
 	bytes := baseBytes + min(records, 2*MaxListed)*recordBytes
 	if records > MaxListed {
-		bytes += sketchBytes
+		bytes += moreBytes
 	}
 	return bytes
 }

@@ -188,8 +188,8 @@ func TestFlows(t *testing.T) {
 	t.Parallel()
 	m := readMail(t, usual(), dmarcd.Days{})
 	want := []insight.Flow{
-		{"Network One, your servers", "AS64496:yours", true, true, "none", 50},
 		{"Network One, your servers", "AS64496:yours", false, true, "none", 50},
+		{"Network One, your servers", "AS64496:yours", true, true, "none", 50},
 		{"Post Office, your mail", "Post Office:yours", true, false, "none", 30},
 		{"Network Two, others", "AS64497:others", false, false, "reject", 20},
 		{"Newsletters, not aligned", "Newsletters:rest", false, false, "quarantine", 10},

@@ -151,42 +151,20 @@ func sourceForm(form string) string {
 
 // linker gathers the mail of addresses.
 type linker struct {
-	*recognition
-	evaluations evaluations
-	current     *domainLinks
-	block       *rollup.Block
-	last        []lastAddress // by address of the block
-	signers     []networkIndex
+	*grouping
 	// count is the number of addresses, passing and broken that of keys, in all domains.
 	count, passing, broken int
 }
 
-// lastAddress is what an address of a block was found to be for the domain that it was last
-// looked up for.
-type lastAddress struct {
-	links *domainLinks
-	of    *addressMail
-}
-
 func (m *Mail) newLinker(r *recognition) *linker {
-	l := &linker{recognition: r}
-	l.evaluations.organization = func(from string) string { return l.current.domain.organization(from) }
+	l := &linker{grouping: m.grouping(GroupNetwork)}
+	l.recognition = r
 	return l
 }
 
-func (l *linker) begin(b *rollup.Block) {
-	l.block = b
-	l.evaluations.begin(b)
-	l.last = refill(l.last, b.Addresses.Len(), lastAddress{})
-	l.signers = refill(l.signers, len(b.Identities), unsetNetwork)
-}
-
 func (l *linker) add(share *rollup.Share, records []rollup.Record) {
-	if d := l.linksOf(share.Domain); d != l.current {
-		l.current = d
-		l.evaluations.begin(l.block) // the organization may be another one
-	}
-	l.current.first = min(l.current.first, share.Day)
+	d := l.enter(share)
+	d.first = min(d.first, share.Day)
 	for i := range records {
 		r := &records[i]
 		e, relayed := l.evaluations.of(share, r), l.block.Identities[r.Identity].Reasons.Relayed()
@@ -199,10 +177,10 @@ func (l *linker) add(share *rollup.Share, records []rollup.Record) {
 
 // address returns the mail of an address of the block, nil if there are too many.
 func (l *linker) address(at uint32, day dmarcd.Day, sign bool) *addressMail {
-	last := &l.last[at]
-	if last.links == l.current && last.of != nil {
-		last.of.first = min(last.of.first, day)
-		return last.of
+	last := &l.addresses[at]
+	if last.links == l.current {
+		last.mail.first = min(last.mail.first, day)
+		return last.mail
 	}
 	form := l.block.Addresses.At(at)
 	of := l.current.addresses[sourceForm(form)]
@@ -217,7 +195,7 @@ func (l *linker) address(at uint32, day dmarcd.Day, sign bool) *addressMail {
 	}
 	of.addForm(form)
 	of.first = min(of.first, day)
-	*last = lastAddress{l.current, of}
+	last.links, last.mail = l.current, of
 	return of
 }
 
@@ -259,18 +237,15 @@ func (l *linker) addRecord(of *addressMail, r *rollup.Record, e *evaluation, rel
 
 // addSigner counts messages that pass with a key for the known sender that signed them, too.
 func (l *linker) addSigner(key *keyMail, r *rollup.Record) {
-	signer := &l.signers[r.Identity]
-	if *signer == unsetNetwork {
-		*signer = l.signer(&l.block.Identities[r.Identity])
-	}
-	if *signer == noNetwork {
+	signer := l.signer(r)
+	if signer == noNetwork {
 		return
 	}
 	use := &l.current.keys[key.key]
 	if use.bySigner == nil {
 		use.bySigner = make(map[networkIndex]int64)
 	}
-	use.bySigner[*signer] = min(use.bySigner[*signer]+r.Count, dmarcd.MaxCount)
+	use.bySigner[signer] = min(use.bySigner[signer]+r.Count, dmarcd.MaxCount)
 }
 
 // key returns the mail of an address by the key of a name, nil if there are too many. The name is

@@ -159,7 +159,7 @@ func (o *origins) of(form string) senders.Origin {
 	origin, known := o.known[form]
 	if !known {
 		origin = o.atlas.Locate(rollup.Address(form))
-		if len(o.known) < maxRemembered {
+		if len(o.known) < MaxListed {
 			o.known[strings.Clone(form)] = origin
 		}
 	}

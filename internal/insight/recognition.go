@@ -179,31 +179,15 @@ func (r *recognition) finish() {
 	})
 }
 
-// mostMessages returns the addresses with the most messages, at least n if there are as
-// many, sorted.
-func mostMessages(addresses []address, n int) []address {
-	if len(addresses) > n { // numbers are sorted in a fraction of the time
-		messages := make([]int64, len(addresses))
-		for i, a := range addresses {
-			messages[i] = a.messages
-		}
-		slices.Sort(messages)
-		least := messages[len(messages)-n]
-		addresses = slices.DeleteFunc(addresses, func(a address) bool { return a.messages < least })
-	}
-	slices.SortFunc(addresses, func(a, b address) int {
-		return cmp.Or(cmp.Compare(b.messages, a.messages), cmp.Compare(a.form, b.form))
-	})
-	return addresses
-}
-
 // hosts returns the names of the team's addresses with the most messages, by their forms.
 func (s *Service) hosts(ctx context.Context, team dmarcd.TeamID, addresses []address) (map[string]string, error) {
-	addresses = mostMessages(addresses, maxNamed)
+	addresses = top(addresses, maxNamed, func(a, b address) int {
+		return cmp.Or(cmp.Compare(b.messages, a.messages), cmp.Compare(a.form, b.form))
+	})
 	var addrs []netip.Addr
 	forms := make(map[netip.Addr]string)
 	for _, a := range addresses {
-		if addr := rollup.Address(a.form); addr.IsValid() && len(addrs) < maxNamed {
+		if addr := rollup.Address(a.form); addr.IsValid() {
 			addrs = append(addrs, addr)
 			forms[addr] = a.form
 		}

@@ -76,11 +76,18 @@ type Trial struct {
 // Reports do not say whether a subdomain exists: np is applied to those from which no
 // message passes in the period.
 func (m *Mail) Simulate(ctx context.Context, trials ...Trial) ([]Simulation, error) {
-	if len(trials) != 1 { // for advice, which the service caches
-		return m.simulate(ctx, trials)
+	about := make([]Domain, len(trials))
+	for i := range trials {
+		about[i] = trials[i].Domain
 	}
-	question, about := fmt.Sprintf("simulate %+v", trials[0].Policy), []Domain{trials[0].Domain}
-	cached, err := answeredAbout(m, question, Query{}, about, func() ([]Simulation, error) { return m.simulate(ctx, trials) })
+	if m.whole == nil {
+		m.SetDomains(about...)
+	}
+	if len(trials) != 1 { // for advice, which the service caches
+		return m.simulate(ctx, trials, about)
+	}
+	question := fmt.Sprintf("simulate %s %+v", about[0].Name, trials[0].Policy)
+	cached, err := answered(m, question, Query{}, func() ([]Simulation, error) { return m.simulate(ctx, trials, about) })
 	if err != nil {
 		return nil, err
 	}
@@ -89,14 +96,7 @@ func (m *Mail) Simulate(ctx context.Context, trials ...Trial) ([]Simulation, err
 	return []Simulation{one}, nil
 }
 
-func (m *Mail) simulate(ctx context.Context, trials []Trial) ([]Simulation, error) {
-	about := make([]Domain, len(trials))
-	for i := range trials {
-		about[i] = trials[i].Domain
-	}
-	if m.whole == nil {
-		m.SetDomains(about...)
-	}
+func (m *Mail) simulate(ctx context.Context, trials []Trial, about []Domain) ([]Simulation, error) {
 	if err := m.recognize(ctx); err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func (m *Mail) choose(ctx context.Context, q Query) (*selection, error) {
 	s := &selection{group: q.Group, key: q.Key, groups: make(map[Group]*groupTable), days: make(byDay)}
 	gatherers := []gatherer{s.days}
 	for _, group := range Groups() {
-		s.groups[group] = m.groupTable(group, maxParts)
+		s.groups[group] = m.groupTable(group, maxParts, maxParts*3/2)
 		gatherers = append(gatherers, s.groups[group])
 	}
 	if err := m.scanTables(ctx, m.only(q.Group, q.Key), gatherers...); err != nil {

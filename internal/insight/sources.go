@@ -48,9 +48,8 @@ type List struct {
 // Sources returns the sources that the query asks for. At most MaxListed are listed one
 // by one, in the order asked for. Where there are more, and the query leaves none out,
 // the last row is the sum of the others, so that the rows add up to Counts. Every row is
-// exact. Those listed are the ones with the most messages, as far as a count by hash can
-// tell: where there are many times MaxListed, some of the smallest of them are chosen by
-// chance. A cursor that is none is a dmarcd.ErrInvalid. The caller must not change the list.
+// exact. Those listed are the ones with the most messages; where there are many times
+// MaxListed, some of the smallest of them are chosen by the order of the records. A cursor that is none is a dmarcd.ErrInvalid. The caller must not change the list.
 func (m *Mail) Sources(ctx context.Context, q Query) (List, error) {
 	return answered(m, "sources", q, func() (List, error) { return m.listSources(ctx, q) })
 }
@@ -151,7 +150,7 @@ func (m *Mail) group(ctx context.Context, q Query) (sourceGroup, error) {
 		m.inTurn(ctx, func() { found = m.senderSources(m.tally.sums) })
 		return found, nil
 	}
-	g := m.groupTable(q.Group, MaxListed)
+	g := m.groupTable(q.Group, MaxListed, 3*MaxListed)
 	var err error
 	if q.Trends { // a page with trends shows the flows, too
 		err = m.count(ctx, g)

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestForemost(t *testing.T) {
+func TestTop(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		all := rapid.SliceOf(rapid.IntRange(0, 30)).Draw(r, "all")
