@@ -144,7 +144,6 @@ var packages = map[string][]string{
 	"test/webhooks":  {anything},
 	"test/browser":   {anything},
 	"test/daemon":    {"internal/musttest"},
-	"test/mutate":    nil,
 	"test/rolling":   nil,
 	"test/adversary": {anything},
 	"test/truth":     {"internal/senders/mmdb"},
