@@ -89,7 +89,13 @@ const (
 	MaxRecordCount = 1_000_000_000
 	// MaxReportMessages is the largest plausible number of messages in a report.
 	MaxReportMessages = 10_000_000_000
+	// MaxReleasedMessages is the largest number of messages in a held report that can be released.
+	// Counters are sums of 64 bits, which millions of such reports do not fill.
+	MaxReleasedMessages = 1_000_000_000_000
 )
+
+// ErrCountTooLarge refuses to count a report with more than MaxReleasedMessages.
+var ErrCountTooLarge = &InvalidError{Field: "counted", Code: "count_too_large", Message: "The report counts more than 10^12 messages and cannot be released. Delete it."}
 
 // Implausible returns why a report with these figures is held, "" if it is plausible. largest
 // is the largest count of a record: in a TLS report that of a policy, in a failure report the

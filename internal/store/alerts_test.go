@@ -130,32 +130,6 @@ func TestMailDaysAreRemovedInSmallSteps(t *testing.T) {
 	})
 }
 
-// TestSessionsThatOverflow sums the sessions of TLS reports beyond 64 bits.
-func TestSessionsThatOverflow(t *testing.T) {
-	eachInbox(t, func(in *inbox) {
-		ctx := in.Context()
-		in.add(ours)
-		day := dmarcd.DayOf(in.clock.Now()) - 1
-		var reports []dmarcd.NewReport
-		for i := range 2100 {
-			tls := storetest.Aggregate(fmt.Sprint(i), ours, day)
-			tls.Kind, tls.EachRecord, tls.Messages, tls.Compliant = dmarcd.KindTLS, nil, full, 1
-			tls.Shares = []dmarcd.Share{{From: ours, Records: 1}}
-			reports = append(reports, tls)
-		}
-		in.receive(append(reports, storetest.Aggregate("mail", ours, day, storetest.Passed(ours, 1)))...)
-		domain := musttest.Get(in.team.Domain(ctx, ours))(in)
-		days := []dmarcd.DomainDay{{Domain: domain.ID, MailDay: dmarcd.MailDay{Day: day, Messages: 1}}}
-		musttest.Get(in.store.UpdateSenders(ctx, figures(&days)))(in)
-		scan, _, err := in.team.ClaimAlertScan(ctx, time.Minute)
-		in.must(err)
-		mail := musttest.Get(in.team.ScannedMail(ctx, scan, 10))(in)
-		if got := mail[0].Days[0]; got.Sessions != full || got.Secure != 2100 {
-			in.Errorf("got %d sessions, %d of them secure; want %d and 2100", got.Sessions, got.Secure, int64(full))
-		}
-	})
-}
-
 // TestIncidentsAreSavedOnce saves the same detection with a claim that holds, and without.
 func TestIncidentsAreSavedOnce(t *testing.T) {
 	t.Parallel()

@@ -137,14 +137,11 @@ func (t *Team) domainMail(ctx context.Context, read tx, id dmarcd.DomainID, from
 // addSessions adds the figures of TLS reports. A report about several domains counts whole
 // for each.
 func (t *Team) addSessions(ctx context.Context, read tx, mail *dmarcd.DomainMail, from dmarcd.Day) error {
-	found, err := collect(ctx, read, `SELECT shares.day, `+wideSum(`reports.messages`)+`, `+wideSum(`reports.compliant`)+`
+	found, err := collect(ctx, read, `SELECT shares.day, `+sumOf(`reports.messages`)+`, `+sumOf(`reports.compliant`)+`
 		FROM shares JOIN reports ON reports.team_id = $1 AND reports.id = shares.report_id AND reports.state = 'counted'
 		WHERE shares.team_id = $1 AND shares.domain_id = $2 AND shares.kind = 'tls' AND shares.day >= $3
 		GROUP BY shares.day ORDER BY shares.day`, []any{t.id, mail.ID, from}, func(scan scanner) (d dmarcd.MailDay, err error) {
-		var all, secure wide
-		err = scan(append(append([]any{&d.Day}, all.fields()...), secure.fields()...)...)
-		d.Sessions, d.Secure = all.saturated(), secure.saturated()
-		return d, err
+		return d, scan(&d.Day, &d.Sessions, &d.Secure)
 	})
 	at := 0
 	for _, d := range found {

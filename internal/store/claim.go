@@ -130,7 +130,7 @@ func (t tally) claim(scan scanner) error {
 	var state dmarcd.ReportState
 	c, err := scanCounted(scan.after(&state))
 	if err == nil && state == dmarcd.ReportCounted {
-		t.add(c.tallyKey, widen(c.counts), 0)
+		t.add(c.tallyKey, c.counts, 0)
 	}
 	return err
 }

@@ -14,7 +14,7 @@ func (r *reception) insertShares(id dmarcd.ReportID, report *dmarcd.NewReport, s
 	day := dmarcd.DayOf(report.Begin)
 	for n, share := range report.Shares {
 		if owner := owners[n].id; owner != 0 && state == dmarcd.ReportCounted {
-			r.changes.add(tallyKey{owner, day}, widen(countsOf(report, share)), id)
+			r.changes.add(tallyKey{owner, day}, countsOf(report, share), id)
 		}
 		numbers[share.From] = n
 		if err := r.addShare(id, n, report, share, owners[n]); err != nil {

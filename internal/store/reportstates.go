@@ -63,16 +63,9 @@ func scanCounted(scan scanner) (counted, error) {
 // count adds the counts of a report for existing domains to changes, or subtracts them. The
 // engine sums them: a report may have very many shares.
 func (l *domainLocks) count(ctx context.Context, changes tally, report dmarcd.ReportID, add bool) error {
-	type ofDay struct {
-		tallyKey
-		counts wideCounts
-	}
-	all, err := collect(ctx, l.tx, `SELECT shares.domain_id, shares.day, `+wideSums("shares")+` FROM shares
+	all, err := collect(ctx, l.tx, `SELECT shares.domain_id, shares.day, `+sumsOf("shares")+` FROM shares
 		WHERE shares.team_id = $1 AND shares.report_id = $2 AND shares.domain_id <> 0 GROUP BY shares.domain_id, shares.day`,
-		[]any{l.team.id, report}, func(scan scanner) (c ofDay, err error) {
-			err = scan(append([]any{&c.domain, &c.day}, c.counts.fields()...)...)
-			return c, err
-		})
+		[]any{l.team.id, report}, scanCounted)
 	if err != nil {
 		return err
 	}

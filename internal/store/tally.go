@@ -34,35 +34,26 @@ func countValues(c dmarcd.Counts) []any {
 	return values
 }
 
-// saturatingAdd returns SQL for a counter plus a change, which may be negative. A saturated counter
-// stays saturated.
-func saturatingAdd(counter, change string) string {
-	return fmt.Sprintf(`CASE WHEN %[1]s >= %[3]s OR %[1]s + %[2]s >= %[3]s THEN %[3]s WHEN %[1]s + %[2]s < 0 THEN 0 ELSE %[1]s + %[2]s END`,
-		counter, change, maxCount)
-}
-
-// addCounts is the conflict clause that adds inserted counts to those of a day. A day that is or
-// becomes full is only marked: see countFull.
-func addCounts(table string) string {
-	return ` DO UPDATE SET ` + changeCounts(table, "+", "excluded",
-		`excluded.exact IS NOT NULL OR `+table+`.compliant + `+table+`.non_compliant + excluded.compliant + excluded.non_compliant >= `+maxCount)
-}
-
-// subtractCounts is the SET clause that subtracts the counts of another table from those of a day.
-func subtractCounts(table, other string) string {
-	return changeCounts(table, "-", other, `FALSE`)
-}
-
-// changeCounts is a SET clause for the counts of a day. A day that is full, or for which full
-// holds, keeps its counts, and gets a mark in exact. No count exceeds the sum of the first two.
-func changeCounts(table, sign, other, full string) string {
-	full = `(` + table + `.exact IS NOT NULL OR ` + table + `.compliant + ` + table + `.non_compliant >= ` + maxCount + ` OR ` + full + `)`
-	set := []string{`exact = CASE WHEN ` + full + ` THEN COALESCE(` + table + `.exact, '') END`}
+// changeCounts is a SET clause that adds the counts of another table to those of a table, or
+// subtracts them.
+func changeCounts(table, sign, other string) string {
+	var set []string
 	for column := range strings.SplitSeq(countColumns, ", ") {
-		set = append(set, fmt.Sprintf(`%[1]s = CASE WHEN %[5]s THEN %[2]s.%[1]s WHEN %[2]s.%[1]s %[3]s %[4]s.%[1]s < 0 THEN 0 ELSE %[2]s.%[1]s %[3]s %[4]s.%[1]s END`,
-			column, table, sign, other, full))
+		set = append(set, fmt.Sprintf(`%[1]s = %[2]s.%[1]s %[3]s %[4]s.%[1]s`, column, table, sign, other))
 	}
 	return strings.Join(set, ", ")
+}
+
+// sumOf returns SQL for the sum of a column.
+func sumOf(column string) string { return `CAST(COALESCE(SUM(` + column + `), 0) AS BIGINT)` }
+
+// sumsOf returns SQL for the sums of the counts of a table.
+func sumsOf(table string) string {
+	var sums []string
+	for column := range strings.SplitSeq(countColumns, ", ") {
+		sums = append(sums, sumOf(table+`.`+column))
+	}
+	return strings.Join(sums, ", ")
 }
 
 // tally holds counter changes of domains, by day.
@@ -75,15 +66,22 @@ type tallyKey struct {
 
 // change is the change of one row of counters.
 type change struct {
-	counts wideCounts
+	counts dmarcd.Counts // what is subtracted is negative
 	// taken means that something was subtracted, added that something was added; oldest is the
 	// oldest added report, 0 if unknown.
 	taken, added bool
 	oldest       dmarcd.ReportID
 }
 
+func (d *change) addCounts(c dmarcd.Counts, sign int64) {
+	added := countPointers(&c)
+	for i, field := range countPointers(&d.counts) {
+		*field += sign * *added[i]
+	}
+}
+
 func (d change) merge(other change) change {
-	d.counts = d.counts.plus(other.counts)
+	d.addCounts(other.counts, 1)
 	d.taken = d.taken || other.taken
 	if other.added {
 		d = d.of(other.oldest)
@@ -101,15 +99,16 @@ func (d change) of(report dmarcd.ReportID) change {
 }
 
 // add adds the counts of a report; 0 is a report of unknown age.
-func (t tally) add(key tallyKey, c wideCounts, report dmarcd.ReportID) {
+func (t tally) add(key tallyKey, c dmarcd.Counts, report dmarcd.ReportID) {
 	d := t[key].of(report)
-	d.counts = d.counts.plus(c)
+	d.addCounts(c, 1)
 	t[key] = d
 }
 
-func (t tally) subtract(key tallyKey, c wideCounts) {
+func (t tally) subtract(key tallyKey, c dmarcd.Counts) {
 	d := t[key]
-	d.counts, d.taken = d.counts.plus(c.negative()), true
+	d.addCounts(c, -1)
+	d.taken = true
 	t[key] = d
 }
 

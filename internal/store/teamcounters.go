@@ -17,25 +17,24 @@ func (t *Team) DomainSummary(ctx context.Context, name string, days dmarcd.Days)
 		return sum, err
 	}
 	from, to := bounds(days)
-	var compliant, rest wide
 	// GROUP BY returns no row for an unknown domain.
-	err := t.store.queryRow(ctx, `SELECT `+wideSum(`domain_days.compliant`)+`, `+wideSum(`domain_days.non_compliant`)+`
+	err := t.store.queryRow(ctx, `SELECT `+sumOf(`domain_days.compliant`)+`, `+sumOf(`domain_days.non_compliant`)+`
 		FROM domains LEFT JOIN domain_days ON domain_days.team_id = domains.team_id
 			AND domain_days.domain_id = domains.id AND domain_days.day BETWEEN $3 AND $4
 		WHERE domains.team_id = $1 AND domains.name = $2 AND domains.deleted_at = 0
 		GROUP BY domains.id`,
-		[]any{t.id, name, from, to}, append(compliant.fields(), rest.fields()...)...)
-	return dmarcd.Summary{Compliant: compliant.saturated(), NonCompliant: rest.saturated()}, err
+		[]any{t.id, name, from, to}, &sum.Compliant, &sum.NonCompliant)
+	return sum, err
 }
 
 // Summary sums the messages of all present domains in the given days.
 func (t *Team) Summary(ctx context.Context, days dmarcd.Days) (dmarcd.Summary, error) {
 	from, to := bounds(days)
-	var compliant, rest wide
-	err := t.store.queryRow(ctx, `SELECT `+wideSum(`compliant`)+`, `+wideSum(`non_compliant`)+`
+	var sum dmarcd.Summary
+	err := t.store.queryRow(ctx, `SELECT `+sumOf(`compliant`)+`, `+sumOf(`non_compliant`)+`
 		FROM team_days WHERE team_id = $1 AND day BETWEEN $2 AND $3`,
-		[]any{t.id, from, to}, append(compliant.fields(), rest.fields()...)...)
-	return dmarcd.Summary{Compliant: compliant.saturated(), NonCompliant: rest.saturated()}, err
+		[]any{t.id, from, to}, &sum.Compliant, &sum.NonCompliant)
+	return sum, err
 }
 
 // bounds replaces open ends.

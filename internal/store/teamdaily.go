@@ -36,15 +36,12 @@ func (t *Team) ParkedDaily(ctx context.Context, days dmarcd.Days, limit int) ([]
 // that were encrypted as required are compliant. It is empty for an unknown domain.
 func (t *Team) TLSDaily(ctx context.Context, name string, days dmarcd.Days) ([]DailyCounts, error) {
 	from, to := bounds(days)
-	return collectRead(ctx, t.store, `SELECT shares.day, `+wideSum(`reports.compliant`)+`, `+wideSum(`(reports.messages - reports.compliant)`)+`
+	return collectRead(ctx, t.store, `SELECT shares.day, `+sumOf(`reports.compliant`)+`, `+sumOf(`reports.messages - reports.compliant`)+`
 		FROM domains JOIN shares ON shares.team_id = $1 AND shares.domain_id = domains.id AND shares.kind = 'tls'
 			JOIN reports ON reports.team_id = $1 AND reports.id = shares.report_id AND reports.state = 'counted'
 		WHERE domains.team_id = $1 AND domains.name = $2 AND domains.deleted_at = 0 AND shares.day BETWEEN $3 AND $4
 		GROUP BY shares.day ORDER BY shares.day`, []any{t.id, plain(name), from, to}, func(scan scanner) (d DailyCounts, err error) {
-		var good, bad wide
-		err = scan(append(append([]any{&d.Day}, good.fields()...), bad.fields()...)...)
-		d.Compliant, d.NonCompliant = good.saturated(), bad.saturated()
-		return d, err
+		return d, scan(&d.Day, &d.Compliant, &d.NonCompliant)
 	})
 }
 
@@ -52,16 +49,11 @@ func (t *Team) TLSDaily(ctx context.Context, name string, days dmarcd.Days) ([]D
 func (t *Team) sumDaily(ctx context.Context, days dmarcd.Days, limit int, condition string) ([]DailyCounts, error) {
 	from, to := bounds(days)
 	tagged, args := t.tagged([]any{t.id, from, to, limit})
-	return collectRead(ctx, t.store, `SELECT domain_days.day, `+wideSums("domain_days")+`
+	return collectRead(ctx, t.store, `SELECT domain_days.day, '', `+sumsOf("domain_days")+`
 		FROM domains JOIN domain_days ON domain_days.team_id = $1 AND domain_days.domain_id = domains.id
 		WHERE domains.team_id = $1 AND domains.deleted_at = 0 AND domain_days.day BETWEEN $2 AND $3`+tagged+condition+`
 			AND (domain_days.compliant > 0 OR domain_days.non_compliant > 0)
-		GROUP BY domain_days.day ORDER BY domain_days.day LIMIT $4`, args, func(scan scanner) (d DailyCounts, err error) {
-		var sums wideCounts
-		err = scan(append([]any{&d.Day}, sums.fields()...)...)
-		d.Counts = sums.saturated()
-		return d, err
-	})
+		GROUP BY domain_days.day ORDER BY domain_days.day LIMIT $4`, args, scanDaily)
 }
 
 // DomainDaily is Daily for one domain; it is empty for an unknown one.

@@ -239,23 +239,12 @@ func (t *Team) deleteDomain(ctx context.Context, tx tx, name string) error {
 		return err
 	}
 	// The team's sums are those of its present domains.
-	full, err := collect(ctx, tx, `UPDATE team_days SET
-			`+subtractCounts("team_days", "gone")+`,
+	_, err = tx.exec(ctx, `UPDATE team_days SET
+			`+changeCounts("team_days", "-", "gone")+`,
 			changes = team_days.changes + 1,
 			broken = team_days.changes + 1,
 			removed = team_days.changes + 1
 		FROM domain_days AS gone
-		WHERE team_days.team_id = $1 AND gone.team_id = $1 AND gone.domain_id = $2 AND gone.day = team_days.day
-		RETURNING team_days.exact IS NOT NULL, 0, team_days.day`,
-		[]any{t.id, id}, scanFull)
-	if err != nil {
-		return err
-	}
-	return eachFull(full, func(key tallyKey) error {
-		gone, err := t.domainDay(tallyKey{id, key.day}).exactOrSum(ctx, tx)
-		if err != nil {
-			return err
-		}
-		return t.teamDay(key.day).countFull(ctx, tx, gone.negative())
-	})
+		WHERE team_days.team_id = $1 AND gone.team_id = $1 AND gone.domain_id = $2 AND gone.day = team_days.day`, t.id, id)
+	return err
 }

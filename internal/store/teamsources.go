@@ -38,14 +38,13 @@ func (t *Team) SentState(ctx context.Context, name string, days dmarcd.Days) (st
 }
 
 // taggedMessages returns the number of messages of the domains with the tag of the view.
-func (t *Team) taggedMessages(ctx context.Context, days dmarcd.Days) (int64, error) {
+func (t *Team) taggedMessages(ctx context.Context, days dmarcd.Days) (sum int64, err error) {
 	from, to := bounds(days)
 	tagged, args := t.tagged([]any{t.id, from, to})
-	var sum wide
-	err := t.store.longQueryRow(ctx, `SELECT `+wideSum(`(domain_days.compliant + domain_days.non_compliant)`)+`
+	err = t.store.longQueryRow(ctx, `SELECT `+sumOf(`domain_days.compliant + domain_days.non_compliant`)+`
 		FROM domains JOIN domain_days ON domain_days.team_id = $1 AND domain_days.domain_id = domains.id
-		WHERE domains.team_id = $1 AND domains.deleted_at = 0 AND domain_days.day BETWEEN $2 AND $3`+tagged, args, sum.fields()...)
-	return sum.saturated(), err
+		WHERE domains.team_id = $1 AND domains.deleted_at = 0 AND domain_days.day BETWEEN $2 AND $3`+tagged, args, &sum)
+	return sum, err
 }
 
 // Scan calls visit with the counted records of the given days, in no particular order:

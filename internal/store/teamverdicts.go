@@ -12,13 +12,14 @@ import (
 // entries, and reports whether anything changed; if not, there is no entry. An included
 // report becomes the current version: a held one is released, and another current version
 // is replaced. Excluding a report that does not count changes nothing. An unknown report
-// is ErrNotFound.
+// is ErrNotFound, one with too many messages dmarcd.ErrCountTooLarge.
 func (t *Team) SetReportCounted(ctx context.Context, id dmarcd.ReportID, counted bool, audit ...dmarcd.AuditEntry) (changed bool, err error) {
 	n, err := t.changeReports(ctx, audit, func(tx tx) ([]stateChange, error) {
 		var identity []byte
 		var state dmarcd.ReportState
-		err := tx.queryRow(ctx, `SELECT identity, state FROM reports WHERE team_id = $1 AND id = $2 AND `+visibleReport,
-			[]any{t.id, id}, &identity, &state)
+		var messages int64
+		err := tx.queryRow(ctx, `SELECT identity, state, messages FROM reports WHERE team_id = $1 AND id = $2 AND `+visibleReport,
+			[]any{t.id, id}, &identity, &state, &messages)
 		switch {
 		case err != nil || counted == (state == dmarcd.ReportCounted):
 			return nil, err
@@ -26,6 +27,8 @@ func (t *Team) SetReportCounted(ctx context.Context, id dmarcd.ReportID, counted
 			return nil, nil
 		case !counted:
 			return []stateChange{{id, state, dmarcd.ReportExcluded}}, nil
+		case messages > dmarcd.MaxReleasedMessages:
+			return nil, dmarcd.ErrCountTooLarge
 		}
 		others, err := collect(ctx, tx, `SELECT id, state FROM reports WHERE team_id = $1 AND identity = $2 AND id <> $3
 			AND (state = 'counted' OR state = 'excluded')`, []any{t.id, identity, id}, func(scan scanner) (stateChange, error) {

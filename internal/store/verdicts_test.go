@@ -109,17 +109,28 @@ func TestExclusionSurvivesReplacement(t *testing.T) {
 func TestReleaseOfAHeldReport(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
-		held := in.receive(report("1", ours, storetest.Passed(ours, most)))[0].ID
+		held := in.receive(report("1", ours, storetest.Passed(ours, dmarcd.MaxReleasedMessages)))[0].ID
 		small := in.receive(report("1", ours, storetest.Passed(ours, 7)))[0].ID
 		in.setCounted(held, false, false)
 		in.wantState(held, dmarcd.ReportHeld)
 		in.setCounted(held, true, true)
 		in.wantState(held, dmarcd.ReportCounted)
 		in.wantState(small, dmarcd.ReportReplaced)
-		in.wantCounted(map[string]dmarcd.Summary{ours: passed(full)})
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(dmarcd.MaxReleasedMessages)})
 		in.wantReceived("stored", report("2", ours, storetest.Passed(ours, 3)))
-		in.wantCounted(map[string]dmarcd.Summary{ours: passed(full)})
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(dmarcd.MaxReleasedMessages + 3)})
 		in.setCounted(held, false, true)
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(3)})
+
+		for i, records := range [][]aggregate.Record{
+			{storetest.Passed(ours, dmarcd.MaxReleasedMessages), storetest.Failed(ours, 1)}, {storetest.Passed(ours, most)},
+		} {
+			large := in.receive(report(fmt.Sprint("large ", i), ours, records...))[0].ID
+			if _, err := in.team.SetReportCounted(in.Context(), large, true); !errors.Is(err, dmarcd.ErrCountTooLarge) {
+				in.Errorf("got %v, want ErrCountTooLarge", err)
+			}
+			in.wantState(large, dmarcd.ReportHeld)
+		}
 		in.wantCounted(map[string]dmarcd.Summary{ours: passed(3)})
 	})
 }

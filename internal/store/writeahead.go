@@ -136,7 +136,7 @@ func (a *ahead) writeReport(ctx context.Context, delivery *dmarcd.Delivery, repo
 		written.owners = append(written.owners, owners...)
 		for i, owner := range owners {
 			if owner.id != 0 {
-				written.changes.add(tallyKey{owner.id, dmarcd.DayOf(report.Begin)}, widen(countsOf(report, report.Shares[from+i])), written.id)
+				written.changes.add(tallyKey{owner.id, dmarcd.DayOf(report.Begin)}, countsOf(report, report.Shares[from+i]), written.id)
 			}
 		}
 	}

@@ -71,8 +71,9 @@ type Summary struct {
 	NonCompliant int64 `json:"non_compliant"`
 }
 
-// NewSummary returns the shape of a summary.
+// NewSummary returns the shape of a summary. No number exceeds what is exact in JSON.
 func NewSummary(s dmarcd.Summary) Summary {
+	s.Compliant, s.NonCompliant = min(s.Compliant, dmarcd.MaxCount), min(s.NonCompliant, dmarcd.MaxCount)
 	return Summary{Total: s.Total(), Compliant: s.Compliant, NonCompliant: s.NonCompliant}
 }
 

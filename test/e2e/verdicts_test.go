@@ -219,11 +219,13 @@ func TestImplausibleReportIsHeld(t *testing.T) {
 			t.Fatalf("got %d reports held want 1", len(held))
 		}
 		s.setCounted(held[0].ID, false, "counted false, held true, replaced false")
-		s.setCounted(held[0].ID, true, "counted true, held false, replaced false")
-		s.wantCounted("released", "example.com", 1<<52-1, 4)
-		s.upload(about("example.com", "2", 5, 6).xml(), http.StatusCreated)
-		s.wantCounted("full", "example.com", 1<<52-1, 10)
-		s.setCounted(held[0].ID, false, "counted false, held false, replaced false")
-		s.wantEverywhere("excluded", 8, 10)
+		s.send(changing(http.MethodPatch, "/insights/reports/"+held[0].ID, in.token, `{"counted":true}`)).
+			wantError(t, "released", http.StatusUnprocessableEntity, "count_too_large")
+		s.wantEverywhere("refused", 3, 4)
+		large := s.upload(about("example.com", "large", 1_000_000_000_000, 0).xml(), http.StatusCreated)[0].ID
+		s.setCounted(*large, true, "counted true, held false, replaced false")
+		s.wantCounted("released", "example.com", 1_000_000_000_003, 4)
+		s.setCounted(*large, false, "counted false, held false, replaced false")
+		s.wantEverywhere("excluded", 3, 4)
 	})
 }

@@ -448,7 +448,6 @@ CREATE TABLE domain_days (
     dkim          BIGINT  NOT NULL,
     spf           BIGINT  NOT NULL,
     unverified    BIGINT  NOT NULL,
-    exact         TEXT,
     PRIMARY KEY (team_id, domain_id, day),
     FOREIGN KEY (team_id, domain_id) REFERENCES domains (team_id, id)
 );
@@ -461,8 +460,7 @@ CREATE INDEX domain_days_by_age ON domain_days (team_id, day);
 -- other builds, and newest_report is the greatest id of a report in it. in_senders is the
 -- last change of the day that senders has; removed is the last change by which records went
 -- that should not have counted; expired tells that records went because of their age, so
--- that those which are left do not tell all senders of the day. exact has the exact counts
--- of a day of which one is full, as decimal numbers in the order of the columns.
+-- that those which are left do not tell all senders of the day.
 CREATE TABLE team_days (
     team_id       BIGINT  NOT NULL REFERENCES teams (id),
     day           INTEGER NOT NULL,
@@ -482,7 +480,6 @@ CREATE TABLE team_days (
     in_senders    BIGINT  NOT NULL DEFAULT -1,
     removed       BIGINT  NOT NULL DEFAULT 0,
     expired       BOOLEAN NOT NULL DEFAULT FALSE,
-    exact         TEXT,
     PRIMARY KEY (team_id, day)
 );
 
