@@ -156,7 +156,7 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	if err != nil {
 		return nil, err
 	}
-	if a.spool, err = a.openSpool(ctx); err != nil {
+	if a.spool, err = a.openSpool(); err != nil {
 		return nil, err
 	}
 	if cfg.SMTPListen != "" {

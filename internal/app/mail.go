@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/smtpd"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/store"
 )
 
 // mail receives mail over SMTP.
@@ -23,39 +23,20 @@ type mail struct {
 	server   *smtpd.Server
 }
 
-// openSpool opens the spool. Without SMTP there is none, unless it is in the database: then
-// this process handles what others have left there.
-func (a *App) openSpool(ctx context.Context) (*spool.Spool, error) {
-	inDatabase := a.config.Spool == config.SpoolDatabase
-	if !inDatabase {
-		if err := a.warnOfSpooled(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if a.config.SMTPListen == "" && !inDatabase {
+// openSpool opens the spool: in PostgreSQL, where other replicas take over what this one leaves, or
+// beside the file of SQLite, whose one writer would make every mail wait. Without SMTP there is none.
+func (a *App) openSpool() (*spool.Spool, error) {
+	if a.config.SMTPListen == "" {
 		return nil, nil //nolint:nilnil // none is a setting too
 	}
 	settings := spool.Config{
 		Folder: filepath.Join(a.config.Data, "spool"), Limits: spool.DefaultLimits(), Log: a.log, Now: time.Now,
 	}
 	settings.Limits.FreeBytes = int64(a.config.Limit.FreeDisk)
-	if inDatabase {
+	if store.IsPostgres(a.config.Database) {
 		settings.Database = a.store
 	}
 	return spool.Open(settings)
-}
-
-// warnOfSpooled logs that mail is in the database, which only processes with the spool there
-// handle.
-func (a *App) warnOfSpooled(ctx context.Context) error {
-	messages := 0
-	if err := a.store.OthersSpooled(ctx, math.MaxInt32, func(_ string, entries int, _ int64) { messages += entries }); err != nil {
-		return fmt.Errorf("read the spool in the database: %w", err)
-	}
-	if messages > 0 {
-		a.log.Warn("mail in the spool of the database waits for a process with DMARCD_SPOOL=database", "messages", messages)
-	}
-	return nil
 }
 
 // listenForMail listens for SMTP.

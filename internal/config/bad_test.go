@@ -98,9 +98,6 @@ func TestBadValues(t *testing.T) {
 
 		{name: "mx.probe unknown", flag: "mx-probe", value: "sometimes", want: "must be one of on, off"},
 
-		{name: "spool unknown", flag: "spool", value: "memory", want: "must be one of files, database"},
-		{name: "spool in SQLite", flag: "spool", value: "database", want: "must be files unless database (DMARCD_DATABASE) is a postgres:// URL: with SQLite, the database is on the same disk"},
-
 		{name: "report_domain of one label", flag: "report-domain", value: "example", want: wantDomain},
 		{name: "report_domain with an underscore", flag: "report-domain", value: "a_b.example", want: wantDomain},
 		{name: "report_domain with an outer hyphen", flag: "report-domain", value: "-a.example", want: wantDomain},

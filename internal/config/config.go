@@ -43,8 +43,6 @@ type Config struct {
 	DNS []string
 	// SMTPListen is the host:port of the SMTP listener; empty means none.
 	SMTPListen string
-	// Spool is SpoolFiles or SpoolDatabase: where accepted mail is until it is stored.
-	Spool string
 	// ReportDomain is the domain of the reporting addresses in lower case; empty means
 	// none.
 	ReportDomain string
@@ -73,12 +71,6 @@ type Config struct {
 	OIDC      OIDC
 	Mail      Mail
 }
-
-// The values of Config.Spool.
-const (
-	SpoolFiles    = "files"
-	SpoolDatabase = "database"
-)
 
 // Log is the section "log".
 type Log struct {

@@ -53,7 +53,6 @@ func TestDefaults(t *testing.T) {
 		Data:      "./data",
 		Listen:    "127.0.0.1:8080",
 		BaseURL:   "http://127.0.0.1:8080/api",
-		Spool:     config.SpoolFiles,
 		RateLimit: 50,
 		Log:       config.Log{Level: slog.LevelInfo, Format: config.FormatAuto, SlowQuery: time.Second},
 		HTTP: config.HTTP{

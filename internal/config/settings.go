@@ -60,13 +60,6 @@ func generalSettings() []Setting {
 				want:  "set together with report_domain (DMARCD_REPORT_DOMAIN), the domain of the reporting addresses",
 				valid: func(c Config) bool { return c.SMTPListen == "" || c.ReportDomain != "" },
 			}),
-		define("spool", wordKind(), SpoolFiles, oneOf(SpoolFiles, SpoolDatabase),
-			func(c *Config) *string { return &c.Spool },
-			"where accepted mail is until it is stored: files in the data folder, or the PostgreSQL database; see docs/scaling.md").
-			needing(rule[Config]{
-				want:  "files unless database (DMARCD_DATABASE) is a postgres:// URL: with SQLite, the database is on the same disk",
-				valid: func(c Config) bool { return c.Spool != SpoolDatabase || isPostgres(c.Database) },
-			}),
 		define("report_domain", nameKind(), "", orEmpty(domainName()),
 			func(c *Config) *string { return &c.ReportDomain },
 			"domain of the reporting addresses").

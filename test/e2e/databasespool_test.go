@@ -24,7 +24,7 @@ func TestDatabaseSpoolSurvivesADisk(t *testing.T) {
 	onPostgres(t, reporterZone(), func(t *testing.T, in *installation) {
 		replica := func() (s *server, data string) {
 			data = filepath.Join(t.TempDir(), "data")
-			return in.serve(receiving("DMARCD_SPOOL=database", "DMARCD_DATA="+data)...), data
+			return in.serve(receiving("DMARCD_DATA=" + data)...), data
 		}
 		survivor, _ := replica()
 		survivor.add("example.com")

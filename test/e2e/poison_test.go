@@ -85,112 +85,103 @@ func poisons(begin string) map[string]string {
 // sent after them counts, and what the database refuses is rejected with the reason.
 func TestPoisonedReports(t *testing.T) {
 	each(t, reporterZone(), func(t *testing.T, in *installation) {
-		for _, spool := range []string{"files", "database"} {
-			if spool == "database" && in.db.Engine != "postgres" {
-				continue // it has none
-			}
-			dropped, brought := t.TempDir(), t.TempDir()
-			settings := receiving("DMARCD_INTAKE_FOLDER="+dropped, "DMARCD_INTAKE_FOLDER_INTERVAL=1s", "DMARCD_SPOOL="+spool)
-			s := in.serve(settings...)
-			in.refuseReports(true)
-			if spool == "files" {
-				s.add("example.com")
-			}
-			address := in.reportAddress("default", "example.com", reporting)
-			mailbox := newMailStore(t)
-			id := func(way string) string { return spool + " " + way + " " }
-			good := func(way string) string { return about("example.com", id(way)+"good", 5, 0).xml() }
-			await := func(way string) {
-				t.Helper()
-				daemon.Eventually(t, workOffLimit, "the report after the poisoned ones is stored: "+way, func() bool {
-					return slices.ContainsFunc(s.reports(""), func(r listedReport) bool { return r.ReportID != nil && *r.ReportID == id(way)+"good" })
-				})
-			}
-			refusals := func() (ids []string) {
-				for _, r := range s.rejected() {
-					if strings.Contains(r.Reason, "could not be stored") && strings.Contains(r.Reason, "refused") {
-						ids = append(ids, r.ID)
-					}
-				}
-				return ids
-			}
-			wantRefusals := func(way string, want int) {
-				t.Helper()
-				daemon.Eventually(t, workOffLimit, fmt.Sprintf("%d reports are rejected: %s", want, way), func() bool { return len(refusals()) == want })
-			}
-
-			for name, report := range poisons(id("upload")) {
-				a := s.send(uploading(in.token, report))
-				if a.status >= http.StatusInternalServerError {
-					t.Errorf("upload of %s: got %d %s", name, a.status, a.text())
-				}
-			}
-			s.send(uploading(in.token, good("upload"))).wantStatus(t, http.StatusCreated)
-			wantRefusals("upload", 1)
-
-			for _, report := range poisons(id("smtp")) {
-				mail := report
-				if !strings.HasPrefix(report, "From:") || strings.Contains(report, "\x00") {
-					mail = mailWith(report)
-				}
-				if err := s.tryMail("bounce@reporter.example", address, mail); err != nil {
-					t.Errorf("mail: %v", err)
-				}
-			}
-			s.mail(address, mailWith(good("smtp")))
-			await("smtp")
-			wantRefusals("smtp", 2)
-			daemon.Eventually(t, workOffLimit, "the spool is empty", func() bool { return s.metric("dmarcd_spool_messages") == 0 })
-
-			if spool == "files" { // the other transports have no spool
-				for _, report := range append(slices.Collect(maps.Values(poisons(id("imap")))), good("imap")) {
-					mail := mailWith(report)
-					musttest.Get(mailbox.user.Append("INBOX", literal{strings.NewReader(mail), int64(len(mail))}, &goimap.AppendOptions{Time: time.Now()}))(t)
-				}
-				mailbox.read(in, settings...)
-				await("imap")
-				wantRefusals("imap", 3)
-
-				for i, report := range append(slices.Collect(maps.Values(poisons(id("drop")))), good("drop")) {
-					writeFiles(t, dropped, fmt.Sprintf("%d.xml", i), report)
-				}
-				await("drop")
-				wantRefusals("drop", 4)
-				daemon.Eventually(t, workOffLimit, "the drop folder is empty", func() bool {
-					return len(musttest.Get(filepath.Glob(filepath.Join(dropped, "*.xml")))(t)) == 0
-				})
-
-				for name, report := range poisons(id("import")) {
-					writeFiles(t, brought, strings.ReplaceAll(name, " ", "-")+".xml", report)
-				}
-				writeFiles(t, brought, "zzz.xml", good("import"))
-				r := in.run(command{args: []string{"import", "--team", "default", brought}})
-				if r.Status != 1 || !strings.Contains(r.Stderr, filepath.Join(brought, "refused.xml")+": the report could not be stored") {
-					t.Errorf("import: got status %d and %s, want 1 and the name of the file", r.Status, r.Stderr)
-				}
-				await("import")
-				wantRefusals("import", 5)
-			}
-
-			ids := refusals()
-			retry := func() answer {
-				return s.send(request{method: http.MethodPost, path: "/insights/rejected/" + ids[0] + "/retry", token: in.token})
-			}
-			if a := retry(); a.status >= http.StatusInternalServerError || !strings.Contains(a.text(), "could not be stored") {
-				t.Errorf("retry: got %d %s, want it rejected again", a.status, a.text())
-			}
-			if got := refusals(); !slices.Equal(got, ids) {
-				t.Errorf("after a retry: got the rejected items %v, want %v", got, ids)
-			}
-			in.refuseReports(false)
-			for len(ids) > 0 {
-				retry().wantStatus(t, http.StatusCreated)
-				ids = ids[1:]
-			}
-			if got := refusals(); len(got) > 0 {
-				t.Errorf("got %v rejected, want none", got)
-			}
-			s.Stop()
+		dropped, brought := t.TempDir(), t.TempDir()
+		settings := receiving("DMARCD_INTAKE_FOLDER="+dropped, "DMARCD_INTAKE_FOLDER_INTERVAL=1s")
+		s := in.serve(settings...)
+		in.refuseReports(true)
+		s.add("example.com")
+		address := in.reportAddress("default", "example.com", reporting)
+		mailbox := newMailStore(t)
+		id := func(way string) string { return way + " " }
+		good := func(way string) string { return about("example.com", id(way)+"good", 5, 0).xml() }
+		await := func(way string) {
+			t.Helper()
+			daemon.Eventually(t, workOffLimit, "the report after the poisoned ones is stored: "+way, func() bool {
+				return slices.ContainsFunc(s.reports(""), func(r listedReport) bool { return r.ReportID != nil && *r.ReportID == id(way)+"good" })
+			})
 		}
+		refusals := func() (ids []string) {
+			for _, r := range s.rejected() {
+				if strings.Contains(r.Reason, "could not be stored") && strings.Contains(r.Reason, "refused") {
+					ids = append(ids, r.ID)
+				}
+			}
+			return ids
+		}
+		wantRefusals := func(way string, want int) {
+			t.Helper()
+			daemon.Eventually(t, workOffLimit, fmt.Sprintf("%d reports are rejected: %s", want, way), func() bool { return len(refusals()) == want })
+		}
+
+		for name, report := range poisons(id("upload")) {
+			a := s.send(uploading(in.token, report))
+			if a.status >= http.StatusInternalServerError {
+				t.Errorf("upload of %s: got %d %s", name, a.status, a.text())
+			}
+		}
+		s.send(uploading(in.token, good("upload"))).wantStatus(t, http.StatusCreated)
+		wantRefusals("upload", 1)
+
+		for _, report := range poisons(id("smtp")) {
+			mail := report
+			if !strings.HasPrefix(report, "From:") || strings.Contains(report, "\x00") {
+				mail = mailWith(report)
+			}
+			if err := s.tryMail("bounce@reporter.example", address, mail); err != nil {
+				t.Errorf("mail: %v", err)
+			}
+		}
+		s.mail(address, mailWith(good("smtp")))
+		await("smtp")
+		wantRefusals("smtp", 2)
+		daemon.Eventually(t, workOffLimit, "the spool is empty", func() bool { return s.metric("dmarcd_spool_messages") == 0 })
+
+		for _, report := range append(slices.Collect(maps.Values(poisons(id("imap")))), good("imap")) {
+			mail := mailWith(report)
+			musttest.Get(mailbox.user.Append("INBOX", literal{strings.NewReader(mail), int64(len(mail))}, &goimap.AppendOptions{Time: time.Now()}))(t)
+		}
+		mailbox.read(in, settings...)
+		await("imap")
+		wantRefusals("imap", 3)
+
+		for i, report := range append(slices.Collect(maps.Values(poisons(id("drop")))), good("drop")) {
+			writeFiles(t, dropped, fmt.Sprintf("%d.xml", i), report)
+		}
+		await("drop")
+		wantRefusals("drop", 4)
+		daemon.Eventually(t, workOffLimit, "the drop folder is empty", func() bool {
+			return len(musttest.Get(filepath.Glob(filepath.Join(dropped, "*.xml")))(t)) == 0
+		})
+
+		for name, report := range poisons(id("import")) {
+			writeFiles(t, brought, strings.ReplaceAll(name, " ", "-")+".xml", report)
+		}
+		writeFiles(t, brought, "zzz.xml", good("import"))
+		r := in.run(command{args: []string{"import", "--team", "default", brought}})
+		if r.Status != 1 || !strings.Contains(r.Stderr, filepath.Join(brought, "refused.xml")+": the report could not be stored") {
+			t.Errorf("import: got status %d and %s, want 1 and the name of the file", r.Status, r.Stderr)
+		}
+		await("import")
+		wantRefusals("import", 5)
+
+		ids := refusals()
+		retry := func() answer {
+			return s.send(request{method: http.MethodPost, path: "/insights/rejected/" + ids[0] + "/retry", token: in.token})
+		}
+		if a := retry(); a.status >= http.StatusInternalServerError || !strings.Contains(a.text(), "could not be stored") {
+			t.Errorf("retry: got %d %s, want it rejected again", a.status, a.text())
+		}
+		if got := refusals(); !slices.Equal(got, ids) {
+			t.Errorf("after a retry: got the rejected items %v, want %v", got, ids)
+		}
+		in.refuseReports(false)
+		for len(ids) > 0 {
+			retry().wantStatus(t, http.StatusCreated)
+			ids = ids[1:]
+		}
+		if got := refusals(); len(got) > 0 {
+			t.Errorf("got %v rejected, want none", got)
+		}
+		s.Stop()
 	})
 }
