@@ -72,6 +72,7 @@ var packages = map[string][]string{
 	"internal/httproute":  nil,
 	"internal/upload":     {".", "internal/clientaddr", "internal/fair"},
 	"internal/fair":       {"."},
+	"internal/cache":      {},
 	"internal/recovered":  nil,
 	"internal/tempfile":   nil,
 	"internal/trace":      nil,
@@ -89,13 +90,13 @@ var packages = map[string][]string{
 	"internal/config":                {"."},
 	"internal/wire":                  join(protocols, "."),
 	"internal/export":                {".", "internal/wire"},
-	"internal/store":                 join(protocols, ".", "internal/fair", "internal/recovered", "internal/rollup", "internal/cold", "internal/store/shape", "internal/trace"),
+	"internal/store":                 join(protocols, ".", "internal/cache", "internal/fair", "internal/recovered", "internal/rollup", "internal/cold", "internal/store/shape", "internal/trace"),
 	"internal/cold":                  nil,
 	"internal/blobs":                 {"."},
 	"internal/store/shape":           join(protocols, "."),
 	"internal/rollup":                join(protocols, "."),
 	"internal/store/storetest":       join(protocols, ".", "internal/store", "internal/musttest", "test/daemon"),
-	"internal/resolver":              {"dns", "internal/fair", "internal/recovered"},
+	"internal/resolver":              {"dns", "internal/cache", "internal/fair", "internal/recovered"},
 	"internal/resolver/resolvertest": {"dns", "internal/resolver"},
 
 	"internal/outbound":        {"dns"},
@@ -110,7 +111,7 @@ var packages = map[string][]string{
 	"internal/notify/webhook":  {".", "internal/outbound", "internal/wire", "internal/notify/chat"},
 	"internal/probe":           {".", "dns"},
 	"internal/jobs":            join(protocols, ".", "internal/fair", "internal/recovered"),
-	"internal/auth":            {".", "internal/clientaddr", "internal/fair"},
+	"internal/auth":            {".", "internal/cache", "internal/clientaddr", "internal/fair"},
 	"internal/insight":         join(protocols, ".", "internal/senders", "internal/memory", "internal/proposal", "internal/recovered", "internal/rollup"),
 
 	"internal/intake":         join(protocols, ".", "internal/intake/unpack", "internal/fair", "internal/recovered", "internal/reporttext", "internal/tempfile", "internal/trace"),
@@ -123,7 +124,7 @@ var packages = map[string][]string{
 	"internal/intake/genuine": join(protocols, ".", "internal/fair", "internal/intake/unpack"),
 	"internal/secret":         {"."},
 
-	"internal/senders":          {".", "dns", "internal/fair", "internal/recovered"},
+	"internal/senders":          {".", "dns", "internal/cache", "internal/fair", "internal/recovered"},
 	"internal/senders/mmdb":     nil,
 	"internal/senders/networks": {"internal/senders", "internal/senders/mmdb"},
 	"internal/demo":             join(protocols, ".", "internal/senders"),
@@ -149,7 +150,7 @@ var packages = map[string][]string{
 	"test/truth":     {"internal/senders/mmdb"},
 	"bench":          {anything},
 
-	"internal/service": join(protocols, ".", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth", "internal/insight",
+	"internal/service": join(protocols, ".", "internal/cache", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth", "internal/insight",
 		"internal/memory", "internal/outbound", "internal/fair", "internal/notify/chat", "internal/notify/mail", "internal/notify/webhook"),
 }
 

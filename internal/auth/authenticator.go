@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/cache"
 )
 
 const (
 	// maxStale is the maximum age of a cached credential. A revoked token or a blocked
 	// team must be rejected within a second.
 	maxStale = 900 * time.Millisecond
-	// maxCached limits the memory. A full cache is cleared, which costs one lookup per
-	// active token.
+	// maxCached limits the memory.
 	maxCached = 10_000
 	// touchEvery is how often the last use of tokens is saved.
 	touchEvery = time.Second
@@ -36,8 +36,9 @@ type Authenticator struct {
 	now         func() time.Time
 	log         *slog.Logger
 
+	cached *cache.Cache[[32]byte, cached]
+
 	mu      sync.Mutex
-	cached  map[[32]byte]cached
 	touched map[dmarcd.TokenID]time.Time // the last saved minute
 	pending map[dmarcd.TokenID]time.Time // the minute to be saved
 }
@@ -53,7 +54,7 @@ func NewAuthenticator(credentials Credentials, now func() time.Time, log *slog.L
 		credentials: credentials,
 		now:         now,
 		log:         log,
-		cached:      map[[32]byte]cached{},
+		cached:      cache.New[[32]byte, cached](maxCached),
 		touched:     map[dmarcd.TokenID]time.Time{},
 		pending:     map[dmarcd.TokenID]time.Time{},
 	}
@@ -78,9 +79,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, secret string) (dmarcd
 }
 
 func (a *Authenticator) lookUp(ctx context.Context, hash [32]byte, now time.Time) (dmarcd.Credential, error) {
-	a.mu.Lock()
-	known, ok := a.cached[hash]
-	a.mu.Unlock()
+	known, ok := a.cached.Get(hash)
 	if ok && now.Sub(known.asked) < maxStale {
 		return known.credential, nil
 	}
@@ -91,12 +90,7 @@ func (a *Authenticator) lookUp(ctx context.Context, hash [32]byte, now time.Time
 	if err != nil {
 		return dmarcd.Credential{}, err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.cached) >= maxCached {
-		clear(a.cached)
-	}
-	a.cached[hash] = cached{credential: credential, asked: now}
+	a.cached.Put(hash, cached{credential: credential, asked: now}, 1)
 	return credential, nil
 }
 

@@ -1,12 +1,11 @@
 package resolver
 
 import (
-	"container/list"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/cache"
 )
 
 // Maximum cache times, whatever the TTL. RFC 2308 §5 recommends one to three hours for
@@ -20,83 +19,42 @@ const (
 // answer takes the space of several short ones.
 const bytesPerEntry = 1024
 
-// cache stores answers for their TTL. It evicts the least recently used ones when it has
-// too many entries or bytes.
-type cache struct {
-	now        func() time.Time
-	maxEntries int
-	maxBytes   int
-
-	mu      sync.Mutex
-	entries map[dns.Question]*list.Element // of *entry
-	recent  *list.List                     // most recently used first
-	bytes   int
+// answerCache stores answers for their TTL, those that were used last.
+type answerCache struct {
+	now   func() time.Time
+	cache *cache.Cache[dns.Question, storedAnswer]
 }
 
-type entry struct {
-	answer dns.Answer
-	stored time.Time
-	bytes  int
+type storedAnswer struct {
+	dns.Answer
+
+	at time.Time
 }
 
-func newCache(maxEntries int, now func() time.Time) *cache {
-	return &cache{
-		now:        now,
-		maxEntries: maxEntries,
-		maxBytes:   maxEntries * bytesPerEntry,
-		entries:    map[dns.Question]*list.Element{},
-		recent:     list.New(),
-	}
+func newAnswerCache(entries int, now func() time.Time) *answerCache {
+	return &answerCache{now, cache.New[dns.Question, storedAnswer](entries * bytesPerEntry)}
 }
 
 // find returns the cached answer with its remaining TTLs.
-func (c *cache) find(q dns.Question) (dns.Answer, bool) {
-	now := c.now()
-	c.mu.Lock()
-	element, ok := c.entries[q]
-	if !ok {
-		c.mu.Unlock()
+func (a *answerCache) find(q dns.Question) (dns.Answer, bool) {
+	stored, ok := a.cache.Get(q)
+	age := a.now().Sub(stored.at)
+	if !ok || age >= stored.TTL {
 		return dns.Answer{}, false
 	}
-	e := element.Value.(*entry)
-	age := now.Sub(e.stored)
-	if age >= e.answer.TTL {
-		c.remove(element)
-		c.mu.Unlock()
-		return dns.Answer{}, false
-	}
-	c.recent.MoveToFront(element)
-	c.mu.Unlock()
-	return aged(e.answer, age), true
+	return aged(stored.Answer, age), true
 }
 
 // store caches a conclusive answer, replacing an older one.
-func (c *cache) store(answer dns.Answer) {
+func (a *answerCache) store(answer dns.Answer) {
 	if answer.Outcome == dns.Inconclusive {
 		return // a failure says nothing about the name: do not cache it
 	}
-	e := &entry{answer: answer, stored: c.now(), bytes: size(answer)}
-
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if old, ok := c.entries[answer.Question]; ok {
-		c.remove(old)
-	}
-	if answer.TTL <= 0 || e.bytes > c.maxBytes {
+	if answer.TTL <= 0 {
+		a.cache.Delete(answer.Question)
 		return
 	}
-	c.entries[answer.Question] = c.recent.PushFront(e)
-	c.bytes += e.bytes
-	for len(c.entries) > c.maxEntries || c.bytes > c.maxBytes {
-		c.remove(c.recent.Back())
-	}
-}
-
-// remove drops an entry. The caller holds c.mu.
-func (c *cache) remove(element *list.Element) {
-	e := c.recent.Remove(element).(*entry)
-	delete(c.entries, e.answer.Question)
-	c.bytes -= e.bytes
+	a.cache.Put(answer.Question, storedAnswer{answer, a.now()}, max(size(answer), bytesPerEntry))
 }
 
 // aged returns a copy of the answer with TTLs reduced by age, in whole seconds.

@@ -106,7 +106,7 @@ type Resolver struct {
 	next    atomic.Int64         // counts queries
 	inAll   *fair.Limiter[int64] // by client
 	buffers sync.Pool            // of *[readBytes]byte
-	cache   *cache
+	cache   *answerCache
 
 	inFlight sync.WaitGroup
 	mu       sync.Mutex
@@ -121,7 +121,7 @@ func New(config Config) *Resolver {
 	r := &Resolver{
 		config:  config,
 		inAll:   newLimiter(config.MaxInflight),
-		cache:   newCache(config.CacheEntries, config.Now),
+		cache:   newAnswerCache(config.CacheEntries, config.Now),
 		buffers: sync.Pool{New: func() any { return new([readBytes]byte) }},
 		flights: map[asked]*flight{},
 	}

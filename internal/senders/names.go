@@ -10,6 +10,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/cache"
 	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 )
@@ -78,10 +79,15 @@ type Names struct {
 	ended   []netip.Addr
 	found   []dmarcd.ReverseName
 	savedAt time.Time
-	// cache holds names that the store returned since a time: pages of one visit ask about
-	// the same addresses.
-	cache map[netip.Addr]dmarcd.ReverseName
-	since time.Time
+	// cache holds names that the store returned: pages of one visit ask about the same addresses.
+	cache *cache.Cache[netip.Addr, keptName]
+}
+
+// keptName is a name that the store returned at a time.
+type keptName struct {
+	dmarcd.ReverseName
+
+	at time.Time
 }
 
 // lookup is an address to look up, and a team that asked.
@@ -97,6 +103,7 @@ func NewNames(resolver dns.Resolver, store NameStore, now func() time.Time, log 
 		ready: make(chan struct{}, 1), queued: map[lookup]struct{}{},
 		queue: fair.NewQueue[dmarcd.TeamID, netip.Addr](fair.Options{Capacity: atOnce, PerKey: teamAtOnce, Waiting: maxWaiting}),
 		asked: map[netip.Addr]struct{}{}, resting: map[netip.Addr]time.Time{},
+		cache: cache.New[netip.Addr, keptName](maxRemembered),
 	}
 }
 
@@ -130,26 +137,19 @@ func (n *Names) Known(ctx context.Context, team dmarcd.TeamID, addrs []netip.Add
 func (n *Names) kept(ctx context.Context, addrs []netip.Addr, now time.Time) ([]dmarcd.ReverseName, error) {
 	var all []dmarcd.ReverseName
 	var others []netip.Addr
-	n.mu.Lock()
-	if n.cache == nil || len(n.cache) > maxRemembered || now.Sub(n.since) >= keptFor {
-		n.cache, n.since = make(map[netip.Addr]dmarcd.ReverseName), now
-	}
 	for _, addr := range addrs {
-		if told, ok := n.cache[addr]; ok {
-			all = append(all, told)
+		if told, ok := n.cache.Get(addr); ok && now.Sub(told.at) < keptFor {
+			all = append(all, told.ReverseName)
 		} else {
 			others = append(others, addr)
 		}
 	}
-	n.mu.Unlock()
 	if len(others) == 0 {
 		return all, nil
 	}
 	more, err := n.store.ReverseNames(ctx, others)
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	for _, told := range more {
-		n.cache[told.Addr] = told
+		n.cache.Put(told.Addr, keptName{told, now}, 1)
 	}
 	return append(all, more...), err
 }
@@ -307,6 +307,6 @@ func (n *Names) rest(ended []netip.Addr, found []dmarcd.ReverseName) {
 		n.resting[addr] = until
 	}
 	for _, f := range found {
-		delete(n.cache, f.Addr)
+		n.cache.Delete(f.Addr)
 	}
 }

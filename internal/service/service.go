@@ -16,6 +16,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/cache"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/insight"
@@ -100,7 +101,7 @@ type Service struct {
 	tests *allowance
 	// watching limits the checks for users who watch a domain.
 	watching *fair.Limiter[watched]
-	advice   adviceCache
+	advice   *adviceCache
 	// failedNotes limits audit entries about failed sign-ins.
 	failedNotes *rate.Limiter
 	// webhookTests and selfTests limit those under way.
@@ -132,6 +133,7 @@ func New(s *store.Store, options Options) *Service {
 		teamLetters:     newAllowance(teamLettersAtOnce, teamLetterInterval, options.Now),
 		tests:           newAllowance(testsAtOnce, testInterval, options.Now),
 		watching:        fair.New[watched](fair.Options{PerKey: 1}),
+		advice:          &adviceCache{known: cache.New[adviceKey, rememberedAdvice](maxAdvice)},
 		failedNotes:     rate.NewLimiter(failedNotes, failedNotesBurst),
 		webhookTests:    fair.New[dmarcd.WebhookID](fair.Options{PerKey: maxWebhookTests}),
 		selfTests:       fair.New[dmarcd.TeamID](fair.Options{PerKey: maxSelfTests}),

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/cache"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/memory"
 )
@@ -47,14 +48,14 @@ func (t *Team) TopAdvice(ctx context.Context) ([]dmarcd.Advice, error) {
 func (t *Team) advise(ctx context.Context, domains []dmarcd.Domain, age time.Duration) ([]dmarcd.Advice, error) {
 	all := make([]dmarcd.Advice, len(domains))
 	var open []int
-	cache, now := &t.service.advice, t.service.options.Now()
+	known, now := t.service.advice, t.service.options.Now()
 	bases, err := t.adviceBases(ctx, domains)
 	if err != nil {
 		return nil, err
 	}
 	for i, domain := range domains {
 		var ok bool
-		if all[i], ok = cache.get(adviceKey{t.team.ID(), domain.ID}, bases[i], now.Add(-age)); !ok || age == 0 {
+		if all[i], ok = known.get(adviceKey{t.team.ID(), domain.ID}, bases[i], now.Add(-age)); !ok || age == 0 {
 			open = append(open, i)
 		}
 	}
@@ -78,7 +79,7 @@ func (t *Team) advise(ctx context.Context, domains []dmarcd.Domain, age time.Dur
 		}
 		for n, i := range open[:len(advice)] {
 			all[i] = advice[n]
-			cache.put(adviceKey{t.team.ID(), domains[i].ID}, rememberedAdvice{advice[n], bases[i], now})
+			known.put(adviceKey{t.team.ID(), domains[i].ID}, rememberedAdvice{advice[n], bases[i], now})
 		}
 		open = open[len(advice):]
 	}
@@ -146,10 +147,11 @@ func (s *Service) RefreshAdvice(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-// adviceCache caches the advice of domains. Its zero value is ready to use.
+// adviceCache caches the advice of domains.
 type adviceCache struct {
+	known *cache.Cache[adviceKey, rememberedAdvice]
+
 	mu    sync.Mutex
-	known map[adviceKey]rememberedAdvice
 	teams map[dmarcd.TeamID]*askedTeam
 }
 
@@ -169,9 +171,7 @@ type askedTeam struct{ asked, next time.Time }
 
 // get returns advice with that basis that was not computed before oldest.
 func (c *adviceCache) get(key adviceKey, basis adviceBasis, oldest time.Time) (dmarcd.Advice, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	remembered, ok := c.known[key]
+	remembered, ok := c.known.Get(key)
 	return remembered.advice, ok && remembered.basis == basis && !remembered.at.Before(oldest)
 }
 
@@ -182,15 +182,9 @@ func (c *adviceCache) put(key adviceKey, remembered rememberedAdvice) {
 			size += len(step.Record.Value)
 		}
 	}
-	if size > maxCached {
-		return
+	if size <= maxCached {
+		c.known.Put(key, remembered, 1)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.known == nil || len(c.known) >= maxAdvice {
-		c.known = map[adviceKey]rememberedAdvice{}
-	}
-	c.known[key] = remembered
 }
 
 // ask notes that the advice of a team was asked for.

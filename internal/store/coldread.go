@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
@@ -95,7 +94,7 @@ type coldBlock struct {
 // change. A group that was rewritten since its id was read has none.
 func (t *Team) coldBlocks(ctx context.Context, read tx, id int64) ([]coldBlock, error) {
 	key := coldKey{team: t.id, id: id}
-	if blocks, ok := t.store.coldGroups.get(key); ok {
+	if blocks, ok := t.store.coldGroups.Get(key); ok {
 		return blocks, nil
 	}
 	blocks, err := collect(ctx, read, `SELECT n, first_report, last_report, last_share, last_n, bytes, sum, blob FROM cold_blocks
@@ -104,7 +103,7 @@ func (t *Team) coldBlocks(ctx context.Context, read tx, id int64) ([]coldBlock, 
 		return b, scan(&b.n, &b.first, &b.last.report, &b.last.share, &b.last.n, &b.bytes, &b.sum, &b.blob)
 	})
 	if err == nil && len(blocks) > 0 {
-		t.store.coldGroups.put(key, blocks, 200*len(blocks), coldGroupBytes)
+		t.store.coldGroups.Put(key, blocks, 200*len(blocks))
 	}
 	return blocks, err
 }
@@ -112,7 +111,7 @@ func (t *Team) coldBlocks(ctx context.Context, read tx, id int64) ([]coldBlock, 
 // coldBlock returns the records of a block, from the cache if it has them, else at least those
 // of wanted shares; nil wants all.
 func (t *Team) coldBlock(ctx context.Context, read tx, b coldBlock, wanted func(report int64, share int32) bool) ([]cold.Record, error) {
-	if records, ok := t.store.cold.get(b.coldKey); ok {
+	if records, ok := t.store.cold.Get(b.coldKey); ok {
 		return records, nil
 	}
 	whole := true
@@ -122,7 +121,7 @@ func (t *Team) coldBlock(ctx context.Context, read tx, b coldBlock, wanted func(
 		return is
 	})
 	if err == nil && whole {
-		t.store.cold.put(b.coldKey, records, cold.Size(records), coldCacheBytes)
+		t.store.cold.Put(b.coldKey, records, cold.Size(records))
 	}
 	return records, err
 }
@@ -159,47 +158,6 @@ const (
 	coldCacheBytes = 16 << 20
 	coldGroupBytes = 1 << 20
 )
-
-// coldCache has what was used last. The zero value is ready to use.
-type coldCache[T any] struct {
-	mu      sync.Mutex
-	entries []coldEntry[T] // the last used is the last
-	size    int
-}
-
-type coldEntry[T any] struct {
-	key   coldKey
-	value T
-	size  int
-}
-
-func (c *coldCache[T]) get(key coldKey) (value T, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	at := slices.IndexFunc(c.entries, func(e coldEntry[T]) bool { return e.key == key })
-	if at < 0 {
-		return value, false
-	}
-	found := c.entries[at]
-	c.entries = append(slices.Delete(c.entries, at, at+1), found)
-	return found.value, true
-}
-
-func (c *coldCache[T]) put(key coldKey, value T, size, limit int) {
-	if size > limit/2 {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if slices.ContainsFunc(c.entries, func(e coldEntry[T]) bool { return e.key == key }) {
-		return
-	}
-	c.entries, c.size = append(c.entries, coldEntry[T]{key, value, size}), c.size+size
-	for c.size > limit {
-		c.size -= c.entries[0].size
-		c.entries = slices.Delete(c.entries, 0, 1)
-	}
-}
 
 // coldShare is a share of a cold report.
 type coldShare struct {

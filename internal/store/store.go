@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/cache"
 	"github.com/dmarcd/dmarcd/internal/cold"
 	"github.com/dmarcd/dmarcd/internal/fair"
 )
@@ -69,8 +70,8 @@ type database struct {
 	jobTurns       *fair.Limiter[dmarcd.TeamID] // see JobTurn
 	rests          rests
 	added          announcements // of events
-	cold           coldCache[[]cold.Record]
-	coldGroups     coldCache[[]coldBlock]
+	cold           *cache.Cache[coldKey, []cold.Record]
+	coldGroups     *cache.Cache[coldKey, []coldBlock]
 }
 
 // Open connects to dsn: a postgres:// URL, or the path of an SQLite file, which is created if
@@ -82,7 +83,10 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{database: &database{options: options, holder: newID()}}
+	s := &Store{database: &database{
+		options: options, holder: newID(),
+		cold: cache.New[coldKey, []cold.Record](coldCacheBytes), coldGroups: cache.New[coldKey, []coldBlock](coldGroupBytes),
+	}}
 	var err error
 	if IsPostgres(dsn) {
 		s.dialect = postgresDialect
