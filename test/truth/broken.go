@@ -167,6 +167,23 @@ func tenantForgets(p *planter) {
 	p.fix(f.sender)
 }
 
+// strictServer plants a server that the SPF record lists, with From addresses below the domain: it is
+// aligned in relaxed mode only.
+func strictServer(p *planter) {
+	f := p.ownServer(ordinary)
+	f.from, f.days = "shop."+p.Name, p.steady(p.brokenVolume())
+	p.plant(f)
+	p.fix(f.sender)
+}
+
+// strictService plants a service that signs with the domain, with From addresses below it.
+func strictService(p *planter) {
+	f := p.serviceMail(p.take(services), p.brokenVolume())
+	f.from = "news." + p.Name
+	p.plant(f)
+	p.fix(f.sender)
+}
+
 // includedService plants a service that the SPF record includes, and of which nothing is aligned.
 func includedService(p *planter) {
 	at := p.take(services)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,8 +50,9 @@ type planted struct {
 	// marked is what is wrong with the marks of the user, "" if they were taken.
 	marked     string
 	simulation simulation
-	advice     advice
-	sources    []source
+	// advice is that before the answer, and after that which follows from it.
+	advice, after advice
+	sources       []source
 }
 
 // simulation is the answer of /insights/simulate. Members that are missing are nil.
@@ -201,16 +203,27 @@ func (w *world) read(p *planted) {
 		}
 	}
 	get("/insights/simulate?p=reject&domain="+p.Name, &p.simulation)
-	var page struct{ Items []advice }
-	get("/insights/advice?domain="+p.Name, &page)
-	if len(page.Items) != 1 {
-		w.t.Fatalf("%s: got %d items of advice want 1", p.Name, len(page.Items))
+	advise := func(into *advice) {
+		w.t.Helper()
+		var page struct{ Items []advice }
+		get("/insights/advice?domain="+p.Name, &page)
+		if len(page.Items) != 1 {
+			w.t.Fatalf("%s: got %d items of advice want 1", p.Name, len(page.Items))
+		}
+		*into = page.Items[0]
 	}
-	p.advice = page.Items[0]
+	advise(&p.advice)
 	var sources struct{ Items []source }
 	since := time.Now().UTC().AddDate(0, 0, -29).Format(time.DateOnly)
 	get("/insights/sources?by=network&limit=1000&domain="+p.Name+"&from="+since, &sources)
 	p.sources = sources.Items
+	if p.Answer != "" {
+		path := "/domains/" + p.Name + "/questions/" + url.PathEscape(p.Action.Sender)
+		if status, body := w.send(p, http.MethodPut, path, fmt.Sprintf(`{"answer": %q}`, p.Answer)); status != http.StatusOK {
+			p.marked = fmt.Sprintf("the answer %s to %s was answered with status %d: %s", p.Answer, p.Action.Sender, status, body)
+		}
+		advise(&p.after)
+	}
 }
 
 // must sends a request that must have a status, and returns the body of the answer.

@@ -62,9 +62,11 @@ func aligned(domain, organization string) bool {
 	return domain == organization || len(domain) > len(organization) && domain[len(domain)-len(organization)-1:] == "."+organization
 }
 
-// passes reports which of SPF and DKIM pass for the organizational domain.
-func (f *flow) passes(organization string) (spf, dkim bool) {
-	isAligned := func(a auth) bool { return a.result == "pass" && aligned(a.domain, organization) }
+// passes reports which of SPF and DKIM pass for the domain.
+func (d *Domain) passes(f *flow) (spf, dkim bool) {
+	isAligned := func(a auth) bool {
+		return a.result == "pass" && (a.domain == f.from || !d.tags.strict && aligned(a.domain, d.Name))
+	}
 	return isAligned(f.spf), slices.ContainsFunc(f.dkim, isAligned)
 }
 
@@ -78,24 +80,44 @@ func (f *flow) messages() (sum int) {
 	return sum
 }
 
-// Figures are what a simulation of p=reject must show.
+// Figures are what a simulation must show.
 type Figures struct {
 	Messages, Affected map[Class]int
 	Total              int
 }
 
-// figures sums up the flows of a domain.
-func figures(flows []*flow, organization string) Figures {
+// figures sums up the mail of a domain: with p=reject and the other tags of its record or, with full,
+// with p=reject for all names.
+func (d *Domain) figures(full bool) Figures {
 	f := Figures{Messages: map[Class]int{}, Affected: map[Class]int{}}
-	for _, flow := range flows {
+	passing := map[string]bool{}
+	for _, flow := range d.flows {
+		if spf, dkim := d.passes(flow); (spf || dkim) && flow.messages() > 0 {
+			passing[flow.from] = true
+		}
+	}
+	for _, flow := range d.flows {
 		n := flow.messages()
 		f.Total += n
 		f.Messages[flow.class] += n
-		if spf, dkim := flow.passes(organization); !spf && !dkim {
+		if spf, dkim := d.passes(flow); !spf && !dkim && (full || d.affects(flow.from, passing[flow.from])) {
 			f.Affected[flow.class] += n
 		}
 	}
 	return f
+}
+
+// affects reports whether the record with p=reject applies to failing mail with a From domain, of
+// which other mail may pass: sp and np may be none, and t=y makes none of quarantine.
+func (d *Domain) affects(from string, passes bool) bool {
+	policy := "reject"
+	if from != d.Name && d.tags.sp != "" {
+		policy = d.tags.sp
+	}
+	if from != d.Name && d.tags.np != "" && !passes {
+		policy = d.tags.np
+	}
+	return policy == "reject" || policy == "quarantine" && !d.tags.testing
 }
 
 // findSmall makes spoofed mail Small whose sender has under 10 messages, or is new.

@@ -29,12 +29,19 @@ type Domain struct {
 	// messages may be affected (0 for nothing).
 	Parked   bool
 	Accepted int
-	Figures  Figures
-	Action   Action
+	// Figures are those of p=reject with the other tags of the record, Full those of p=reject for all
+	// names.
+	Figures, Full Figures
+	Action        Action
+	// Answer is what the user answers to the question, yours or not_yours, "" if there is none, and
+	// After is the action that follows.
+	Answer string
+	After  Action
 
 	flows     []*flow
 	hosts     []host
 	policy    string
+	tags      tags
 	records   []string // of the zone
 	reporters int
 }
@@ -81,6 +88,35 @@ func (d *Domain) BySender() map[string]map[Class]int {
 	return all
 }
 
+// tags are those of the DMARC record beside p and rua.
+type tags struct {
+	sp, np  string // "" for none
+	strict  bool   // adkim and aspf
+	testing bool   // t=y
+	percent int    // pct, 0 for none
+}
+
+// String returns the tags as they follow p in a record.
+func (t tags) String() string {
+	var b strings.Builder
+	if t.sp != "" {
+		b.WriteString("; sp=" + t.sp)
+	}
+	if t.np != "" {
+		b.WriteString("; np=" + t.np)
+	}
+	if t.strict {
+		b.WriteString("; adkim=s; aspf=s")
+	}
+	if t.testing {
+		b.WriteString("; t=y")
+	}
+	if t.percent > 0 {
+		fmt.Fprintf(&b, "; pct=%d", t.percent)
+	}
+	return b.String()
+}
+
 // planter plants one domain.
 type planter struct {
 	*Domain
@@ -125,14 +161,14 @@ func Plant(seed uint64, number int) *Domain {
 	}
 	p.compose(storyOf(seed, number))
 	findSmall(p.flows)
-	p.Figures = figures(p.flows, p.Name)
+	p.Figures, p.Full = p.figures(false), p.figures(true)
 	p.publish()
 	return p.Domain
 }
 
 // publish writes the zone of the domain.
 func (p *planter) publish() {
-	p.record("%s. TXT \"v=DMARC1; p=%s; rua=mailto:dmarc@%s\"", "_dmarc."+p.Name, p.policy, p.Name)
+	p.record("_dmarc.%s. TXT \"v=DMARC1; p=%s%s; rua=mailto:dmarc@%s\"", p.Name, p.policy, p.tags, p.Name)
 	if len(p.include) > 0 {
 		p.record("_spf.%s. TXT \"v=spf1 %s ?all\"", p.Name, strings.Join(p.include, " "))
 		p.spf = append(p.spf, "include:_spf."+p.Name)

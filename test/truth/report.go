@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -61,19 +62,23 @@ func (d *Domain) report(rows map[report][]row, f *flow, n, day, count int) {
 // xml returns a report in the schema of RFC 7489, appendix C.
 func (d *Domain) xml(at report, begin time.Time, records []row) string {
 	var b strings.Builder
+	mode := "r"
+	if d.tags.strict {
+		mode = "s"
+	}
 	fmt.Fprintf(&b, `<?xml version="1.0" encoding="UTF-8"?>
 <feedback><report_metadata><org_name>Receiver %[1]d</org_name><email>reports@receiver%[1]d.example</email>
 <report_id>%[2]s-%[1]d-%[3]d</report_id><date_range><begin>%[3]d</begin><end>%[4]d</end></date_range></report_metadata>
-<policy_published><domain>%[2]s</domain><adkim>r</adkim><aspf>r</aspf><p>%[5]s</p><sp>%[5]s</sp><pct>100</pct></policy_published>
-`, at.reporter+1, d.Name, begin.Unix(), begin.Unix()+86399, d.policy)
+<policy_published><domain>%[2]s</domain><adkim>%[6]s</adkim><aspf>%[6]s</aspf><p>%[5]s</p><sp>%[7]s</sp><pct>%[8]d</pct></policy_published>
+`, at.reporter+1, d.Name, begin.Unix(), begin.Unix()+86399, d.policy, mode, cmp.Or(d.tags.sp, d.policy), cmp.Or(d.tags.percent, 100))
 	for _, r := range records {
-		spf, dkim := r.flow.passes(d.Name)
+		spf, dkim := d.passes(r.flow)
 		disposition, reason := "none", ""
 		switch {
 		case r.flow.reason != "":
 			reason = "<reason><type>" + r.flow.reason + "</type></reason>"
 		case !spf && !dkim:
-			disposition = d.policy
+			disposition = d.applied()
 		}
 		fmt.Fprintf(&b, "<record><row><source_ip>%s</source_ip><count>%d</count><policy_evaluated><disposition>%s</disposition>"+
 			"<dkim>%s</dkim><spf>%s</spf>%s</policy_evaluated></row><identifiers><header_from>%s</header_from></identifiers><auth_results>",
@@ -85,6 +90,17 @@ func (d *Domain) xml(at report, begin time.Time, records []row) string {
 	}
 	b.WriteString("</feedback>\n")
 	return b.String()
+}
+
+// applied is what receivers do with mail that fails.
+func (d *Domain) applied() string {
+	switch {
+	case !d.tags.testing:
+		return d.policy
+	case d.policy == "reject":
+		return "quarantine"
+	}
+	return "none"
 }
 
 func word(passes bool) string {

@@ -18,6 +18,17 @@ const (
 	lowVolume = "low volume" // about 10 messages a day
 	scatters  = "scattered spoofing"
 	tenants   = "other tenants on the same addresses"
+	below     = "subdomains"
+)
+
+// Marks of records and of answers, which scenarios do not name.
+const (
+	isStrict    = "strict alignment"
+	isTest      = "t=y"
+	isPercent   = "pct"
+	isBelow     = "sp or np"
+	answersOurs = "answered: yours"
+	answersNot  = "answered: not yours"
 )
 
 // mains are most of the mail of a domain.
@@ -34,7 +45,7 @@ var mains = []scenario{
 // harmless scenarios do not change the next action.
 var harmless = []scenario{
 	happens("aligned service", alignedService),
-	happens("subdomains", subdomains),
+	happens(below, subdomains),
 	happens("server linked by its name", namedServer),
 	happens("forwarder or list keeps DKIM", forwarderKeeps, relayKeeps, forwarderRarelyBreaks),
 	happens("forwarding through a mailbox provider", providerForwards),
@@ -62,6 +73,7 @@ var (
 	forgotten  = happens("server forgotten in SPF", forgottenNamed, forgottenKey, listedElsewhere, forgottenTwin, droppedFromSPF, tenantForgets)
 	rotated    = happens("key rotated without its record", rotatedKey, rotatedAtService)
 	included   = happens("service in SPF is not aligned", includedService)
+	strictly   = happens("strict alignment fails", strictServer, strictService)
 	halfPool   = happens("pool of 50 addresses", poolForgets)
 	misaligned = happens("misaligned service", misalignedService)
 	accounts   = happens("spoofers at the same service", spoofersAtService)
@@ -89,10 +101,10 @@ const (
 	isAccepted = "forwarding was accepted"
 )
 
-// stories are those of 20 domains in turn: 7 tighten, and 3 have a question.
+// stories are those of 20 domains in turn: 6 tighten, and 3 have a question.
 var stories = []story{
 	{action: tighten},
-	{action: tighten},
+	{action: fixIt, about: &strictly},
 	{action: tighten},
 	{action: tighten},
 	{action: tighten},
@@ -121,8 +133,8 @@ func storyOf(seed uint64, number int) story {
 
 // Scenarios returns the names of all scenarios.
 func Scenarios() []string {
-	names := []string{lowVolume, isEnforced, isAccepted}
-	for _, s := range slices.Concat(mains, harmless, spoofers, []scenario{forgotten, rotated, included, misaligned, strangers, breaking, parked, waiting}) {
+	names := []string{lowVolume, isEnforced, isAccepted, isStrict, isTest, isPercent, isBelow, answersOurs, answersNot}
+	for _, s := range slices.Concat(mains, harmless, spoofers, []scenario{forgotten, rotated, included, strictly, misaligned, strangers, breaking, parked, waiting}) {
 		names = append(names, s.name)
 	}
 	return names
@@ -141,9 +153,13 @@ func (p *planter) compose(s story) {
 		p.perform(*s.about)
 		return
 	}
+	p.tag(s)
 	p.perform(mains[p.IntN(len(mains))])
 	density := pick(p, 0.15, 0.3, 0.6)
 	for _, h := range harmless {
+		if h.name == below && p.tags.strict {
+			continue // its service signs with the domain
+		}
 		if p.chance(density) || h.name == tenants && p.used[microsoft.base] && p.chance(0.5) {
 			p.perform(h)
 		}
@@ -158,7 +174,49 @@ func (p *planter) compose(s story) {
 		p.complicate()
 	}
 	if s.mark == isAccepted {
-		p.Accepted = figures(p.flows, p.Name).Affected[Forwarder]
+		p.Accepted = p.figures(true).Affected[Forwarder]
+	}
+	if s.action == question {
+		p.answer()
+	}
+}
+
+// tag adds tags to the record that do not change the next action.
+func (p *planter) tag(s story) {
+	if p.tags.strict = s.about == &strictly || p.chance(0.1); p.tags.strict {
+		p.note(isStrict)
+	}
+	if s.mark == isEnforced {
+		return
+	}
+	switch p.IntN(6) {
+	case 0:
+		p.tags.testing = true
+		p.policy = pick(p, p.policy, "reject")
+		p.note(isTest)
+	case 1:
+		p.tags.percent = p.between(1, 99)
+		p.policy = pick(p, p.policy, "reject")
+		p.note(isPercent)
+	case 2:
+		p.tags.sp = pick(p, "none", "none", "quarantine", "")
+		p.tags.np = pick(p, "none", "none", "quarantine", "reject")
+		p.tags.testing = p.chance(0.2)
+		p.note(isBelow)
+	}
+}
+
+// answer chooses the answer to the question, and the action that follows from it.
+func (p *planter) answer() {
+	if p.chance(0.5) {
+		p.note(answersOurs)
+		p.Answer, p.After = "yours", Action{fixIt, p.Action.Sender}
+		return
+	}
+	p.note(answersNot)
+	p.Answer, p.After = "not_yours", Action{ID: tighten}
+	if slices.Contains(p.Scenarios, breaking.name) {
+		p.After.ID = accept
 	}
 }
 

@@ -10,7 +10,7 @@ func (p *planter) spoofed(sender string, sources []netip.Addr, days map[int]int)
 	if p.chance(0.4) {
 		f.spf = auth{pick(p, "mail.invalid", "spoofer.example"), "", pick(p, "none", "fail", "neutral")}
 	}
-	if p.chance(0.2) {
+	if p.chance(0.2) || p.tags.sp+p.tags.np != "" && p.chance(0.8) {
 		f.from = pick(p, "billing.", "secure.login.") + p.Name
 	}
 	return f

@@ -38,7 +38,10 @@ func TestConclusions(t *testing.T) {
 	var simulations, actions, harmful int
 	var wrong []string
 	for _, p := range w.domains {
-		figures, action := p.wrongFigures(), p.wrongAction()
+		figures, action := p.wrongFigures(), p.wrongAction(&p.advice, p.Action)
+		if action == "" && p.Answer != "" {
+			action = p.wrongAction(&p.after, p.After)
+		}
 		if len(figures) > 0 {
 			simulations++
 		}
@@ -77,8 +80,12 @@ func TestPlanted(t *testing.T) {
 	t.Parallel()
 	const n = 1000
 	scenarios, actions := map[string]int{}, map[string]int{}
+	weaker := 0
 	for i := range n {
 		d := truth.Plant(*seed, i)
+		if !maps.Equal(d.Figures.Affected, d.Full.Affected) {
+			weaker++
+		}
 		for _, s := range d.Scenarios {
 			scenarios[s]++
 		}
@@ -89,6 +96,9 @@ func TestPlanted(t *testing.T) {
 		if share := float64(scenarios[s]) / n; share < 0.05 {
 			t.Errorf("%s: got %.1f %% of the domains want 5 %%", s, 100*share)
 		}
+	}
+	if weaker < n*5/100 {
+		t.Errorf("got %d of %d domains whose sp, np or t=y spares mail want 5 %%", weaker, n)
 	}
 	if got := actions["tighten-policy"]; got < n*30/100 {
 		t.Errorf("tighten-policy: got %d of %d domains want 30 %%", got, n)
@@ -101,7 +111,7 @@ func TestPlanted(t *testing.T) {
 // checkTruth checks that the figures of a domain lead to its action, with a margin.
 func checkTruth(t *testing.T, d *truth.Domain) {
 	t.Helper()
-	f := d.Figures
+	f := d.Full
 	legitimate := float64(f.Messages[truth.Legitimate])
 	affected := float64(f.Affected[truth.Legitimate])
 	asked := float64(f.Messages[truth.Undecidable])
@@ -161,40 +171,41 @@ func (p *planted) wrongFigures() []string {
 }
 
 // wrongAction returns what is wrong with the next action, "" for nothing.
-func (p *planted) wrongAction() string {
-	given := p.advice.NextAction
+func (p *planted) wrongAction(by *advice, want truth.Action) string {
+	given := by.NextAction
 	switch {
 	case p.marked != "":
 		return p.marked
-	case p.givenAction() != p.Action.ID:
-		wrong := fmt.Sprintf("next action: got %q want %q %s", p.givenAction(), p.Action.ID, p.Action.Sender)
+	case by.action() != want.ID:
+		wrong := fmt.Sprintf("next action: got %q want %q %s", by.action(), want.ID, want.Sender)
 		if given != nil {
 			wrong += ": " + given.Title + ": " + given.Reason
 		}
 		return wrong
-	case p.Action.Sender == "":
+	case want.Sender == "":
 		return ""
-	case p.Action.ID == "answer-question" && (given.Question == nil || given.Question.Key != p.Action.Sender):
-		return fmt.Sprintf("question: got %+v want %s", given.Question, p.Action.Sender)
-	case p.Action.ID == "fix-sender" && p.titled() != p.Action.Sender:
-		return fmt.Sprintf("sender to fix: got %s, in %q, want %s", p.titled(), given.Title, p.Action.Sender)
+	case want.ID == "answer-question" && (given.Question == nil || given.Question.Key != want.Sender):
+		return fmt.Sprintf("question: got %+v want %s", given.Question, want.Sender)
+	case want.ID == "fix-sender" && p.titled(given.Title) != want.Sender:
+		return fmt.Sprintf("sender to fix: got %s, in %q, want %s", p.titled(given.Title), given.Title, want.Sender)
 	}
 	return ""
 }
 
-func (p *planted) givenAction() string {
-	if p.advice.NextAction == nil {
+// action returns the next action, "" for none.
+func (a *advice) action() string {
+	if a.NextAction == nil {
 		return ""
 	}
-	return p.advice.NextAction.ID
+	return a.NextAction.ID
 }
 
-// titled returns the key of the sender that the title of the next action names: the one with the
-// longest name in it.
-func (p *planted) titled() string {
+// titled returns the key of the sender that the title of an action names: the one with the longest
+// name in it.
+func (p *planted) titled(title string) string {
 	key, name := "", ""
 	for _, s := range p.simulation.Senders {
-		if strings.Contains(p.advice.NextAction.Title, s.Name) && len(s.Name) > len(name) {
+		if strings.Contains(title, s.Name) && len(s.Name) > len(name) {
 			key, name = s.Key, s.Name
 		}
 	}
@@ -203,8 +214,8 @@ func (p *planted) titled() string {
 
 // harmful reports whether the advice is to tighten the policy while that affects legitimate mail.
 func (p *planted) harmful() bool {
-	f := p.Figures
-	return p.givenAction() == "tighten-policy" && float64(f.Affected[truth.Legitimate]) > harmless*float64(f.Messages[truth.Legitimate])
+	f := p.Full
+	return p.advice.action() == "tighten-policy" && float64(f.Affected[truth.Legitimate]) > harmless*float64(f.Messages[truth.Legitimate])
 }
 
 // classOf returns the class of a sender in the simulation, "" if it has no such sender.
@@ -250,7 +261,7 @@ func (w *world) classTable() string {
 func (w *world) actionTable() string {
 	cells := map[[2]string]int{}
 	for _, p := range w.domains {
-		cells[[2]string{name(p.Action.ID), name(p.givenAction())}]++
+		cells[[2]string{name(p.Action.ID), name(p.advice.action())}]++
 	}
 	return table("planted action \\ given action", cells)
 }
