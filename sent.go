@@ -33,8 +33,8 @@ func (o Outcome) Counts(messages int64) Counts {
 	return countsOf(messages, o.DKIM(), o.SPF(), o.Disposition())
 }
 
-// SentPlace identifies a record of a report.
-type SentPlace struct {
+// SentPosition identifies a record of a report.
+type SentPosition struct {
 	Report   ReportID
 	Share, N int
 }
@@ -48,7 +48,7 @@ type SentState struct {
 
 // SentRecord is a record with the relevant fields of its report.
 type SentRecord struct {
-	Place        SentPlace
+	Position     SentPosition
 	Organization string // the reporter
 	Day          Day
 	aggregate.Record

@@ -110,7 +110,7 @@ func TestSmallMailIsReadOnce(t *testing.T) {
 	}
 }
 
-// TestSmallMailBeforeThePeriodIsReadOnce reads the 90 days over which links are judged once, and
+// TestSmallMailBeforeThePeriodIsReadOnce reads the 90 days over which links are found once, and
 // with them the period.
 func TestSmallMailBeforeThePeriodIsReadOnce(t *testing.T) {
 	t.Parallel()

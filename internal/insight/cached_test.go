@@ -31,7 +31,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	if _, ok := cached.get(of(1, 0), later); ok {
 		t.Error("got an answer that has expired")
 	}
-	for range each + 1 { // it takes its own place
+	for range each + 1 { // it replaces itself
 		cached.put(of(1, 0), "new", 0, later)
 	}
 	if got, ok := cached.get(of(1, 0), later); !ok || got != "new" || len(cached.known) != 1 {

@@ -58,7 +58,7 @@ var divisionScenarios = []scenario{
 	},
 	{
 		name: "all parts of one network", mail: []flow{
-			office(100), silent("192.0.2.66", 20), keyed("192.0.2.67", "s1", 5),
+			office(100), silent("192.0.2.66", 20), signedBy("192.0.2.67", "s1", 5),
 			{source: "192.0.2.68", perDay: 1, signed: "k news.example pass", spf: "news.example pass"},
 			{source: "192.0.2.69", perDay: 1, spf: "list.example pass"},
 		},
@@ -287,7 +287,7 @@ func TestWithoutNetworks(t *testing.T) {
 	service := insight.New(&senders.Atlas{}, senders.NewCatalogue(senders.Known()), hostNames, nil)
 	scenario{
 		mail: []flow{
-			office(100), silent("203.0.113.9", 20), keyed("203.0.113.5", "s1", 5), {source: "203.0.113.10", perDay: 1, spf: "news.example pass"}, sendgrid(50, "s1 example.com pass", "em.example.com pass"),
+			office(100), silent("203.0.113.9", 20), signedBy("203.0.113.5", "s1", 5), {source: "203.0.113.10", perDay: 1, spf: "news.example pass"}, sendgrid(50, "s1 example.com pass", "em.example.com pass"),
 		},
 		senders: []string{"-:as:news.example", "-:forwarding", "-:others", "-:yours", "sendgrid"},
 		want: []want{
@@ -306,7 +306,7 @@ func TestWithoutNetworks(t *testing.T) {
 func TestEveryViewHasTheSameSenders(t *testing.T) {
 	t.Parallel()
 	service := scenarioService(t)
-	of := scenario{mail: []flow{{source: "192.0.2.1", first: -31, days: 10, perDay: 50, spf: "example.com pass"}, silent("192.0.2.1", 10), keyed("203.0.113.5", "s1", 2)}}.reports()
+	of := scenario{mail: []flow{{source: "192.0.2.1", first: -31, days: 10, perDay: 50, spf: "example.com pass"}, silent("192.0.2.1", 10), signedBy("203.0.113.5", "s1", 2)}}.reports()
 	for _, days := range []dmarcd.Days{daysOf(20029, 20029), daysOf(20023, 20029), daysOf(20000, 20029), daysOf(19940, 20029), daysOf(19900, 20029), {}} {
 		m := musttest.Get(service.Read(t.Context(), of, "example.com", days))(t)
 		list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 10, Sort: "name"}))(t)

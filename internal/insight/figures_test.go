@@ -95,7 +95,7 @@ func TestQuestions(t *testing.T) {
 func TestClassesOfAddresses(t *testing.T) {
 	t.Parallel()
 	m, _ := readScenario(t, scenario{
-		mail: []flow{office(100), silent("192.0.2.2", 20), {source: "192.0.2.66", perDay: 10, spf: "junk.example fail"}, keyed("192.0.2.67", "s1", 5)},
+		mail: []flow{office(100), silent("192.0.2.2", 20), {source: "192.0.2.66", perDay: 10, spf: "junk.example fail"}, signedBy("192.0.2.67", "s1", 5)},
 	})
 	list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupAddress, Limit: 10, Assess: true}))(t)
 	var lines []string
@@ -122,7 +122,7 @@ func TestMadeUpKeysHideNoOwnKey(t *testing.T) {
 		f.days = 1
 		s.mail = append(s.mail, f)
 	}
-	s.mail = append(s.mail, keyed("192.0.2.1", "s1", 50), silent("192.0.2.1", 5))
+	s.mail = append(s.mail, signedBy("192.0.2.1", "s1", 50), silent("192.0.2.1", 5))
 	s.want = []want{{"AS64496:yours", dmarcd.ClassYours, "", ""}, {"AS64498:others", dmarcd.ClassSpoofing, "", "-"}}
 	s.check(t, scenarioService(t))
 }

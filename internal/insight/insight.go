@@ -59,7 +59,7 @@ type Records interface {
 	// they are stored.
 	Senders(ctx context.Context, domain string, keys []string) (map[string]dmarcd.SeenDays, error)
 	// SentRecords returns records, in their order.
-	SentRecords(ctx context.Context, records []dmarcd.SentPlace) ([]dmarcd.SentRecord, error)
+	SentRecords(ctx context.Context, records []dmarcd.SentPosition) ([]dmarcd.SentRecord, error)
 	// TeamSenders returns the senders that the team added or corrected.
 	TeamSenders(ctx context.Context) ([]dmarcd.TeamSender, error)
 	// SenderDomains returns all domains, and calls facts with what their latest checks found,

@@ -83,7 +83,7 @@ func readSources(ctx context.Context, service *insight.Service, of insight.Recor
 	return err
 }
 
-func (f failing) SentRecords(context.Context, []dmarcd.SentPlace) ([]dmarcd.SentRecord, error) {
+func (f failing) SentRecords(context.Context, []dmarcd.SentPosition) ([]dmarcd.SentRecord, error) {
 	return nil, f.err
 }
 

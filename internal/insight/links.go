@@ -10,7 +10,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
-// LinkDays is the window over which links and keys are judged, up to the end of the period, so
+// LinkDays is the window over which links and keys are found, up to the end of the period, so
 // that every view of a domain has the same senders.
 const LinkDays = 90
 

@@ -13,8 +13,8 @@ func silent(source string, perDay int64) flow {
 	return flow{source: source, perDay: perDay, spf: "example.com softfail"}
 }
 
-// keyed is mail that passes by the signature of a key alone.
-func keyed(source, selector string, perDay int64) flow {
+// signedBy is mail that passes by the signature of a key alone.
+func signedBy(source, selector string, perDay int64) flow {
 	return flow{source: source, perDay: perDay, signed: selector + " example.com pass", spf: "bounce.example.net fail"}
 }
 
@@ -56,7 +56,7 @@ func changing(passing int) (all []flow) {
 // pool is addresses that sign with one key.
 func pool(perDay int64) (all []flow) {
 	for i := range 50 {
-		all = append(all, keyed(fmt.Sprintf("198.51.100.%d", 100+i), "p1", perDay))
+		all = append(all, signedBy(fmt.Sprintf("198.51.100.%d", 100+i), "p1", perDay))
 	}
 	return all
 }
@@ -74,7 +74,7 @@ var linkScenarios = []scenario{
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
-		name: "one in ten messages passes by a key of its own", mail: []flow{keyed("192.0.2.1", "s1", 3), silent("192.0.2.1", 27)},
+		name: "one in ten messages passes by a key of its own", mail: []flow{signedBy("192.0.2.1", "s1", 3), silent("192.0.2.1", 27)},
 		senders: []string{"AS64496:yours"}, want: []want{{"AS64496:yours", dmarcd.ClassYours, "", "Add the address"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
@@ -158,34 +158,34 @@ var linkScenarios = []scenario{
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
-		name: "a pool of addresses that share a key", mail: append(pool(2), keyed("203.0.113.5", "p1", 3)),
+		name: "a pool of addresses that share a key", mail: append(pool(2), signedBy("203.0.113.5", "p1", 3)),
 		senders: []string{"AS64497:yours", "AS64498:forwarding"},
 		want:    []want{{"AS64497:yours", dmarcd.ClassYours, "-", "-"}, {"AS64498:forwarding", dmarcd.ClassForwarder, "-", "-"}},
 		stage:   dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
-		name: "half of the messages of a key are of linked addresses", mail: []flow{office(50), keyed("203.0.113.5", "s1", 50)},
+		name: "half of the messages of a key are of linked addresses", mail: []flow{office(50), signedBy("203.0.113.5", "s1", 50)},
 		want:  []want{{"AS64498:forwarding", dmarcd.ClassForwarder, "-", "-"}, {"AS64496:yours", dmarcd.ClassYours, "-", "-"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
-		name: "fewer than half of the messages of a key are of linked addresses", mail: []flow{office(49), keyed("203.0.113.5", "s1", 50)},
+		name: "fewer than half of the messages of a key are of linked addresses", mail: []flow{office(49), signedBy("203.0.113.5", "s1", 50)},
 		want:  []want{{"AS64498:yours", dmarcd.ClassYours, "-", "-"}, {"AS64496:yours", dmarcd.ClassYours, "-", "-"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
-		name: "a network with a quarter of the messages of a key", mail: []flow{keyed("198.51.100.77", "s1", 75), keyed("203.0.113.5", "s1", 13), keyed("203.0.113.6", "s1", 12)},
+		name: "a network with a quarter of the messages of a key", mail: []flow{signedBy("198.51.100.77", "s1", 75), signedBy("203.0.113.5", "s1", 13), signedBy("203.0.113.6", "s1", 12)},
 		want:  []want{{"AS64498:yours", dmarcd.ClassYours, "-", "-"}, {"AS64497:yours", dmarcd.ClassYours, "-", "-"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
-		name: "a network with less than a quarter of the messages of a key", mail: []flow{keyed("198.51.100.77", "s1", 76), keyed("203.0.113.5", "s1", 12), keyed("203.0.113.6", "s1", 13)},
+		name: "a network with less than a quarter of the messages of a key", mail: []flow{signedBy("198.51.100.77", "s1", 76), signedBy("203.0.113.5", "s1", 12), signedBy("203.0.113.6", "s1", 13)},
 		want:  []want{{"AS64498:forwarding", dmarcd.ClassForwarder, "-", "-"}, {"AS64497:yours", dmarcd.ClassYours, "-", "-"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "a key of an address with the host name of a linked one", mail: []flow{
-			{source: "192.0.2.40", perDay: 10, signed: "s1 example.com pass", spf: "example.com pass"}, keyed("192.0.2.41", "s1", 80), keyed("203.0.113.5", "s1", 10),
+			{source: "192.0.2.40", perDay: 10, signed: "s1 example.com pass", spf: "example.com pass"}, signedBy("192.0.2.41", "s1", 80), signedBy("203.0.113.5", "s1", 10),
 		},
 		senders: []string{"AS64496:yours", "AS64498:forwarding"},
 		want:    []want{{"AS64498:forwarding", dmarcd.ClassForwarder, "-", "-"}},
@@ -225,12 +225,12 @@ var linkScenarios = []scenario{
 // acceptScenarios are about forwarded mail that a person has to accept.
 var acceptScenarios = []scenario{
 	{
-		name: "2 % of forwarded mail is affected", mail: []flow{office(100), keyed("203.0.113.5", "s1", 98), broken("203.0.113.5", "s1", 2)},
+		name: "2 % of forwarded mail is affected", mail: []flow{office(100), signedBy("203.0.113.5", "s1", 98), broken("203.0.113.5", "s1", 2)},
 		want:  []want{{"AS64498:forwarding", dmarcd.ClassForwarder, "does not verify", "Nothing to publish"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
-		name: "more than 2 % of forwarded mail is affected", mail: []flow{office(100), keyed("203.0.113.5", "s1", 97), broken("203.0.113.5", "s1", 2)},
+		name: "more than 2 % of forwarded mail is affected", mail: []flow{office(100), signedBy("203.0.113.5", "s1", 97), broken("203.0.113.5", "s1", 2)},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionAccept,
 	},
 	{

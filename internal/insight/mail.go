@@ -20,7 +20,7 @@ type Mail struct {
 	domain  string
 	about   []Domain
 	days    dmarcd.Days
-	// window is the period with the days over which links are judged.
+	// window is the period with the days over which links are found.
 	window  dmarcd.Days
 	records int64 // of the window; there are not more
 	// basis is what answers and parts are cached by, nil if they are not.

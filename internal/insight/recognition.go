@@ -232,7 +232,7 @@ func (m *Mail) recognize(ctx context.Context) error {
 	return nil
 }
 
-// linkDays returns the days over which links are judged: those before the end of the period or,
+// linkDays returns the days over which links are found: those before the end of the period or,
 // if it is open, before the last day with mail.
 func (m *Mail) linkDays(ctx context.Context) (dmarcd.Days, error) {
 	if m.days.To != nil {
@@ -254,7 +254,7 @@ func (m *Mail) linkDays(ctx context.Context) (dmarcd.Days, error) {
 	return dmarcd.Days{From: &first, To: &last}, nil
 }
 
-// linkWindow returns a period with the days over which its links are judged.
+// linkWindow returns a period with the days over which its links are found.
 func linkWindow(period dmarcd.Days) dmarcd.Days {
 	if period.From == nil || period.To == nil {
 		return period

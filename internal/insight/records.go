@@ -56,9 +56,9 @@ func (m *Mail) listRecords(ctx context.Context, q Query) (RecordPage, error) {
 		positions = positions[:q.Limit]
 		page.Next = formatCursor(positions[q.Limit-1])
 	}
-	wanted := make([]dmarcd.SentPlace, len(positions))
+	wanted := make([]dmarcd.SentPosition, len(positions))
 	for i, p := range positions {
-		wanted[i] = dmarcd.SentPlace{Report: p.Report, Share: p.Share, N: p.N}
+		wanted[i] = dmarcd.SentPosition{Report: p.Report, Share: p.Share, N: p.N}
 	}
 	if page.Records, err = m.team.SentRecords(ctx, wanted); err != nil {
 		return RecordPage{}, fmt.Errorf("read records: %w", err)

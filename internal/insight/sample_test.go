@@ -21,7 +21,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/senders/mmdb"
 )
 
-// team is the records of a team, with places in its own lists.
+// team is the records of a team, with indexes of its own lists.
 type team struct {
 	Addresses  []string
 	Identities []rollup.Identity
@@ -113,12 +113,12 @@ func (t *team) parts(days dmarcd.Days) (parts []rollup.Part) {
 	return append(parts, rollup.Part{Block: w.Take()})
 }
 
-func (t *team) SentRecords(_ context.Context, places []dmarcd.SentPlace) ([]dmarcd.SentRecord, error) {
+func (t *team) SentRecords(_ context.Context, positions []dmarcd.SentPosition) ([]dmarcd.SentRecord, error) {
 	var records []dmarcd.SentRecord
-	for _, place := range places {
-		i := slices.IndexFunc(t.Shares, func(s rollup.Share) bool { return s.Report == place.Report })
-		at := t.Shares[i].Records[place.N].Address
-		records = append(records, dmarcd.SentRecord{Place: place, Day: t.Shares[i].Day, Record: aggregate.Record{Source: t.Addresses[at]}})
+	for _, position := range positions {
+		i := slices.IndexFunc(t.Shares, func(s rollup.Share) bool { return s.Report == position.Report })
+		at := t.Shares[i].Records[position.N].Address
+		records = append(records, dmarcd.SentRecord{Position: position, Day: t.Shares[i].Day, Record: aggregate.Record{Source: t.Addresses[at]}})
 	}
 	return records, nil
 }

@@ -187,7 +187,7 @@ func inTrouble() scenario {
 			{source: "192.0.2.17", perDay: 160, spf: "example.com permerror"},
 			{source: "198.51.100.16", perDay: 540, signed: "selector1 example.com pass", spf: "example.com permerror"},
 			{source: "198.51.100.77", perDay: 75, spf: "shop.example pass"},
-			keyed("203.0.113.5", "selector1", 9),
+			signedBy("203.0.113.5", "selector1", 9),
 			silent("203.0.113.66", 45),
 		},
 	}
@@ -260,7 +260,7 @@ func TestBlockedForwardedMail(t *testing.T) {
 			changed := broken("203.0.113.5", "s1", test.broken)
 			changed.blocked = test.record != "p=none"
 			published := usesRecord("v=DMARC1; " + test.record + "; rua=mailto:d@example.com")
-			advice, _ := stepsOf(t, scenario{mail: []flow{office(100), keyed("203.0.113.5", "s1", 98), changed}}, published)
+			advice, _ := stepsOf(t, scenario{mail: []flow{office(100), signedBy("203.0.113.5", "s1", 98), changed}}, published)
 			if waysOut := "ask the operators of lists to rewrite the From address"; !strings.HasPrefix(advice.Conclusion, test.conclusion) || strings.Contains(advice.Conclusion, waysOut) != changed.blocked {
 				t.Errorf("got the conclusion %q, want %q, and the ways out if mail was blocked", advice.Conclusion, test.conclusion)
 			}

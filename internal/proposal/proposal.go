@@ -174,7 +174,7 @@ type source struct {
 	fails, passes int64 // messages
 	service, host string
 	// today is the result with the published record.
-	today verdict
+	today outcome
 }
 
 // add collects the mail by address. A subdomain may refer to the record of the domain, so what

@@ -22,19 +22,19 @@ type trial struct {
 	sources   []source
 }
 
-// verdict is the result for an address.
-type verdict uint8
+// outcome is the result for an address.
+type outcome uint8
 
 const (
 	// unknown means that it depends on an answer that is not stored.
-	unknown verdict = iota
+	unknown outcome = iota
 	fails
 	passes
 )
 
 // check evaluates records at the domain for an address. After the end of the context nothing is
 // known.
-func (t *trial) check(records []string, addr netip.Addr) verdict {
+func (t *trial) check(records []string, addr netip.Addr) outcome {
 	if t.ctx.Err() != nil {
 		return unknown
 	}
@@ -56,7 +56,7 @@ func (t *trial) explain(records []string) spf.Explanation {
 
 // matches evaluates one term for an address, without its qualifier and without the others. A
 // redirect matches if its record passes.
-func (t *trial) matches(term spf.Term, addr netip.Addr) verdict {
+func (t *trial) matches(term spf.Term, addr netip.Addr) outcome {
 	switch term.Kind {
 	case spf.IP4, spf.IP6:
 		if term.Network.Contains(addr) {

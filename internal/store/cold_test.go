@@ -92,7 +92,7 @@ func (in *inbox) everything() everything {
 	places, _, err := sentPlaces(ctx, in.team)
 	in.must(err)
 	// The order of a scan is not defined.
-	slices.SortFunc(places, func(a, b dmarcd.SentPlace) int {
+	slices.SortFunc(places, func(a, b dmarcd.SentPosition) int {
 		return order.Or(order.Compare(a.Report, b.Report), order.Compare(a.Share, b.Share), order.Compare(a.N, b.N))
 	})
 	all.Sent = musttest.Get(in.team.SentRecords(ctx, places))(in)

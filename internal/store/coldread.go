@@ -318,7 +318,7 @@ type coldSent struct {
 }
 
 // sentCold adds the cold records at these places to those found.
-func (t *Team) sentCold(ctx context.Context, wanted string, args []any, found map[dmarcd.SentPlace]dmarcd.SentRecord) error {
+func (t *Team) sentCold(ctx context.Context, wanted string, args []any, found map[dmarcd.SentPosition]dmarcd.SentRecord) error {
 	return t.store.snapshot(ctx, func(read tx) error {
 		places, err := collect(ctx, read, `SELECT reports.cold, places.report_id, places.share, places.n, reports.organization, shares.day, domains.name, shares.header_from
 			FROM (SELECT column1 AS report_id, column2 AS share, column3 AS n FROM (VALUES `+wanted+`) AS wanted) AS places
@@ -327,7 +327,7 @@ func (t *Team) sentCold(ctx context.Context, wanted string, args []any, found ma
 				JOIN reports ON reports.team_id = $1 AND reports.id = shares.report_id AND reports.state = 'counted' AND reports.emptied_at <= 0
 			ORDER BY 1, 2, 3, 4`, args, func(scan scanner) (coldSent, error) {
 			var s coldSent
-			return s, scan(&s.id, &s.Place.Report, &s.Place.Share, &s.Place.N, &s.Organization, &s.Day, &s.domain, &s.from)
+			return s, scan(&s.id, &s.Position.Report, &s.Position.Share, &s.Position.N, &s.Organization, &s.Day, &s.domain, &s.from)
 		})
 		if err != nil {
 			return err
@@ -336,9 +336,9 @@ func (t *Team) sentCold(ctx context.Context, wanted string, args []any, found ma
 			if s.id == 0 {
 				continue // it is hot
 			}
-			of := coldRange{after: coldPlace{s.Place.Report, s.Place.Share, s.Place.N - 1}, last: s.Place.Report}
+			of := coldRange{after: coldPlace{s.Position.Report, s.Position.Share, s.Position.N - 1}, last: s.Position.Report}
 			err := t.readCold(ctx, read, s.id, of, func(records []cold.Record) error {
-				if len(records) == 0 || int(records[0].Share) != s.Place.Share || int(records[0].N) != s.Place.N {
+				if len(records) == 0 || int(records[0].Share) != s.Position.Share || int(records[0].N) != s.Position.N {
 					return errEnough
 				}
 				record, err := recordOf(&records[0], s.domain, s.from)
@@ -346,7 +346,7 @@ func (t *Team) sentCold(ctx context.Context, wanted string, args []any, found ma
 					return err
 				}
 				s.Record = record.Record
-				found[s.Place] = s.SentRecord
+				found[s.Position] = s.SentRecord
 				return errEnough
 			})
 			if err != nil {

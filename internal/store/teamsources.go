@@ -202,8 +202,8 @@ func (s *mailScan) scanLoose(ctx context.Context, of looseShares) error {
 const placesPerQuery = 30
 
 // SentRecords returns the records at these places, in order, without removed ones.
-func (t *Team) SentRecords(ctx context.Context, places []dmarcd.SentPlace) ([]dmarcd.SentRecord, error) {
-	found := make(map[dmarcd.SentPlace]dmarcd.SentRecord, len(places))
+func (t *Team) SentRecords(ctx context.Context, places []dmarcd.SentPosition) ([]dmarcd.SentRecord, error) {
+	found := make(map[dmarcd.SentPosition]dmarcd.SentRecord, len(places))
 	for some := range slices.Chunk(places, placesPerQuery) {
 		args := []any{t.id}
 		var wanted []string
@@ -225,7 +225,7 @@ func (t *Team) SentRecords(ctx context.Context, places []dmarcd.SentPlace) ([]dm
 			return nil, err
 		}
 		for _, r := range records {
-			found[r.Place] = r
+			found[r.Position] = r
 		}
 		if len(records) < len(wanted) {
 			if err := t.sentCold(ctx, strings.Join(wanted, ", "), args, found); err != nil {
@@ -244,7 +244,7 @@ func (t *Team) SentRecords(ctx context.Context, places []dmarcd.SentPlace) ([]dm
 
 func scanSentRecord(scan scanner) (dmarcd.SentRecord, error) {
 	var sent dmarcd.SentRecord
-	record, err := scanRecord(scan.after(&sent.Place.Report, &sent.Organization, &sent.Day))
-	sent.Place.Share, sent.Place.N, sent.Record = record.Cursor.Share, record.Cursor.N, record.Record
+	record, err := scanRecord(scan.after(&sent.Position.Report, &sent.Organization, &sent.Day))
+	sent.Position.Share, sent.Position.N, sent.Record = record.Cursor.Share, record.Cursor.N, record.Record
 	return sent, err
 }

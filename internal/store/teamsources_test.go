@@ -55,9 +55,9 @@ func eachSent(ctx context.Context, team *store.Team, name string, days dmarcd.Da
 func atOnce() (end func()) { return func() {} }
 
 // sentPlaces returns the places of all records.
-func sentPlaces(ctx context.Context, team *store.Team) (places []dmarcd.SentPlace, messages int64, err error) {
+func sentPlaces(ctx context.Context, team *store.Team) (places []dmarcd.SentPosition, messages int64, err error) {
 	err = eachSent(ctx, team, "", dmarcd.Days{}, func(_ *rollup.Block, s *rollup.Share, r *rollup.Record) error {
-		places = append(places, dmarcd.SentPlace{Report: s.Report, Share: s.N, N: int(r.N)})
+		places = append(places, dmarcd.SentPosition{Report: s.Report, Share: s.N, N: int(r.N)})
 		messages += r.Count
 		return nil
 	})
@@ -216,7 +216,7 @@ func TestSentRecords(t *testing.T) {
 		places, _, err := sentPlaces(t.Context(), team)
 		musttest.Do(t, err)
 		slices.Reverse(places)
-		found, err := team.SentRecords(t.Context(), append([]dmarcd.SentPlace{{Report: 1}}, places...))
+		found, err := team.SentRecords(t.Context(), append([]dmarcd.SentPosition{{Report: 1}}, places...))
 		if err != nil || len(found) != len(records) {
 			t.Fatalf("got %d records, %v; want %d", len(found), err, len(records))
 		}

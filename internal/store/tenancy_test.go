@@ -249,7 +249,7 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 		return nil
 	},
 	"SentRecords": func(ctx context.Context, other *store.Team, v victim) error {
-		records, err := other.SentRecords(ctx, []dmarcd.SentPlace{{Report: v.report}, {Report: v.report, N: 1}})
+		records, err := other.SentRecords(ctx, []dmarcd.SentPosition{{Report: v.report}, {Report: v.report, N: 1}})
 		return wantNone(len(records), err)
 	},
 	"DomainRows": func(ctx context.Context, other *store.Team, v victim) error {

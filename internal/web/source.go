@@ -126,7 +126,7 @@ func sentRecords(found []dmarcd.SentRecord) []Record {
 	records := make([]Record, len(found))
 	for i, r := range found {
 		records[i] = newRecord(r.Record)
-		records[i].Report, records[i].Reporter, records[i].Begin = r.Place.Report.String(), r.Organization, r.Day.Time()
+		records[i].Report, records[i].Reporter, records[i].Begin = r.Position.Report.String(), r.Organization, r.Day.Time()
 	}
 	return records
 }
