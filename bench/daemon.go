@@ -60,7 +60,7 @@ func startDaemon(ctx context.Context, s settings, e engine, env ...string) (_ *d
 	d.process = exec.CommandContext(ctx, s.binary, "serve") //nolint:gosec // our own program
 	d.process.Env = []string{
 		"DMARCD_DATABASE=" + dsn, "DMARCD_DATA=" + d.folder, "DMARCD_LISTEN=127.0.0.1:0", "DMARCD_DNS=" + d.dns.Addr(),
-		"DMARCD_TOKEN=" + d.token, "DMARCD_RATE_LIMIT=0", "DMARCD_LOG_LEVEL=debug", "DMARCD_LOG_FORMAT=json",
+		"DMARCD_TOKEN=" + d.token, "DMARCD_RATE_LIMIT=0", "DMARCD_LOG_LEVEL=debug",
 		"DMARCD_SMTP_LISTEN=127.0.0.1:0", "DMARCD_REPORT_DOMAIN=" + benchReportDomain, "DMARCD_SMTP_RATE=0",
 	}
 	d.process.Env = append(d.process.Env, env...) // the last one counts
@@ -82,7 +82,7 @@ func startDemo(ctx context.Context, s settings) (_ *daemon, err error) {
 		return nil, err
 	}
 	d.process = exec.CommandContext(ctx, s.binary, "demo") //nolint:gosec // our own program
-	d.process.Env = []string{"TMPDIR=" + d.folder, "DMARCD_LISTEN=127.0.0.1:0", "DMARCD_RATE_LIMIT=0", "DMARCD_LOG_LEVEL=debug", "DMARCD_LOG_FORMAT=json"}
+	d.process.Env = []string{"TMPDIR=" + d.folder, "DMARCD_LISTEN=127.0.0.1:0", "DMARCD_RATE_LIMIT=0", "DMARCD_LOG_LEVEL=debug"}
 	if err := d.start(false); err != nil {
 		return nil, err
 	}

@@ -57,7 +57,6 @@ func (s settings) squeeze(d time.Duration) time.Duration { return time.Duration(
 func measureDay(ctx context.Context, s settings, e engine) (_ []figure, err error) {
 	interval := s.squeeze(time.Hour)
 	d, err := startDaemon(ctx, s, e, "DMARCD_SCHEDULE_INTERVAL="+interval.String(),
-		"DMARCD_SCHEDULE_FULL_INTERVAL="+s.squeeze(24*time.Hour).String(),
 		fmt.Sprintf("DMARCD_SCHEDULE_RATE=%.0f", 2*float64(s.domains)/interval.Seconds()))
 	if err != nil {
 		return nil, err

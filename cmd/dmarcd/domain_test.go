@@ -51,15 +51,17 @@ func TestDomainAddTellsRefusedNamesWithoutTheirControlCharacters(t *testing.T) {
 func TestDomainAddTellsHowFarItCame(t *testing.T) {
 	t.Parallel()
 	server := resolvertest.Start(t, "")
-	settings := []string{"--database=" + filepath.Join(t.TempDir(), "dmarcd.db"), "--quota-domains=700"}
-	if status, _, stderr := runProgram(t, server, "", append(settings, "team", "create", "acme")...); status != exitDone {
-		t.Fatal(stderr)
+	settings := []string{"--database=" + filepath.Join(t.TempDir(), "dmarcd.db")}
+	for _, args := range [][]string{{"team", "create", "acme"}, {"team", "quota", "acme", "domains=700"}} {
+		if status, _, stderr := runProgram(t, server, "", append(args, settings...)...); status != exitDone {
+			t.Fatal(stderr)
+		}
 	}
 	var names strings.Builder
 	for i := range 2 * addPart {
 		names.WriteString("d" + strings.Repeat("x", i%50) + string(rune('a'+i/50)) + ".example\n")
 	}
-	status, _, stderr := runProgram(t, server, names.String(), append(settings, "domain", "add", "--team", "acme", "-")...)
+	status, _, stderr := runProgram(t, server, names.String(), append([]string{"domain", "add", "--team", "acme", "-"}, settings...)...)
 	if status != exitProblem || !strings.Contains(stderr, "500 domains added") {
 		t.Errorf("got status %d and %q, want 1 and how many were added", status, stderr)
 	}

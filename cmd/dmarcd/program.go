@@ -108,6 +108,15 @@ override the environment, which overrides the file. "dmarcd config" shows the re
 	// All commands share the settings; repeating them would hide a command's own flags.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(),
 		"{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}", `  all settings: see "dmarcd --help" or "dmarcd config"`))
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) {
+			if removed := config.RemovedFlag(unknown.GetSpecifiedName()); removed != nil {
+				return removed
+			}
+		}
+		return err
+	})
 	p.complete(root)
 	p.noteBeginnings(root)
 	return root
@@ -284,7 +293,7 @@ func teamByName(ctx context.Context, s *service.System, name string) (dmarcd.Tea
 
 // logger writes to standard error: coloured text on a terminal, else JSON.
 func (p *program) logger(cfg config.Log) *slog.Logger {
-	if cfg.Format == config.FormatJSON || cfg.Format == config.FormatAuto && !isTerminal(p.err) {
+	if !isTerminal(p.err) {
 		return slog.New(slog.NewJSONHandler(p.err, &slog.HandlerOptions{Level: cfg.Level}))
 	}
 	return slog.New(tint.NewTextHandler(p.err, &tint.Options{Level: cfg.Level, NoColor: !p.colours(p.err)}))

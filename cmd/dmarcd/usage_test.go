@@ -193,7 +193,7 @@ func TestCompletion(t *testing.T) {
 		{"formats of webhooks", []string{"webhook", "add", "--format", ""}, []string{"standard", "json", "slack", "teams", "discord", "pagerduty", "email", noFiles}},
 		{"purposes", []string{"domain", "purpose", "--team=acme", "example.com", ""}, []string{"business", "personal", "education", "nonprofit", "none", noFiles}},
 		{"a domain", []string{"domain", "purpose", "--team=acme", ""}, []string{noFiles}},
-		{"words of a setting", []string{"serve", "--log-format", ""}, []string{config.FormatAuto, config.FormatText, config.FormatJSON, noFiles}},
+		{"words of a setting", []string{"serve", "--mx-probe", ""}, []string{config.ProbeOn, config.ProbeOff, noFiles}},
 		{"a number", []string{"serve", "--rate-limit", ""}, []string{noFiles}},
 		{"the configuration", []string{"serve", "--config", ""}, []string{"toml", "yaml", "yml", byExtension}},
 		{"a password", []string{"mailbox", "add", "--password-file", ""}, []string{files}},

@@ -114,9 +114,9 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	if cfg.Token != "" && !auth.ValidToken(cfg.Token) {
 		return nil, errors.New("the configured token (DMARCD_TOKEN) has a wrong checksum; create a token with `dmarcd token create`")
 	}
-	a.memory = memory.NewBudget(int64(cfg.Limit.ReadMemory))
+	a.memory = memory.NewBudget(memory.FindLimit().Reads())
 	measured := newStages()
-	if a.store, err = openStore(ctx, cfg, options.Log, measured.observeQuery(options.Log, cfg.Log.SlowQuery)); err != nil {
+	if a.store, err = openStore(ctx, cfg, options.Log, measured.observeQuery(options.Log, slowQuery)); err != nil {
 		return nil, err
 	}
 	if err := a.store.SetReportDomain(ctx, cfg.ReportDomain); err != nil {
@@ -167,9 +167,9 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	if err := a.greet(ctx); err != nil {
 		return nil, err
 	}
-	bound := newConnections(cfg.HTTP.MaxConnections, cfg.HTTP.MaxPerAddress, cfg.TrustedProxies)
+	bound := newConnections(maxConnections, maxPerAddress, cfg.TrustedProxies)
 	a.listener = bound.listen(a.listener)
-	a.server = newServer(handler, a.config.HTTP, a.log)
+	a.server = newServer(handler, a.log)
 	a.server.ConnState = bound.state
 	return a, nil
 }
@@ -181,7 +181,7 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger, took fu
 			return nil, fmt.Errorf("create the data folder (set by DMARCD_DATA): %w", err)
 		}
 	}
-	options := store.Options{Quota: quotas(cfg.Quota), Read: cfg.DatabaseRead, Log: log, Took: took}
+	options := store.Options{Quota: defaultQuota, Read: cfg.DatabaseRead, Log: log, Took: took}
 	if cfg.Blobs != "" {
 		bucket, err := blobs.Open(cfg.Blobs, time.Now)
 		if err != nil {
@@ -199,12 +199,11 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger, took fu
 	return s, nil
 }
 
-// quotas returns the default quotas of a team.
-func quotas(cfg config.Quota) dmarcd.Quota {
-	return dmarcd.Quota{
-		dmarcd.QuotaDomains: int64(cfg.Domains), dmarcd.QuotaStored: int64(cfg.Stored), dmarcd.QuotaUnreadable: int64(cfg.Unreadable),
-		dmarcd.QuotaReports: int64(cfg.Reports), dmarcd.QuotaMailboxes: int64(cfg.Mailboxes),
-	}
+// defaultQuota is the quota of a team: far above what a company needs, and what one tenant of
+// many may use. `dmarcd team quota` changes that of a team.
+var defaultQuota = dmarcd.Quota{
+	dmarcd.QuotaDomains: 10_000, dmarcd.QuotaStored: 10 << 30, dmarcd.QuotaUnreadable: 256 << 20,
+	dmarcd.QuotaReports: 20_000, dmarcd.QuotaMailboxes: 20,
 }
 
 // maxQuestions limits concurrent DNS queries, per server and in total. It is far above what
@@ -226,11 +225,11 @@ func newChecker(cfg config.Config, r *resolver.Resolver, log *slog.Logger) *dnsc
 		Dialer:       outbound.Dialer{Allow: cfg.Outbound.Allow},
 		ReportDomain: cfg.ReportDomain,
 		Interval:     cfg.Schedule.Interval,
-		FullInterval: cfg.Schedule.FullInterval,
+		FullInterval: cfg.Schedule.FullInterval(),
 		Now:          time.Now,
 	}
 	if cfg.MX.Probe == config.ProbeOn {
-		hostname := cmp.Or(cfg.SMTP.Hostname, "localhost")
+		hostname := cmp.Or(cfg.ReportDomain, "localhost")
 		options.DialMX = starttls.New(starttls.Options{Dial: newDialer(cfg, r).DialContext, Hostname: hostname, Now: time.Now, Log: log}).Certificates
 	}
 	return dnscheck.New(options)
@@ -276,7 +275,7 @@ func (a *App) handler() (http.Handler, error) {
 		BaseURL:       a.config.BaseURL,
 		RateLimit:     a.config.RateLimit,
 		CORSOrigins:   a.config.HTTP.CORSOrigins,
-		WriteTimeout:  a.config.HTTP.WriteTimeout,
+		WriteTimeout:  writeTimeout,
 		Now:           time.Now,
 		Log:           a.log,
 	})
@@ -297,10 +296,10 @@ func (a *App) Config() config.Config { return a.config }
 // goroutines, and closes what New opened.
 func (a *App) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, a.close()) }()
-	limit := memory.FindLimit(int64(a.config.Limit.Memory))
+	limit := memory.FindLimit()
 	memory.SetLimit(limit)
 	fair.Oversubscribe()
-	a.log.Info("memory limit set", "bytes", limit.Bytes, "source", limit.Source, "read_bytes", a.config.Limit.ReadMemory)
+	a.log.Info("memory limit set", "bytes", limit.Bytes, "source", limit.Source, "read_bytes", limit.Reads())
 	a.log.Info("serving", "address", a.listener.Addr().String(), "base_url", a.config.BaseURL,
 		"database", a.store.Stats().Engine, "version", a.options.Version)
 	if a.mail != nil {

@@ -182,9 +182,9 @@ func TestDiagnose(t *testing.T) {
 		server := resolvertest.Start(t, "com. NS a.example.\nreports.example. MX 10 mx.example.")
 		settings := []string{"DMARCD_DNS=" + server.Addr(), "DMARCD_REPORT_DOMAIN=reports.example"}
 		start(t, db, settings...)
-		data := t.TempDir()
+		data := networksOf(t, time.Now())
 		musttest.Do(t, os.Chmod(data, 0o700))
-		environ := append([]string{"DMARCD_DATABASE=" + db.DSN, "DMARCD_DATA=" + data, "DMARCD_SENDERS_NETWORKS=" + networksOf(t, time.Now())}, settings...)
+		environ := append([]string{"DMARCD_DATABASE=" + db.DSN, "DMARCD_DATA=" + data}, settings...)
 		effective := musttest.Get(config.Load(config.Input{Environ: environ}))(t)
 		states := func(environ []string) map[string]app.DiagnosisState {
 			worst := map[string]app.DiagnosisState{}

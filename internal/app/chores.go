@@ -22,6 +22,10 @@ func (a *App) storeSenders(ctx context.Context) (more bool, err error) {
 	})
 }
 
+// coldAfter is the age from which on records are stored by column, in a tenth of the space:
+// most are read in their first weeks.
+const coldAfter = 30 * 24 * time.Hour
+
 // chores are the maintenance jobs: those of the database, at which replicas take turns, and
 // those about the disk and the memory of a replica, which each does.
 func (a *App) chores() []*jobs.Chore {
@@ -32,7 +36,7 @@ func (a *App) chores() []*jobs.Chore {
 		if time.Since(began) < freezeDelay {
 			return false, nil
 		}
-		return a.store.Freeze(ctx, a.config.Cold.After)
+		return a.store.Freeze(ctx, coldAfter)
 	}
 	shared := []*jobs.Chore{
 		{Name: "purge deleted domains", Step: a.store.Purge, Poll: jobs.Soon},

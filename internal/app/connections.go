@@ -11,6 +11,12 @@ import (
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
 )
 
+// The limits of connections, which take memory, and of those of one address (IPv6: of a /64).
+const (
+	maxConnections = 2048
+	maxPerAddress  = 256
+)
+
 // connections limits client connections, in total and per network. Trusted proxies have no
 // limit of their own: they forward many clients. At the total limit, an idle connection is
 // closed, or else one of the network that has most: requests may last for minutes.

@@ -172,7 +172,7 @@ func (r *replay) check(ctx context.Context, at time.Time) error {
 	*r.clock = at
 	checker := dnscheck.New(dnscheck.Options{
 		Resolver: r.scenario.Zone(at), ReportDomain: r.config.ReportDomain,
-		Interval: r.config.Schedule.Interval, FullInterval: r.config.Schedule.FullInterval,
+		Interval: r.config.Schedule.Interval, FullInterval: r.config.Schedule.FullInterval(),
 		Now: func() time.Time { return at },
 	})
 	for _, domain := range r.scenario.Domains() {

@@ -49,7 +49,7 @@ func Diagnose(ctx context.Context, cfg config.Config, environ []string) []Diagno
 	var found []Diagnosis
 	found = append(found, diagnoseEnvironment(environ)...)
 	found = append(found, diagnoseProxies(cfg)...)
-	found = append(found, diagnoseMemory(memory.FindLimit(int64(cfg.Limit.Memory)), int64(cfg.Limit.ReadMemory)))
+	found = append(found, diagnoseMemory(memory.FindLimit()))
 	if !store.IsPostgres(cfg.Database) {
 		found = append(found, diagnoseFolder(cfg.Data))
 	}
@@ -73,12 +73,9 @@ func diagnoseEnvironment(environ []string) []Diagnosis {
 	return found
 }
 
-// diagnoseMemory reports the soft memory limit, and whether large responses fit into it.
-func diagnoseMemory(limit memory.Limit, reads int64) Diagnosis {
-	what := fmt.Sprintf("The soft limit is %d MiB (%s); large responses share %d MiB.", limit.Bytes>>20, limit.Source, reads>>20)
-	if reads > limit.Bytes/4*3 {
-		return Diagnosis{"memory", Advised, what, "Lower DMARCD_LIMIT_READ_MEMORY to half of the limit, or raise the limit."}
-	}
+// diagnoseMemory reports the soft memory limit.
+func diagnoseMemory(limit memory.Limit) Diagnosis {
+	what := fmt.Sprintf("The soft limit is %d MiB (%s); large responses share %d MiB.", limit.Bytes>>20, limit.Source, limit.Reads()>>20)
 	return Diagnosis{"memory", Healthy, what, ""}
 }
 

@@ -15,7 +15,7 @@ func diagnoseNetworks(cfg config.Config, now time.Time) []Diagnosis {
 	const part = "networks"
 	atlas, err := OpenAtlas(cfg)
 	if err != nil {
-		return []Diagnosis{{part, Sick, err.Error(), "Set senders.networks and senders.countries (DMARCD_SENDERS_NETWORKS, DMARCD_SENDERS_COUNTRIES) to MMDB files, or leave them empty."}}
+		return []Diagnosis{{part, Sick, err.Error(), "Replace or remove networks.mmdb and countries.mmdb in the data folder and next to the program."}}
 	}
 	if _, err := openCatalogue(cfg); err != nil {
 		return []Diagnosis{{part, Sick, err.Error(), "Correct the file in senders.catalogue (DMARCD_SENDERS_CATALOGUE); docs/senders.md describes its format."}}
@@ -24,7 +24,7 @@ func diagnoseNetworks(cfg config.Config, now time.Time) []Diagnosis {
 	if len(databases) == 0 {
 		return []Diagnosis{{
 			part, Advised, "There is no network database: all senders that the catalogue does not have are shown as one.",
-			"Run `make build`, which builds one, or set DMARCD_SENDERS_NETWORKS to an MMDB file.",
+			"Run `make build`, which builds one, or put an MMDB file networks.mmdb into the data folder.",
 		}}
 	}
 	var found []Diagnosis

@@ -15,7 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/senders/mmdb"
 )
 
-// networksOf writes a database that was made at that moment, and returns its path.
+// networksOf writes a database that was made at that moment, and returns its folder.
 func networksOf(t *testing.T, built time.Time) string {
 	t.Helper()
 	file := musttest.Get(os.Create(filepath.Join(t.TempDir(), "networks.mmdb")))(t)
@@ -28,23 +28,24 @@ func networksOf(t *testing.T, built time.Time) string {
 		yield(mmdb.Range{First: netip.MustParseAddr("192.0.2.0"), Last: netip.MustParseAddr("192.0.2.255"), Number: 64496, Name: "Example"}, nil)
 	}
 	musttest.Do(t, mmdb.Write(file, mmdb.Options{Type: "Test", Built: built}, one))
-	return file.Name()
+	return filepath.Dir(file.Name())
 }
 
 func TestDoctorTellsTheAgeOfNetworks(t *testing.T) {
 	t.Parallel()
-	now := time.Now()
+	now, damaged := time.Now(), t.TempDir()
+	musttest.Do(t, os.WriteFile(filepath.Join(damaged, "networks.mmdb"), []byte("damaged"), 0o600))
 	for _, row := range []struct {
-		name, file string
-		state      app.DiagnosisState
-		says       string
+		name, folder string
+		state        app.DiagnosisState
+		says         string
 	}{
-		{"none", "", app.Advised, "no network database"},
+		{"none", t.TempDir(), app.Advised, "no network database"},
 		{"a new one", networksOf(t, now.AddDate(0, 0, -3)), app.Healthy, "3 days ago"},
 		{"an old one", networksOf(t, now.AddDate(-2, 0, 0)), app.Advised, "73"},
-		{"one that is not there", filepath.Join(t.TempDir(), "lost.mmdb"), app.Sick, "lost.mmdb"},
+		{"a damaged one", damaged, app.Sick, "networks.mmdb"},
 	} {
-		cfg := config.Config{Data: t.TempDir(), Senders: config.Senders{Networks: row.file}}
+		cfg := config.Config{Data: row.folder}
 		cfg.Database = filepath.Join(cfg.Data, "dmarcd.db")
 		for _, d := range app.Diagnose(t.Context(), cfg, nil) {
 			if d.Part == "networks" && (d.State != row.state || !strings.Contains(d.What, row.says)) {

@@ -81,7 +81,7 @@ func (i *Installation) OpenInsight() error {
 		return err
 	}
 	names := senders.NewNames(i.resolver, i.store, time.Now, i.log)
-	budget := memory.NewBudget(int64(i.Config.Limit.ReadMemory))
+	budget := memory.NewBudget(memory.FindLimit().Reads())
 	if i.options.Insight, err = newInsight(i.Config, atlas, names, budget, false); err != nil {
 		return err
 	}

@@ -8,10 +8,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/dmarcd/dmarcd/failure"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/intake"
@@ -27,12 +27,8 @@ func NewAcceptor(cfg config.Config, log *slog.Logger) *intake.Acceptor {
 	limits := Limits(cfg)
 	limits.Containers.Folder = temporaryFolder(cfg)
 	return &intake.Acceptor{
-		Limits: limits,
-		Disk:   func() error { return enoughDisk(cfg.Data, int64(cfg.Limit.FreeDisk)) },
-		Failure: failure.Options{
-			KeepLocalParts: cfg.Intake.FailureAddresses == config.AddressesKeep,
-			KeepBody:       cfg.Intake.FailureBody == config.BodyKeep,
-		},
+		Limits:       limits,
+		Disk:         func() error { return enoughDisk(cfg.Data, int64(cfg.Limit.FreeDisk)) },
 		RejectForged: cfg.Intake.Forged == config.ForgedReject,
 		Encode:       shape.EncodeDetail,
 		Recovered:    func(e *recovered.Error) { logPanic(log, e) },
@@ -64,11 +60,9 @@ func Limits(cfg config.Config) intake.Limits {
 	limits.Containers.Input = int64(max(cfg.Limit.Upload, cfg.Limit.Mail))
 	limits.Containers.Expanded = int64(cfg.Limit.Expanded)
 	limits.Containers.Ratio = int64(cfg.Limit.Ratio)
-	limits.Containers.RatioFrom = int64(cfg.Limit.RatioFrom)
 	limits.Containers.Members = cfg.Limit.Members
 	limits.Containers.Nesting = cfg.Limit.Nesting
 	limits.Aggregate.Records = cfg.Limit.Records
-	limits.Time = cfg.Limit.Time
 	return limits
 }
 
@@ -105,6 +99,9 @@ func (a *App) runIntake(ctx context.Context, group *errgroup.Group) {
 	}
 }
 
+// scanInterval is the time between looks into the drop folder, which reads a list of names.
+const scanInterval = 5 * time.Second
+
 // drop returns the reader of the drop folder.
 func (a *App) drop(ctx context.Context) (*files.Drop, error) {
 	team, err := a.store.TeamByName(ctx, a.config.Intake.FolderTeam)
@@ -113,7 +110,7 @@ func (a *App) drop(ctx context.Context) (*files.Drop, error) {
 	}
 	return &files.Drop{
 		Folder:   a.config.Intake.Folder,
-		Interval: a.config.Intake.FolderInterval,
+		Interval: scanInterval,
 		Acceptor: a.acceptor,
 		Team:     team.ID,
 		Store:    a.store.Team(team.ID),
@@ -121,11 +118,15 @@ func (a *App) drop(ctx context.Context) (*files.Drop, error) {
 	}, nil
 }
 
-// retention returns the default retention of a team.
+// maxEntries limits the entries of a team in each of the audit log, the events and the
+// deliveries: a client that repeats changes cannot fill the disk.
+const maxEntries = 1_000_000
+
+// retention returns the default retention of a team. Daily counters are small, and are kept.
 func (a *App) retention() store.Retention {
 	set := a.config.Retention
 	return store.Retention{
-		Originals: set.Originals, Rejected: set.Rejected, Records: set.Records, Counters: set.Counters, Failure: set.Failure,
-		Audit: set.Audit, Entries: int64(set.Entries),
+		Originals: set.Originals, Rejected: set.Originals, Records: set.Records, Failure: set.Failure,
+		Audit: set.Audit, Entries: maxEntries,
 	}
 }

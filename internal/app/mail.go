@@ -54,14 +54,9 @@ func (a *App) listenForMail(ctx context.Context) (_ *mail, err error) {
 	}
 	limits := smtpd.DefaultLimits()
 	limits.MessageBytes = int64(cfg.Limit.Mail)
-	limits.Connections = cfg.SMTP.MaxConnections
-	limits.ConnectionsPerClient = cfg.SMTP.MaxPerAddress
-	limits.ConnectionsPerNetwork = 2 * cfg.SMTP.MaxPerAddress
-	limits.Recipients = cfg.SMTP.MaxRecipients
 	limits.MailsPerMinute = int(math.Ceil(cfg.SMTP.Rate))
-	limits.IdleTimeout = cfg.SMTP.Timeout
 	m.server = smtpd.New(smtpd.Config{
-		Hostname: cfg.SMTP.Hostname, ReportDomain: cfg.ReportDomain, TLS: encryption, Limits: limits,
+		Hostname: cfg.ReportDomain, ReportDomain: cfg.ReportDomain, TLS: encryption, Limits: limits,
 		Lookup: func(ctx context.Context, mailbox string) (dmarcd.TeamID, error) {
 			recipient, err := a.store.RecipientOf(ctx, mailbox)
 			return recipient.Team, err

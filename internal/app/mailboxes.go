@@ -3,12 +3,17 @@ package app
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/imap"
 	"github.com/dmarcd/dmarcd/internal/secret"
 )
+
+// pollInterval is the time between looks into a mailbox whose server does not announce new mail:
+// reports are about the day before.
+const pollInterval = 5 * time.Minute
 
 // mailboxes returns the reader of all mailboxes.
 func (a *App) mailboxes() *imap.Service {
@@ -18,7 +23,7 @@ func (a *App) mailboxes() *imap.Service {
 		Sealer:    secret.File(a.config.Secret.File),
 		Accept:    a.acceptMessages,
 		MaxBytes:  int64(a.config.Limit.Mail),
-		Interval:  a.config.IMAP.Interval,
+		Interval:  pollInterval,
 		Folder:    a.acceptor.Limits.Containers.Folder,
 		Dial:      a.dialer.DialContext,
 		HTTP:      a.dialer.Client(nil),

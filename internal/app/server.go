@@ -8,21 +8,26 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/api"
-	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/web"
 )
 
-// headerTimeout limits reading a request header.
-const headerTimeout = 5 * time.Second
+// The limits of a request. An upload of the largest size takes readTimeout at 9 Mbit/s.
+const (
+	headerTimeout  = 5 * time.Second // for reading the header
+	readTimeout    = 30 * time.Second
+	writeTimeout   = 2 * time.Minute // for one part of a long response
+	idleTimeout    = 2 * time.Minute // of a connection
+	maxHeaderBytes = 64 << 10
+)
 
-func newServer(handler http.Handler, cfg config.HTTP, log *slog.Logger) *http.Server {
+func newServer(handler http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           handler,
-		ReadHeaderTimeout: min(headerTimeout, cfg.ReadTimeout),
-		ReadTimeout:       cfg.ReadTimeout,
-		WriteTimeout:      cfg.WriteTimeout,
-		IdleTimeout:       cfg.IdleTimeout,
-		MaxHeaderBytes:    cfg.MaxHeaderBytes,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
 		// net/http logs broken client connections here.
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}

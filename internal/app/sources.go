@@ -12,21 +12,13 @@ import (
 	"github.com/dmarcd/dmarcd/internal/senders"
 )
 
-// OpenAtlas opens the network and country databases. Unless configured, it searches the data
-// folder and the folder of the program.
+// OpenAtlas opens the network and country databases in the data folder or next to the program.
 func OpenAtlas(cfg config.Config) (*senders.Atlas, error) {
 	folders := []string{cfg.Data}
 	if program, err := os.Executable(); err == nil {
 		folders = append(folders, filepath.Dir(program))
 	}
-	files := senders.FindFiles(folders...)
-	if cfg.Senders.Networks != "" {
-		files.Networks = cfg.Senders.Networks
-	}
-	if cfg.Senders.Countries != "" {
-		files.Countries = cfg.Senders.Countries
-	}
-	return senders.OpenAtlas(files)
+	return senders.OpenAtlas(senders.FindFiles(folders...))
 }
 
 // openCatalogue returns the sender catalogue: the operator's file, then the built-in senders,

@@ -61,6 +61,9 @@ func (s stages) observeCheck(full bool, took time.Duration, err error) {
 // maxLoggedQuery limits a logged statement, in bytes: one that inserts many rows is long.
 const maxLoggedQuery = 1000
 
+// slowQuery is the time from which a database statement is logged.
+const slowQuery = time.Second
+
 // observeQuery returns a function that measures a database statement, and logs it if it took
 // slow or longer. It has placeholders instead of values.
 func (s stages) observeQuery(log *slog.Logger, slow time.Duration) func(query string, took time.Duration) {

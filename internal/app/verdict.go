@@ -12,7 +12,7 @@ import (
 )
 
 func (a *App) verifier() *genuine.Verifier {
-	hostname := cmp.Or(a.config.SMTP.Hostname, "localhost") // used only in SPF explanations
+	hostname := cmp.Or(a.config.ReportDomain, "localhost") // used only in SPF explanations
 	return &genuine.Verifier{Resolver: a.resolver, Hostname: hostname, Now: time.Now}
 }
 

@@ -20,7 +20,6 @@ func (a *App) webPage() (*web.Web, error) {
 	options := web.Options{
 		Service:       a.service,
 		ReportDomain:  a.config.ReportDomain,
-		ProviderName:  a.config.OIDC.Name,
 		MinPassword:   auth.MinPassword,
 		APIDocs:       a.config.BaseURL + "/docs",
 		SecureCookies: strings.HasPrefix(a.config.BaseURL, "https:"),

@@ -11,7 +11,6 @@
 package config
 
 import (
-	"cmp"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -58,14 +57,11 @@ type Config struct {
 	Outbound Outbound
 	MX       MX
 	Schedule Schedule
-	Quota    Quota
 
 	Limit     Limit
 	Intake    Intake
 	SMTP      SMTP
-	IMAP      IMAP
 	Retention Retention
-	Cold      Cold
 	Secret    Secret
 	Senders   Senders
 	OIDC      OIDC
@@ -76,35 +72,13 @@ type Config struct {
 type Log struct {
 	// Level is the minimum log level.
 	Level slog.Level
-	// Format is FormatAuto, FormatText or FormatJSON.
-	Format string
-	// SlowQuery is the time from which a database statement is logged; 0 disables that.
-	SlowQuery time.Duration
 }
-
-// The values of Log.Format.
-const (
-	FormatAuto = "auto" // text on a terminal, JSON otherwise
-	FormatText = "text"
-	FormatJSON = "json"
-)
 
 // HTTP is the section "http".
 type HTTP struct {
 	// CORSOrigins are the origins whose pages may call the API from a browser, "*" for
 	// all. If empty, CORS is off.
 	CORSOrigins []string
-	// ReadTimeout bounds reading a request with its body.
-	ReadTimeout time.Duration
-	// WriteTimeout bounds writing a response.
-	WriteTimeout time.Duration
-	// IdleTimeout is how long an idle connection stays open.
-	IdleTimeout time.Duration
-	// MaxHeaderBytes bounds the request line and the header fields.
-	MaxHeaderBytes int
-	// MaxConnections is the maximum number of connections, MaxPerAddress that per address
-	// (IPv6: per /64), except trusted proxies.
-	MaxConnections, MaxPerAddress int
 }
 
 // Resolver is the section "resolver".
@@ -136,18 +110,9 @@ const (
 type Schedule struct {
 	// Interval is the time between checks of the DMARC record of a domain.
 	Interval time.Duration
-	// FullInterval is the time between full checks of a domain.
-	FullInterval time.Duration
 	// Rate is the maximum number of scheduled checks started per second; 0 means that this
 	// process runs none.
 	Rate float64
-}
-
-// Quota is the section "quota": the default quotas of teams; 0 means unlimited.
-type Quota struct {
-	Domains, Mailboxes int
-	// Stored and Unreadable are bytes, Reports is per day.
-	Stored, Unreadable, Reports int
 }
 
 // OIDC is the section "oidc": sign-in with an OpenID provider. It is off if Issuer is
@@ -157,8 +122,6 @@ type OIDC struct {
 	Issuer string
 	// ClientID and ClientSecret are the credentials at the provider.
 	ClientID, ClientSecret string
-	// Name is the name of the provider on the sign-in page.
-	Name string
 	// Domains are the mail domains whose users can sign up without an invitation.
 	Domains []string
 }
@@ -200,6 +163,13 @@ func (c Config) Listening(addr net.Addr) Config {
 	return c
 }
 
+// fullEvery is how many scheduled checks of a domain include one full check: the other records
+// change rarely, and a full check asks many questions.
+const fullEvery = 24
+
+// FullInterval returns the time between full checks of a domain.
+func (s Schedule) FullInterval() time.Duration { return fullEvery * s.Interval }
+
 // derived returns c with the defaults that depend on other settings.
 func (c Config) derived() Config {
 	if c.Database == "" {
@@ -208,7 +178,6 @@ func (c Config) derived() Config {
 	if c.BaseURL == "" {
 		c.BaseURL = defaultBaseURL(c.Listen)
 	}
-	c.SMTP.Hostname = cmp.Or(c.SMTP.Hostname, c.ReportDomain)
 	if c.Secret.File == "" {
 		c.Secret.File = filepath.Join(c.Data, "secret.key")
 	}

@@ -134,13 +134,10 @@ func TestReportDomainIsNormalized(t *testing.T) {
 	}
 }
 
-func TestSecretAndHostNameFollow(t *testing.T) {
+func TestSecretFollowsData(t *testing.T) {
 	t.Parallel()
-	c := load(t, config.Input{Flags: map[string]string{"data": "/srv/dmarcd", "report-domain": "reports.example.com"}}).Config
+	c := load(t, config.Input{Flags: map[string]string{"data": "/srv/dmarcd"}}).Config
 	if want := filepath.Join("/srv/dmarcd", "secret.key"); c.Secret.File != want {
 		t.Errorf("got secret file %q, want %q", c.Secret.File, want)
-	}
-	if want := "reports.example.com"; c.SMTP.Hostname != want {
-		t.Errorf("got SMTP host name %q, want %q", c.SMTP.Hostname, want)
 	}
 }

@@ -93,6 +93,10 @@ func (f *fileReader) entry(key string, value any) {
 		}
 		return
 	}
+	if slices.Contains(removed, key) {
+		f.bad = append(f.bad, errRemoved(f.origin+": "+key))
+		return
+	}
 	if !slices.Contains(keys, key) {
 		hint := ""
 		if near := nearest(key, keys, 0); near != "" {

@@ -18,6 +18,8 @@ func TestBadFiles(t *testing.T) {
 	}{
 		{"unknown key with a neighbour", "a.toml", `lissten = ":80"`, `file FILE: unknown key "lissten": did you mean "listen"?`},
 		{"unknown key in a section", "a.yaml", "http: {cors_origin: x}", `file FILE: unknown key "http.cors_origin": did you mean "http.cors_origins"?`},
+		{"removed setting", "a.toml", "[quota]\ndomains = 7", "file FILE: quota.domains is set, but this setting no longer exists; remove it"},
+		{"removed setting of a section", "a.yaml", "log: {format: json}", "file FILE: log.format is set, but this setting no longer exists; remove it"},
 		{"unknown key like no other", "a.toml", `colour = "blue"`, `file FILE: unknown key "colour"`},
 		{"unknown section", "a.toml", "[webhooks]\nretries = 3", `file FILE: unknown key "webhooks.retries"`},
 		{"case counts", "a.yaml", "Listen: :80", `file FILE: unknown key "Listen": did you mean "listen"?`},

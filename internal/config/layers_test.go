@@ -31,68 +31,34 @@ var (
 		{"token", goodToken},
 		{"rate_limit", "12.5"},
 		{"log.level", "warn"},
-		{"log.format", "json"},
-		{"log.slow_query", "250ms"},
 		{"http.cors_origins", "https://app.example.com,http://localhost:3000"},
-		{"http.read_timeout", "1.5s"},
-		{"http.write_timeout", "1h30m"},
-		{"http.idle_timeout", "90s"},
-		{"http.max_header_bytes", "8192"},
-		{"http.max_connections", "300"},
-		{"http.max_per_address", "30"},
 		{"resolver.timeout", "750ms"},
 		{"outbound.allow", "10.0.0.0/8"},
 		{"schedule.interval", "15m"},
-		{"schedule.full_interval", "12h"},
 		{"schedule.rate", "2.5"},
-		{"quota.domains", "1000"},
-		{"quota.stored", "2000"},
-		{"quota.unreadable", "300"},
-		{"quota.reports", "40"},
-		{"quota.mailboxes", "5"},
 		{"limit.upload", "1048576"},
 		{"limit.mail", "2097152"},
 		{"limit.expanded", "4194304"},
 		{"limit.ratio", "50"},
-		{"limit.ratio_from", "0"},
 		{"limit.members", "10"},
 		{"limit.nesting", "3"},
 		{"limit.records", "5000"},
 		{"limit.free_disk", "1024"},
-		{"limit.time", "10s"},
-		{"limit.read_memory", "32 MiB"},
-		{"limit.memory", "134217728"},
 		{"intake.forged", "refuse"},
-		{"intake.failure_addresses", "keep"},
-		{"intake.failure_body", "keep"},
 		{"intake.folder", "/srv/drop"},
 		{"intake.folder_team", "Mail operations"},
-		{"intake.folder_interval", "30s"},
-		{"smtp.hostname", "mx.example.com"},
 		{"smtp.certificate", "/etc/dmarcd/mx.pem"},
 		{"smtp.key", "/etc/dmarcd/mx.key"},
-		{"smtp.max_connections", "50"},
-		{"smtp.max_per_address", "5"},
-		{"smtp.max_recipients", "10"},
 		{"smtp.rate", "0.5"},
-		{"smtp.timeout", "1m"},
-		{"imap.interval", "15m"},
 		{"retention.originals", "720h"},
 		{"retention.records", "8760h"},
-		{"retention.counters", "87600h"},
-		{"retention.rejected", "0s"},
 		{"retention.failure", "24h"},
 		{"retention.audit", "8760h"},
-		{"retention.entries", "50000"},
-		{"cold.after", "336h"},
 		{"secret.file", "/etc/dmarcd/seal.key"},
-		{"senders.networks", "/etc/dmarcd/networks.mmdb"},
-		{"senders.countries", "/etc/dmarcd/countries.mmdb"},
 		{"senders.catalogue", "/etc/dmarcd/senders.toml"},
 		{"oidc.issuer", "https://login.example.com/tenant"},
 		{"oidc.client_id", "dmarcd"},
 		{"oidc.client_secret", "open sesame"},
-		{"oidc.name", "Example Login"},
 		{"oidc.domains", "example.com,example.org"},
 		{"mail.relay", "smtps://user:secret@mail.example.com:465"},
 		{"mail.from", "dmarcd <dmarc@example.com>"},
@@ -115,42 +81,31 @@ var (
 		ReportDomain: "reports.example.com",
 		Token:        goodToken,
 		RateLimit:    12.5,
-		Log:          config.Log{Level: slog.LevelWarn, Format: config.FormatJSON, SlowQuery: 250 * time.Millisecond},
-		HTTP: config.HTTP{
-			CORSOrigins:    []string{"https://app.example.com", "http://localhost:3000"},
-			ReadTimeout:    1500 * time.Millisecond,
-			WriteTimeout:   time.Hour + 30*time.Minute,
-			IdleTimeout:    90 * time.Second,
-			MaxHeaderBytes: 8192, MaxConnections: 300, MaxPerAddress: 30,
-		},
-		Resolver: config.Resolver{Timeout: 750 * time.Millisecond},
-		Outbound: config.Outbound{Allow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
-		Schedule: config.Schedule{Interval: 15 * time.Minute, FullInterval: 12 * time.Hour, Rate: 2.5},
+		Log:          config.Log{Level: slog.LevelWarn},
+		HTTP:         config.HTTP{CORSOrigins: []string{"https://app.example.com", "http://localhost:3000"}},
+		Resolver:     config.Resolver{Timeout: 750 * time.Millisecond},
+		Outbound:     config.Outbound{Allow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
+		Schedule:     config.Schedule{Interval: 15 * time.Minute, Rate: 2.5},
 		Mail: config.Mail{
 			Relay: "smtps://user:secret@mail.example.com:465", From: "dmarcd <dmarc@example.com>", DKIMKey: "/etc/dmarcd/dkim.pem", DKIMSelector: "s1",
 		},
-		Quota: config.Quota{Domains: 1000, Stored: 2000, Unreadable: 300, Reports: 40, Mailboxes: 5},
 		Limit: config.Limit{
 			Upload: 1 << 20, Mail: 2 << 20, Expanded: 4 << 20, Ratio: 50,
-			Members: 10, Nesting: 3, Records: 5000, FreeDisk: 1024, Time: 10 * time.Second, ReadMemory: 33554432, Memory: 134217728,
+			Members: 10, Nesting: 3, Records: 5000, FreeDisk: 1024,
 		},
 		Intake: config.Intake{
-			Forged: config.ForgedReject, FailureAddresses: config.AddressesKeep, FailureBody: config.BodyKeep,
-			Folder: "/srv/drop", FolderTeam: "Mail operations", FolderInterval: 30 * time.Second,
+			Forged: config.ForgedReject, Folder: "/srv/drop", FolderTeam: "Mail operations",
 		},
 		SMTP: config.SMTP{
-			Hostname: "mx.example.com", Certificate: "/etc/dmarcd/mx.pem", Key: "/etc/dmarcd/mx.key",
-			MaxConnections: 50, MaxPerAddress: 5, MaxRecipients: 10, Rate: 0.5, Timeout: time.Minute,
+			Certificate: "/etc/dmarcd/mx.pem", Key: "/etc/dmarcd/mx.key", Rate: 0.5,
 		},
 		MX:        config.MX{Probe: config.ProbeOff},
-		IMAP:      config.IMAP{Interval: 15 * time.Minute},
-		Retention: config.Retention{Originals: 720 * time.Hour, Records: 8760 * time.Hour, Counters: 87600 * time.Hour, Failure: 24 * time.Hour, Audit: 8760 * time.Hour, Entries: 50_000},
-		Cold:      config.Cold{After: 336 * time.Hour},
+		Retention: config.Retention{Originals: 720 * time.Hour, Records: 8760 * time.Hour, Failure: 24 * time.Hour, Audit: 8760 * time.Hour},
 		Secret:    config.Secret{File: "/etc/dmarcd/seal.key"},
-		Senders:   config.Senders{Networks: "/etc/dmarcd/networks.mmdb", Countries: "/etc/dmarcd/countries.mmdb", Catalogue: "/etc/dmarcd/senders.toml"},
+		Senders:   config.Senders{Catalogue: "/etc/dmarcd/senders.toml"},
 		OIDC: config.OIDC{
 			Issuer: "https://login.example.com/tenant", ClientID: "dmarcd", ClientSecret: "open sesame",
-			Name: "Example Login", Domains: []string{"example.com", "example.org"},
+			Domains: []string{"example.com", "example.org"},
 		},
 	}
 )
@@ -210,8 +165,8 @@ func TestEverySettingFromEveryLayer(t *testing.T) {
 func TestFormsOfFiles(t *testing.T) {
 	t.Parallel()
 	want := load(t, config.Input{Flags: map[string]string{
-		"trusted-proxies": "127.0.0.1,10.1.2.0/24", "dns": "192.0.2.53:53,unbound:53", "rate-limit": "12.5", "log-level": "warn", "log-format": "json",
-		"http-cors-origins": "https://app.example.com,http://localhost:3000", "http-max-header-bytes": "8192", "resolver-timeout": "750ms", "schedule-rate": "2.5",
+		"trusted-proxies": "127.0.0.1,10.1.2.0/24", "dns": "192.0.2.53:53,unbound:53", "rate-limit": "12.5", "log-level": "warn",
+		"http-cors-origins": "https://app.example.com,http://localhost:3000", "resolver-timeout": "750ms", "schedule-rate": "2.5",
 	}}).Config
 	for name, content := range map[string]string{
 		"a.toml": `
@@ -221,11 +176,9 @@ rate_limit = 12.5
 
 [log]
 level = "warn"
-format = "json"
 
 [http]
 cors_origins = ["https://app.example.com", "http://localhost:3000"]
-max_header_bytes = 8192
 
 [resolver]
 timeout = "750ms"
@@ -239,10 +192,9 @@ dns:
   - 192.0.2.53:53
   - unbound:53
 rate_limit: 12.5
-log: {level: warn, format: json}
+log: {level: warn}
 http:
   cors_origins: https://app.example.com, http://localhost:3000
-  max_header_bytes: 8192
 resolver.timeout: 750ms
 schedule:
   rate: 2.5

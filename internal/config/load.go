@@ -52,7 +52,7 @@ func Load(in Input) (Effective, error) {
 	env := environment(in.Environ)
 
 	var c Config
-	var bad []error
+	bad := removedEnvironment(env)
 	origins := make(map[string]string)
 	for _, s := range Settings() {
 		g := given{origin: originDefault}

@@ -54,36 +54,21 @@ func TestDefaults(t *testing.T) {
 		Listen:    "127.0.0.1:8080",
 		BaseURL:   "http://127.0.0.1:8080/api",
 		RateLimit: 50,
-		Log:       config.Log{Level: slog.LevelInfo, Format: config.FormatAuto, SlowQuery: time.Second},
-		HTTP: config.HTTP{
-			ReadTimeout:    30 * time.Second,
-			WriteTimeout:   2 * time.Minute,
-			IdleTimeout:    2 * time.Minute,
-			MaxHeaderBytes: 65536, MaxConnections: 2048, MaxPerAddress: 256,
-		},
-		Resolver: config.Resolver{Timeout: 900 * time.Millisecond},
-		MX:       config.MX{Probe: config.ProbeOn},
-		Schedule: config.Schedule{Interval: time.Hour, FullInterval: 24 * time.Hour, Rate: 50},
-		Quota:    config.Quota{Domains: 10_000, Stored: 10 << 30, Unreadable: 256 << 20, Reports: 20_000, Mailboxes: 20},
+		Log:       config.Log{Level: slog.LevelInfo},
+		Resolver:  config.Resolver{Timeout: 900 * time.Millisecond},
+		MX:        config.MX{Probe: config.ProbeOn},
+		Schedule:  config.Schedule{Interval: time.Hour, Rate: 50},
 		Limit: config.Limit{
-			FreeDisk: 256 << 20, Upload: 32 << 20, Mail: 32 << 20, Expanded: 256 << 20, Ratio: 200, RatioFrom: 1 << 20,
-			Members: 1000, Nesting: 5, Records: 1_000_000, Time: time.Minute, ReadMemory: 268435456,
+			FreeDisk: 256 << 20, Upload: 32 << 20, Mail: 32 << 20, Expanded: 256 << 20, Ratio: 200,
+			Members: 1000, Nesting: 5, Records: 1_000_000,
 		},
-		Intake: config.Intake{
-			Forged: config.ForgedMark, FailureAddresses: config.AddressesRedact, FailureBody: config.BodyDrop,
-			FolderTeam: "default", FolderInterval: 5 * time.Second,
-		},
-		SMTP: config.SMTP{
-			MaxConnections: 200, MaxPerAddress: 20, MaxRecipients: 100, Rate: 600, Timeout: 5 * time.Minute,
-		},
-		IMAP: config.IMAP{Interval: 5 * time.Minute},
+		Intake: config.Intake{Forged: config.ForgedMark, FolderTeam: "default"},
+		SMTP:   config.SMTP{Rate: 600},
 		Retention: config.Retention{
-			Originals: 90 * 24 * time.Hour, Records: 2 * 365 * 24 * time.Hour, Rejected: 90 * 24 * time.Hour,
-			Failure: 14 * 24 * time.Hour, Audit: 2 * 365 * 24 * time.Hour, Entries: 1_000_000,
+			Originals: 90 * 24 * time.Hour, Records: 2 * 365 * 24 * time.Hour,
+			Failure: 14 * 24 * time.Hour, Audit: 2 * 365 * 24 * time.Hour,
 		},
-		Cold:   config.Cold{After: 30 * 24 * time.Hour},
 		Secret: config.Secret{File: filepath.Join("data", "secret.key")},
-		OIDC:   config.OIDC{Name: "single sign-on"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -155,15 +140,12 @@ func TestRateLimitZeroIsOff(t *testing.T) {
 func TestValuesAreWrittenAsTheyAreRead(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{
-		"http-write-timeout": "1h30m",
-		"http-read-timeout":  "1m30s",
-		"http-idle-timeout":  "24h",
-		"schedule-interval":  "1h0m30s",
-		"resolver-timeout":   "750ms",
-		"rate-limit":         "0.5",
-		"log-level":          "error",
-		"dns":                "192.0.2.1:53,192.0.2.2:53",
-		"quota-domains":      "7",
+		"schedule-interval": "1h0m30s",
+		"resolver-timeout":  "750ms",
+		"rate-limit":        "0.5",
+		"log-level":         "error",
+		"dns":               "192.0.2.1:53,192.0.2.2:53",
+		"limit-members":     "7",
 	}
 	e := load(t, config.Input{Flags: texts})
 	for flag, want := range texts {

@@ -4,7 +4,7 @@ import "strings"
 
 // Setting describes a setting. Settings returns them all; the zero value is not useful.
 type Setting struct {
-	// Key is the name in a file, with its section: "listen", "http.read_timeout".
+	// Key is the name in a file, with its section: "listen", "http.cors_origins".
 	Key string
 	// Kind is text, list, duration, number or word.
 	Kind string
@@ -23,12 +23,12 @@ type Setting struct {
 	rules    []rule[Config]                         // the first concerns only this setting
 }
 
-// Env returns the name of the environment variable, such as DMARCD_HTTP_READ_TIMEOUT.
+// Env returns the name of the environment variable, such as DMARCD_HTTP_CORS_ORIGINS.
 func (s Setting) Env() string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.Key, ".", "_"))
 }
 
-// Flag returns the name of the flag without leading dashes, such as http-read-timeout.
+// Flag returns the name of the flag without leading dashes, such as http-cors-origins.
 func (s Setting) Flag() string {
 	return strings.NewReplacer(".", "-", "_", "-").Replace(s.Key)
 }

@@ -91,3 +91,27 @@ func TestUnknownEnvironment(t *testing.T) {
 		t.Errorf("got %v, want none", got)
 	}
 }
+
+func TestRemovedSettings(t *testing.T) {
+	t.Parallel()
+	_, err := config.Load(config.Input{Environ: []string{"DMARCD_QUOTA_DOMAINS=7", "DMARCD_LOG_FORMAT=", "DMARCD_LISTEN=:80"}})
+	if want := "DMARCD_QUOTA_DOMAINS is set, but this setting no longer exists; remove it"; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	if err := config.RemovedFlag("http-read-timeout"); err == nil || !strings.HasPrefix(err.Error(), "--http-read-timeout is set") {
+		t.Errorf("got %v, want an error that names the flag", err)
+	}
+	for _, s := range config.Settings() {
+		if err := config.RemovedFlag(s.Flag()); err != nil {
+			t.Errorf("%s: got %v, want no error for a setting", s.Key, err)
+		}
+	}
+}
+
+// TestSettingsAreFew keeps what no operator would change a constant.
+func TestSettingsAreFew(t *testing.T) {
+	t.Parallel()
+	if n := len(config.Settings()); n > 48 {
+		t.Errorf("got %d settings, want at most 48", n)
+	}
+}

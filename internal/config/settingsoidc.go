@@ -26,9 +26,6 @@ func oidcSettings() []Setting {
 			func(c *Config) *string { return &c.OIDC.ClientSecret },
 			"client secret for oidc.client_id; prefer the environment over a flag").
 			defaulting("empty").secret(),
-		define("oidc.name", textKind(), "single sign-on", anyText(),
-			func(c *Config) *string { return &c.OIDC.Name },
-			"name of the provider on the sign-in page"),
 		define("oidc.domains", listKind(), "", each(domainName(), "a comma-separated list of domain names, such as example.com,example.org"),
 			func(c *Config) *[]string { return &c.OIDC.Domains },
 			"comma-separated mail domains whose users can sign up without an invitation; they still need to be added to a team").

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -13,6 +14,44 @@ type UnknownName struct {
 	Name string
 	// Nearest is empty if no known name is similar.
 	Nearest string
+}
+
+// removed are the keys of settings that no longer exist. A start that would ignore them might
+// surprise the operator.
+var removed = []string{
+	"log.format", "log.slow_query", "http.read_timeout", "http.write_timeout", "http.idle_timeout",
+	"http.max_header_bytes", "http.max_connections", "http.max_per_address", "schedule.full_interval",
+	"quota.domains", "quota.stored", "quota.unreadable", "quota.reports", "quota.mailboxes",
+	"limit.ratio_from", "limit.time", "limit.read_memory", "limit.memory", "intake.failure_addresses",
+	"intake.failure_body", "intake.folder_interval", "smtp.hostname", "smtp.max_connections",
+	"smtp.max_per_address", "smtp.max_recipients", "smtp.timeout", "imap.interval",
+	"retention.counters", "retention.rejected", "retention.entries", "cold.after", "senders.networks",
+	"senders.countries", "oidc.name",
+}
+
+// errRemoved is the error about a removed setting, by the name with which it is set.
+func errRemoved(name string) error {
+	return fmt.Errorf("%s is set, but this setting no longer exists; remove it", name)
+}
+
+// removedEnvironment returns an error for each removed setting of an environment.
+func removedEnvironment(env map[string]string) (bad []error) {
+	for _, key := range removed {
+		if name := (Setting{Key: key}).Env(); strings.TrimSpace(env[name]) != "" {
+			bad = append(bad, errRemoved(name))
+		}
+	}
+	return bad
+}
+
+// RemovedFlag returns an error if a flag, without its dashes, is that of a removed setting.
+func RemovedFlag(name string) error {
+	for _, key := range removed {
+		if (Setting{Key: key}).Flag() == name {
+			return errRemoved("--" + name)
+		}
+	}
+	return nil
 }
 
 // UnknownEnvironment returns the variables in environ, in the form of os.Environ, that

@@ -22,17 +22,22 @@ type Limit struct {
 
 // The values of Limit.Source.
 const (
-	FromEnvironment   = "GOMEMLIMIT"
-	FromConfiguration = "configuration"
-	FromCgroup        = "cgroup"
-	FromDefault       = "default"
+	FromEnvironment = "GOMEMLIMIT"
+	FromCgroup      = "cgroup"
+	FromDefault     = "default"
 )
 
-// FindLimit returns the limit that applies: GOMEMLIMIT, which the Go runtime reads, else
-// the configured bytes unless 0, else 90 % of the cgroup limit, else 384 MiB.
-func FindLimit(configured int64) Limit {
-	return findLimit(configured, os.Getenv("GOMEMLIMIT"), os.DirFS("/"))
+// FindLimit returns the limit that applies: GOMEMLIMIT, which the Go runtime reads, else 90 %
+// of the cgroup limit, else 384 MiB.
+func FindLimit() Limit {
+	return findLimit(os.Getenv("GOMEMLIMIT"), os.DirFS("/"))
 }
+
+// maxReads is the memory of all large reads together. A team may use half.
+const maxReads = 256 << 20
+
+// Reads returns the part of the limit that large reads may use.
+func (l Limit) Reads() int64 { return min(maxReads, l.Bytes/4*3) }
 
 // SetLimit sets the limit in the Go runtime, unless the runtime has it from GOMEMLIMIT.
 func SetLimit(l Limit) {
@@ -41,12 +46,9 @@ func SetLimit(l Limit) {
 	}
 }
 
-func findLimit(configured int64, environment string, root fs.FS) Limit {
+func findLimit(environment string, root fs.FS) Limit {
 	if environment != "" {
 		return Limit{debug.SetMemoryLimit(-1), FromEnvironment} // negative: only read
-	}
-	if configured > 0 {
-		return Limit{configured, FromConfiguration}
 	}
 	if allowed := cgroupLimit(root); allowed < math.MaxInt64 {
 		return Limit{allowed / 10 * 9, FromCgroup}

@@ -17,13 +17,11 @@ import (
 func TestFindLimit(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		name       string
-		configured int64
-		files      map[string]string
-		want       memory.Limit
+		name  string
+		files map[string]string
+		want  memory.Limit
 	}{
 		{name: "nothing", want: memory.Limit{Bytes: 384 << 20, Source: memory.FromDefault}},
-		{name: "configuration", configured: 1000, files: map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "5000\n"}, want: memory.Limit{Bytes: 1000, Source: memory.FromConfiguration}},
 		{name: "version 2", files: map[string]string{"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "max\n", "sys/fs/cgroup/a/memory.max": "5000\n"}, want: memory.Limit{Bytes: 4500, Source: memory.FromCgroup}},
 		{name: "version 2 with a soft limit", files: map[string]string{"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/memory.max": "5000\n", "sys/fs/cgroup/a/memory.high": "4000\n"}, want: memory.Limit{Bytes: 3600, Source: memory.FromCgroup}},
 		{name: "version 2 in a container", files: map[string]string{"proc/self/cgroup": "0::/../x\n", "sys/fs/cgroup/memory.max": "5000\n"}, want: memory.Limit{Bytes: 4500, Source: memory.FromCgroup}},
@@ -35,12 +33,21 @@ func TestFindLimit(t *testing.T) {
 		for name, text := range test.files {
 			root[name] = &fstest.MapFile{Data: []byte(text)}
 		}
-		if got := memory.FindLimitIn(test.configured, "", root); got != test.want {
+		if got := memory.FindLimitIn("", root); got != test.want {
 			t.Errorf("%s: got %v, want %v", test.name, got, test.want)
 		}
 	}
-	if got := memory.FindLimitIn(1000, "1GiB", fstest.MapFS{}); got.Source != memory.FromEnvironment {
+	if got := memory.FindLimitIn("1GiB", fstest.MapFS{}); got.Source != memory.FromEnvironment {
 		t.Errorf("GOMEMLIMIT: got %v, want the limit of the runtime", got)
+	}
+}
+
+func TestReadsFitIntoTheLimit(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[int64]int64{384 << 20: 256 << 20, 8 << 30: 256 << 20, 64 << 20: 48 << 20} {
+		if got := (memory.Limit{Bytes: limit}).Reads(); got != want {
+			t.Errorf("%d: got %d, want %d", limit, got, want)
+		}
 	}
 }
 

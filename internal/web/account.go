@@ -54,7 +54,7 @@ func (s *Web) showAccount(c *call, status int, edit func(*accountView)) error {
 		return err
 	}
 	view := accountView{
-		User: c.account.User, Name: nameForm(c.account.User.Name), Password: s.passwordForm(), Provider: s.options.ProviderName,
+		User: c.account.User, Name: nameForm(c.account.User.Name), Password: s.passwordForm(), Provider: providerName,
 		Sessions: sessionTable(sessions),
 	}
 	if len(sessions) > 1 {

@@ -31,7 +31,7 @@ func (s *Web) newSignInView(next string) signInView {
 		{Name: "password", Label: "Password", Type: "password", Autocomplete: "current-password", Required: true},
 	}}}
 	if s.options.Service.SingleSignOn() {
-		v.SingleSignOn = ui.Link{Text: "Sign in with " + s.options.ProviderName, Href: ui.WithQuery(Prefix+"/oidc/start", nil, "next", next)}
+		v.SingleSignOn = ui.Link{Text: "Sign in with " + providerName, Href: ui.WithQuery(Prefix+"/oidc/start", nil, "next", next)}
 	}
 	return v
 }

@@ -25,13 +25,14 @@ import (
 // Prefix is the path prefix of all pages.
 const Prefix = "/app"
 
+// providerName stands for the identity provider: there is at most one.
+const providerName = "single sign-on"
+
 // Options configure the web interface.
 type Options struct {
 	Service *service.Service
 	// ReportDomain is the domain of the reporting addresses, "" if there is none.
 	ReportDomain string
-	// ProviderName is the display name of the identity provider.
-	ProviderName string
 	// MinPassword is the minimum length of a password, in characters.
 	MinPassword int
 	// APIDocs is the URL of the API documentation.

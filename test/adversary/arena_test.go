@@ -61,7 +61,7 @@ func enter(t *testing.T, db storetest.DB, settings ...string) *arena {
 	a := &arena{t: t, dns: startDNS(t), data: filepath.Join(t.TempDir(), "data")}
 	a.in = daemon.Installation{Program: program, MemoryNet: memoryNet, Settings: []string{
 		"DMARCD_DATABASE=" + db.DSN, "DMARCD_DATA=" + a.data, "DMARCD_LISTEN=127.0.0.1:0",
-		"DMARCD_DNS=" + a.dns.address, "DMARCD_LOG_FORMAT=json", "DMARCD_REPORT_DOMAIN=" + reportDomain,
+		"DMARCD_DNS=" + a.dns.address, "DMARCD_REPORT_DOMAIN=" + reportDomain,
 		"DMARCD_SMTP_LISTEN=127.0.0.1:0", "DMARCD_OUTBOUND_ALLOW=127.0.0.0/8",
 	}}.With(settings...)
 	a.serve()

@@ -47,7 +47,7 @@ func TestUploadsOneByteShort(t *testing.T) {
 			waiting.Wait()
 		})
 		a.d.Stop()
-	}, "DMARCD_HTTP_READ_TIMEOUT=5s")
+	})
 }
 
 // shortLimit is how long an upload may stay open that sends nothing more.

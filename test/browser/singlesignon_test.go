@@ -19,7 +19,7 @@ func TestSingleSignOn(t *testing.T) {
 	}})
 	s := serve(t, "",
 		"DMARCD_OIDC_ISSUER="+provider.Issuer, "DMARCD_OIDC_CLIENT_ID="+provider.ClientID,
-		"DMARCD_OIDC_CLIENT_SECRET="+provider.ClientSecret, "DMARCD_OIDC_NAME=the company",
+		"DMARCD_OIDC_CLIENT_SECRET="+provider.ClientSecret,
 	)
 	s.invite("ada@example.com", "default", "editor")
 	for _, row := range []struct {
@@ -35,7 +35,7 @@ func TestSingleSignOn(t *testing.T) {
 		t.Run(row.account, func(t *testing.T) {
 			b := s.open(t, strings.TrimPrefix(provider.Issuer, "http://"))
 			b.visit("/app/settings/tokens", http.StatusOK)
-			b.follow("Sign in with the company")
+			b.follow("Sign in with single sign-on")
 			b.do(chromedp.SendKeys(chromedp.CSS("input[name=account]"), row.account))
 			if got := b.load(chromedp.Click(chromedp.CSS("button"))); got != row.status {
 				t.Errorf("got status %d want %d", got, row.status)
@@ -46,7 +46,7 @@ func TestSingleSignOn(t *testing.T) {
 			}
 			if row.status == http.StatusOK {
 				b.visit("/app/account", http.StatusOK)
-				b.says("You sign in with the company, and have no password here.")
+				b.says("You sign in with single sign-on, and have no password here.")
 				if b.has(`main input[type="password"]`) {
 					t.Error("got a form for a password want none")
 				}

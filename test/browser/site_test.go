@@ -38,7 +38,7 @@ func serve(t *testing.T, zone string, settings ...string) *site {
 	s := &site{t: t, dns: resolvertest.Start(t, zone), db: storetest.SQLite(t)}
 	s.in = daemon.Installation{Program: program, Settings: []string{
 		"DMARCD_DATABASE=" + s.db.DSN, "DMARCD_DATA=" + filepath.Join(t.TempDir(), "data"), "DMARCD_LISTEN=127.0.0.1:0",
-		"DMARCD_DNS=" + s.dns.Addr(), "DMARCD_REPORT_DOMAIN=reports.example", "DMARCD_LOG_FORMAT=json",
+		"DMARCD_DNS=" + s.dns.Addr(), "DMARCD_REPORT_DOMAIN=reports.example",
 		"DMARCD_OUTBOUND_ALLOW=127.0.0.0/8,::1/128",
 	}}.With(settings...)
 	s.start("serve")
@@ -52,7 +52,7 @@ func serveDemo(t *testing.T) *site {
 	t.Helper()
 	s := &site{t: t}
 	s.in = daemon.Installation{Program: program, Settings: []string{
-		"TMPDIR=" + t.TempDir(), "DMARCD_LISTEN=127.0.0.1:0", "DMARCD_LOG_FORMAT=json",
+		"TMPDIR=" + t.TempDir(), "DMARCD_LISTEN=127.0.0.1:0",
 	}}
 	s.start("demo")
 	s.link = s.printed(invitationPath)

@@ -25,7 +25,7 @@ func serve(t *testing.T, db storetest.DB, p *oidc.Provider) string {
 	effective, err := config.Load(config.Input{Environ: []string{
 		"DMARCD_DATABASE=" + db.DSN, "DMARCD_DATA=" + t.TempDir(), "DMARCD_LISTEN=127.0.0.1:0", "DMARCD_BASE_URL=http://127.0.0.1:1/api",
 		"DMARCD_OIDC_ISSUER=" + p.Issuer, "DMARCD_OIDC_CLIENT_ID=" + p.ClientID, "DMARCD_OIDC_CLIENT_SECRET=" + p.ClientSecret,
-		"DMARCD_OIDC_NAME=Example Login", "DMARCD_OIDC_DOMAINS=corp.example",
+		"DMARCD_OIDC_DOMAINS=corp.example",
 	}})
 	musttest.Do(t, err)
 	daemon := musttest.Get(app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.DiscardHandler), Out: &bytes.Buffer{}}))(t)
@@ -55,8 +55,8 @@ func TestPage(t *testing.T) {
 	}{
 		{"invited", http.StatusSeeOther, "team of invited@example.com"},
 		{"colleague", http.StatusSeeOther, "You are not a member of a team"},
-		{"outsider", http.StatusForbidden, "Sign in with Example Login"},
-		{"liar", http.StatusForbidden, "Sign in with Example Login"},
+		{"outsider", http.StatusForbidden, "Sign in with single sign-on"},
+		{"liar", http.StatusForbidden, "Sign in with single sign-on"},
 	} {
 		t.Run(row.account, func(t *testing.T) {
 			t.Parallel()

@@ -39,7 +39,7 @@ func install(t *testing.T, folder string, settings ...string) daemon.Installatio
 	program := musttest.Get(daemon.Build(folder))(t)
 	return daemon.Installation{Program: program, Settings: []string{
 		"DMARCD_DATA=" + filepath.Join(folder, "data"), "DMARCD_LISTEN=127.0.0.1:0", "DMARCD_SMTP_LISTEN=127.0.0.1:0",
-		"DMARCD_REPORT_DOMAIN=report.example", "DMARCD_DNS=" + resolvertest.Start(t, "").Addr(), "DMARCD_LOG_FORMAT=json",
+		"DMARCD_REPORT_DOMAIN=report.example", "DMARCD_DNS=" + resolvertest.Start(t, "").Addr(),
 		"DMARCD_OUTBOUND_ALLOW=127.0.0.0/8,::1/128",
 	}}.With(settings...)
 }

@@ -80,8 +80,8 @@ type replica struct {
 
 func (c *cluster) installation(binary string) daemon.Installation {
 	return daemon.Installation{Program: binary, Settings: []string{
-		"DMARCD_DATABASE=" + c.db.DSN, "DMARCD_DATA=" + c.t.TempDir(), "DMARCD_LISTEN=127.0.0.1:0", "DMARCD_LOG_FORMAT=json",
-		"DMARCD_DNS=127.0.0.1:1", "DMARCD_RATE_LIMIT=0", "DMARCD_SCHEDULE_RATE=0", "DMARCD_QUOTA_REPORTS=0",
+		"DMARCD_DATABASE=" + c.db.DSN, "DMARCD_DATA=" + c.t.TempDir(), "DMARCD_LISTEN=127.0.0.1:0",
+		"DMARCD_DNS=127.0.0.1:1", "DMARCD_RATE_LIMIT=0", "DMARCD_SCHEDULE_RATE=0",
 	}}
 }
 

@@ -102,7 +102,7 @@ func newWorld(t *testing.T, domains []*truth.Domain) *world {
 		Program: musttest.Get(daemon.Build(folder))(t),
 		Settings: []string{
 			"DMARCD_DATABASE=" + filepath.Join(folder, "truth.db"), "DMARCD_DATA=" + filepath.Join(folder, "data"), "DMARCD_LISTEN=127.0.0.1:0",
-			"DMARCD_DNS=" + w.dns.Addr(), "DMARCD_SENDERS_NETWORKS=" + networks.Name(), "DMARCD_LOG_FORMAT=json", "DMARCD_RATE_LIMIT=0",
+			"DMARCD_DNS=" + w.dns.Addr(), "DMARCD_RATE_LIMIT=0",
 		},
 	}
 	w.serve(w.upload, unscheduled) // so that checks know the selectors in the reports
