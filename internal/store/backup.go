@@ -15,7 +15,7 @@ var backupTables = []struct{ name, columns string }{
 	{"teams", "id, name, api, created_at, keep_originals, keep_records, keep_counters, quota_domains, quota_stored, quota_unreadable, quota_reports, quota_mailboxes"},
 	{"installation", "name, value"},
 	{"job_leases", "name, holder, lease_until, due_at"},
-	{"spool_holders", "holder, beat"},
+	{"spool_holders", "holder, lease_until"},
 	{"spool", "name, holder, crashes, charged, size, envelope"},
 	{"spool_chunks", "name, n, content"},
 	{"team_locks", "team_id"},

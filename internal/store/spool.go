@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"io"
+	"time"
 )
 
 // The spool in the database is shared by all replicas. Each message has a holder, the process
@@ -68,24 +69,25 @@ func (s *Store) RemoveSpooled(ctx context.Context, name string) error {
 	})
 }
 
-// BeatSpool shows other processes that this one is alive, and returns their beats by holder.
-// It removes the holders in dead whose beat is still the one given there, a compare-and-set.
-func (s *Store) BeatSpool(ctx context.Context, dead map[int64]int64) (beats map[int64]int64, err error) {
-	err = s.tx(ctx, func(t tx) error {
-		_, err := t.exec(ctx, `INSERT INTO spool_holders (holder, beat) VALUES ($1, 1)
-			ON CONFLICT (holder) DO UPDATE SET beat = spool_holders.beat + 1`, s.holder)
+// HoldSpool extends the lease of this process on its messages, and ends the leases of others that have
+// expired. While its own has expired too, it leaves them: the database was away for all processes.
+func (s *Store) HoldSpool(ctx context.Context, lease time.Duration) error {
+	now := s.now()
+	return s.tx(ctx, func(t tx) error {
+		var held bool
+		err := t.queryRow(ctx, `SELECT EXISTS (SELECT 1 FROM spool_holders WHERE holder = $1 AND lease_until > $2)`, []any{s.holder, unix(now)}, &held)
 		if err != nil {
 			return err
 		}
-		for holder, beat := range dead {
-			if _, err := t.exec(ctx, `DELETE FROM spool_holders WHERE holder = $1 AND beat = $2`, holder, beat); err != nil {
+		if held {
+			if _, err := t.exec(ctx, `DELETE FROM spool_holders WHERE lease_until <= $1`, unix(now)); err != nil {
 				return err
 			}
 		}
-		beats, err = collectMap[int64, int64](ctx, t, `SELECT holder, beat FROM spool_holders WHERE holder <> $1`, s.holder)
+		_, err = t.exec(ctx, `INSERT INTO spool_holders (holder, lease_until) VALUES ($1, $2)
+			ON CONFLICT (holder) DO UPDATE SET lease_until = excluded.lease_until`, s.holder, unix(now.Add(lease)))
 		return err
 	})
-	return beats, err
 }
 
 // ClaimSpooled makes this process the holder of up to limit messages that have none, the

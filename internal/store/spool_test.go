@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -30,15 +31,22 @@ func TestSpool(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		ctx := t.Context()
-		a, b := db.Open(t, store.Options{}), db.Open(t, store.Options{})
+		now := time.Unix(1_800_000_000, 0)
+		clock := store.Options{Now: func() time.Time { return now }}
+		a, b := db.Open(t, clock), db.Open(t, clock)
+		hold := func(s *store.Store) {
+			t.Helper()
+			if err := s.HoldSpool(ctx, 15*time.Second); err != nil {
+				t.Fatalf("hold: %v", err)
+			}
+		}
 		check := func(what string, err error) {
 			t.Helper()
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
 		}
-		_, err := a.BeatSpool(ctx, nil)
-		check("beat", err)
+		hold(a)
 		content := strings.Repeat("0123456789abcdef", 50_000) // several chunks
 		for _, name := range []string{"1", "2", "3", "4"} {
 			check("add", a.AddSpooled(ctx, name, "7 192.0.2.0/24", []byte("{"+name+"}"), int64(len(content)), strings.NewReader(content)))
@@ -49,11 +57,7 @@ func TestSpool(t *testing.T) {
 		check("crashes", a.SetSpooledCrashes(ctx, []string{"2", "3"}, 1))
 		check("set aside", a.SetSpooledCrashes(ctx, []string{"4"}, 4))
 
-		beats, err := b.BeatSpool(ctx, nil)
-		check("beat", err)
-		if len(beats) != 1 {
-			t.Fatalf("got the beats %v want that of the other process", beats)
-		}
+		hold(b)
 		if got := claimedMail(t, b, 10); len(got) != 0 {
 			t.Errorf("got %q claimed from a live process want nothing", got)
 		}
@@ -67,19 +71,21 @@ func TestSpool(t *testing.T) {
 			t.Errorf("others (-want +got):\n%s", diff)
 		}
 
-		// It beats once more, so it is not removed.
-		_, err = a.BeatSpool(ctx, nil)
-		check("beat", err)
-		now, err := b.BeatSpool(ctx, beats)
-		check("beat", err)
-		if len(now) != 1 || cmp.Equal(now, beats) {
-			t.Fatalf("got the beats %v, before %v, want it to be alive", now, beats)
+		// It holds them once more, and then no longer.
+		now = now.Add(10 * time.Second)
+		hold(a)
+		hold(b)
+		now = now.Add(10 * time.Second)
+		hold(b)
+		if got := claimedMail(t, b, 10); len(got) != 0 {
+			t.Errorf("got %q claimed from a live process want nothing", got)
 		}
-		now, err = b.BeatSpool(ctx, now)
-		check("beat", err)
-		if len(now) != 0 {
-			t.Errorf("got the beats %v want it to be dead", now)
+		now = now.Add(time.Minute) // the leases of both have expired
+		hold(b)
+		if got := claimedMail(t, b, 10); len(got) != 0 {
+			t.Errorf("got %q claimed when the database is back want nothing", got)
 		}
+		hold(b)
 		if diff := cmp.Diff([]string{"1 {1} 800000 0"}, claimedMail(t, b, 1)); diff != "" {
 			t.Errorf("claimed (-want +got):\n%s", diff)
 		}
@@ -112,7 +118,7 @@ func TestSpooledMessageIsReadFromThePrimary(t *testing.T) {
 		return
 	}
 	s := storetest.Postgres(t).Open(t, store.Options{Read: storetest.Postgres(t).DSN})
-	musttest.Get(s.BeatSpool(t.Context(), nil))(t)
+	musttest.Do(t, s.HoldSpool(t.Context(), time.Minute))
 	musttest.Do(t, s.AddSpooled(t.Context(), "1", "", []byte("{}"), 5, strings.NewReader("hello")))
 	var copied strings.Builder
 	if err := s.CopySpooled(t.Context(), "1", &copied); err != nil || copied.String() != "hello" {

@@ -27,9 +27,9 @@ type Database interface {
 
 // Holders are the processes that hold messages of a Database.
 type Holders interface {
-	// BeatSpool increases the beat of this process and returns those of others. It removes
-	// the holders in dead that have not beaten since.
-	BeatSpool(ctx context.Context, dead map[int64]int64) (beats map[int64]int64, err error)
+	// HoldSpool extends the lease of this process on its messages, and ends those of others that
+	// have expired.
+	HoldSpool(ctx context.Context, lease time.Duration) error
 	// ClaimSpooled takes over up to limit messages without a holder that have at most
 	// maxCrashes.
 	ClaimSpooled(ctx context.Context, maxCrashes, limit int, add func(name string, envelope []byte, size int64, crashes int)) error
@@ -43,11 +43,10 @@ type Holders interface {
 const (
 	// databaseTimeout limits an operation of the database.
 	databaseTimeout = 30 * time.Second
-	// A process beats every beatInterval. Others take it for dead after deadBeats of their
-	// own without one of it: no clocks are compared, and an outage of the database stops
-	// all of them.
-	beatInterval = 3 * time.Second
-	deadBeats    = 5
+	// holdLease is when others take a process for dead, and holdInterval how often it extends
+	// its lease.
+	holdLease    = 15 * time.Second
+	holdInterval = holdLease / 5
 	// claimBatch is the number of messages per transaction that claims them.
 	claimBatch = 500
 )
@@ -66,17 +65,9 @@ type database struct {
 	*Spool
 	files  *folder
 	shared Database
-	seen   map[int64]sighting // other processes, at the last beat
 	// unsure tells that a claim failed: this process may hold messages that it does not
 	// know.
 	unsure bool
-}
-
-// sighting is the beat of another process, and for how many beats of this process it has
-// not changed.
-type sighting struct {
-	beat      int64
-	unchanged int
 }
 
 // recover moves messages in files to the database, and claims those without a holder.
@@ -86,7 +77,7 @@ func (d *database) recover() error {
 	}
 	ctx, cancel := limited()
 	defer cancel()
-	return d.beat(ctx)
+	return d.hold(ctx)
 }
 
 // move stores a message from a file in the database.
@@ -241,9 +232,9 @@ func (d *database) close() error {
 	return d.shared.LeaveSpool(ctx)
 }
 
-// run beats until ctx ends.
+// run holds the messages until ctx ends.
 func (d *database) run(ctx context.Context) {
-	ticker := time.NewTicker(beatInterval)
+	ticker := time.NewTicker(holdInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -251,45 +242,29 @@ func (d *database) run(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if err := d.beat(ctx); err != nil && ctx.Err() == nil {
+		if err := d.hold(ctx); err != nil && ctx.Err() == nil {
 			d.config.Log.Warn("could not reach the spool in the database", "error", err)
 		}
 	}
 }
 
-// beat shows that this process is alive, and takes over messages of dead ones.
-func (d *database) beat(ctx context.Context) error {
-	dead := make(map[int64]int64)
-	for holder, last := range d.seen {
-		if last.unchanged >= deadBeats {
-			dead[holder] = last.beat
-		}
-	}
+// hold extends the lease of this process, and takes over messages of dead ones.
+func (d *database) hold(ctx context.Context) error {
 	if d.unsure { // what it knows is claimed again, or handled twice
 		if err := d.shared.LeaveSpool(ctx); err != nil {
 			return err
 		}
 		d.unsure = false
 	}
-	beats, err := d.shared.BeatSpool(ctx, dead)
-	if err != nil {
+	if err := d.shared.HoldSpool(ctx, holdLease); err != nil {
 		return err
 	}
-	seen := make(map[int64]sighting, len(beats))
-	for holder, beat := range beats {
-		last := sighting{beat: beat}
-		if before, known := d.seen[holder]; known && before.beat == beat {
-			last.unchanged = before.unchanged + 1
-		}
-		seen[holder] = last
-	}
-	d.seen = seen
 	if err := d.claim(ctx); err != nil {
 		d.unsure = true
 		return err
 	}
 	now := others{held: make(map[holder]usage)}
-	err = d.shared.OthersSpooled(ctx, maxCrashes, func(charged string, entries int, bytes int64) {
+	err := d.shared.OthersSpooled(ctx, maxCrashes, func(charged string, entries int, bytes int64) {
 		now.add(parseCharged(charged), usage{int64(entries), bytes})
 	})
 	if err != nil {

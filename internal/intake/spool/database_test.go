@@ -44,11 +44,11 @@ type replica struct {
 	cutOff atomic.Bool
 }
 
-func (r *replica) BeatSpool(ctx context.Context, dead map[int64]int64) (map[int64]int64, error) {
+func (r *replica) HoldSpool(ctx context.Context, lease time.Duration) error {
 	if r.cutOff.Load() {
-		return nil, errCutOff
+		return errCutOff
 	}
-	return r.Database.BeatSpool(ctx, dead)
+	return r.Database.HoldSpool(ctx, lease)
 }
 
 func (r *replica) SetSpooledCrashes(ctx context.Context, names []string, crashes int) error {
@@ -230,7 +230,7 @@ func TestWaitingMailOfADeadReplica(t *testing.T) {
 	t.Parallel()
 	on := onSQLite(t)
 	synctest.Test(t, func(t *testing.T) {
-		dead, _ := on.replica(t) // it has no worker, so it does not beat
+		dead, _ := on.replica(t) // it has no worker, so it does not extend its lease
 		var want []string
 		for i := range 30 {
 			mustPut(t, dead, fmt.Sprintf("mail %02d", i))

@@ -226,10 +226,10 @@ CREATE TABLE spool_chunks (
     PRIMARY KEY (name, n)
 );
 
--- The processes that handle mail in the spool. Each increases its beat every few seconds.
+-- The processes that handle mail in the spool. Each extends its lease every few seconds.
 CREATE TABLE spool_holders (
-    holder BIGINT NOT NULL PRIMARY KEY,
-    beat   BIGINT NOT NULL
+    holder      BIGINT NOT NULL PRIMARY KEY,
+    lease_until BIGINT NOT NULL
 ) WITHOUT ROWID;
 
 -- ---------------------------------------------------------------- Tenant tables
