@@ -134,9 +134,9 @@ bench: ## run the benchmarks of the packages and of the daemon
 vuln: ## look for known vulnerabilities; needs the network
 	$(TOOL) govulncheck ./...
 
-gen: ## regenerate what comes from the code: the findings, the README's settings, the API documentation, the pages of dmarcd check
+gen: ## regenerate what comes from the code: the findings, the settings, the API documentation, the pages of dmarcd check
 	go test ./internal/dnscheck -run Documented -update
-	go test ./internal/config -run README -update
+	go test ./internal/config -run Documented -update
 	go test ./internal/api -run Generated -update
 	go test ./internal/app -run Documented -update
 	go test ./cmd/dmarcd -update

@@ -12,7 +12,7 @@ import (
 )
 
 // TestNames derives the names of a variable and a flag from the key of a setting. The table in
-// the README, which TestREADMEHasEverySetting compares, has the names themselves.
+// docs/configuration.md, which TestDocumentedSettings compares, has the names themselves.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	for _, s := range config.Settings() {
