@@ -256,7 +256,7 @@ func (a *App) handler() (http.Handler, error) {
 	a.deliveries.Observe, a.deliveries.Recovered = a.metrics.observeDelivery, a.recovered
 	options := withMailboxes(service.Options{
 		Checker: a.checker, Acceptor: a.acceptor, Insight: a.sources, Memory: a.memory, Verify: a.uploadVerdict,
-		Examine: a.examineOnRequest(), Sample: a.sample(), Retention: a.retention(), OIDC: provider,
+		Sample: a.sample(), Retention: a.retention(), OIDC: provider,
 		BaseURL: a.config.BaseURL, ReportDomain: a.config.ReportDomain, Stopping: a.ending, Now: time.Now, Log: a.log,
 	}, a.config, a.dialer)
 	options = withSelfTest(options, a.config, a.resolver, func() string {

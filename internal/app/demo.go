@@ -17,6 +17,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/demo"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
@@ -170,13 +171,13 @@ func (r *replay) deliver(ctx context.Context, documents iter.Seq[demo.Document])
 // check checks all domains as of a point in time.
 func (r *replay) check(ctx context.Context, at time.Time) error {
 	*r.clock = at
-	checker := dnscheck.New(dnscheck.Options{
+	checks := service.Checks{ReportDomain: r.config.ReportDomain, BaseURL: r.config.BaseURL, Checker: dnscheck.New(dnscheck.Options{
 		Resolver: r.scenario.Zone(at), ReportDomain: r.config.ReportDomain,
 		Interval: r.config.Schedule.Interval, FullInterval: r.config.Schedule.FullInterval(),
 		Now: func() time.Time { return at },
-	})
+	})}
 	for _, domain := range r.scenario.Domains() {
-		if err := examine(ctx, checker, r.loader.teamOf[domain.Name], domain.Name, r.config, dnscheck.Scheduled); err != nil {
+		if err := checks.Full(ctx, r.loader.teamOf[domain.Name], domain.Name, dnscheck.Scheduled); err != nil {
 			return err
 		}
 	}

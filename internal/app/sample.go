@@ -49,9 +49,11 @@ func (a *App) loadSample(ctx context.Context, team *store.Team) error {
 			return fmt.Errorf("load sample reports: %w", err)
 		}
 	}
-	cfg := a.config
-	cfg.ReportDomain = demo.ReportDomain // the zone authorizes reports to it
-	checker := dnscheck.New(dnscheck.Options{Resolver: scenario.Zone(now), ReportDomain: cfg.ReportDomain, Now: time.Now})
+	checks := service.Checks{
+		// The zone authorizes reports to that domain.
+		Checker:      dnscheck.New(dnscheck.Options{Resolver: scenario.Zone(now), ReportDomain: demo.ReportDomain, Now: time.Now}),
+		ReportDomain: demo.ReportDomain, BaseURL: a.config.BaseURL,
+	}
 	for _, domain := range scenario.Domains() {
 		if domain.Parked && addresses[domain.Name] != "" {
 			if err := team.SetParked(ctx, domain.Name, true); err != nil {
@@ -60,7 +62,7 @@ func (a *App) loadSample(ctx context.Context, team *store.Team) error {
 		}
 	}
 	for _, domain := range domains {
-		if err := examine(ctx, checker, team, domain.Name, cfg, dnscheck.Requested); err != nil {
+		if err := checks.Full(ctx, team, domain.Name, dnscheck.Requested); err != nil {
 			return fmt.Errorf("check sample domain: %w", err)
 		}
 	}

@@ -1,16 +1,11 @@
 package app
 
 import (
-	"context"
 	"strings"
 	"time"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
-	"github.com/dmarcd/dmarcd/internal/dnscheck"
-	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/outbound"
-	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/web"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
@@ -34,13 +29,6 @@ func (a *App) webPage() (*web.Web, error) {
 	return web.New(options)
 }
 
-// Limits of concurrent full checks on request, in total and per team. As many of a team may
-// wait.
-const (
-	maxExaminations     = 64
-	maxTeamExaminations = 8
-)
-
 // singleSignOn returns the OIDC sign-in, nil if it is not configured.
 func (a *App) singleSignOn() (*auth.OIDC, error) {
 	if a.config.OIDC.Issuer == "" {
@@ -50,17 +38,4 @@ func (a *App) singleSignOn() (*auth.OIDC, error) {
 		Issuer: a.config.OIDC.Issuer, ClientID: a.config.OIDC.ClientID, ClientSecret: a.config.OIDC.ClientSecret,
 		BaseURL: a.config.BaseURL, Domains: a.config.OIDC.Domains, Dial: outbound.Trusted(a.config.DNS).DialContext, Now: time.Now,
 	}, a.store)
-}
-
-// examineOnRequest returns the full check on request, limited fairly by team.
-func (a *App) examineOnRequest() func(ctx context.Context, team *store.Team, name string) error {
-	examining := fair.New[dmarcd.TeamID](fair.Options{Capacity: maxExaminations, PerKey: maxTeamExaminations, Waiting: maxTeamExaminations})
-	return func(ctx context.Context, team *store.Team, name string) error {
-		release, err := examining.Acquire(ctx, team.ID(), 1)
-		if err != nil {
-			return err
-		}
-		defer release()
-		return examine(ctx, a.checker, team, name, a.config, dnscheck.Requested)
-	}
 }

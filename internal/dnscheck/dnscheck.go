@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/x509"
-	"errors"
 	"hash/fnv"
 	"math/rand/v2"
 	"strings"
@@ -21,9 +20,6 @@ import (
 )
 
 const (
-	// saveTimeout bounds saving a check, which continues after the caller's deadline for
-	// the check itself.
-	saveTimeout = 5 * time.Second
 	// retryInterval is when an inconclusive check is first tried again.
 	retryInterval = time.Minute
 	// spread is by how much a retry is shifted at most, as a share of its time.
@@ -68,15 +64,6 @@ func New(options Options) *Checker {
 	return &Checker{options: options}
 }
 
-// Saver stores the checks of one team.
-type Saver interface {
-	// ID returns the team's id.
-	ID() dmarcd.TeamID
-	// SaveCheck stores a check of the named domain, schedules the next one, and returns
-	// the updated domain.
-	SaveCheck(ctx context.Context, name string, check dmarcd.Check, plan dmarcd.Plan) (dmarcd.Domain, error)
-}
-
 // Occasion is the reason for a check.
 type Occasion uint8
 
@@ -90,32 +77,9 @@ const (
 	Created
 )
 
-// Check checks a domain's DMARC record until the deadline of ctx and stores the result,
-// conclusive or not. The next check is scheduled after the interval, or earlier if this
-// one was inconclusive.
-func (c *Checker) Check(ctx context.Context, saver Saver, name string, occasion Occasion) (dmarcd.Domain, dmarcd.Check, error) {
-	asked := occasion != Scheduled
-	queries := dns.ForClient(ctx, int64(saver.ID()))
-	if asked {
-		queries = dns.ForUser(queries)
-	}
-	check := c.CheckDMARC(queries, name)
-	check.Asked = asked
-	var domain dmarcd.Domain
-	err := c.save(ctx, name, occasion, func(ctx context.Context, plan dmarcd.Plan) (err error) {
-		domain, err = saver.SaveCheck(ctx, name, check, plan)
-		return err
-	})
-	return domain, check, err
-}
-
-// Save calls save with the schedule of the next check, to store the result of a scheduled
-// Examine. It works after the deadline of ctx, but not after cancellation.
-func (c *Checker) Save(ctx context.Context, name string, save func(ctx context.Context, plan dmarcd.Plan) error) error {
-	return c.save(ctx, name, Scheduled, save)
-}
-
-func (c *Checker) save(ctx context.Context, name string, occasion Occasion, save func(ctx context.Context, plan dmarcd.Plan) error) error {
+// Plan returns the schedule of a domain after a check: the next one follows after the interval,
+// or earlier if this one was inconclusive.
+func (c *Checker) Plan(name string, occasion Occasion) dmarcd.Plan {
 	now := c.options.Now()
 	plan := dmarcd.Plan{
 		Next:     turn(name, now, c.options.Interval),
@@ -126,12 +90,7 @@ func (c *Checker) save(ctx context.Context, name string, occasion Occasion, save
 	if occasion == Created {
 		plan.Retry = 0
 	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return ctx.Err() // stopped: a missing answer means nothing
-	}
-	saveCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
-	defer cancel()
-	return save(saveCtx, plan)
+	return plan
 }
 
 // CheckDMARC discovers a domain's DMARC policy until the deadline of ctx, with a single query

@@ -21,11 +21,11 @@ func (t *Team) AddDomain(ctx context.Context, name string) (dmarcd.Domain, error
 	if err != nil {
 		return dmarcd.Domain{}, err
 	}
-	domain, err := t.team.AddDomain(ctx, name, t.service.options.Now().Add(dnscheck.CreateGrace), t.actor.to("domain.add", name, ""))
+	domain, err := t.team.AddDomain(ctx, name, t.service.options.Now().Add(createGrace), t.actor.to("domain.add", name, ""))
 	if err != nil {
 		return dmarcd.Domain{}, err
 	}
-	checked, _, err := t.service.options.Checker.CheckInTime(ctx, t.team, name, dnscheck.Created)
+	checked, _, err := t.checkNow(ctx, name, dnscheck.Created, createTimeout)
 	switch {
 	case err == nil:
 		domain = checked
@@ -84,7 +84,7 @@ func (t *Team) SetParked(ctx context.Context, name string, parked bool) error {
 // domain stays as it is.
 func (t *Team) Verify(ctx context.Context, name string) (dmarcd.Domain, dmarcd.Check, error) {
 	// Find the domain first: a team must not trigger queries for names of others.
-	end := t.turn(ctx)
+	end := t.team.ReadTurn(ctx)
 	domain, err := t.named(ctx, dmarcd.RightChange, name)
 	end()
 	if err != nil {
@@ -93,32 +93,11 @@ func (t *Team) Verify(ctx context.Context, name string) (dmarcd.Domain, dmarcd.C
 	if domain.Sample {
 		return domain, dmarcd.Check{Conclusive: true}, nil
 	}
-	return t.service.options.Checker.CheckInTime(ctx, inTurn{t}, domain.Name, dnscheck.Requested)
+	return t.checkNow(ctx, domain.Name, dnscheck.Requested, verifyTimeout)
 }
 
-// turn waits for the team's turn at the database. Verifications are short and can be requested
-// without end: with as many statements at once as there are cores, the reports of other teams do not
-// wait for them.
-func (t *Team) turn(ctx context.Context) (end func()) {
-	return t.team.ReadTurn(ctx)
-}
-
-// inTurn saves checks of a team in its turns.
-type inTurn struct{ *Team }
-
-func (t inTurn) ID() dmarcd.TeamID { return t.team.ID() }
-
-func (t inTurn) SaveCheck(ctx context.Context, name string, check dmarcd.Check, plan dmarcd.Plan) (dmarcd.Domain, error) {
-	defer t.turn(ctx)()
-	return t.team.SaveCheck(ctx, name, check, plan)
-}
-
-const (
-	// examineTime limits a full check on request.
-	examineTime = 8 * time.Second
-	// watchEvery is the minimum interval of checks while users watch a domain.
-	watchEvery = 10 * time.Second
-)
+// watchEvery is the minimum interval of checks while users watch a domain.
+const watchEvery = 10 * time.Second
 
 // Examine runs a full check now, unless the domain is a sample. It continues if the client
 // disconnects: a cancelled check would be saved as inconclusive.
@@ -129,7 +108,12 @@ func (t *Team) Examine(ctx context.Context, name string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), examineTime)
 	defer cancel()
-	return t.service.options.Examine(ctx, t.team, domain.Name)
+	release, err := t.service.examining.Acquire(ctx, t.team.ID(), 1)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return t.service.checks.Full(ctx, t.team, domain.Name, dnscheck.Requested)
 }
 
 // Watch runs a full check for users who wait for records to appear: one for all of them, and

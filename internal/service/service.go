@@ -30,8 +30,6 @@ type Options struct {
 	Checker *dnscheck.Checker
 	// Acceptor reads uploads.
 	Acceptor *intake.Acceptor
-	// Examine runs and saves a full check of a domain.
-	Examine func(ctx context.Context, team *store.Team, name string) error
 	// Retention is the default retention of teams.
 	Retention store.Retention
 	// Insight identifies senders.
@@ -102,6 +100,9 @@ type Service struct {
 	// watching limits the checks for users who watch a domain.
 	watching *fair.Limiter[watched]
 	advice   *adviceCache
+	checks   Checks
+	// examining limits full checks on request.
+	examining *fair.Limiter[dmarcd.TeamID]
 	// failedNotes limits audit entries about failed sign-ins.
 	failedNotes *rate.Limiter
 	// webhookTests and selfTests limit those under way.
@@ -134,6 +135,8 @@ func New(s *store.Store, options Options) *Service {
 		tests:           newAllowance(testsAtOnce, testInterval, options.Now),
 		watching:        fair.New[watched](fair.Options{PerKey: 1}),
 		advice:          &adviceCache{known: cache.New[adviceKey, rememberedAdvice](maxAdvice)},
+		checks:          Checks{Checker: options.Checker, ReportDomain: options.ReportDomain, BaseURL: options.BaseURL},
+		examining:       fair.New[dmarcd.TeamID](fair.Options{Capacity: maxExaminations, PerKey: maxTeamExaminations, Waiting: maxTeamExaminations}),
 		failedNotes:     rate.NewLimiter(failedNotes, failedNotesBurst),
 		webhookTests:    fair.New[dmarcd.WebhookID](fair.Options{PerKey: maxWebhookTests}),
 		selfTests:       fair.New[dmarcd.TeamID](fair.Options{PerKey: maxSelfTests}),

@@ -66,7 +66,6 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 		Acceptor:       w.acceptor,
 		Memory:         memory.NewBudget(1 << 30),
 		Insight:        insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil),
-		Examine:        func(context.Context, *store.Team, string) error { return nil },
 		PasswordSecret: func(password string) ([]byte, error) { return []byte(password), nil },
 		TryMailbox: func(ctx context.Context, _ dmarcd.Mailbox, secret []byte) ([]byte, error) {
 			return secret, w.tryMailbox(ctx)

@@ -43,8 +43,8 @@ func TestWatching(t *testing.T) {
 	}{{0, 0}, {5 * time.Second, 0}, {10 * time.Second, 1}} {
 		s.clock = s.clock.Add(row.after)
 		s.body(t, viewer, "/app/domains/example.com/setup/steps")
-		if s.examined != row.want {
-			t.Errorf("after %s: got %d checks, want %d", row.after, s.examined, row.want)
+		if s.zone.examined != row.want {
+			t.Errorf("after %s: got %d checks, want %d", row.after, s.zone.examined, row.want)
 		}
 	}
 }

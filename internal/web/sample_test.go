@@ -60,11 +60,12 @@ func (s *site) makeHistory(t *testing.T, team *service.Team) {
 			`*._report._dmarc.reports.example TXT "v=DMARC1"`,
 		}, "\n")
 	}
+	check := dmarcd.DueDomain{Team: s.team, Name: sampleDomain, Full: true}
 	s.zone.zone = dnstest.New(records("none", "v=spf1 mx -all"))
-	musttest.Do(t, team.Examine(t.Context(), sampleDomain))
+	musttest.Do(t, s.service.CheckDue(t.Context(), check))
 	s.clock = now.Add(-20 * time.Minute)
 	s.zone.zone = dnstest.New(records("quarantine", "v=spf1 include:_spf.mailbox.example include:gone.example exists:<script>alert(1)</script> mx -all"))
-	musttest.Do(t, team.Examine(t.Context(), sampleDomain))
+	musttest.Do(t, s.service.CheckDue(t.Context(), check))
 }
 
 // makeReports uploads a report of each kind, one with hostile text, and one that is

@@ -82,8 +82,6 @@ type site struct {
 	pages   *web.Web
 	clock   time.Time
 	mail    mailbag
-	// examined is the number of full checks.
-	examined int
 }
 
 // mailbag stores the links in sent mail, by recipient.
@@ -118,12 +116,17 @@ func (m *mailbag) SendDisabled(_ context.Context, to, _ string, _ dmarcd.Webhook
 type zones struct {
 	mu   sync.Mutex
 	zone *dnstest.Zone
+	// examined is the number of full checks: each asks for the TLS-RPT record once.
+	examined int
 }
 
 // Resolve implements dns.Resolver.
 func (z *zones) Resolve(ctx context.Context, q dns.Question) dns.Answer {
 	z.mu.Lock()
 	defer z.mu.Unlock()
+	if strings.HasPrefix(q.Name, "_smtp._tls.") {
+		z.examined++
+	}
 	return z.zone.Resolve(ctx, q)
 }
 
@@ -146,12 +149,8 @@ func openSite(t *testing.T, db storetest.DB, changes ...func(*service.Options)) 
 	limits.Containers.Folder = t.TempDir()
 	budget := memory.NewBudget(256 << 20)
 	options := service.Options{
-		Checker:  checker,
-		Acceptor: &intake.Acceptor{Limits: limits, Encode: shape.EncodeDetail, Recovered: func(e *recovered.Error) { t.Error(e) }},
-		Examine: func(ctx context.Context, team *store.Team, name string) error {
-			s.examined++
-			return examine(ctx, checker, team, name)
-		},
+		Checker:        checker,
+		Acceptor:       &intake.Acceptor{Limits: limits, Encode: shape.EncodeDetail, Recovered: func(e *recovered.Error) { t.Error(e) }},
 		Insight:        insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), noNames{}, budget),
 		Memory:         budget,
 		Seal:           func(_ dmarcd.Mailbox, secret []byte) ([]byte, error) { return secret, nil },
@@ -190,22 +189,6 @@ func openSite(t *testing.T, db storetest.DB, changes ...func(*service.Options)) 
 	})
 	musttest.Do(t, err)
 	return s
-}
-
-func examine(ctx context.Context, checker *dnscheck.Checker, team *store.Team, name string) error {
-	selectors, err := team.Selectors(ctx, name, 20)
-	if err != nil {
-		return err
-	}
-	request := dnscheck.Request{Domain: name}
-	for _, selector := range selectors {
-		request.Selectors = append(request.Selectors, dnscheck.Selector{Name: selector, From: dnscheck.FromReport})
-	}
-	check := checker.Examine(ctx, request)
-	return checker.Save(ctx, name, func(ctx context.Context, plan dmarcd.Plan) error {
-		_, err := team.SaveCheck(ctx, name, check, plan)
-		return err
-	})
 }
 
 // The first test that needs the sample creates it.

@@ -1,16 +1,19 @@
-package app
+package service_test
 
 import (
+	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
-	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -35,7 +38,7 @@ func TestChecksKeepTheMark(t *testing.T) {
 		}{
 			{name: "without a mark"},
 			{name: "marked", mark: new(true), parked: true},
-			{name: "with mail that passes", passes: usedMessages, parked: true},
+			{name: "with mail that passes", passes: 10, parked: true},
 			{name: "without the mark again", mark: new(false)},
 		} {
 			now = now.Add(time.Minute)
@@ -46,7 +49,7 @@ func TestChecksKeepTheMark(t *testing.T) {
 				report := storetest.Aggregate(time.Now().String(), "example.com", dmarcd.DayOf(time.Now())-1, storetest.Passed("news.example.com", step.passes))
 				musttest.Get(team.Receive(t.Context(), []*dmarcd.Delivery{storetest.Delivery(report)}))(t)
 			}
-			musttest.Do(t, examine(t.Context(), checker, team, "example.com", config.Config{}, dnscheck.Requested))
+			musttest.Do(t, service.Checks{Checker: checker}.Full(t.Context(), team, "example.com", dnscheck.Requested))
 			if domain := musttest.Get(team.Domain(t.Context(), "example.com"))(t); domain.Parked != step.parked {
 				t.Errorf("%s: got parked %t, want %t", step.name, domain.Parked, step.parked)
 			}
@@ -59,4 +62,37 @@ func TestChecksKeepTheMark(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestQueriesForAUser checks a domain on several occasions: a user who has just changed a record must
+// not get the answer to an earlier query.
+func TestQueriesForAUser(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	var mu sync.Mutex
+	var forUser []bool
+	resolver := resolverFunc(func(ctx context.Context, q dns.Question) dns.Answer {
+		mu.Lock()
+		defer mu.Unlock()
+		forUser = append(forUser, dns.IsForUser(ctx))
+		return dns.Answer{Question: q, Outcome: dns.Data, Records: []dns.Record{{Text: []string{"v=DMARC1; p=none"}}}}
+	})
+	options := w.options
+	options.Checker = dnscheck.New(dnscheck.Options{Resolver: resolver, Interval: time.Hour, Now: time.Now})
+	s := service.New(w.store, options)
+	team := s.Team(w.team.ID, w.asOwner())
+	for _, test := range []struct {
+		occasion string
+		check    func() error
+		want     bool
+	}{
+		{"created", func() error { _, err := team.AddDomain(ctx, "new.example"); return err }, true},
+		{"requested", func() error { _, _, err := team.Verify(ctx, "new.example"); return err }, true},
+		{"scheduled", func() error { return s.CheckDue(ctx, dmarcd.DueDomain{Team: w.team.ID, Name: "new.example"}) }, false},
+	} {
+		forUser = nil
+		if err := test.check(); err != nil || len(forUser) == 0 || slices.Contains(forUser, !test.want) {
+			t.Errorf("%s: got %v, %v, want queries with %v", test.occasion, forUser, err, test.want)
+		}
+	}
 }
