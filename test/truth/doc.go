@@ -3,6 +3,6 @@
 //
 // A Domain is generated from a seed and a number: DNS records, daily aggregate reports, marks of a
 // user, and the truth by the rules of docs/senders.md: what a simulation of p=reject must show, and
-// which action is next. The table of scenarios is in scenarios.go. The package imports
+// which action is next. The table of scenarios is in scenarios_test.go. The package imports
 // nothing that concludes anything: a rule that is wrong in the product is not wrong here too.
 package truth
