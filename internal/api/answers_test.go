@@ -162,7 +162,7 @@ var aboutReports = map[string]bool{
 	"listRejected": true, "getRejectedOriginal": true, "retryRejected": true, "listDaily": true, "listSources": true,
 }
 
-func mustNew(t *testing.T, options api.Options) *api.API {
+func mustNew(t *testing.T, options options) *api.API {
 	t.Helper()
-	return musttest.Get(api.New(options))(t)
+	return musttest.Get(api.New(options.Options))(t)
 }

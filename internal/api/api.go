@@ -20,7 +20,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
 	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/httproute"
-	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/upload"
 )
@@ -29,9 +28,6 @@ import (
 type Options struct {
 	Service       *service.Service
 	Authenticator Authenticator
-	// Acceptor reads uploads. It must accept MaxUpload bytes, and originals of other
-	// transports.
-	Acceptor *intake.Acceptor
 	// MaxUpload limits an upload, in bytes. Uploads admits them; nil is a new gate.
 	MaxUpload int64
 	Uploads   *upload.Gate

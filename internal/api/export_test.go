@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/dmarcd/dmarcd/internal/api"
 	usecase "github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -43,8 +42,8 @@ func exportedLines(t *testing.T, body []byte) []exportedLine {
 }
 
 // later has the use cases think that it is an hour later: reports are settled.
-func later(s *store.Store) func(*api.Options) {
-	return func(o *api.Options) {
+func later(s *store.Store) func(*options) {
+	return func(o *options) {
 		o.Service = useCases(s, usecase.Options{Acceptor: o.Acceptor, Now: func() time.Time { return time.Now().Add(time.Hour) }})
 	}
 }
@@ -117,7 +116,7 @@ func TestUnsettledRecordsFollowLater(t *testing.T) {
 	}
 	clock := time.Now().Add(-time.Hour)
 	opened := storetest.SQLite(t).Open(t, store.Options{})
-	s := newService(t, opened, func(o *api.Options) {
+	s := newService(t, opened, func(o *options) {
 		o.Service = useCases(opened, usecase.Options{Acceptor: o.Acceptor, Now: func() time.Time { return clock }})
 	})
 	s.add("example.com")

@@ -218,7 +218,7 @@ func TestRejectedIsReadAgain(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		opened := db.Open(t, store.Options{})
-		s := newService(t, opened, func(o *api.Options) { o.Acceptor.Limits.Aggregate.Records = 1 })
+		s := newService(t, opened, func(o *options) { o.Acceptor.Limits.Aggregate.Records = 1 })
 		s.add("example.com")
 		body := aggregateXML("1", "example.com", firstDay, row{"example.com", "none", "pass", 2}, row{"example.com", "none", "pass", 3})
 		if got := s.upload(body); got.status != http.StatusUnprocessableEntity {
@@ -236,7 +236,7 @@ func TestRejectedIsReadAgain(t *testing.T) {
 
 		options := newOptions(t, opened, tokenOf(t, opened, s.id))
 		var err error
-		if s.api, err = api.New(options); err != nil {
+		if s.api, err = api.New(options.Options); err != nil {
 			t.Fatal(err)
 		}
 		if got := read[receipts](t, retry(list[1].ID), http.StatusCreated).Items; len(got) != 1 || got[0].Status != "stored" || got[0].Messages != 5 {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
-	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
@@ -31,7 +30,7 @@ func newAdvised(t *testing.T, db storetest.DB) *service {
 	t.Helper()
 	known := []senders.Sender{{Key: "sendgrid", Name: "SendGrid", Kind: senders.Service, Category: senders.Transactional, Domains: []string{"sendgrid.example"}, AlignsDKIM: true}}
 	st := db.Open(t, store.Options{})
-	return newService(t, st, func(o *api.Options) {
+	return newService(t, st, func(o *options) {
 		o.Service = useCases(st, usecase.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(known), nameless{}, nil)})
 	})
 }

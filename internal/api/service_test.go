@@ -53,8 +53,14 @@ type service struct {
 	id    dmarcd.TeamID
 }
 
+// options are those of an API, and what reads its uploads.
+type options struct {
+	api.Options
+	Acceptor *intake.Acceptor
+}
+
 // newOptions returns the options of an API that takes reports.
-func newOptions(t *testing.T, s *store.Store, authenticator api.Authenticator) api.Options {
+func newOptions(t *testing.T, s *store.Store, authenticator api.Authenticator) options {
 	t.Helper()
 	limits := intake.DefaultLimits()
 	limits.Containers.Folder = t.TempDir()
@@ -62,11 +68,11 @@ func newOptions(t *testing.T, s *store.Store, authenticator api.Authenticator) a
 		Limits: limits, Encode: shape.EncodeDetail,
 		Recovered: func(e *recovered.Error) { t.Error(e) },
 	}
-	return api.Options{
-		Service: useCases(s, usecase.Options{Acceptor: acceptor}), Authenticator: authenticator, Acceptor: acceptor,
+	return options{api.Options{
+		Service: useCases(s, usecase.Options{Acceptor: acceptor}), Authenticator: authenticator,
 		MaxUpload: maxUpload,
 		BaseURL:   base, WriteTimeout: time.Minute, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-	}
+	}, acceptor}
 }
 
 // useCases returns what the API calls; without a checker, the DNS is empty.
@@ -85,14 +91,14 @@ func newChecker(resolver dns.Resolver) *dnscheck.Checker {
 }
 
 // newService returns a service for a new team, named after the test. Each edit changes the options.
-func newService(t *testing.T, s *store.Store, edits ...func(*api.Options)) *service {
+func newService(t *testing.T, s *store.Store, edits ...func(*options)) *service {
 	t.Helper()
 	id := newTeam(t, s, t.Name())
 	options := newOptions(t, s, tokenOf(t, s, id))
 	for _, edit := range edits {
 		edit(&options)
 	}
-	handler := musttest.Get(api.New(options))(t)
+	handler := musttest.Get(api.New(options.Options))(t)
 	return &service{t: t, api: handler, store: s, team: s.Team(id), id: id}
 }
 
@@ -216,8 +222,11 @@ func tlsJSON(id, domain string) []byte {
 }
 
 // genuine is a Verify that finds every mail genuine.
-func genuine(_ context.Context, mail *io.SectionReader) dmarcd.Verdict {
-	return dmarcd.Verdict{Genuine: dmarcd.GenuineYes, From: "receiver.example", DKIM: "pass", Reason: fmt.Sprintf("%d bytes were signed.", mail.Size())}
+type genuine struct{}
+
+func (genuine) Mail(_ context.Context, mail io.ReadSeeker) dmarcd.Verdict {
+	size, _ := mail.Seek(0, io.SeekEnd) // in memory
+	return dmarcd.Verdict{Genuine: dmarcd.GenuineYes, From: "receiver.example", DKIM: "pass", Reason: fmt.Sprintf("%d bytes were signed.", size)}
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/musttest"
@@ -145,7 +144,7 @@ func TestSourcesWithoutMemory(t *testing.T) {
 	t.Parallel()
 	budget := memory.NewBudget(1 << 20)
 	db := storetest.SQLite(t).Open(t, store.Options{})
-	s := newService(t, db, func(o *api.Options) {
+	s := newService(t, db, func(o *options) {
 		o.Service = useCases(db, usecase.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, budget)})
 	})
 	s.add("example.com")

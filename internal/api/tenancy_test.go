@@ -147,5 +147,5 @@ func newAPI(t *testing.T, s *store.Store, authenticator api.Authenticator, zone 
 	t.Helper()
 	options := newOptions(t, s, authenticator)
 	options.Service = useCases(s, usecase.Options{Checker: newChecker(zone), Acceptor: options.Acceptor})
-	return musttest.Get(api.New(options))(t)
+	return musttest.Get(api.New(options.Options))(t)
 }

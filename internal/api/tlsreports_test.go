@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/packtest"
@@ -85,7 +84,7 @@ func TestTLSReportsAreDelivered(t *testing.T) {
 
 func TestTLSReportsHaveALimitByAddress(t *testing.T) {
 	t.Parallel()
-	s := newService(t, storetest.SQLite(t).Open(t, store.Options{}), func(o *api.Options) { o.RateLimit = 0.001 })
+	s := newService(t, storetest.SQLite(t).Open(t, store.Options{}), func(o *options) { o.RateLimit = 0.001 })
 	if got := s.deliver(http.MethodPost, "unknown", http.NoBody); got.status != http.StatusNotFound {
 		t.Fatalf("got status %d, want 404", got.status)
 	}
@@ -100,7 +99,7 @@ func TestQuotasAndTheDisk(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		var low error
-		s := newService(t, db.Open(t, store.Options{}), func(o *api.Options) { o.Acceptor.Disk = func() error { return low } })
+		s := newService(t, db.Open(t, store.Options{}), func(o *options) { o.Acceptor.Disk = func() error { return low } })
 		s.add("example.com")
 		mailbox := s.mailbox("example.com")
 		set := func(name dmarcd.QuotaName, amount int64) {

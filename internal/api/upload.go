@@ -46,9 +46,6 @@ const maxParts = 100
 // uploadForm stores the reports in the files of a form. Together they may be as large as one
 // upload.
 func (a *API) uploadForm(c *call) error {
-	if err := a.options.Acceptor.Ready(); err != nil {
-		return err
-	}
 	maxBytes := a.options.MaxUpload
 	if c.r.ContentLength > maxBytes {
 		return errUploadTooLarge(maxBytes)
@@ -115,9 +112,6 @@ func formError(err error, maxBytes int64) error {
 // receiveBody copies the body for repeated reads. The copy counts as one of the team's uploads
 // until it is closed.
 func (a *API) receiveBody(w http.ResponseWriter, r *http.Request, team dmarcd.TeamID) (*received, error) {
-	if err := a.options.Acceptor.Ready(); err != nil {
-		return nil, err
-	}
 	maxBytes := a.options.MaxUpload
 	if r.ContentLength > maxBytes {
 		return nil, errUploadTooLarge(maxBytes)

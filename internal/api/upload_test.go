@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/packtest"
@@ -86,12 +85,12 @@ func TestUploadRefuses(t *testing.T) {
 	opened := storetest.SQLite(t).Open(t, store.Options{})
 	report := aggregateXML("1", "example.com", firstDay)
 	large := bytes.Repeat([]byte("x"), maxUpload+1)
-	gone := func(o *api.Options) {
+	gone := func(o *options) {
 		o.Acceptor.Limits.Containers.Folder = filepath.Join(t.TempDir(), "gone")
 	}
 	for _, tt := range []struct {
 		name   string
-		edit   func(*api.Options)
+		edit   func(*options)
 		body   io.Reader
 		header map[string]string
 		want   int
@@ -109,7 +108,7 @@ func TestUploadRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var edits []func(*api.Options)
+			var edits []func(*options)
 			if tt.edit != nil {
 				edits = append(edits, tt.edit)
 			}
@@ -131,8 +130,8 @@ func TestUploadRefuses(t *testing.T) {
 func TestUploadedMailIsVerified(t *testing.T) {
 	t.Parallel()
 	db := storetest.SQLite(t).Open(t, store.Options{})
-	s := newService(t, db, func(o *api.Options) {
-		o.Service = useCases(db, usecase.Options{Acceptor: o.Acceptor, Verify: genuine})
+	s := newService(t, db, func(o *options) {
+		o.Service = useCases(db, usecase.Options{Acceptor: o.Acceptor, Verifier: genuine{}})
 	})
 	s.add("example.com")
 	mail := "From: dmarc@receiver.example\r\nSubject: report\r\nMIME-Version: 1.0\r\nContent-Type: text/xml\r\n\r\n" +
@@ -187,7 +186,7 @@ func TestUploadsAreReadFewAtATime(t *testing.T) {
 	for i := range together {
 		together[i] = make(chan struct{})
 	}
-	s := newService(t, storetest.SQLite(t).Open(t, store.Options{}), func(o *api.Options) {
+	s := newService(t, storetest.SQLite(t).Open(t, store.Options{}), func(o *options) {
 		o.Acceptor.Lanes = intake.NewLanes(atOnce) // a team may use half of the light lane
 		encode := o.Acceptor.Encode
 		o.Acceptor.Encode = func(detail dmarcd.Detail) string {

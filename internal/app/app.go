@@ -37,6 +37,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/resolver"
+	"github.com/dmarcd/dmarcd/internal/secret"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/starttls"
@@ -254,22 +255,21 @@ func (a *App) handler() (http.Handler, error) {
 	}
 	a.deliveries = newDeliveries(a.store, a.config, a.dialer, relay, digest, a.log)
 	a.deliveries.Observe, a.deliveries.Recovered = a.metrics.observeDelivery, a.recovered
-	options := withMailboxes(service.Options{
-		Checker: a.checker, Acceptor: a.acceptor, Insight: a.sources, Memory: a.memory, Verify: a.uploadVerdict,
+	a.service = service.New(a.store, withMail(service.Options{
+		Checker: a.checker, Acceptor: a.acceptor, Insight: a.sources, Memory: a.memory, Verifier: a.verifier(),
+		Secrets: secret.File(a.config.Secret.File), Mailboxes: mailboxLogins{a.dialer}, Outbound: a.dialer, Deliveries: a.deliveries,
+		SelfTests: newSelfTests(a.config, a.resolver, func() string {
+			if a.mail == nil {
+				return ""
+			}
+			return a.mail.listener.Addr().String()
+		}),
 		Sample: a.sample(), Retention: a.retention(), OIDC: provider,
 		BaseURL: a.config.BaseURL, ReportDomain: a.config.ReportDomain, Stopping: a.ending, Now: time.Now, Log: a.log,
-	}, a.config, a.dialer)
-	options = withSelfTest(options, a.config, a.resolver, func() string {
-		if a.mail == nil {
-			return ""
-		}
-		return a.mail.listener.Addr().String()
-	})
-	a.service = service.New(a.store, withWebhooks(options, a.config, a.dialer, relay, a.deliveries))
+	}, relay))
 	interfaceAPI, err := api.New(api.Options{
 		Service:       a.service,
 		Authenticator: a.authenticator,
-		Acceptor:      a.acceptor,
 		MaxUpload:     int64(a.config.Limit.Upload),
 		Uploads:       a.uploads,
 		BaseURL:       a.config.BaseURL,
@@ -287,6 +287,14 @@ func (a *App) handler() (http.Handler, error) {
 		return nil, err
 	}
 	return clientaddr.Behind(a.config.TrustedProxies, a.observed(a.dispatch(interfaceAPI, page))), nil
+}
+
+// withMail adds the relay, if there is one.
+func withMail(options service.Options, relay *mailer.Relay) service.Options {
+	if relay != nil {
+		options.Mail = relay
+	}
+	return options
 }
 
 // Config returns the configuration with the actual listen address.

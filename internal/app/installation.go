@@ -12,6 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/resolver"
+	"github.com/dmarcd/dmarcd/internal/secret"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -58,16 +59,17 @@ func CreateInstallation(ctx context.Context, cfg config.Config, log *slog.Logger
 	}
 	asks := NewResolver(cfg, nil, nil)
 	dialer := newDialer(cfg, asks)
-	options := withMailboxes(service.Options{
-		Checker: newChecker(cfg, asks, log), Acceptor: NewAcceptor(cfg, log),
-		BaseURL: cfg.BaseURL, ReportDomain: cfg.ReportDomain, Log: log,
-	}, cfg, dialer)
 	relay, err := newRelay(cfg)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	options = withWebhooks(options, cfg, dialer, relay, newDeliveries(s, cfg, dialer, relay, nil, log))
-	options = withSelfTest(options, cfg, asks, func() string { return cfg.SMTPListen })
+	options := withMail(service.Options{
+		Checker: newChecker(cfg, asks, log), Acceptor: NewAcceptor(cfg, log),
+		Secrets: secret.File(cfg.Secret.File), Mailboxes: mailboxLogins{dialer}, Outbound: dialer,
+		Deliveries: newDeliveries(s, cfg, dialer, relay, nil, log),
+		SelfTests:  newSelfTests(cfg, asks, func() string { return cfg.SMTPListen }),
+		BaseURL:    cfg.BaseURL, ReportDomain: cfg.ReportDomain, Log: log,
+	}, relay)
 	return &Installation{
 		Config: cfg, Service: service.New(s, options), Engine: s.Stats().Engine,
 		store: s, resolver: asks, options: options, log: log,

@@ -8,12 +8,11 @@ import (
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 	reportprobe "github.com/dmarcd/dmarcd/internal/probe"
-	"github.com/dmarcd/dmarcd/internal/service"
 )
 
-// withSelfTest adds to options what sends synthetic reports. listen returns the address of
-// the SMTP listener, "" if there is none.
-func withSelfTest(options service.Options, cfg config.Config, r dns.Resolver, listen func() string) service.Options {
+// newSelfTests returns what sends synthetic reports. listen returns the address of the SMTP
+// listener, "" if there is none.
+func newSelfTests(cfg config.Config, r dns.Resolver, listen func() string) *reportprobe.Sender {
 	local := func() string {
 		host, port, err := net.SplitHostPort(listen())
 		if err != nil {
@@ -25,7 +24,5 @@ func withSelfTest(options service.Options, cfg config.Config, r dns.Resolver, li
 		return net.JoinHostPort(host, port)
 	}
 	// The report domain is that of the operator, whose servers may have private addresses.
-	sender := &reportprobe.Sender{Resolver: r, Dial: outbound.Trusted(cfg.DNS).DialContext, Local: local, Now: time.Now}
-	options.SendSelfTest = sender.Send
-	return options
+	return &reportprobe.Sender{Resolver: r, Dial: outbound.Trusted(cfg.DNS).DialContext, Local: local, Now: time.Now}
 }

@@ -22,8 +22,3 @@ func (a *App) smtpVerdict(ctx context.Context, mail io.ReadSeeker, envelope spoo
 		RemoteIP: envelope.RemoteIP, Helo: envelope.Helo, MailFrom: envelope.MailFrom,
 	})
 }
-
-// uploadVerdict authenticates a mail with an unknown delivery path.
-func (a *App) uploadVerdict(ctx context.Context, mail *io.SectionReader) dmarcd.Verdict {
-	return a.verifier().Mail(ctx, mail)
-}

@@ -12,7 +12,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/notify/webhook"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/secret"
-	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
@@ -60,20 +59,6 @@ func newRelay(cfg config.Config) (*mailer.Relay, error) {
 	return mailer.NewRelay(mailer.Settings{
 		Relay: cfg.Mail.Relay, From: cfg.Mail.From, Key: cfg.Mail.DKIMKey, Selector: cfg.Mail.DKIMSelector,
 	}, outbound.Trusted(cfg.DNS), time.Now)
-}
-
-// withWebhooks adds to options what the use cases of webhooks and of mail need.
-func withWebhooks(options service.Options, cfg config.Config, dialer *outbound.Dialer, relay *mailer.Relay, deliveries *notify.Worker) service.Options {
-	if relay != nil {
-		options.Mail = relay
-	}
-	options.OpenWebhook = openWebhook(cfg)
-	options.SealWebhook = func(w dmarcd.Webhook, plain []byte) ([]byte, error) {
-		return secret.File(cfg.Secret.File).Seal(plain, w.SecretContext())
-	}
-	options.PermitsAddress = dialer.Permits
-	options.Deliver = deliveries.Deliver
-	return options
 }
 
 // outbox adapts the store to the webhook worker.

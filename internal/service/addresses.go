@@ -32,7 +32,7 @@ func (t *Team) mayMailTo(address string) bool {
 // throttleMail. A relay that is down is in the log: enabling the webhook sends the link again.
 func (t *Team) askConfirmation(ctx context.Context, w dmarcd.Webhook) error {
 	options := t.service.options
-	secret, err := options.OpenWebhook(w, w.Secrets[0])
+	secret, err := options.Secrets.Open(w.Secrets[0], w.SecretContext())
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (s *Service) subscription(ctx context.Context, token, page string) (*store.
 	if err != nil {
 		return nil, Subscription{}, err
 	}
-	secret, err := s.options.OpenWebhook(w, w.Secrets[0])
+	secret, err := s.options.Secrets.Open(w.Secrets[0], w.SecretContext())
 	if err != nil {
 		return nil, Subscription{}, err
 	}

@@ -362,7 +362,7 @@ func TestSelfTest(t *testing.T) {
 			}
 			team := w.with(w.asOwner(), func(o *service.Options) {
 				o.ReportDomain, o.Stopping = test.domain, stopping
-				o.SendSelfTest = func(_ context.Context, address, domain, id string) ([]dmarcd.SelfTestStage, bool) {
+				o.SelfTests = selfTests(func(_ context.Context, address, domain, id string) ([]dmarcd.SelfTestStage, bool) {
 					if !strings.HasSuffix(address, "@"+test.domain) || domain != ours {
 						t.Errorf("got a report to %s about %s", address, domain)
 					}
@@ -373,7 +373,7 @@ func TestSelfTest(t *testing.T) {
 						}()
 					}
 					return []dmarcd.SelfTestStage{{Name: dmarcd.StageMX, Passed: true}}, true
-				}
+				})
 			})
 			began := time.Now()
 			got, err := team.SelfTest(ctx, ours)

@@ -216,10 +216,10 @@ func TestTestsThatReachNothingTakeAsLong(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			team := w.with(test.actor, func(o *service.Options) {
 				o.Stopping = make(chan struct{})
-				o.Deliver = func(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
+				o.Deliveries = deliveries(func(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
 					result := dmarcd.DeliveryResult{At: time.Now(), Status: test.status, Problem: "no"}
 					return result, w.store.Team(c.Team).SaveDelivery(ctx, c, result, time.Time{}, "", time.Hour)
-				}
+				})
 			})
 			began := time.Now()
 			if _, err := team.TestWebhook(t.Context(), w.webhook); err != nil || time.Since(began) != test.want {

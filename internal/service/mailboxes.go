@@ -64,7 +64,7 @@ func (s *Service) shownProblem(mailbox dmarcd.Mailbox) string {
 	switch {
 	case problem == "" || !mailbox.PausedAt.IsZero():
 		return problem
-	case strings.HasPrefix(problem, s.options.LoginRejected):
+	case s.options.Mailboxes.Rejected(problem):
 		return "The server refuses the login."
 	case strings.Contains(problem, outbound.ErrRefused.Error()):
 		return addressRefused
@@ -77,7 +77,7 @@ type NewMailbox struct {
 	dmarcd.Mailbox
 	// Password is used if Secret is nil.
 	Password string
-	// Secret is in the form of Options.TryMailbox and Options.Seal.
+	// Secret is in the form of Mailboxes.Try.
 	Secret []byte
 	// Untried skips the login. It is for operators.
 	Untried bool
@@ -96,7 +96,7 @@ func (t *Team) AddMailbox(ctx context.Context, wanted NewMailbox) (dmarcd.Mailbo
 	err := wanted.Validate()
 	secret := wanted.Secret
 	if err == nil && secret == nil {
-		secret, err = t.service.options.PasswordSecret(wanted.Password)
+		secret, err = t.service.options.Mailboxes.Secret(wanted.Password)
 	}
 	if err == nil && !wanted.Untried {
 		secret, err = t.tryMailbox(ctx, wanted.Mailbox, secret)
@@ -104,7 +104,9 @@ func (t *Team) AddMailbox(ctx context.Context, wanted NewMailbox) (dmarcd.Mailbo
 	if err != nil {
 		return dmarcd.Mailbox{}, err
 	}
-	seal := func(added dmarcd.Mailbox) ([]byte, error) { return t.service.options.Seal(added, secret) }
+	seal := func(added dmarcd.Mailbox) ([]byte, error) {
+		return t.service.options.Secrets.Seal(secret, added.SecretContext())
+	}
 	return t.team.AddMailbox(ctx, wanted.Mailbox, seal, t.actor.to("mailbox.add", "", wanted.Username+" at "+wanted.Host))
 }
 
@@ -141,7 +143,7 @@ func (t *Team) logIn(ctx context.Context, mailbox dmarcd.Mailbox, secret []byte)
 		defer cancel()
 		ctx = limited
 	}
-	secret, err := t.service.options.TryMailbox(ctx, mailbox, secret)
+	secret, err := t.service.options.Mailboxes.Try(ctx, mailbox, secret)
 	var known *MailboxError
 	switch {
 	case err == nil:

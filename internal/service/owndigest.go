@@ -83,7 +83,9 @@ func (t *Team) SetOwnDigest(ctx context.Context, kind dmarcd.EventKind) error {
 		}, entry)
 		return err
 	}
-	seal := func(w dmarcd.Webhook) ([]byte, error) { return t.service.options.SealWebhook(w, webhook.NewSecret()) }
+	seal := func(w dmarcd.Webhook) ([]byte, error) {
+		return t.service.options.Secrets.Seal(webhook.NewSecret(), w.SecretContext())
+	}
 	_, err = t.team.AddWebhook(ctx, wanted, seal, entry)
 	return err
 }

@@ -9,9 +9,12 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// ReceiveUpload copies up to limit bytes for repeated reads. More is dmarcd.ErrLimit. Close
-// the copy after use.
+// ReceiveUpload copies up to limit bytes for repeated reads. More is dmarcd.ErrLimit; with little
+// disk space left nothing is read, see intake.ErrLowDisk. Close the copy after use.
 func (s *Service) ReceiveUpload(body io.Reader, limit int64) (*intake.Copy, error) {
+	if err := s.options.Acceptor.Ready(); err != nil {
+		return nil, err
+	}
 	return intake.CopyOf(body, s.options.Acceptor.Limits.Containers.Folder, limit)
 }
 
@@ -24,8 +27,8 @@ func (t *Team) Upload(ctx context.Context, name string, content *intake.Copy) ([
 		Team: t.team.ID(), Intake: dmarcd.IntakeUpload, Name: name, Content: content, Size: content.Size(),
 		Audit: []dmarcd.AuditEntry{t.actor.to("report.upload", name, "")},
 	}
-	if t.service.options.Verify != nil {
-		message.Verdict = t.service.options.Verify(ctx, content.Reader())
+	if verifier := t.service.options.Verifier; verifier != nil {
+		message.Verdict = verifier.Mail(ctx, content.Reader())
 	}
 	return t.service.options.Acceptor.Accept(ctx, t.team, message)
 }

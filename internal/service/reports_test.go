@@ -97,17 +97,25 @@ func TestReportsToAnAddress(t *testing.T) {
 	}
 }
 
+// countedVerifier counts the mails that it authenticates.
+type countedVerifier struct{ mails int }
+
+func (v *countedVerifier) Mail(context.Context, io.ReadSeeker) dmarcd.Verdict {
+	v.mails++
+	return dmarcd.Verdict{}
+}
+
 // TestUploadsAreVerified passes the verdict on an uploaded mail on to its report, and
 // includes an excluded report again.
 func TestUploadsAreVerified(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
-	verified := 0
+	var verifier countedVerifier
 	team := w.with(w.asOwner(), func(o *service.Options) {
-		o.Verify = func(context.Context, *io.SectionReader) dmarcd.Verdict { verified++; return dmarcd.Verdict{} }
+		o.Verifier = &verifier
 	})
-	if _, err := team.Upload(ctx, "a.txt", w.copyOf("not a report")); err != nil || verified != 1 {
-		t.Errorf("got %d mails verified, %v; want 1", verified, err)
+	if _, err := team.Upload(ctx, "a.txt", w.copyOf("not a report")); err != nil || verifier.mails != 1 {
+		t.Errorf("got %d mails verified, %v; want 1", verifier.mails, err)
 	}
 	for counted, action := range map[bool]string{true: "report.include", false: "report.exclude"} {
 		report := musttest.Get(team.SetCounted(ctx, w.report, !counted))(t)

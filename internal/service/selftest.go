@@ -43,7 +43,7 @@ func (t *Team) SelfTest(ctx context.Context, name string) (dmarcd.SelfTest, erro
 	id := "selftest-" + strings.ToLower(rand.Text())
 	test := dmarcd.SelfTest{Domain: domain.Name}
 	var acknowledged bool
-	if test.Stages, acknowledged = t.service.options.SendSelfTest(ctx, address, domain.Name, id); !acknowledged {
+	if test.Stages, acknowledged = t.service.options.SelfTests.Send(ctx, address, domain.Name, id); !acknowledged {
 		return test, nil
 	}
 	began := time.Now()

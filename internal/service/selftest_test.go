@@ -27,12 +27,12 @@ func TestSelfTestSaysWhetherTheMessageIsAuthenticated(t *testing.T) {
 	} {
 		team := w.with(w.asOwner(), func(o *service.Options) {
 			o.ReportDomain = "reports.example"
-			o.SendSelfTest = func(_ context.Context, _, _, id string) ([]dmarcd.SelfTestStage, bool) {
+			o.SelfTests = selfTests(func(_ context.Context, _, _, id string) ([]dmarcd.SelfTestStage, bool) {
 				delivery := storetest.Delivery(storetest.Aggregate(id, ours, 20000))
 				delivery.Intake, delivery.Verdict = test.intake, dmarcd.Verdict{Genuine: test.genuine, Reason: "Because."}
 				musttest.Get(w.store.Team(w.team.ID).Receive(ctx, []*dmarcd.Delivery{delivery}))(t)
 				return nil, true
-			}
+			})
 		})
 		got := musttest.Get(team.SelfTest(ctx, ours))(t)
 		if stage := got.Stages[0]; stage.Name != dmarcd.StageVerification || stage.Detail != test.want || stage.Passed != test.passed {

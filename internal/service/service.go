@@ -36,31 +36,20 @@ type Options struct {
 	Insight *insight.Service
 	// Memory is the budget of large responses.
 	Memory *memory.Budget
-	// Verify authenticates a mail; zero for content that is not a mail. Nil disables it.
-	Verify func(ctx context.Context, mail *io.SectionReader) dmarcd.Verdict
-	// PasswordSecret returns the mailbox secret for a password, or an *dmarcd.InvalidError.
-	PasswordSecret func(password string) ([]byte, error)
-	// TryMailbox logs in to a mailbox and opens its folder. It returns the secret to store,
-	// which may be renewed. A *MailboxError is a rejection by the server; any other error
-	// means that no mail server was reached.
-	TryMailbox func(ctx context.Context, mailbox dmarcd.Mailbox, secret []byte) (renewed []byte, err error)
-	// LoginRejected is the prefix of a mailbox problem that means a rejected login.
-	LoginRejected string
-	// Seal encrypts a mailbox secret.
-	Seal func(mailbox dmarcd.Mailbox, secret []byte) ([]byte, error)
-	// SealWebhook encrypts a webhook secret.
-	SealWebhook func(webhook dmarcd.Webhook, secret []byte) ([]byte, error)
-	// OpenWebhook opens a sealed secret of a webhook.
-	OpenWebhook func(webhook dmarcd.Webhook, sealed []byte) ([]byte, error)
+	// Verifier authenticates uploaded mail; nil disables it.
+	Verifier Verifier
+	// Secrets encrypts the secrets of mailboxes and webhooks.
+	Secrets Secrets
+	// Mailboxes logs in to mailboxes.
+	Mailboxes Mailboxes
 	// Mail sends mail; nil where the operator has configured no relay.
 	Mail Mailer
-	// PermitsAddress reports whether an endpoint may have an address.
-	PermitsAddress func(address netip.Addr) bool
-	// SendSelfTest sends a synthetic report about a domain, with that id, to an address. It
-	// returns the stages until the message is acknowledged, and whether it is.
-	SendSelfTest func(ctx context.Context, address, domain, id string) (stages []dmarcd.SelfTestStage, acknowledged bool)
-	// Deliver makes one attempt of a claimed delivery, and saves the result.
-	Deliver func(ctx context.Context, claimed dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error)
+	// Outbound knows which addresses an endpoint may have.
+	Outbound interface{ Permits(address netip.Addr) bool }
+	// Deliveries delivers events.
+	Deliveries Deliveries
+	// SelfTests sends synthetic reports.
+	SelfTests SelfTests
 	// Sample is made-up data for teams without domains; the zero value is none.
 	Sample Sample
 	// OIDC is the single sign-on; nil if not configured.
@@ -74,6 +63,40 @@ type Options struct {
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	Log *slog.Logger
+}
+
+// Verifier authenticates a mail; the verdict is zero for content that is not a mail.
+type Verifier interface {
+	Mail(ctx context.Context, mail io.ReadSeeker) dmarcd.Verdict
+}
+
+// Secrets encrypts and opens a secret that belongs to a context.
+type Secrets interface {
+	Seal(plain []byte, context string) ([]byte, error)
+	Open(sealed []byte, context string) ([]byte, error)
+}
+
+// Mailboxes logs in to mailboxes.
+type Mailboxes interface {
+	// Secret returns the mailbox secret for a password, or an *dmarcd.InvalidError.
+	Secret(password string) ([]byte, error)
+	// Try logs in to a mailbox and opens its folder. It returns the secret to store, which may
+	// be renewed. A *MailboxError is a rejection by the server; any other error means that no
+	// mail server was reached.
+	Try(ctx context.Context, mailbox dmarcd.Mailbox, secret []byte) (renewed []byte, err error)
+	// Rejected reports whether a problem of a mailbox is a rejected login.
+	Rejected(problem string) bool
+}
+
+// Deliveries makes one attempt of a claimed delivery, and saves the result.
+type Deliveries interface {
+	Deliver(ctx context.Context, claimed dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error)
+}
+
+// SelfTests sends a synthetic report about a domain, with that id, to an address. It returns the
+// stages until the message is acknowledged, and whether it is.
+type SelfTests interface {
+	Send(ctx context.Context, address, domain, id string) (stages []dmarcd.SelfTestStage, acknowledged bool)
 }
 
 // Mailer sends mail to users. Links in it work once, or without signing in.

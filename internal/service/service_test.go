@@ -62,28 +62,22 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 	limits.Containers.Folder = t.TempDir()
 	w.acceptor = &intake.Acceptor{Limits: limits, Encode: shape.EncodeDetail, Recovered: func(e *recovered.Error) { t.Error(e) }}
 	w.options = service.Options{
-		Checker:        dnscheck.New(dnscheck.Options{Resolver: dnstest.New(""), Interval: time.Hour, Now: time.Now}),
-		Acceptor:       w.acceptor,
-		Memory:         memory.NewBudget(1 << 30),
-		Insight:        insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil),
-		PasswordSecret: func(password string) ([]byte, error) { return []byte(password), nil },
-		TryMailbox: func(ctx context.Context, _ dmarcd.Mailbox, secret []byte) ([]byte, error) {
-			return secret, w.tryMailbox(ctx)
-		},
-		LoginRejected: "the server refuses the login",
-		Seal:          func(_ dmarcd.Mailbox, secret []byte) ([]byte, error) { return bytes.Clone(secret), nil },
-		SendSelfTest: func(context.Context, string, string, string) ([]dmarcd.SelfTestStage, bool) {
+		Checker:   dnscheck.New(dnscheck.Options{Resolver: dnstest.New(""), Interval: time.Hour, Now: time.Now}),
+		Acceptor:  w.acceptor,
+		Memory:    memory.NewBudget(1 << 30),
+		Insight:   insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil),
+		Secrets:   plainSecrets{},
+		Mailboxes: mailboxes{w},
+		SelfTests: selfTests(func(context.Context, string, string, string) ([]dmarcd.SelfTestStage, bool) {
 			return []dmarcd.SelfTestStage{{Name: dmarcd.StageMX}}, false
-		},
-		Sample:         service.Sample{Domains: []string{"one.example"}, Load: func(context.Context, *store.Team) error { return nil }},
-		SealWebhook:    func(_ dmarcd.Webhook, secret []byte) ([]byte, error) { return bytes.Clone(secret), nil },
-		OpenWebhook:    func(_ dmarcd.Webhook, sealed []byte) ([]byte, error) { return sealed, nil },
-		Mail:           mailer{},
-		PermitsAddress: func(netip.Addr) bool { return false },
-		Deliver: func(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
+		}),
+		Sample:   service.Sample{Domains: []string{"one.example"}, Load: func(context.Context, *store.Team) error { return nil }},
+		Mail:     mailer{},
+		Outbound: nowhere{},
+		Deliveries: deliveries(func(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
 			result := dmarcd.DeliveryResult{At: time.Now(), Status: 204}
 			return result, w.store.Team(c.Team).SaveDelivery(ctx, c, result, time.Time{}, "", time.Hour)
-		},
+		}),
 		BaseURL:      "https://dmarc.example/api",
 		ReportDomain: "reports.example",
 		Log:          slog.New(slog.NewTextHandler(&w.log, nil)),

@@ -1,7 +1,6 @@
 package service_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,16 +24,16 @@ func TestTestsAtOnce(t *testing.T) {
 	s := storetest.SQLite(t).Open(t, store.Options{})
 	release, begun := make(chan struct{}), make(chan struct{}, 100)
 	w := service.New(s, service.Options{
-		Deliver: func(_ context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
+		Deliveries: deliveries(func(_ context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
 			begun <- struct{}{}
 			<-release
 			return dmarcd.DeliveryResult{Status: 204}, nil
-		},
-		SendSelfTest: func(context.Context, string, string, string) ([]dmarcd.SelfTestStage, bool) {
+		}),
+		SelfTests: selfTests(func(context.Context, string, string, string) ([]dmarcd.SelfTestStage, bool) {
 			begun <- struct{}{}
 			<-release
 			return nil, false
-		},
+		}),
 		ReportDomain: "reports.example",
 	})
 	acme := storetest.Team(t, s, "acme")
@@ -77,8 +76,7 @@ func TestThrottledConfirmation(t *testing.T) {
 	began := time.Now()
 	w := service.New(s, service.Options{
 		Now: func() time.Time { return began }, Mail: mailer{}, BaseURL: "https://dmarc.example/api",
-		SealWebhook: func(_ dmarcd.Webhook, secret []byte) ([]byte, error) { return bytes.Clone(secret), nil },
-		OpenWebhook: func(_ dmarcd.Webhook, sealed []byte) ([]byte, error) { return sealed, nil },
+		Secrets: plainSecrets{},
 	})
 	acme := storetest.Team(t, s, "acme")
 	musttest.Do(t, s.SetAPI(t.Context(), acme.Name, true))

@@ -81,7 +81,9 @@ func (t *Team) AddWebhook(ctx context.Context, wanted dmarcd.Webhook) (added dma
 			}
 		}
 	}
-	seal := func(w dmarcd.Webhook) ([]byte, error) { return t.service.options.SealWebhook(w, plain) }
+	seal := func(w dmarcd.Webhook) ([]byte, error) {
+		return t.service.options.Secrets.Seal(plain, w.SecretContext())
+	}
 	entry := t.actor.to("webhook.add", "", wanted.Masked().URL)
 	if wanted.Format.HidesURL() {
 		wanted = wanted.Masked()
@@ -133,7 +135,7 @@ func (t *Team) checkEndpoint(w dmarcd.Webhook) error {
 	if w.Masked().URL == w.URL {
 		return &dmarcd.InvalidError{Field: "url", Message: "Part of the URL is masked. Enter the full URL."}
 	}
-	if address, err := netip.ParseAddr(endpoint.Hostname()); err == nil && !t.service.options.PermitsAddress(address) {
+	if address, err := netip.ParseAddr(endpoint.Hostname()); err == nil && !t.service.options.Outbound.Permits(address) {
 		return &dmarcd.InvalidError{Field: "url", Message: addressRefused}
 	}
 	if w.Format == dmarcd.FormatPagerDuty && endpoint.Query().Get(chat.RoutingKey) == "" {
@@ -191,7 +193,7 @@ func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change We
 		if err := t.checkEndpoint(*w); err != nil || !w.Format.HidesURL() {
 			return err
 		}
-		sealed, err := t.service.options.SealWebhook(*w, []byte(w.URL))
+		sealed, err := t.service.options.Secrets.Seal([]byte(w.URL), w.SecretContext())
 		*w = w.Masked()
 		w.Secrets = [][]byte{sealed}
 		return err
@@ -216,7 +218,7 @@ func (t *Team) RotateWebhook(ctx context.Context, id dmarcd.WebhookID) (rotated 
 		return dmarcd.Webhook{}, "", &dmarcd.InvalidError{Field: "format", Message: "Deliveries of the format " + string(before.Format) + " are not signed."}
 	}
 	plain := webhook.NewSecret()
-	sealed, err := t.service.options.SealWebhook(dmarcd.Webhook{ID: id}, plain)
+	sealed, err := t.service.options.Secrets.Seal(plain, dmarcd.Webhook{ID: id}.SecretContext())
 	if err != nil {
 		return dmarcd.Webhook{}, "", err
 	}
@@ -268,7 +270,7 @@ func (t *Team) TestWebhook(ctx context.Context, id dmarcd.WebhookID) (dmarcd.Web
 	if err != nil {
 		return dmarcd.WebhookDelivery{}, err
 	}
-	result, err := t.service.options.Deliver(ctx, claimed)
+	result, err := t.service.options.Deliveries.Deliver(ctx, claimed)
 	if err != nil {
 		return dmarcd.WebhookDelivery{}, err
 	}

@@ -130,6 +130,30 @@ func (z *zones) Resolve(ctx context.Context, q dns.Question) dns.Answer {
 	return z.zone.Resolve(ctx, q)
 }
 
+// Deliver implements service.Deliveries.
+func (s *site) Deliver(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
+	result := dmarcd.DeliveryResult{At: s.clock, Status: 500, Took: time.Second, Problem: "The endpoint answered with status 500."}
+	return result, s.store.Team(c.Team).SaveDelivery(ctx, c, result, time.Time{}, "", time.Hour)
+}
+
+// plainly stands for what is outside: secrets are not encrypted, every login succeeds, problems are rejected logins, loopback
+// addresses are refused, and no self-test arrives.
+type plainly struct{}
+
+func (plainly) Seal(plain []byte, _ string) ([]byte, error)  { return plain, nil }
+func (plainly) Open(sealed []byte, _ string) ([]byte, error) { return sealed, nil }
+func (plainly) Secret(password string) ([]byte, error)       { return []byte(password), nil }
+func (plainly) Rejected(string) bool                         { return true }
+func (plainly) Permits(address netip.Addr) bool              { return !address.IsLoopback() }
+
+func (plainly) Try(_ context.Context, _ dmarcd.Mailbox, secret []byte) ([]byte, error) {
+	return secret, nil
+}
+
+func (plainly) Send(_ context.Context, address, _, _ string) ([]dmarcd.SelfTestStage, bool) {
+	return []dmarcd.SelfTestStage{{Name: dmarcd.StageMX, Detail: address + " cannot be reached."}}, false
+}
+
 // noNames has no reverse names.
 type noNames struct{}
 
@@ -149,26 +173,16 @@ func openSite(t *testing.T, db storetest.DB, changes ...func(*service.Options)) 
 	limits.Containers.Folder = t.TempDir()
 	budget := memory.NewBudget(256 << 20)
 	options := service.Options{
-		Checker:        checker,
-		Acceptor:       &intake.Acceptor{Limits: limits, Encode: shape.EncodeDetail, Recovered: func(e *recovered.Error) { t.Error(e) }},
-		Insight:        insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), noNames{}, budget),
-		Memory:         budget,
-		Seal:           func(_ dmarcd.Mailbox, secret []byte) ([]byte, error) { return secret, nil },
-		PasswordSecret: func(password string) ([]byte, error) { return []byte(password), nil },
-		TryMailbox: func(_ context.Context, _ dmarcd.Mailbox, secret []byte) ([]byte, error) {
-			return secret, nil
-		},
-		SendSelfTest: func(_ context.Context, address, _, _ string) ([]dmarcd.SelfTestStage, bool) {
-			return []dmarcd.SelfTestStage{{Name: dmarcd.StageMX, Detail: address + " cannot be reached."}}, false
-		},
-		SealWebhook:    func(_ dmarcd.Webhook, secret []byte) ([]byte, error) { return secret, nil },
-		OpenWebhook:    func(_ dmarcd.Webhook, sealed []byte) ([]byte, error) { return sealed, nil },
-		Mail:           &s.mail,
-		PermitsAddress: func(address netip.Addr) bool { return !address.IsLoopback() },
-		Deliver: func(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
-			result := dmarcd.DeliveryResult{At: s.clock, Status: 500, Took: time.Second, Problem: "The endpoint answered with status 500."}
-			return result, s.store.Team(c.Team).SaveDelivery(ctx, c, result, time.Time{}, "", time.Hour)
-		},
+		Checker:    checker,
+		Acceptor:   &intake.Acceptor{Limits: limits, Encode: shape.EncodeDetail, Recovered: func(e *recovered.Error) { t.Error(e) }},
+		Insight:    insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), noNames{}, budget),
+		Memory:     budget,
+		Secrets:    plainly{},
+		Mailboxes:  plainly{},
+		Outbound:   plainly{},
+		SelfTests:  plainly{},
+		Deliveries: s,
+		Mail:       &s.mail,
 		Sample: service.Sample{Domains: []string{"harbour.example"}, Load: func(ctx context.Context, team *store.Team) error {
 			_, err := team.Receive(ctx, []*dmarcd.Delivery{storetest.Delivery(
 				storetest.Aggregate("1", "harbour.example", dmarcd.DayOf(now)-1, storetest.Passed("harbour.example", 7)))})

@@ -1,0 +1,48 @@
+package service_test
+
+import (
+	"bytes"
+	"context"
+	"net/netip"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// plainSecrets does not encrypt.
+type plainSecrets struct{}
+
+func (plainSecrets) Seal(plain []byte, _ string) ([]byte, error)  { return bytes.Clone(plain), nil }
+func (plainSecrets) Open(sealed []byte, _ string) ([]byte, error) { return sealed, nil }
+
+// mailboxes logs in with the password itself.
+type mailboxes struct{ *world }
+
+func (mailboxes) Secret(password string) ([]byte, error) { return []byte(password), nil }
+
+func (m mailboxes) Try(ctx context.Context, _ dmarcd.Mailbox, secret []byte) ([]byte, error) {
+	return secret, m.tryMailbox(ctx)
+}
+
+func (mailboxes) Rejected(problem string) bool {
+	return strings.HasPrefix(problem, "the server refuses the login")
+}
+
+// nowhere permits no address.
+type nowhere struct{}
+
+func (nowhere) Permits(netip.Addr) bool { return false }
+
+// deliveries delivers by a function, selfTests sends by one.
+type (
+	deliveries func(ctx context.Context, claimed dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error)
+	selfTests  func(ctx context.Context, address, domain, id string) ([]dmarcd.SelfTestStage, bool)
+)
+
+func (d deliveries) Deliver(ctx context.Context, claimed dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
+	return d(ctx, claimed)
+}
+
+func (s selfTests) Send(ctx context.Context, address, domain, id string) ([]dmarcd.SelfTestStage, bool) {
+	return s(ctx, address, domain, id)
+}
