@@ -14,6 +14,35 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
+// changeDomain makes a change of the domain in the path, whose body was read, and answers with the
+// result.
+func changeDomain(c *call, body *object, change func(domain string) (result any, err error)) error {
+	if body.err != nil {
+		return body.err
+	}
+	domain, err := namedDomain(c)
+	if err != nil {
+		return err
+	}
+	result, err := change(domain.Name)
+	if err != nil {
+		return missing(err, errNoSuchDomain)
+	}
+	return c.writeJSON(http.StatusOK, result)
+}
+
+// changeSender is changeDomain for the class of the sender in the path.
+func changeSender(c *call, body *object, change func(domain, key string) (dmarcd.Class, error)) error {
+	key, err := dmarcd.ParseSenderKey(c.params.Get("key"))
+	if body.err == nil {
+		body.err = err
+	}
+	return changeDomain(c, body, func(domain string) (any, error) {
+		class, err := change(domain, key)
+		return wire.NewSenderClass(domain, key, class), err
+	})
+}
+
 // setSenderClass sets the class of a sender for a domain.
 func (a *API) setSenderClass(c *call) error {
 	body := readObject(c, "class", `{"class": "yours"}`)
@@ -27,63 +56,30 @@ func (a *API) setSenderClass(c *call) error {
 			class, body.err = dmarcd.ParseSenderClass(word)
 		}
 	}
-	if body.err != nil {
-		return body.err
-	}
-	key, err := dmarcd.ParseSenderKey(c.params.Get("key"))
-	if err != nil {
-		return err
-	}
-	domain, err := namedDomain(c)
-	if err != nil {
-		return err
-	}
-	if err := c.service.SetSenderClass(c.r.Context(), domain.Name, key, class); err != nil {
-		return missing(err, errNoSuchDomain)
-	}
-	return c.writeJSON(http.StatusOK, wire.NewSenderClass(domain.Name, key, class))
+	return changeSender(c, body, func(domain, key string) (dmarcd.Class, error) {
+		return class, c.service.SetSenderClass(c.r.Context(), domain, key, class)
+	})
 }
 
 // answerQuestion answers whether a sender sends on behalf of the owner of a domain.
 func (a *API) answerQuestion(c *call) error {
 	body := readObject(c, "answer", `{"answer": "yours"}`)
 	answer := body.text("answer")
-	if body.err == nil && answer != "yours" && answer != "not_yours" {
+	if answer != "yours" && answer != "not_yours" {
 		body.reject("answer", "The answer must be yours or not_yours.")
 	}
-	if body.err != nil {
-		return body.err
-	}
-	key, err := dmarcd.ParseSenderKey(c.params.Get("key"))
-	if err != nil {
-		return err
-	}
-	domain, err := namedDomain(c)
-	if err != nil {
-		return err
-	}
-	class, err := c.service.Answer(c.r.Context(), domain.Name, key, answer == "yours")
-	if err != nil {
-		return missing(err, errNoSuchDomain)
-	}
-	return c.writeJSON(http.StatusOK, wire.NewSenderClass(domain.Name, key, class))
+	return changeSender(c, body, func(domain, key string) (dmarcd.Class, error) {
+		return c.service.Answer(c.r.Context(), domain, key, answer == "yours")
+	})
 }
 
 // setParked marks a domain as not used for mail, or removes the mark.
 func (a *API) setParked(c *call) error {
 	body := readObject(c, "parked", `{"parked": true}`)
 	parked := body.flag("parked")
-	if body.err != nil {
-		return body.err
-	}
-	domain, err := namedDomain(c)
-	if err != nil {
-		return err
-	}
-	if err := c.service.SetParked(c.r.Context(), domain.Name, parked); err != nil {
-		return missing(err, errNoSuchDomain)
-	}
-	return c.writeJSON(http.StatusOK, wire.Parked{Domain: domain.Name, Parked: parked})
+	return changeDomain(c, body, func(domain string) (any, error) {
+		return wire.Parked{Domain: domain, Parked: parked}, c.service.SetParked(c.r.Context(), domain, parked)
+	})
 }
 
 // acceptForwarding stores how many affected forwarded messages are accepted.
@@ -92,27 +88,17 @@ func (a *API) acceptForwarding(c *call) error {
 	if !body.has("accepted") {
 		body.reject("accepted", `The member "accepted" is required: a number of messages, or null.`)
 	}
+	var shown *int64
 	var accepted int64
 	if body.states("accepted") {
-		if accepted = body.number("accepted"); body.err == nil && accepted == 0 {
+		shown = &accepted
+		if accepted = body.number("accepted"); accepted == 0 {
 			body.reject("accepted", "The number of accepted messages must be a whole number of at least 1, or null.")
 		}
 	}
-	if body.err != nil {
-		return body.err
-	}
-	domain, err := namedDomain(c)
-	if err != nil {
-		return err
-	}
-	if err := c.service.AcceptForwarding(c.r.Context(), domain.Name, accepted); err != nil {
-		return missing(err, errNoSuchDomain)
-	}
-	shape := wire.Forwarding{Domain: domain.Name}
-	if accepted > 0 {
-		shape.Accepted = &accepted
-	}
-	return c.writeJSON(http.StatusOK, shape)
+	return changeDomain(c, body, func(domain string) (any, error) {
+		return wire.Forwarding{Domain: domain, Accepted: shown}, c.service.AcceptForwarding(c.r.Context(), domain, accepted)
+	})
 }
 
 // simulate applies a policy to past mail.
