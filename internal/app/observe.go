@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"crypto/rand"
 	"log/slog"
 	"net/http"
@@ -53,24 +54,25 @@ func (a *App) logRequest(rec *recorder, r *http.Request, id string, took time.Du
 	if rec.status == 0 {
 		rec.status = http.StatusOK // the default of net/http
 	}
-	route := rec.notes["route"]
-	if route == "" {
-		route = "none"
-	}
+	route := cmp.Or(rec.route, "none")
 	a.metrics.observeRequest(route, rec.status, took)
 	level := slog.LevelInfo
 	if route[0] == '/' { // skip probes and scrapes, which are frequent
 		level = slog.LevelDebug
+	}
+	if !a.log.Enabled(r.Context(), level) {
+		return
 	}
 	facts := []slog.Attr{
 		slog.String("method", knownMethod(r.Method)), slog.String("route", route), slog.Int("status", rec.status),
 		slog.Int64("bytes", rec.bytes), slog.Float64("took_ms", float64(took.Microseconds())/1000),
 		slog.String("request_id", id), slog.String("remote", clientaddr.Of(r)),
 	}
-	for _, key := range []string{"team", "token"} {
-		if value := rec.notes[key]; value != "" {
-			facts = append(facts, slog.String(key, value))
-		}
+	if rec.team != "" {
+		facts = append(facts, slog.String("team", rec.team))
+	}
+	if rec.token != "" {
+		facts = append(facts, slog.String("token", rec.token))
 	}
 	a.log.LogAttrs(r.Context(), level, "request", facts...)
 }
@@ -78,18 +80,17 @@ func (a *App) logRequest(rec *recorder, r *http.Request, id string, took time.Du
 // traceRequest ends the span of a request, unless it is a probe or a scrape. Like the access log
 // it has no path and no query.
 func traceRequest(span *trace.Span, rec *recorder, r *http.Request) {
-	route := rec.notes["route"]
-	if span == nil || strings.HasPrefix(route, "/") {
+	if span == nil || strings.HasPrefix(rec.route, "/") {
 		return
 	}
-	if route != "" {
-		span.Name(route)
-		span.Text("http.route", route)
+	if rec.route != "" {
+		span.Name(rec.route)
+		span.Text("http.route", rec.route)
 	}
 	span.Text("http.request.method", knownMethod(r.Method))
 	span.Int("http.response.status_code", int64(rec.status))
-	if team := rec.notes["team"]; team != "" {
-		span.Text("dmarcd.team", team)
+	if rec.team != "" {
+		span.Text("dmarcd.team", rec.team)
 	}
 	span.Fail(rec.status >= http.StatusInternalServerError)
 	span.End(nil)
@@ -108,15 +109,20 @@ type recorder struct {
 	http.ResponseWriter
 	status int
 	bytes  int64
-	notes  map[string]string
+
+	route, team, token string
 }
 
-// Note adds a fact to the access log.
+// Note adds a fact to the access log: the route, the team or the token.
 func (r *recorder) Note(key, value string) {
-	if r.notes == nil {
-		r.notes = make(map[string]string, 4)
+	switch key {
+	case "route":
+		r.route = value
+	case "team":
+		r.team = value
+	case "token":
+		r.token = value
 	}
-	r.notes[key] = value
 }
 
 func note(w http.ResponseWriter, key, value string) {

@@ -7,7 +7,6 @@ import (
 	"html/template"
 	"net/http"
 	"path"
-	"strings"
 	"sync"
 
 	"github.com/dmarcd/dmarcd/internal/web/ui"
@@ -19,9 +18,30 @@ import (
 //go:embed templates
 var templateSources embed.FS
 
-// templates are the parsed pages.
+// templates are the layout and the parts, and the pages that have been used with them: a copy of
+// both belongs to each page, and a daemon that only serves the API needs none.
 type templates struct {
+	base   *template.Template
+	mu     sync.Mutex
 	byName map[string]*template.Template
+}
+
+// page returns a page with the layout and the parts.
+func (t *templates) page(name string) (*template.Template, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if page := t.byName[name]; page != nil {
+		return page, nil
+	}
+	page, err := t.base.Clone()
+	if err == nil {
+		page, err = page.ParseFS(templateSources, path.Join("templates", name+".html.tmpl"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the template %s: %w", name, err)
+	}
+	t.byName[name] = page
+	return page, nil
 }
 
 // builtInFiles are the assets and the templates that use them.
@@ -30,7 +50,7 @@ type builtInFiles struct {
 	templates *templates
 }
 
-// builtIn loads the assets and parses the templates, once per process: they never change.
+// builtIn loads the assets and parses the layout, once per process: they never change.
 var builtIn = sync.OnceValues(func() (b builtInFiles, err error) {
 	if b.assets, err = loadAssets(); err == nil {
 		b.templates, err = parseTemplates(b.assets)
@@ -38,31 +58,13 @@ var builtIn = sync.OnceValues(func() (b builtInFiles, err error) {
 	return b, err
 })
 
-// parseTemplates parses every page with the layout and the parts.
+// parseTemplates parses the layout and the parts.
 func parseTemplates(a *assets) (*templates, error) {
 	base, err := template.New("layout").Funcs(formatFuncs(a)).ParseFS(templateSources, "templates/layout/*.tmpl", "templates/parts/*.tmpl")
 	if err != nil {
 		return nil, fmt.Errorf("read the templates: %w", err)
 	}
-	entries, err := templateSources.ReadDir("templates")
-	if err != nil {
-		return nil, fmt.Errorf("read the templates: %w", err)
-	}
-	t := &templates{byName: map[string]*template.Template{}}
-	for _, entry := range entries {
-		if entry.IsDir() {
-			continue
-		}
-		page, err := base.Clone()
-		if err == nil {
-			page, err = page.ParseFS(templateSources, path.Join("templates", entry.Name()))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the template %s: %w", entry.Name(), err)
-		}
-		t.byName[strings.TrimSuffix(entry.Name(), ".html.tmpl")] = page
-	}
-	return t, nil
+	return &templates{base: base, byName: map[string]*template.Template{}}, nil
 }
 
 // Page describes the frame of a page.
@@ -112,14 +114,13 @@ type navigationEntry struct {
 // render writes a page. It executes the template before it sends the first byte, so that
 // an error still gets an error page.
 func (c *call) render(status int, page Page, data any) error {
-	t, ok := c.web.templates.byName[page.Template]
-	if !ok {
-		return fmt.Errorf("no template %q", page.Template)
+	t, err := c.web.templates.page(page.Template)
+	if err != nil {
+		return err
 	}
 	var body bytes.Buffer
 	framed := c.frame(page, data)
 	if c.viewer.Access >= AccessView {
-		var err error
 		if framed.Sample, err = c.team.HasSample(c.r.Context()); err != nil {
 			return err
 		}
@@ -133,8 +134,12 @@ func (c *call) render(status int, page Page, data any) error {
 
 // fragment writes a part of a page, for a script that inserts it.
 func (c *call) fragment(page Page, name string, data any) error {
+	t, err := c.web.templates.page(page.Template)
+	if err != nil {
+		return err
+	}
 	var body bytes.Buffer
-	if err := c.web.templates.byName[page.Template].ExecuteTemplate(&body, name, c.frame(page, data)); err != nil {
+	if err := t.ExecuteTemplate(&body, name, c.frame(page, data)); err != nil {
 		return fmt.Errorf("render %s of %s: %w", name, page.Template, err)
 	}
 	c.html(http.StatusOK, body.Bytes())
