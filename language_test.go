@@ -59,6 +59,7 @@ func TestLanguage(t *testing.T) {
 	}
 	checkYAML(t, "internal/api/openapi.yaml")
 	checkFiles(t, "internal/web/templates", ".tmpl")
+	checkFiles(t, "internal/dnscheck", ".toml")
 	checkFiles(t, ".", ".md")
 }
 

@@ -1,8 +1,12 @@
 package dnscheck
 
 import (
+	_ "embed" // for the catalogue
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/BurntSushi/toml"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -21,25 +25,32 @@ type Entry struct {
 	What, Why, Fix string
 }
 
-// Catalogue returns all types of findings, grouped by part.
-func Catalogue() []Entry { return slices.Concat(catalogue...) }
+// catalogueText is the text of the catalogue.
+//
+//go:embed catalogue.toml
+var catalogueText string
 
 // catalogue contains each type of finding once, by part.
-var catalogue = [][]Entry{
-	domainEntries, dmarcEntries, dmarcTagEntries, destinationEntries, parkedEntries,
-	spfEntries, spfAdviceEntries, dkimEntries, mxEntries,
-	mtastsEntries, tlsrptEntries, daneEntries, starttlsEntries, dnssecEntries, bimiEntries,
-}
+var catalogue = sync.OnceValue(func() []Entry {
+	var read struct{ Finding []Entry }
+	if _, err := toml.Decode(catalogueText, &read); err != nil {
+		panic(err) // it is built in
+	}
+	return read.Finding
+})
+
+// Catalogue returns all types of findings, grouped by part.
+func Catalogue() []Entry { return slices.Clone(catalogue()) }
 
 // findEntry returns the entry with that id. It panics on an unknown id, which is a bug in
 // this package.
 func findEntry(id string) Entry {
-	for _, part := range catalogue {
-		if i := slices.IndexFunc(part, func(e Entry) bool { return e.ID == id }); i >= 0 {
-			return part[i]
-		}
+	all := catalogue()
+	i := slices.IndexFunc(all, func(e Entry) bool { return e.ID == id })
+	if i < 0 {
+		panic("dnscheck: the catalogue has no finding " + id)
 	}
-	panic("dnscheck: the catalogue has no finding " + id)
+	return all[i]
 }
 
 // words maps the placeholders of an entry to their values.
