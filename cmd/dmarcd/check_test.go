@@ -65,8 +65,14 @@ func installation(t *testing.T) (folder string, run func(wantStatus int, wantStd
 // runProgram runs a command line against a DNS server and returns what it printed.
 func runProgram(t *testing.T, server *resolvertest.Server, stdin string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
+	return runWith(t, []string{"DMARCD_DNS=" + server.Addr()}, stdin, args...)
+}
+
+// runWith runs a command line in an environment.
+func runWith(t *testing.T, environ []string, stdin string, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
 	var out, errors bytes.Buffer
-	p := &program{in: strings.NewReader(stdin), out: &out, err: &errors, environ: []string{"DMARCD_DNS=" + server.Addr()}}
+	p := &program{in: strings.NewReader(stdin), out: &out, err: &errors, environ: environ}
 	return p.run(t.Context(), args), out.String(), errors.String()
 }
 

@@ -11,29 +11,14 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/app"
-	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/export"
 )
 
 // completeTimeout bounds the lookup of team names.
 const completeTimeout = 2 * time.Second
 
-// complete registers shell completions for all flags and arguments. Files are offered only
-// where files are expected.
-func (p *program) complete(root *cobra.Command) {
-	for _, s := range config.Settings() {
-		switch {
-		case len(s.Words) > 0:
-			offer(root, s.Flag(), cobra.FixedCompletions(s.Words, cobra.ShellCompDirectiveNoFileComp))
-		case s.Kind != "text": // a text may be a file path
-			offer(root, s.Flag(), cobra.NoFileCompletions)
-		}
-	}
-	offer(root, "config", cobra.FixedCompletions([]string{"toml", "yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
-	p.completeCommand(root)
-}
-
-// completeCommand registers the completions of a command and its subcommands.
+// completeCommand registers shell completions for the arguments of a command and of its
+// subcommands, and for their own flags. Files are offered only where files are expected.
 func (p *program) completeCommand(cmd *cobra.Command) {
 	takesFiles := []string{"parse", "import", "backup"}
 	if cmd.ValidArgsFunction == nil && !slices.Contains(takesFiles, cmd.Name()) {

@@ -82,13 +82,14 @@ func TestCommandsAgreeWithTheDaemon(t *testing.T) {
 	s := musttest.Get(store.Open(t.Context(), file, store.Options{}))(t)
 	musttest.Do(t, errors.Join(s.SetReportDomain(t.Context(), "reports.example"), s.Close()))
 	verify := []string{"domain", "verify", "--team", "acme", "sender.example", database}
-	for _, same := range [][]string{verify, append(verify, "--report-domain=reports.example")} {
-		status, stdout, stderr := runProgram(t, server, "", same...)
+	dns := "DMARCD_DNS=" + server.Addr()
+	for _, same := range [][]string{{dns}, {dns, "DMARCD_REPORT_DOMAIN=reports.example"}} {
+		status, stdout, stderr := runWith(t, same, "", verify...)
 		if status != exitDone || !strings.Contains(stdout, "@reports.example") || strings.Contains(stdout, "yes") {
 			t.Errorf("%v: got status %d, %q and %q, want an inactive domain with a reporting address", same, status, stdout, stderr)
 		}
 	}
-	status, _, stderr := runProgram(t, server, "", append(verify, "--report-domain=other.example")...)
+	status, _, stderr := runWith(t, []string{dns, "DMARCD_REPORT_DOMAIN=other.example"}, "", verify...)
 	if status != exitFailed || !strings.Contains(stderr, `"reports.example"`) || !strings.Contains(stderr, "DMARCD_REPORT_DOMAIN") {
 		t.Errorf("got status %d and %q, want 2 and the setting that differs", status, stderr)
 	}

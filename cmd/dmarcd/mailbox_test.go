@@ -63,7 +63,7 @@ func TestMailboxes(t *testing.T) {
 	dns, port, data := resolvertest.Start(t, ""), startIMAP(t), t.TempDir()
 	run := func(stdin string, args ...string) (int, string, string) {
 		t.Helper()
-		return runProgram(t, dns, stdin, append(args, "--data="+data, "--outbound-allow=127.0.0.1")...)
+		return runWith(t, []string{"DMARCD_DNS=" + dns.Addr(), "DMARCD_OUTBOUND_ALLOW=127.0.0.1"}, stdin, append(args, "--data="+data)...)
 	}
 	add := func(password string, more ...string) (int, string, string) {
 		t.Helper()

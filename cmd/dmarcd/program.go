@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +88,8 @@ interface and through a JSON API.
     dmarcd doctor               check an installation for problems
 
 Settings come from a file (--config, TOML or YAML), the environment and flags. Flags
-override the environment, which overrides the file. "dmarcd config" shows the result.`,
+override the environment, which overrides the file. "dmarcd config" shows the result.
+"dmarcd serve" and "dmarcd config" have a flag for each setting.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noArguments,
@@ -97,30 +99,67 @@ override the environment, which overrides the file. "dmarcd config" shows the re
 	flags := root.PersistentFlags()
 	flags.SortFlags = false
 	flags.String("config", "", "configuration file, TOML or YAML")
-	for _, s := range config.Settings() {
-		flags.String(s.Flag(), "", fmt.Sprintf("%s (%s; default: %s)", s.Help, s.Env(), s.Default))
-	}
+	offer(root, "config", cobra.FixedCompletions([]string{"toml", "yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
+	settingFlags(root, flags, ofEveryCommand)
 	root.AddCommand(
-		p.serveCommand(), p.demoCommand(), p.checkCommand(), p.adviseCommand(), p.selfTestCommand(), p.parseCommand(), p.importCommand(), p.exportCommand(), p.teamCommand(), p.tokenCommand(), p.domainCommand(),
+		withSettings(p.serveCommand(), ofServe), withSettings(p.demoCommand(), only("listen")), withSettings(p.checkCommand(), only("dns")), p.adviseCommand(), p.selfTestCommand(),
+		withSettings(p.parseCommand(), ofReading), withSettings(p.importCommand(), ofReading), p.exportCommand(), p.teamCommand(), p.tokenCommand(), p.domainCommand(),
 		p.reportCommand(), p.mailboxCommand(), p.eventCommand(), p.alertCommand(), p.webhookCommand(), p.senderCommand(), p.userCommand(),
-		p.configCommand(), p.migrateCommand(), p.backupCommand(), p.doctorCommand(), p.versionCommand(),
+		withSettings(p.configCommand(), ofServe), p.migrateCommand(), p.backupCommand(), p.doctorCommand(), p.versionCommand(),
 	)
-	// All commands share the settings; repeating them would hide a command's own flags.
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(),
-		"{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}", `  all settings: see "dmarcd --help" or "dmarcd config"`))
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		var unknown *pflag.NotExistError
-		if errors.As(err, &unknown) {
-			if removed := config.RemovedFlag(unknown.GetSpecifiedName()); removed != nil {
-				return removed
-			}
-		}
-		return err
-	})
-	p.complete(root)
+	root.SetFlagErrorFunc(wrongFlag)
+	p.completeCommand(root)
 	p.noteBeginnings(root)
 	return root
 }
+
+// wrongFlag explains an error about a flag that is that of a setting, or was.
+func wrongFlag(_ *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	name := unknown.GetSpecifiedName()
+	for _, s := range config.Settings() {
+		if s.Flag() == name {
+			return fmt.Errorf("%w; set %s instead", err, s.Env())
+		}
+	}
+	return cmp.Or(config.RemovedFlag(name), err)
+}
+
+// ofEveryCommand reports whether every command has a flag for a setting.
+func ofEveryCommand(key string) bool { return key == "data" || key == "database" }
+
+// ofServe reports whether only some commands have a flag for a setting.
+func ofServe(key string) bool { return !ofEveryCommand(key) }
+
+// ofReading reports whether a setting limits what is read of files.
+func ofReading(key string) bool { return strings.HasPrefix(key, "limit.") }
+
+// settingFlags adds flags for the settings that are used.
+func settingFlags(cmd *cobra.Command, flags *pflag.FlagSet, used func(key string) bool) {
+	for _, s := range config.Settings() {
+		if !used(s.Key) {
+			continue
+		}
+		flags.String(s.Flag(), "", fmt.Sprintf("%s (%s; default: %s)", s.Help, s.Env(), s.Default))
+		files := cobra.ShellCompDirectiveNoFileComp
+		if s.Kind == "text" { // which may be a file path
+			files = cobra.ShellCompDirectiveDefault
+		}
+		offer(cmd, s.Flag(), cobra.FixedCompletions(s.Words, files))
+	}
+}
+
+// withSettings returns a command with flags for the settings that it uses.
+func withSettings(cmd *cobra.Command, used func(key string) bool) *cobra.Command {
+	settingFlags(cmd, cmd.Flags(), used)
+	return cmd
+}
+
+// only returns a function that selects a setting.
+func only(key string) func(string) bool { return func(k string) bool { return k == key } }
 
 // noteBeginnings makes each command record that it started. Errors before that are usage
 // errors and refer to the help.

@@ -266,3 +266,41 @@ func TestAlertTestSaysWhoReceivesIt(t *testing.T) {
 		t.Errorf("got %q, want what the rules have to do with it", got)
 	}
 }
+
+// TestFlagsOfSettings checks which commands have a flag for which settings, and what is said
+// about the others.
+func TestFlagsOfSettings(t *testing.T) {
+	t.Parallel()
+	root := (&program{}).rootCommand()
+	for _, tt := range []struct {
+		line string
+		has  func(key string) bool
+	}{
+		{"serve", func(string) bool { return true }},
+		{"config", func(string) bool { return true }},
+		{"check", func(key string) bool { return ofEveryCommand(key) || key == "dns" }},
+		{"import", func(key string) bool { return ofEveryCommand(key) || ofReading(key) }},
+		{"team list", ofEveryCommand},
+	} {
+		cmd := musttest.Get(find(root, tt.line))(t)
+		for _, s := range config.Settings() {
+			if got, want := cmd.Flag(s.Flag()) != nil, tt.has(s.Key); got != want {
+				t.Errorf("%s --%s: got %t, want %t", tt.line, s.Flag(), got, want)
+			}
+		}
+	}
+	server := resolvertest.Start(t, "")
+	for line, want := range map[string]string{
+		"team list --listen :80":       "unknown flag: --listen; set DMARCD_LISTEN instead",
+		"serve --http-read-timeout 5s": "--http-read-timeout is set, but this setting no longer exists; remove it",
+	} {
+		if status, _, stderr := runProgram(t, server, "", strings.Fields(line)...); status != exitFailed || !strings.Contains(stderr, want) {
+			t.Errorf("%s: got status %d and %q, want %q", line, status, stderr, want)
+		}
+	}
+}
+
+func find(root *cobra.Command, line string) (*cobra.Command, error) {
+	cmd, _, err := root.Find(strings.Fields(line))
+	return cmd, err
+}

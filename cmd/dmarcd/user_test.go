@@ -22,8 +22,8 @@ func TestUserCommands(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "dmarcd.db")
 	run := func(wantStatus int, args ...string) (stdout, stderr string) {
 		t.Helper()
-		args = append(args, "--database="+file, "--base-url=https://dmarc.example/api")
-		status, stdout, stderr := runProgram(t, server, "", args...)
+		args = append(args, "--database="+file)
+		status, stdout, stderr := runWith(t, []string{"DMARCD_DNS=" + server.Addr(), "DMARCD_BASE_URL=https://dmarc.example/api"}, "", args...)
 		if status != wantStatus {
 			t.Fatalf("%v: got status %d, want %d: %s%s", args, status, wantStatus, stdout, stderr)
 		}
