@@ -76,6 +76,7 @@ type advice struct {
 	Domain, Stage string
 	NextAction    *struct {
 		ID, Title, Reason string
+		Record            *struct{ Value string }
 		Question          *struct{ Key, Name, Text string }
 	} `json:"next_action"`
 }

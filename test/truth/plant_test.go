@@ -33,6 +33,8 @@ type Domain struct {
 	// names.
 	Figures, Full Figures
 	Action        Action
+	// Stage is how far the domain has come, and Next the policy that is published next.
+	Stage, Next string
 	// Answer is what the user answers to the question, yours or not_yours, "" if there is none, and
 	// After is the action that follows.
 	Answer string
@@ -162,8 +164,26 @@ func Plant(seed uint64, number int) *Domain {
 	p.compose(storyOf(seed, number))
 	findSmall(p.flows)
 	p.Figures, p.Full = p.figures(false), p.figures(true)
+	p.Stage, p.Next = p.stage()
 	p.publish()
 	return p.Domain
+}
+
+// stage returns how far the domain has come, and the policy of the next record: of now for all messages,
+// else quarantine, then reject.
+func (d *Domain) stage() (stage, next string) {
+	whole := func(policy string) bool { return policy == "" || policy == "reject" }
+	switch {
+	case d.Parked:
+		return "parked", ""
+	case d.tags.percent > 0 && d.policy != "none":
+		return "partial", d.policy
+	case d.applied() == "none":
+		return "monitoring", "quarantine"
+	case d.applied() == "reject" && whole(d.tags.sp) && whole(d.tags.np):
+		return "enforced", ""
+	}
+	return "partial", "reject"
 }
 
 // publish writes the zone of the domain.

@@ -176,12 +176,16 @@ func (p *planted) wrongAction(by *advice, want truth.Action) string {
 	switch {
 	case p.marked != "":
 		return p.marked
+	case by.Stage != p.Stage:
+		return fmt.Sprintf("stage: got %q want %q", by.Stage, p.Stage)
 	case by.action() != want.ID:
 		wrong := fmt.Sprintf("next action: got %q want %q %s", by.action(), want.ID, want.Sender)
 		if given != nil {
 			wrong += ": " + given.Title + ": " + given.Reason
 		}
 		return wrong
+	case want.ID == "tighten-policy" && !p.isNext(given.Record.Value):
+		return fmt.Sprintf("record: got %q want p=%s for all messages", given.Record.Value, p.Next)
 	case want.Sender == "":
 		return ""
 	case want.ID == "answer-question" && (given.Question == nil || given.Question.Key != want.Sender):
@@ -190,6 +194,11 @@ func (p *planted) wrongAction(by *advice, want truth.Action) string {
 		return fmt.Sprintf("sender to fix: got %s, in %q, want %s", p.titled(given.Title), given.Title, want.Sender)
 	}
 	return ""
+}
+
+// isNext reports whether a record has the next policy, without t=y and pct.
+func (p *planted) isNext(record string) bool {
+	return strings.Contains(record, "; p="+p.Next+";") && !strings.Contains(record, "t=y") && !strings.Contains(record, "pct=")
 }
 
 // action returns the next action, "" for none.
