@@ -7,6 +7,8 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/proposal"
+	"github.com/dmarcd/dmarcd/spf"
 )
 
 // authorized is what an SPF record lists.
@@ -36,28 +38,19 @@ func (a *authorized) read(terms []dmarcd.SPFTerm, organization string, own bool)
 		if len(a.networks)+len(a.names) >= maxAuthorizedBy {
 			return
 		}
-		term := strings.ToLower(strings.TrimPrefix(t.Term, "+"))
-		name, value, _ := strings.Cut(term, ":")
-		mechanism, _, _ := strings.Cut(name, "/")
-		switch mechanism {
-		case "ip4", "ip6":
-			if network, ok := parseNetwork(value); ok && own {
+		term := proposal.ParseTerm(t.Term)
+		switch {
+		case term.Qualifier != spf.Pass && term.Kind != spf.Redirect:
+		case own && (term.Kind == spf.IP4 || term.Kind == spf.IP6):
+			a.add(term.Network.Masked())
+		case own && (term.Kind == spf.A || term.Kind == spf.MX):
+			for _, network := range t.Addresses {
 				a.add(network)
 			}
-		case "a", "mx":
-			for _, network := range t.Addresses {
-				if own {
-					a.add(network)
-				}
-			}
-		case "include":
-			a.names = append(a.names, value)
-			a.read(t.Terms, organization, own && dmarcd.Covers(organization, value))
-		default:
-			if target, ok := strings.CutPrefix(term, "redirect="); ok {
-				a.names = append(a.names, target)
-				a.read(t.Terms, organization, own && dmarcd.Covers(organization, target))
-			}
+		case term.Kind == spf.Include || term.Kind == spf.Redirect:
+			name := strings.ToLower(term.Domain.String())
+			a.names = append(a.names, name)
+			a.read(t.Terms, organization, own && dmarcd.Covers(organization, name))
 		}
 	}
 }
@@ -70,18 +63,6 @@ func (a *authorized) add(network netip.Prefix) {
 	if network.Bits() >= least {
 		a.networks = append(a.networks, network)
 	}
-}
-
-// parseNetwork reads an address or a network in the form of SPF.
-func parseNetwork(text string) (netip.Prefix, bool) {
-	if network, err := netip.ParsePrefix(text); err == nil {
-		return network.Masked(), true
-	}
-	addr, err := netip.ParseAddr(text)
-	if err != nil {
-		return netip.Prefix{}, false
-	}
-	return netip.PrefixFrom(addr, addr.BitLen()), true
 }
 
 // lists reports whether the domain itself lists the address.

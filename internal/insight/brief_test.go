@@ -95,7 +95,7 @@ func TestFirstDayOfAMovedAddress(t *testing.T) {
 				got = append(got, fmt.Sprintf("%s %d", s.Key, s.First))
 			}
 			return nil
-		}, nil))
+		}, func([]dmarcd.DomainDay) error { return nil }))
 		if !slices.Contains(got, want) {
 			t.Errorf("got %v, want %s among them", got, want)
 		}

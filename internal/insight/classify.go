@@ -3,6 +3,7 @@ package insight
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -85,44 +86,45 @@ func (s *assessed) wholeClass() (dmarcd.Class, []string, bool) {
 	return s.otherClass()
 }
 
+// says returns a sentence with a number, none if that is 0.
+func says(n int64, format string, number func(int64) string) []string {
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf(format, number(n))}
+}
+
+func addresses(n int64) string { return count(n, "address") }
+
+func messages(n int64) string { return count(n, "message") }
+
 // linkEvidence says how the addresses are linked to the domain today.
 func (s *assessed) linkEvidence() (evidence []string) {
 	counts := s.counts()
-	if counts.SPF > 0 {
-		evidence = append(evidence, fmt.Sprintf("%s pass SPF for your domain.", dmarcd.FormatNumber(counts.SPF)))
-	}
-	if counts.DKIM > 0 {
-		evidence = append(evidence, fmt.Sprintf("%s carry a valid signature of your domain.", dmarcd.FormatNumber(counts.DKIM)))
-	}
-	if n := s.links[linkListed]; n > 0 {
-		evidence = append(evidence, fmt.Sprintf("Your SPF record lists %s.", count(int64(n), "address")))
-	}
-	if n := s.links[linkName]; n > 0 {
-		evidence = append(evidence, fmt.Sprintf("A host name links %s to you, confirmed by reverse and forward DNS.", count(int64(n), "address")))
-	}
+	evidence = slices.Concat(
+		says(counts.SPF, "%s pass SPF for your domain.", dmarcd.FormatNumber),
+		says(counts.DKIM, "%s carry a valid signature of your domain.", dmarcd.FormatNumber),
+		says(int64(s.links[linkListed]), "Your SPF record lists %s.", addresses),
+		says(int64(s.links[linkName]), "A host name links %s to you, confirmed by reverse and forward DNS.", addresses),
+	)
 	if s.network.sender != nil && s.mail.links.authorized.includes(s.network.sender.Domains) {
 		evidence = append(evidence, "Your SPF record includes it.")
 	}
 	return evidence
 }
 
-func (s *assessed) forwardEvidence() (evidence []string) {
-	if counts := s.counts(); counts.DKIM > 0 {
-		evidence = append(evidence, fmt.Sprintf("%s carry a valid signature of yours, by a key that your own servers use.", dmarcd.FormatNumber(counts.DKIM)))
-	}
-	if s.relayed > 0 {
-		evidence = append(evidence, fmt.Sprintf("Receivers report %s as forwarded.", count(s.relayed, "message")))
-	}
+func (s *assessed) forwardEvidence() []string {
 	var broken int64
 	for f, of := range s.failures {
 		if f.dkim == signatureFails {
 			addMessages(&broken, of.messages)
 		}
 	}
-	if broken > 0 {
-		evidence = append(evidence, fmt.Sprintf("%s carry a signature of yours that no longer verifies.", count(broken, "message")))
-	}
-	return evidence
+	return slices.Concat(
+		says(s.counts().DKIM, "%s carry a valid signature of yours, by a key that your own servers use.", dmarcd.FormatNumber),
+		says(s.relayed, "Receivers report %s as forwarded.", messages),
+		says(broken, "%s carry a signature of yours that no longer verifies.", messages),
+	)
 }
 
 // otherClass is the class of mail that nothing links to the owner.

@@ -3,6 +3,7 @@ package insight
 import (
 	"cmp"
 	"math"
+	"strings"
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/language/display"
@@ -43,8 +44,10 @@ var plurals = map[Group]string{
 // grouping finds the keys of records in a group, and the slots of the keys. Both are found
 // once for what the records of a block have in common.
 type grouping struct {
-	group   Group
-	origins *origins
+	group Group
+	atlas *senders.Atlas
+	// countries caches the slot of the country of an address.
+	countries map[string]slot
 	// recognition decides on senders, and is nil for other groups.
 	recognition *recognition
 	slot        func(key string) slot
@@ -112,7 +115,7 @@ func (g *grouping) of(share *rollup.Share, r *rollup.Record) slot {
 	case GroupCountry, GroupAddress:
 		at := &g.byAddress[r.Address]
 		if *at == unset {
-			*at = g.slot(g.addressKey(g.block.Addresses.At(r.Address)))
+			*at = g.ofAddress(g.block.Addresses.At(r.Address))
 		}
 		return *at
 	case GroupEnvelope:
@@ -136,13 +139,20 @@ func (g *grouping) of(share *rollup.Share, r *rollup.Record) slot {
 	return g.slotOfShare
 }
 
-// addressKey returns the key of an address in its group. That of an address is in the
-// form of rollups.
-func (g *grouping) addressKey(form string) string {
-	if g.group == GroupCountry {
-		return cmp.Or(g.origins.of(form).Country, notReported)
+// ofAddress returns the slot of an address or of its country. The key of an address is its form in
+// rollups.
+func (g *grouping) ofAddress(form string) slot {
+	if g.group == GroupAddress {
+		return g.slot(cmp.Or(form, notReported))
 	}
-	return cmp.Or(form, notReported)
+	at, known := g.countries[form]
+	if !known {
+		at = g.slot(cmp.Or(g.atlas.Locate(rollup.Address(form)).Country, notReported))
+		if len(g.countries) < MaxListed {
+			g.countries[strings.Clone(form)] = at
+		}
+	}
+	return at
 }
 
 func (g *grouping) ofSelector(share *rollup.Share, r *rollup.Record) slot {
@@ -246,7 +256,7 @@ func (m *Mail) only(group Group, key string) *grouping {
 
 // grouping returns what finds the keys of a group. It needs m.whole for senders.
 func (m *Mail) grouping(group Group) *grouping {
-	g := &grouping{group: group, origins: &origins{m.service.atlas, make(map[string]senders.Origin)}, recognition: m.whole}
+	g := &grouping{group: group, atlas: m.service.atlas, countries: make(map[string]slot), recognition: m.whole}
 	g.evaluations.organization = func(from string) string { return g.current.domain.organization(from) }
 	return g
 }

@@ -33,9 +33,8 @@ type mailDayOf struct {
 // mailDay is the mail of a domain on a day.
 type mailDay struct {
 	dmarcd.MailPart
-	unverified           int64
-	senders              map[senderIndex]*dmarcd.MailPart
-	selectors, receivers map[string]*dmarcd.MailPart
+	unverified                    int64
+	senders, selectors, receivers map[string]*dmarcd.MailPart
 }
 
 // signedKey is a DKIM key of the domain, and whether the signature verifies.
@@ -53,10 +52,10 @@ func (m *mailDays) add(share *rollup.Share, records []rollup.Record) {
 	of := mailDayOf{share.Domain, share.Day}
 	day := m.days[of]
 	if day == nil {
-		day = &mailDay{senders: make(map[senderIndex]*dmarcd.MailPart), selectors: make(map[string]*dmarcd.MailPart), receivers: make(map[string]*dmarcd.MailPart)}
+		day = &mailDay{senders: make(map[string]*dmarcd.MailPart), selectors: make(map[string]*dmarcd.MailPart), receivers: make(map[string]*dmarcd.MailPart)}
 		m.days[of] = day
 	}
-	receiver := partOf(m, day.receivers, share.Reporter)
+	receiver := m.part(day.receivers, share.Reporter)
 	for i := range records {
 		r := &records[i]
 		passes := r.Outcome.Compliant()
@@ -65,9 +64,9 @@ func (m *mailDays) add(share *rollup.Share, records []rollup.Record) {
 			addMessages(&day.unverified, r.Count)
 		}
 		addPart(receiver, r.Count, passes)
-		addPart(partOf(m, day.senders, m.sender(share, r)), r.Count, passes)
+		addPart(m.part(day.senders, m.recognition.senders.keys[m.sender(share, r)]), r.Count, passes)
 		for _, key := range m.keys(share, r) {
-			addPart(partOf(m, day.selectors, key.name), r.Count, key.passed)
+			addPart(m.part(day.selectors, key.name), r.Count, key.passed)
 		}
 	}
 }
@@ -98,16 +97,13 @@ func (m *mailDays) keys(share *rollup.Share, r *rollup.Record) []signedKey {
 	return keys
 }
 
-// partOf returns the part with a key, nil where there are too many.
-func partOf[K comparable](m *mailDays, parts map[K]*dmarcd.MailPart, key K) *dmarcd.MailPart {
+// part returns the part with a key, nil where there are too many.
+func (m *mailDays) part(parts map[string]*dmarcd.MailPart, key string) *dmarcd.MailPart {
 	part := parts[key]
 	if part == nil && m.parts < maxAllMailParts {
 		m.parts++
-		if text, is := any(key).(string); is {
-			key, _ = any(strings.Clone(text)).(K)
-		}
 		part = new(dmarcd.MailPart)
-		parts[key] = part
+		parts[strings.Clone(key)] = part
 	}
 	return part
 }
@@ -125,25 +121,19 @@ func addPart(part *dmarcd.MailPart, messages int64, passes bool) {
 // found returns the days that were gathered, with the classes of the senders.
 func (m *mailDays) found(class func(dmarcd.DomainID, senderIndex) dmarcd.Class) []dmarcd.DomainDay {
 	classes := make(map[senderOf]dmarcd.Class)
-	classOf := func(of senderOf) dmarcd.Class {
-		known, ok := classes[of]
-		if !ok {
-			known = class(of.domain, of.sender)
-			classes[of] = known
-		}
-		return known
-	}
 	all := make([]dmarcd.DomainDay, 0, len(m.days))
 	for of, day := range m.days {
-		var senders []dmarcd.MailPart
-		for at, part := range day.senders {
-			part.Key, part.Name = m.recognition.senders.keys[at], m.recognition.senderName(m.recognition.senders.list[at])
-			part.Class = classOf(senderOf{of.domain, at})
-			senders = append(senders, *part)
+		senders := largestParts(day.senders)
+		for i := range senders {
+			at := senderOf{of.domain, m.recognition.senders.byKey[senders[i].Key]}
+			if _, known := classes[at]; !known {
+				classes[at] = class(at.domain, at.sender)
+			}
+			senders[i].Name, senders[i].Class = m.recognition.senderName(m.recognition.senders.list[at.sender]), classes[at]
 		}
 		all = append(all, dmarcd.DomainDay{Domain: of.domain, MailDay: dmarcd.MailDay{
 			Day: of.day, Messages: day.Messages, Passes: day.Passes, Unverified: day.unverified,
-			Senders: largestParts(senders), Selectors: largestParts(partsByKey(day.selectors)), Receivers: largestParts(partsByKey(day.receivers)),
+			Senders: senders, Selectors: largestParts(day.selectors), Receivers: largestParts(day.receivers),
 		}})
 	}
 	slices.SortFunc(all, func(a, b dmarcd.DomainDay) int {
@@ -152,17 +142,14 @@ func (m *mailDays) found(class func(dmarcd.DomainID, senderIndex) dmarcd.Class) 
 	return all
 }
 
-func partsByKey(parts map[string]*dmarcd.MailPart) []dmarcd.MailPart {
+// largestParts returns the parts with the most messages.
+func largestParts(parts map[string]*dmarcd.MailPart) []dmarcd.MailPart {
 	var all []dmarcd.MailPart
 	for key, part := range parts {
 		part.Key, part.Name = key, key
 		all = append(all, *part)
 	}
-	return all
-}
-
-func largestParts(parts []dmarcd.MailPart) []dmarcd.MailPart {
-	return top(parts, maxMailParts, func(a, b dmarcd.MailPart) int {
+	return top(all, maxMailParts, func(a, b dmarcd.MailPart) int {
 		return cmp.Or(cmp.Compare(b.Messages, a.Messages), cmp.Compare(a.Key, b.Key))
 	})
 }

@@ -3,10 +3,8 @@ package insight
 import (
 	"cmp"
 	"strconv"
-	"strings"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/senders"
 )
 
@@ -148,20 +146,3 @@ func (n *networks) of(o addressOrigin, signer networkIndex) networkIndex {
 // maxRemembered is how many addresses, and how many domains, are cached with what is known of
 // them.
 const maxRemembered = 2 * MaxListed
-
-// origins caches where addresses belong to, by their form in rollups.
-type origins struct {
-	atlas *senders.Atlas
-	known map[string]senders.Origin
-}
-
-func (o *origins) of(form string) senders.Origin {
-	origin, known := o.known[form]
-	if !known {
-		origin = o.atlas.Locate(rollup.Address(form))
-		if len(o.known) < MaxListed {
-			o.known[strings.Clone(form)] = origin
-		}
-	}
-	return origin
-}

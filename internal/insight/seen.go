@@ -24,7 +24,7 @@ const classDays = 30
 // FindSenders finds the senders of the mail of a team in some days, as GroupNetwork has
 // them, and calls save with them, some at a time: those of each domain and, with domain 0,
 // of all. A sender may be saved several times, with other days. At the end saveDays is called
-// with the mail of each domain and day, unless it is nil. The senders have the classes that they
+// with the mail of each domain and day. The senders have the classes that they
 // have in the 30 days up to the last one.
 func (s *Service) FindSenders(
 	ctx context.Context, team JobRecords, days dmarcd.Days, save func([]dmarcd.Sender) error, saveDays func([]dmarcd.DomainDay) error,
@@ -42,16 +42,11 @@ func (s *Service) FindSenders(
 		return err
 	}
 	f := &senderFinder{grouping: m.grouping(GroupNetwork), days: make(map[senderOf]dmarcd.SeenDays), save: save}
-	gatherers := []gatherer{f}
 	figures := &mailDays{grouping: m.grouping(GroupNetwork), days: make(map[mailDayOf]*mailDay), signedBy: make(map[signed][]signedKey)}
-	if saveDays != nil {
-		gatherers = append(gatherers, figures)
-	}
-	if err := m.scan(ctx, m.days, nil, gatherers...); err != nil {
+	if err := m.scan(ctx, m.days, nil, f, figures); err != nil {
 		return err
 	}
-	f.flush()
-	if f.err != nil || saveDays == nil {
+	if f.flush(); f.err != nil {
 		return f.err
 	}
 	classes := m.newAssessor(m.about)

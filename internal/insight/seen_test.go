@@ -123,7 +123,7 @@ func TestJobLeavesMemoryToTheTeam(t *testing.T) {
 		release()
 	}
 	service := insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), hosts{}, budget)
-	musttest.Do(t, service.FindSenders(t.Context(), of, dmarcd.Days{}, func([]dmarcd.Sender) error { return nil }, nil))
+	musttest.Do(t, service.FindSenders(t.Context(), of, dmarcd.Days{}, func([]dmarcd.Sender) error { return nil }, func([]dmarcd.DomainDay) error { return nil }))
 	if of.jobTurns.Load() == 0 {
 		t.Error("the job took no turn")
 	}

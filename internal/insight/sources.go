@@ -294,42 +294,44 @@ type position struct {
 	Key    string `json:"k"`
 }
 
-// defaultSort is the order of a query without one.
-const defaultSort = "-messages"
-
 // perMillion is a share in whole numbers.
 const perMillion = 1_000_000
 
-// positionOf returns the position of a source in the order of a word.
-func positionOf(r Row, sort string) position {
-	total := r.Counts.Total()
-	share := func(part int64) int64 { return int64(float64(part) / float64(max(total, 1)) * perMillion) }
-	p := position{Name: strings.ToLower(r.Name), Key: r.Key}
-	switch strings.TrimPrefix(sort, "-") {
-	case "name":
-	case "passing":
-		p.Number = share(r.Counts.Compliant)
-	case "spf":
-		p.Number = share(r.Counts.SPF)
-	case "dkim":
-		p.Number = share(r.Counts.DKIM)
-	case "first":
-		p.Number = int64(r.First)
-	case "last":
-		p.Number = int64(r.Last)
-	default:
-		p.Number = total
-	}
-	return p
+// sorts are the numbers of the orders.
+var sorts = map[string]func(Row) int64{
+	"name":     func(Row) int64 { return 0 },
+	"messages": func(r Row) int64 { return r.Counts.Total() },
+	"passing":  func(r Row) int64 { return r.share(r.Counts.Compliant) },
+	"spf":      func(r Row) int64 { return r.share(r.Counts.SPF) },
+	"dkim":     func(r Row) int64 { return r.share(r.Counts.DKIM) },
+	"first":    func(r Row) int64 { return int64(r.First) },
+	"last":     func(r Row) int64 { return int64(r.Last) },
 }
 
-// order returns how two positions compare in the order of a word. Of equal numbers the
-// names ascend, whatever the direction.
-func order(sort string) func(a, b position) int {
-	word, descending := strings.CutPrefix(sort, "-")
-	if !slices.Contains([]string{"name", "messages", "passing", "spf", "dkim", "first", "last"}, word) {
-		word, descending = strings.CutPrefix(defaultSort, "-")
+// share returns a part of the messages per million.
+func (r Row) share(part int64) int64 {
+	return int64(float64(part) / float64(max(r.Counts.Total(), 1)) * perMillion)
+}
+
+// sortOf returns an order, the default for one that does not exist.
+func sortOf(sort string) (word string, descending bool) {
+	word, descending = strings.CutPrefix(sort, "-")
+	if sorts[word] == nil {
+		return "messages", true
 	}
+	return word, descending
+}
+
+// positionOf returns the position of a source in an order.
+func positionOf(r Row, sort string) position {
+	word, _ := sortOf(sort)
+	return position{Number: sorts[word](r), Name: strings.ToLower(r.Name), Key: r.Key}
+}
+
+// order returns how two positions compare in an order. Of equal numbers the names ascend, whatever
+// the direction.
+func order(sort string) func(a, b position) int {
+	word, descending := sortOf(sort)
 	return func(a, b position) int {
 		byNumber := cmp.Compare(a.Number, b.Number)
 		byName := cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key))

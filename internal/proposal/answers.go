@@ -44,7 +44,7 @@ func newAnswers(f *dmarcd.Facts) answers {
 func (a *answers) read(terms []dmarcd.SPFTerm) {
 	for _, t := range terms {
 		name := dns.Name(t.Target)
-		term := parseTerm(t.Term)
+		term := ParseTerm(t.Term)
 		switch {
 		case term.Kind == spf.Include || term.Kind == spf.Redirect:
 			switch {
@@ -78,8 +78,8 @@ func (a *answers) readHost(key hostKey, bits int, networks []netip.Prefix) {
 	a.hosts[key] = host
 }
 
-// parseTerm parses the text of one term; its kind is Invalid if it is not one.
-func parseTerm(text string) spf.Term {
+// ParseTerm parses the text of one term; its kind is Invalid if it is not one.
+func ParseTerm(text string) spf.Term {
 	record, _ := spf.Parse("v=spf1 " + text)
 	if len(record.Terms) != 1 {
 		return spf.Term{}

@@ -152,7 +152,7 @@ func (t *trial) extended(d draft, history []*dmarcd.Facts) draft {
 		if text += n.String(); n.IsSingleIP() {
 			text = text[:strings.LastIndexByte(text, '/')]
 		}
-		d = d.with(parseTerm(text), Change{Add, text, "lists " + n.describe()})
+		d = d.with(ParseTerm(text), Change{Add, text, "lists " + n.describe()})
 	}
 	return d
 }
