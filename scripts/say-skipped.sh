@@ -1,13 +1,10 @@
 #!/bin/sh
-# Says which tests did not run for want of the corpus, of a Citus cluster or of an S3 server: go
-# test prints nothing about tests that were skipped.
+# Says which tests did not run for want of the corpus or of a Citus cluster: go test prints
+# nothing about tests that were skipped.
 set -eu
 cd "$(dirname "$0")/.."
 if [ -z "${DMARCD_TEST_CITUS:-}" ]; then
 	echo 'SKIPPED: DMARCD_TEST_CITUS is not set, so nothing was proven on Citus (make test-citus).'
-fi
-if [ -z "${DMARCD_TEST_S3:-}" ]; then
-	echo 'SKIPPED: DMARCD_TEST_S3 is not set, so nothing was proven on an S3 server (make test-bucket).'
 fi
 if [ -n "${DMARCD_CORPUS:-}" ]; then
 	exit 0

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -65,21 +66,31 @@ func (p *program) distribute(ctx context.Context, i *app.Installation) error {
 func (p *program) backupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Write a backup of the database to a new SQLite file",
-		Long: `Writes a consistent snapshot of the database, SQLite or PostgreSQL, to a new SQLite
-file. The daemon can keep running. To restore a backup, stop the daemon and set
-DMARCD_DATABASE to the file. The backup does not contain the key that encrypts mailbox
-passwords: back up secret.file separately.`,
+		Short: "Write a backup of an SQLite database, or print the command for PostgreSQL",
+		Long: `Writes a consistent snapshot of an SQLite database to a new file. The daemon can keep
+running. To restore a backup, stop the daemon and set DMARCD_DATABASE to the file. The
+backup does not contain the key that encrypts mailbox passwords: back up secret.file
+separately.
+
+For PostgreSQL it prints the pg_dump to run, and fails, since there is no backup yet.`,
 		Example: `  dmarcd backup dmarcd-2026-11-15.db
-  dmarcd backup --database postgres://dmarcd@localhost/dmarcd /var/backups/dmarcd.db`,
+  dmarcd backup --database postgres://dmarcd@localhost/dmarcd dmarcd-2026-11-15.dump`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			effective, err := p.configuration(cmd)
+			if err != nil {
+				return err
+			}
+			dump, err := app.DumpCommand(effective.Config.Database, args[0])
+			if err != nil {
+				return err
+			}
+			if dump != "" {
+				_, err := fmt.Fprintln(p.out, dump)
+				return errors.Join(err, errors.New("nothing was backed up: run this command; docs/operating.md says how to restore"))
+			}
 			return p.withInstallation(cmd, func(i *app.Installation) error {
-				var progress func(rows int)
-				if isTerminal(p.err) {
-					progress = func(rows int) { p.notify("\r%d rows written", rows) }
-				}
-				if err := system(i).Backup(cmd.Context(), args[0], progress); err != nil {
+				if err := system(i).Backup(cmd.Context(), args[0]); err != nil {
 					return err
 				}
 				_, err := fmt.Fprintf(p.out, "Backup written to %s.\n", args[0])

@@ -23,7 +23,6 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/auth"
-	"github.com/dmarcd/dmarcd/internal/blobs"
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
@@ -182,15 +181,7 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger, took fu
 			return nil, fmt.Errorf("create the data folder (set by DMARCD_DATA): %w", err)
 		}
 	}
-	options := store.Options{Quota: defaultQuota, Read: cfg.DatabaseRead, Log: log, Took: took}
-	if cfg.Blobs != "" {
-		bucket, err := blobs.Open(cfg.Blobs, time.Now)
-		if err != nil {
-			return nil, fmt.Errorf("blobs (set by DMARCD_BLOBS): %w", err)
-		}
-		options.Blobs = bucket
-	}
-	s, err := store.Open(ctx, cfg.Database, options)
+	s, err := store.Open(ctx, cfg.Database, store.Options{Quota: defaultQuota, Log: log, Took: took})
 	if err != nil {
 		return nil, err
 	}

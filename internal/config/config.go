@@ -25,10 +25,6 @@ import (
 type Config struct {
 	// Database is the path of an SQLite file or a postgres:// URL.
 	Database string
-	// DatabaseRead is the URL of a PostgreSQL standby for reads; "" is none.
-	DatabaseRead string
-	// Blobs is the URL of a bucket for old records, with key and secret; "" is none.
-	Blobs string
 	// Data is the path of the data folder.
 	Data string
 	// Listen is the host:port of the HTTP listener. Port 0 selects a free port.

@@ -19,8 +19,6 @@ import (
 var (
 	everyText = [][2]string{
 		{"database", "postgres://dmarcd:secret@db.example.com:5432/dmarcd"},
-		{"database_read", "postgres://dmarcd:secret@db2.example.com:5432/dmarcd"},
-		{"blobs", "https://key:secret@s3.example.com/bucket/dmarcd?region=eu-1"},
 		{"data", "/var/lib/dmarcd"},
 		{"listen", "[::1]:9090"},
 		{"base_url", "https://dmarc.example.com/v1/"},
@@ -67,12 +65,10 @@ var (
 		{"mx.probe", "off"},
 	}
 	everyValue = config.Config{
-		Database:     "postgres://dmarcd:secret@db.example.com:5432/dmarcd",
-		DatabaseRead: "postgres://dmarcd:secret@db2.example.com:5432/dmarcd",
-		Blobs:        "https://key:secret@s3.example.com/bucket/dmarcd?region=eu-1",
-		Data:         "/var/lib/dmarcd",
-		Listen:       "[::1]:9090",
-		BaseURL:      "https://dmarc.example.com/v1",
+		Database: "postgres://dmarcd:secret@db.example.com:5432/dmarcd",
+		Data:     "/var/lib/dmarcd",
+		Listen:   "[::1]:9090",
+		BaseURL:  "https://dmarc.example.com/v1",
 		TrustedProxies: []netip.Prefix{
 			netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("10.1.2.0/24"), netip.MustParsePrefix("2001:db8::/64"),
 		},

@@ -194,29 +194,6 @@ func database() rule[string] {
 	}
 }
 
-// standby allows the URL of a PostgreSQL server.
-func standby() rule[string] {
-	return rule[string]{
-		want:  "postgres://user:password@host:port/database",
-		valid: func(v string) bool { return isPostgres(v) && database().valid(v) },
-	}
-}
-
-// bucket allows the URLs that package blobs opens.
-func bucket() rule[string] {
-	return rule[string]{
-		want: "https://KEY:SECRET@HOST/BUCKET, with /PREFIX and ?region=REGION where needed",
-		valid: func(v string) bool {
-			u, err := url.Parse(v)
-			if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.Fragment != "" {
-				return false
-			}
-			_, hasSecret := u.User.Password()
-			return hasSecret && u.User.Username() != "" && len(u.Path) > 1 && pathPattern.MatchString(u.Path)
-		},
-	}
-}
-
 // pathPattern allows only unreserved characters (RFC 3986 §2.3), so that the prefix can be
 // compared byte by byte.
 var pathPattern = regexp.MustCompile(`^(/[0-9A-Za-z._~-]+)*/?$`)

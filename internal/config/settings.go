@@ -22,18 +22,6 @@ func generalSettings() []Setting {
 			func(c *Config) *string { return &c.Database },
 			"SQLite file, or postgres://user:password@host:port/database").
 			defaulting("dmarcd.db in the data folder"),
-		define("database_read", textKind(), "", orEmpty(standby()),
-			func(c *Config) *string { return &c.DatabaseRead },
-			"postgres:// URL of a synchronous standby, which reads are sent to; see docs/scaling.md").
-			defaulting("empty = the database").
-			needing(rule[Config]{
-				want:  "set together with a postgres:// URL in database (DMARCD_DATABASE)",
-				valid: func(c Config) bool { return !isPostgres(c.DatabaseRead) || isPostgres(c.Database) },
-			}),
-		define("blobs", textKind(), "", orEmpty(bucket()),
-			func(c *Config) *string { return &c.Blobs },
-			"https://KEY:SECRET@HOST/BUCKET of an S3-compatible server, for old records; see docs/scaling.md").
-			defaulting("empty = the database"),
 		define("data", textKind(), "./data", folder(),
 			func(c *Config) *string { return &c.Data },
 			"data folder"),

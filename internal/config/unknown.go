@@ -19,7 +19,7 @@ type UnknownName struct {
 // removed are the keys of settings that no longer exist. A start that would ignore them might
 // surprise the operator.
 var removed = []string{
-	"spool",
+	"spool", "database_read", "blobs",
 	"log.format", "log.slow_query", "http.read_timeout", "http.write_timeout", "http.idle_timeout",
 	"http.max_header_bytes", "http.max_connections", "http.max_per_address", "schedule.full_interval",
 	"quota.domains", "quota.stored", "quota.unreadable", "quota.reports", "quota.mailboxes",

@@ -334,10 +334,10 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 	"Backup": {
 		needs: operate, wants: fs.ErrNotExist, // it changes nothing
 		system: func(w *world, s *service.System) error {
-			return s.Backup(ctx, filepath.Join(w.TempDir(), "copy.db"), nil)
+			return s.Backup(ctx, filepath.Join(w.TempDir(), "copy.db"))
 		},
 		fails: func(w *world, _ *service.Team, s *service.System) error {
-			return s.Backup(ctx, filepath.Join(w.TempDir(), "no folder", "copy.db"), nil)
+			return s.Backup(ctx, filepath.Join(w.TempDir(), "no folder", "copy.db"))
 		},
 	},
 	"Teams":    {needs: operate, system: func(_ *world, s *service.System) error { return finds(s.Teams(ctx)) }},

@@ -94,14 +94,13 @@ func (s *System) Audit(ctx context.Context, before Cursor, limit int) ([]dmarcd.
 	return s.store.Audit(ctx, store.AuditFilter{}, before, limit)
 }
 
-// Backup writes a snapshot of the database to a new SQLite file. progress receives the number
-// of rows written; it may be nil.
-func (s *System) Backup(ctx context.Context, file string, progress func(rows int)) error {
+// Backup writes a snapshot of an SQLite database to a new file.
+func (s *System) Backup(ctx context.Context, file string) error {
 	if err := s.may(); err != nil {
 		return err
 	}
 	// No audit entry: a backup beside a busy daemon would wait for its writes. It changes nothing.
-	return s.service.store.Backup(ctx, file, progress)
+	return s.service.store.Backup(ctx, file)
 }
 
 // CreateTeam creates a team. An existing name is dmarcd.ErrConflict.

@@ -104,7 +104,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 	for name, u := range uses {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if u.needs == see {
+			if u.needs == see || name == "Backup" { // which is for SQLite
 				newWorld(t, storetest.SQLite(t)).audits(u)
 				return
 			}

@@ -76,10 +76,10 @@ func (s *Store) coldIntegrity(ctx context.Context) (problem string, err error) {
 }
 
 func (t *Team) coldIntegrity(ctx context.Context, read tx) (problem string, err error) {
-	blocks, err := collect(ctx, read, `SELECT id, n, bytes, sum, blob, records FROM cold_blocks WHERE team_id = $1 ORDER BY id, n`, []any{t.id},
+	blocks, err := collect(ctx, read, `SELECT id, n, bytes, sum, records FROM cold_blocks WHERE team_id = $1 ORDER BY id, n`, []any{t.id},
 		func(scan scanner) (b countedBlock, err error) {
 			b.team = t.id
-			return b, scan(&b.id, &b.n, &b.bytes, &b.sum, &b.blob, &b.records)
+			return b, scan(&b.id, &b.n, &b.bytes, &b.sum, &b.records)
 		})
 	if err != nil {
 		return "", err

@@ -87,7 +87,6 @@ type coldBlock struct {
 	last  coldPlace // of its last record
 	bytes int64
 	sum   []byte
-	blob  string
 }
 
 // coldBlocks returns the blocks of a group in order, from the cache if it has them: they never
@@ -97,10 +96,10 @@ func (t *Team) coldBlocks(ctx context.Context, read tx, id int64) ([]coldBlock, 
 	if blocks, ok := t.store.coldGroups.Get(key); ok {
 		return blocks, nil
 	}
-	blocks, err := collect(ctx, read, `SELECT n, first_report, last_report, last_share, last_n, bytes, sum, blob FROM cold_blocks
+	blocks, err := collect(ctx, read, `SELECT n, first_report, last_report, last_share, last_n, bytes, sum FROM cold_blocks
 		WHERE team_id = $1 AND id = $2 ORDER BY n`, []any{t.id, id}, func(scan scanner) (coldBlock, error) {
 		b := coldBlock{coldKey: key}
-		return b, scan(&b.n, &b.first, &b.last.report, &b.last.share, &b.last.n, &b.bytes, &b.sum, &b.blob)
+		return b, scan(&b.n, &b.first, &b.last.report, &b.last.share, &b.last.n, &b.bytes, &b.sum)
 	})
 	if err == nil && len(blocks) > 0 {
 		t.store.coldGroups.Put(key, blocks, 200*len(blocks))
@@ -135,10 +134,8 @@ func (t *Team) loadColdBlock(ctx context.Context, read tx, b coldBlock, wanted f
 	if b.bytes > cold.MaxBytes {
 		return nil, damaged("it is too large")
 	}
-	block, err := t.blockBytes(ctx, read, b)
-	if errors.Is(err, errNoBlob) {
-		return nil, damaged(err.Error())
-	}
+	var block []byte
+	err := read.queryRow(ctx, `SELECT block FROM cold_blocks WHERE team_id = $1 AND id = $2 AND n = $3`, []any{t.id, b.id, b.n}, &block)
 	if err != nil {
 		return nil, err
 	}

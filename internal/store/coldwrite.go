@@ -20,8 +20,7 @@ const (
 	smallGroup = 1000
 	// groupsPerStep is how many groups of a team are written before others get their turn.
 	groupsPerStep = 20
-	// coldLease is how long blocks may be written for before they are taken for abandoned, and
-	// how long a removed object of the bucket stays for its readers.
+	// coldLease is how long blocks may be written for before they are taken for abandoned.
 	coldLease = time.Hour
 	// coldExpiry is how long expired records may stay in blocks: those of a week expire within
 	// a week, so that most large blocks are removed and not rewritten. coldDeletion is the
@@ -40,7 +39,7 @@ const (
 func (s *Store) Freeze(ctx context.Context, after time.Duration) (more bool, err error) {
 	now := unix(s.now())
 	more, err = s.eachTeam(ctx, "rewriting of old records", func(t *Team) (bool, error) { return t.rewriteGroups(ctx, now) },
-		`SELECT team_id FROM cold_blocks WHERE rewrite_at > 0 AND rewrite_at <= $1 UNION SELECT team_id FROM unused_blobs WHERE lease_until <= $1`, now)
+		`SELECT team_id FROM cold_blocks WHERE rewrite_at > 0 AND rewrite_at <= $1`, now)
 	if after == 0 || ctx.Err() != nil {
 		return more, err
 	}
@@ -217,9 +216,7 @@ func (t *Team) rewriteGroups(ctx context.Context, now int64) (more bool, err err
 			return false, ctx.Err()
 		}
 	}
-	moreBlobs, err := t.removeBlobs(ctx, now)
-	moreGroups := len(groups) == groupsPerStep && len(errs) < len(groups)
-	return moreBlobs || moreGroups, errors.Join(append(errs, err)...)
+	return len(groups) == groupsPerStep && len(errs) < len(groups), errors.Join(errs...)
 }
 
 type coldGroup struct {
@@ -349,9 +346,6 @@ func (w *coldWriter) remove(ctx context.Context, tx tx, g coldGroup) error {
 	if err != nil {
 		return err
 	}
-	if err := t.leaveBlobs(ctx, tx, g.id); err != nil {
-		return err
-	}
 	_, err = tx.exec(ctx, `DELETE FROM cold_blocks WHERE team_id = $1 AND id = $2`, t.id, g.id)
 	return err
 }
@@ -378,25 +372,15 @@ func (w *coldWriter) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sum, size, t := cold.Sum(block), len(block), w.team
-	blob, block, err := w.putBlob(ctx, block)
-	if err != nil {
-		return err
-	}
-	err = t.tx(ctx, func(tx tx) error {
-		if err := t.useBlob(ctx, tx, blob); err != nil {
-			return err
-		}
-		_, err := tx.exec(ctx, `INSERT INTO cold_blocks (`+coldColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-			t.id, w.id, w.written, first.Report, last.Report, last.Share, last.N, n, size, sum[:], blob, block, w.rowsLeft,
-			unix(t.store.now().Add(coldLease)))
-		return err
-	})
+	sum, t := cold.Sum(block), w.team
+	_, err = t.exec(ctx, `INSERT INTO cold_blocks (`+coldColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		t.id, w.id, w.written, first.Report, last.Report, last.Share, last.N, n, len(block), sum[:], block, w.rowsLeft,
+		unix(t.store.now().Add(coldLease)))
 	w.written++
 	return err
 }
 
-const coldColumns = `team_id, id, n, first_report, last_report, last_share, last_n, records, bytes, sum, blob, block, rows_left, rewrite_at`
+const coldColumns = `team_id, id, n, first_report, last_report, last_share, last_n, records, bytes, sum, block, rows_left, rewrite_at`
 
 // finish writes the last block, and the transaction in which reports refer to the blocks: those
 // of the groups that were taken, and others by refer. The blocks must have all their records.

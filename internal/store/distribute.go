@@ -12,23 +12,11 @@ import (
 
 // directories are the tables with a team_id that lead from something else to a team, or that
 // are read for all teams. A cluster has them on its coordinator, as the tables without a
-// team_id.
+// team_id; it shards all others by team.
 var directories = []string{"addresses", "audit", "invites", "mailboxes", "members", "sessions", "tokens"}
 
 // colocation is the tenant table that the shards of all others lie beside.
 const colocation = "team_locks"
-
-// tenantTables returns the tables that a cluster shards by team, each after those that it
-// references.
-func tenantTables() []string {
-	var tables []string
-	for _, table := range backupTables {
-		if slices.Contains(strings.Split(table.columns, ", "), "team_id") && !slices.Contains(directories, table.name) {
-			tables = append(tables, table.name)
-		}
-	}
-	return tables
-}
 
 // Distribute shards the tenant tables by team over the workers of a Citus cluster, with
 // their rows, and copies the table of teams to each of them. It returns how many tables it
@@ -105,7 +93,7 @@ func (s *Store) distribute(ctx context.Context, progress func(done, all int, tab
 	var tables []string // to distribute
 	rows := false
 	err = s.tx(ctx, func(tx tx) error {
-		distributed, tables = 0, nil
+		distributed = 0
 		// Rows of any number are copied.
 		for _, statement := range []string{`SET LOCAL statement_timeout = 0`, `SET LOCAL lock_timeout = 0`} {
 			if _, err := tx.exec(ctx, statement); err != nil {
@@ -114,15 +102,13 @@ func (s *Store) distribute(ctx context.Context, progress func(done, all int, tab
 		}
 		local, err := collect(ctx, tx, `SELECT CAST(relname AS TEXT) FROM pg_class WHERE relnamespace = CAST(current_schema() AS regnamespace)
 			AND relkind IN ('r', 'p') AND NOT relispartition
-			AND NOT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = pg_class.oid AND (partmethod = 'h' OR repmodel = 't'))`, nil, scanValue[string])
+			AND (relname = 'teams' OR EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = pg_class.oid AND attname = 'team_id'))
+			AND NOT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = pg_class.oid AND (partmethod = 'h' OR repmodel = 't'))
+			ORDER BY relname <> 'teams', relname <> '`+colocation+`', relname`, nil, scanValue[string])
 		if err != nil {
 			return err
 		}
-		for _, table := range append([]string{"teams", colocation}, tenantTables()...) {
-			if slices.Contains(local, table) && !slices.Contains(tables, table) {
-				tables = append(tables, table)
-			}
-		}
+		tables = slices.DeleteFunc(local, func(table string) bool { return slices.Contains(directories, table) })
 		if len(tables) == 0 {
 			return nil
 		}

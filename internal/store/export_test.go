@@ -55,22 +55,8 @@ func (s *Store) OneJobTurn() (taken func() bool) {
 	}
 }
 
-// TenantTables and Directories return the tables with a team_id: those that a cluster shards by
-// team, and the others.
-func TenantTables() []string { return tenantTables() }
-
+// Directories returns the tables with a team_id that a cluster has on its coordinator.
 func Directories() []string { return directories }
-
-// BackupColumns returns what a backup copies, each as table.column.
-func BackupColumns() []string {
-	var columns []string
-	for _, table := range backupTables {
-		for column := range strings.SplitSeq(table.columns, ", ") {
-			columns = append(columns, table.name+"."+column)
-		}
-	}
-	return columns
-}
 
 // InsertAfterEnd begins a transaction, has it end by a cancellation, and inserts a record
 // all the same. It returns the error of the insertion.
@@ -90,11 +76,6 @@ func InsertAfterEnd(ctx context.Context, t *Team) error {
 		return failure
 	})
 	return failure
-}
-
-// QueryStandby reads a row as reads of the store do.
-func (s *Store) QueryStandby(ctx context.Context, query string, args []any, dest ...any) error {
-	return s.own().queryRow(ctx, query, args, dest...)
 }
 
 // SettingInTransactions returns a setting of PostgreSQL as a transaction and a snapshot have it.

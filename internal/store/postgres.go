@@ -67,30 +67,10 @@ var postgresSettings = map[string]string{
 // to compile those of a query that ran for 0.2 s.
 const jitOff = `jit = off`
 
-// remoteApply has commits wait until synchronous standbys show them.
-const remoteApply = `; SET LOCAL synchronous_commit = remote_apply`
-
 // sharded has the settings of a transaction apply on the workers of a cluster too, and changes
 // of many shards use one connection to each worker: they may follow a change of the table of
 // teams, which every server has.
 const sharded = `; SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL citus.multi_shard_modify_mode = 'sequential'`
-
-// openPostgres opens the pools: one for all, or one for writes and one for reads.
-func (s *Store) openPostgres(dsn string) (err error) {
-	extra := ""
-	if s.options.Read != "" {
-		extra = remoteApply
-	}
-	if s.writer, s.timeout, err = postgresPool(dsn, extra, &s.settings); err != nil {
-		return err
-	}
-	if s.reader = s.writer; s.options.Read != "" {
-		if s.reader, _, err = postgresPool(s.options.Read, "", new(string)); err != nil {
-			return errors.Join(err, s.writer.Close())
-		}
-	}
-	return nil
-}
 
 // findCitus finds out whether the database has Citus.
 func (s *Store) findCitus(ctx context.Context) error {
@@ -102,8 +82,8 @@ func (s *Store) findCitus(ctx context.Context) error {
 }
 
 // postgresPool returns a pool for a URL, with the timeout of statements outside transactions.
-// It writes the statements that begin a transaction to settings, to which extra is added.
-func postgresPool(dsn, extra string, settings *string) (db *sql.DB, statementTimeout time.Duration, err error) {
+// It writes the statements that begin a transaction to settings.
+func postgresPool(dsn string, settings *string) (db *sql.DB, statementTimeout time.Duration, err error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		// The library's error masks the password.
@@ -131,7 +111,7 @@ func postgresPool(dsn, extra string, settings *string) (db *sql.DB, statementTim
 		}
 		*settings += `; SET LOCAL ` + name + ` = ` + strconv.FormatInt(timeout.Milliseconds(), 10)
 	}
-	*settings += `; SET LOCAL ` + jitOff + extra // through a pooler, too
+	*settings += `; SET LOCAL ` + jitOff // through a pooler, too
 	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		_, err := conn.Exec(ctx, `SET `+jitOff).ReadAll()
 		return err

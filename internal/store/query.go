@@ -123,7 +123,7 @@ func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, err
 }
 
 func (t *Team) exec(ctx context.Context, query string, args ...any) (changed int64, err error) {
-	if t.store.grant != nil || t.store.readsStandby() { // only a transaction has the settings with which the standby shows it
+	if t.store.grant != nil {
 		err = t.tx(ctx, func(tx tx) error {
 			changed, err = tx.exec(ctx, query, args...)
 			return err
@@ -140,7 +140,7 @@ func (t *Team) exec(ctx context.Context, query string, args ...any) (changed int
 
 // execRow runs one statement that changes and returns a row, in its own transaction.
 func (t *Team) execRow(ctx context.Context, query string, args []any, dest ...any) error {
-	if t.store.grant != nil || t.store.readsStandby() || t.store.dialect.commitsLate {
+	if t.store.grant != nil || t.store.dialect.commitsLate {
 		return t.tx(ctx, func(tx tx) error { return tx.queryRow(ctx, query, args, dest...) })
 	}
 	conn, done, err := t.writerConn(ctx)

@@ -109,19 +109,3 @@ func TestSpool(t *testing.T) {
 		}
 	})
 }
-
-// TestSpooledMessageIsReadFromThePrimary reads a message that the server for reads does not
-// have, as a standby that lags behind.
-func TestSpooledMessageIsReadFromThePrimary(t *testing.T) {
-	t.Parallel()
-	if testing.Short() || storetest.Distributed() {
-		return
-	}
-	s := storetest.Postgres(t).Open(t, store.Options{Read: storetest.Postgres(t).DSN})
-	musttest.Do(t, s.HoldSpool(t.Context(), time.Minute))
-	musttest.Do(t, s.AddSpooled(t.Context(), "1", "", []byte("{}"), 5, strings.NewReader("hello")))
-	var copied strings.Builder
-	if err := s.CopySpooled(t.Context(), "1", &copied); err != nil || copied.String() != "hello" {
-		t.Errorf("got %q, %v; want the message", copied.String(), err)
-	}
-}

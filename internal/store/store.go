@@ -30,12 +30,6 @@ type Options struct {
 	Quota dmarcd.Quota
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// Read is the URL of a PostgreSQL standby for reads outside of transactions; "" is the
-	// same server. Commits then wait until the synchronous standbys have applied them, so
-	// that each read sees the writes before it.
-	Read string
-	// Blobs is a bucket for blocks of old records; nil stores them in the database.
-	Blobs Blobs
 	// Statement sees the text of each statement before it runs, for tests; may be nil.
 	Statement func(query string)
 	// Took sees the text and the time of each statement, including the time to read its rows;
@@ -90,7 +84,8 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	var err error
 	if IsPostgres(dsn) {
 		s.dialect = postgresDialect
-		err = s.openPostgres(dsn)
+		s.writer, s.timeout, err = postgresPool(dsn, &s.settings)
+		s.reader = s.writer
 		s.turns = fair.New[dmarcd.TeamID](fair.Options{Capacity: postgresConns * 3 / 4, PerKey: postgresConns / 2})
 	} else {
 		s.dialect = sqliteDialect
@@ -129,17 +124,11 @@ func (s *Store) Close() error {
 	return errors.Join(s.reader.Close(), s.writer.Close())
 }
 
-// Ping checks that the database answers, and the standby for reads, if there is one.
+// Ping checks that the database answers.
 func (s *Store) Ping(ctx context.Context) error {
 	var one int
-	if err := s.own().longQueryRow(ctx, `SELECT 1`, nil, &one); err != nil || !s.readsStandby() {
-		return err
-	}
-	return s.kind(s.writer.PingContext(ctx))
+	return s.own().longQueryRow(ctx, `SELECT 1`, nil, &one)
 }
-
-// readsStandby reports whether reads go to another PostgreSQL server than writes.
-func (s *Store) readsStandby() bool { return s.options.Read != "" && s.reader != s.writer }
 
 // Stats are figures for metrics.
 type Stats struct {

@@ -3,13 +3,11 @@ package store_test
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -67,41 +65,5 @@ func TestDatabaseThatAnOlderProgramOpened(t *testing.T) {
 		musttest.Get(db.SQL(t).ExecContext(t.Context(), `CREATE TABLE goose_db_version (version_id BIGINT NOT NULL)`))(t)
 		musttest.Get(s.Migrate(t.Context()))(t)
 		musttest.Do(t, s.CheckSchema(t.Context()))
-	})
-}
-
-// TestBackupOfReports opens a backup, which contains reports and unclaimed shares.
-func TestBackupOfReports(t *testing.T) {
-	if testing.Short() {
-		return
-	}
-	eachInbox(t, func(in *inbox) {
-		in.add(ours, "gone.example")
-		first, second := report("1", ours, storetest.Passed(ours, 1)), report("1", ours, storetest.Passed(ours, 20))
-		waiting := report("2", "later.example", storetest.Failed("later.example", 300))
-		gone := report("3", "gone.example", storetest.Passed("gone.example", 1))
-		in.wantReceived("stored replaced unclaimed stored", first, second, waiting, gone)
-		in.delete("gone.example")
-		large := storetest.Delivery(storetest.Aggregate("4", ours, 10, storetest.Passed(ours, 4000)))
-		large.Original = storetest.Original(content(3 * chunk))
-		large.Rejections = []dmarcd.Rejection{{Member: "x", Reason: "A test."}}
-		in.deliver(large)
-		in.expire(store.Retention{Records: ofDays(30)})
-
-		file := filepath.Join(in.TempDir(), "backup.db")
-		in.must(in.store.Backup(in.Context(), file, nil))
-		restored := storetest.DB{Engine: "sqlite", DSN: file}
-		s := restored.Open(in, store.Options{Now: in.clock.Now})
-		// The engines print booleans differently.
-		same := strings.NewReplacer(" true", " 1", " false", " 0")
-		if diff := cmp.Diff(same.Replace(in.db.Dump(in)), same.Replace(restored.Dump(in))); diff != "" {
-			in.Errorf("the backup differs (-database +backup):\n%s", diff)
-		}
-		team := musttest.Get(s.TeamByName(in.Context(), "a"))(in)
-		copied := &inbox{T: in.T, db: restored, clock: in.clock, store: s, team: s.Team(team.ID)}
-		copied.wantReceived("duplicate duplicate duplicate", first, second, waiting)
-		copied.add("later.example")
-		copied.wantCounted(map[string]dmarcd.Summary{ours: passed(4020), "later.example": {NonCompliant: 300}})
-		copied.purge()
 	})
 }

@@ -236,15 +236,15 @@ func TestBackupIsServed(t *testing.T) {
 		s := in.serve()
 		before := s.add("example.com")
 		in.count("default", "example.com", day(t, "2026-11-01", 10, 20))
-		file := filepath.Join(t.TempDir(), "backup.db")
-		in.do("backup", file)
+		database := in.backup()
 		s.remove("example.com")
+		file := strings.TrimPrefix(database, "DMARCD_DATABASE=")
 		if r := in.run(command{args: []string{"backup", file}}); r.Status == 0 {
 			t.Error("a backup over an existing file: got status 0 want a refusal")
 		}
 		s.Stop()
 
-		restored := in.serve("DMARCD_DATABASE=" + file)
+		restored := in.serve(database)
 		if got := restored.read("example.com"); got != before {
 			t.Errorf("from the backup: got %v want %v", got, before)
 		}
@@ -254,7 +254,8 @@ func TestBackupIsServed(t *testing.T) {
 		restored.remove("example.com")
 		restored.add("example.com")
 		restored.Stop()
-		content := musttest.Get(os.ReadFile(file))(t)
-		in.searchSecrets("the backup", string(content))
+		if in.db.Engine == "sqlite" {
+			in.searchSecrets("the backup", string(musttest.Get(os.ReadFile(file))(t)))
+		}
 	})
 }

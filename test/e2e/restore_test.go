@@ -2,14 +2,44 @@ package e2e_test
 
 import (
 	"net/http"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
+
+// backup backs up the database as docs/operating.md says, and returns the setting with which dmarcd
+// uses the copy.
+func (in *installation) backup() (setting string) {
+	in.t.Helper()
+	file := filepath.Join(in.t.TempDir(), "backup")
+	if in.db.Engine == "sqlite" {
+		in.do("backup", file)
+		return "DMARCD_DATABASE=" + file
+	}
+	r := in.run(command{args: []string{"backup", file}})
+	if r.Status == 0 || !strings.HasPrefix(r.Stdout, "pg_dump ") {
+		in.t.Fatalf("got status %d and %q, want a failure and the command to run", r.Status, r.Stdout)
+	}
+	restored := storetest.EmptyPostgres(in.t)
+	programs := musttest.Get(exec.Command("../../scripts/find-postgres.sh").Output())(in.t)
+	for _, line := range []string{r.Stdout, "pg_restore --no-owner --exit-on-error --dbname='" + restored.DSN + "' '" + file + "'"} {
+		shell := exec.Command("sh", "-c", line)
+		shell.Env = append(os.Environ(), "PATH="+strings.TrimSpace(string(programs))+":"+os.Getenv("PATH"))
+		if out, err := shell.CombinedOutput(); err != nil {
+			in.t.Fatalf("%s: %v\n%s", line, err, out)
+		}
+	}
+	return "DMARCD_DATABASE=" + restored.DSN
+}
 
 // TestRestoreDrill makes a backup while reports arrive, which must not wait for it, and serves
 // from it. It has every report that was acknowledged before the backup began, its counters fit,
@@ -47,16 +77,15 @@ func TestRestoreDrill(t *testing.T) {
 		}
 		some(10)
 		before := acknowledged.Load()
-		file := filepath.Join(t.TempDir(), "backup.db")
-		in.do("backup", file)
+		database := in.backup()
 		some(10)
 		close(stop)
 		group.Wait()
 		all := sent.Load()
 		s.Stop()
 
-		restored := in.serve("DMARCD_RATE_LIMIT=0", unscheduled, "DMARCD_DATABASE="+file)
-		in.healthy("DMARCD_DATABASE=" + file)
+		restored := in.serve("DMARCD_RATE_LIMIT=0", unscheduled, database)
+		in.healthy(database)
 		known := int64(0)
 		for n := range all {
 			a := restored.send(uploading(in.token, report(n+1)))

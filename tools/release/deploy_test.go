@@ -139,18 +139,15 @@ func TestChartOpensPorts(t *testing.T) {
 	t.Parallel()
 	// Those of the settings' defaults: DNS, mail servers, the web, mailboxes and relays.
 	always := []int32{25, 53, 53, 80, 143, 443, 465, 587, 993}
-	read := "settings: {DMARCD_DATABASE_READ: 'postgres://standby/dmarcd'}\n"
 	pooled := "pgbouncer: {enabled: true, image: x}\n"
 	for name, test := range map[string]struct {
 		values string
 		want   []int32
 	}{
-		"least":                              {least, []int32{5432}},
-		"two servers":                        {"{database: {host: 'a:5433,b', port: 6000}, secrets: {existing: mine}}", []int32{5433, 6000}},
-		"pgbouncer":                          {least + pooled, []int32{6432}},
-		"pgbouncer, and a standby for reads": {least + pooled + read, []int32{5432, 6432}},
-		"pgbouncer, and a standby with a password": {pooled + "database: {host: db}\nsecrets:\n  existing: mine\n  " + read, []int32{5432, 6432}},
-		"a collector of traces":                    {least + "networkPolicy: {egressPorts: [25, 80, 143, 443, 465, 587, 993, 4318]}", []int32{4318, 5432}},
+		"least":                 {least, []int32{5432}},
+		"two servers":           {"{database: {host: 'a:5433,b', port: 6000}, secrets: {existing: mine}}", []int32{5433, 6000}},
+		"pgbouncer":             {least + pooled, []int32{6432}},
+		"a collector of traces": {least + "networkPolicy: {egressPorts: [25, 80, 143, 443, 465, 587, 993, 4318]}", []int32{4318, 5432}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -676,10 +676,9 @@ CREATE TABLE records (
 
 -- Old records, stored by column: blocks in the format of package cold. id is of a group of
 -- reports whose records were stored together, in the order of (report, share, n); the columns
--- tell the first report and the last record of each block. sum is the SHA-256 of the block,
--- which is in a bucket under the name blob, unless that is ''. rows_left tells that the table
--- records may still have the rows. The group is written anew, or removed, at rewrite_at; 0 is
--- never.
+-- tell the first report and the last record of each block. sum is the SHA-256 of the block.
+-- rows_left tells that the table records may still have the rows. The group is written anew, or
+-- removed, at rewrite_at; 0 is never.
 CREATE TABLE cold_blocks (
     team_id      BIGINT  NOT NULL REFERENCES teams (id),
     id           BIGINT  NOT NULL,
@@ -691,7 +690,6 @@ CREATE TABLE cold_blocks (
     records      BIGINT  NOT NULL,
     bytes        BIGINT  NOT NULL,
     sum          BYTEA   NOT NULL,
-    blob         TEXT    NOT NULL,
     block        BYTEA   NOT NULL,
     rows_left    BOOLEAN NOT NULL,
     rewrite_at   BIGINT  NOT NULL,
@@ -700,17 +698,6 @@ CREATE TABLE cold_blocks (
 
 CREATE INDEX cold_blocks_by_report ON cold_blocks (team_id, last_report) WHERE rewrite_at = 0;
 CREATE INDEX cold_blocks_to_rewrite ON cold_blocks (rewrite_at, team_id) WHERE rewrite_at > 0;
-
--- Objects of the bucket that no block refers to: one that is being written, until lease_until,
--- and those that are to be removed.
-CREATE TABLE unused_blobs (
-    team_id     BIGINT NOT NULL REFERENCES teams (id),
-    blob        TEXT   NOT NULL,
-    lease_until BIGINT NOT NULL,
-    PRIMARY KEY (team_id, blob)
-);
-
-CREATE INDEX unused_blobs_by_lease ON unused_blobs (lease_until, team_id);
 
 -- The DKIM selectors with which a domain's mail was signed, by the reports.
 CREATE TABLE selectors (
