@@ -7,87 +7,98 @@ import (
 	"strings"
 )
 
-// FactName is the part and the fact that is compared between two checks. Changes are
-// stored with it, so names must not be changed or reused.
+// FactName is a fact that is compared between two checks: its path in a check of the API. Changes
+// are stored with it, so names must not be changed or reused. {of} stands for Change.Of, {member}
+// for a member of a list.
 type FactName string
 
 // The compared facts. For some, a domain has several, one for each Change.Of; their
 // comments say what it is.
 const (
 	FactGrade   FactName = "grade"
-	FactFinding FactName = "finding" // by id: the level
+	FactFinding FactName = "findings.{of}" // by id: the level
 
 	FactDMARCStatus                     FactName = "dmarc.status"
 	FactDMARCReason                     FactName = "dmarc.reason"
 	FactDMARCRecord                     FactName = "dmarc.record"
-	FactDMARCRecordDomain               FactName = "dmarc.record-domain"
-	FactDMARCOrganizationalDomain       FactName = "dmarc.organizational-domain"
+	FactDMARCRecordDomain               FactName = "dmarc.record_domain"
+	FactDMARCOrganizationalDomain       FactName = "dmarc.organizational_domain"
 	FactDMARCPolicy                     FactName = "dmarc.policy"
 	FactDMARCApplied                    FactName = "dmarc.applied"
-	FactDMARCLegacyRecordDomain         FactName = "dmarc.legacy-record-domain"
-	FactDMARCLegacyOrganizationalDomain FactName = "dmarc.legacy-organizational-domain"
-	FactDMARCLegacyPolicy               FactName = "dmarc.legacy-policy"
-	FactDMARCDestination                FactName = "dmarc.destination"         // by URI
-	FactDMARCDestinationTag             FactName = "dmarc.destination-tag"     // by URI
-	FactDMARCDestinationConsent         FactName = "dmarc.destination-consent" // by URI
+	FactDMARCLegacyRecordDomain         FactName = "dmarc.legacy.record_domain"
+	FactDMARCLegacyOrganizationalDomain FactName = "dmarc.legacy.organizational_domain"
+	FactDMARCLegacyPolicy               FactName = "dmarc.legacy.policy"
+	FactDMARCDestination                FactName = "dmarc.destinations.{of}.uri"     // by URI
+	FactDMARCDestinationTag             FactName = "dmarc.destinations.{of}.tag"     // by URI
+	FactDMARCDestinationConsent         FactName = "dmarc.destinations.{of}.consent" // by URI
 
 	FactSPFStatus      FactName = "spf.status"
 	FactSPFReason      FactName = "spf.reason"
 	FactSPFRecord      FactName = "spf.record"
 	FactSPFLookups     FactName = "spf.lookups"
-	FactSPFVoidLookups FactName = "spf.void-lookups"
-	FactSPFIncluded    FactName = "spf.included" // by term: the record it refers to
+	FactSPFVoidLookups FactName = "spf.void_lookups"
+	FactSPFIncluded    FactName = "spf.tree.{of}.record" // by term: the record it refers to
 
-	FactDKIMSelector  FactName = "dkim.selector"  // by selector
-	FactDKIMFrom      FactName = "dkim.from"      // by selector
-	FactDKIMStatus    FactName = "dkim.status"    // by selector
-	FactDKIMReason    FactName = "dkim.reason"    // by selector
-	FactDKIMRecord    FactName = "dkim.record"    // by selector
-	FactDKIMAlgorithm FactName = "dkim.algorithm" // by selector
-	FactDKIMBits      FactName = "dkim.bits"      // by selector
-	FactDKIMTesting   FactName = "dkim.testing"   // by selector
-	FactDKIMAlias     FactName = "dkim.alias"     // by selector: a member
+	FactDKIMSelector  FactName = "dkim.{of}.selector"         // by selector
+	FactDKIMFrom      FactName = "dkim.{of}.from"             // by selector
+	FactDKIMStatus    FactName = "dkim.{of}.status"           // by selector
+	FactDKIMReason    FactName = "dkim.{of}.reason"           // by selector
+	FactDKIMRecord    FactName = "dkim.{of}.record"           // by selector
+	FactDKIMAlgorithm FactName = "dkim.{of}.algorithm"        // by selector
+	FactDKIMBits      FactName = "dkim.{of}.bits"             // by selector
+	FactDKIMTesting   FactName = "dkim.{of}.testing"          // by selector
+	FactDKIMAlias     FactName = "dkim.{of}.aliases.{member}" // by selector: a member
 
-	FactMXHost       FactName = "mx.host"       // by host
-	FactMXPreference FactName = "mx.preference" // by host
-	FactMXStatus     FactName = "mx.status"     // by host
-	FactMXAddress    FactName = "mx.address"    // by host: a member
+	FactMXHost       FactName = "mx.{of}.host"               // by host
+	FactMXPreference FactName = "mx.{of}.preference"         // by host
+	FactMXStatus     FactName = "mx.{of}.status"             // by host
+	FactMXAddress    FactName = "mx.{of}.addresses.{member}" // by host: a member
 
-	FactMTASTSStatus FactName = "mta-sts.status"
-	FactMTASTSReason FactName = "mta-sts.reason"
-	FactMTASTSRecord FactName = "mta-sts.record"
-	FactMTASTSFetch  FactName = "mta-sts-policy.fetch"
-	FactMTASTSMode   FactName = "mta-sts-policy.mode"
-	FactMTASTSMaxAge FactName = "mta-sts-policy.max-age" // seconds
-	FactMTASTSMX     FactName = "mta-sts-policy.mx"      // a member
+	FactMTASTSStatus FactName = "mta_sts.status"
+	FactMTASTSReason FactName = "mta_sts.reason"
+	FactMTASTSRecord FactName = "mta_sts.record"
+	FactMTASTSFetch  FactName = "mta_sts.fetch"
+	FactMTASTSMode   FactName = "mta_sts.mode"
+	FactMTASTSMaxAge FactName = "mta_sts.max_age"     // seconds
+	FactMTASTSMX     FactName = "mta_sts.mx.{member}" // a member
 
-	FactTLSRPTStatus      FactName = "tls-rpt.status"
-	FactTLSRPTReason      FactName = "tls-rpt.reason"
-	FactTLSRPTRecord      FactName = "tls-rpt.record"
-	FactTLSRPTDestination FactName = "tls-rpt.destination" // a member
+	FactTLSRPTStatus      FactName = "tls_rpt.status"
+	FactTLSRPTReason      FactName = "tls_rpt.reason"
+	FactTLSRPTRecord      FactName = "tls_rpt.record"
+	FactTLSRPTDestination FactName = "tls_rpt.destinations.{member}" // a member
 
 	FactBIMIStatus       FactName = "bimi.status"
 	FactBIMIReason       FactName = "bimi.reason"
 	FactBIMIRecord       FactName = "bimi.record"
-	FactBIMIRecordDomain FactName = "bimi.record-domain"
+	FactBIMIRecordDomain FactName = "bimi.record_domain"
 	FactBIMILocation     FactName = "bimi.location"
 	FactBIMIEvidence     FactName = "bimi.evidence"
 
 	FactDANEStatus     FactName = "dane.status"
 	FactDANEReason     FactName = "dane.reason"
-	FactDANEHost       FactName = "dane.host"        // by host
-	FactDANEHostStatus FactName = "dane.host-status" // by host
-	FactDANERecord     FactName = "dane.record"      // by host: a member
+	FactDANEHost       FactName = "dane.hosts.{of}.host"             // by host
+	FactDANEHostStatus FactName = "dane.hosts.{of}.status"           // by host
+	FactDANERecord     FactName = "dane.hosts.{of}.records.{member}" // by host: a member
 
 	FactDNSSECStatus FactName = "dnssec.status"
 	FactDNSSECReason FactName = "dnssec.reason"
 	FactDNSSECZone   FactName = "dnssec.zone"
 )
 
-// part is what the fact is about, such as dmarc.
+// Path returns the path of a change in a check of the API.
+func (c Change) Path() string {
+	return strings.NewReplacer("{of}", c.Of, "{member}", c.Before+c.After).Replace(string(c.Fact))
+}
+
+// part is what the fact is about, such as dmarc or mta-sts. The policy of MTA-STS is one of its own:
+// it may be unknown while the record is known.
 func (n FactName) part() string {
+	switch n {
+	case FactMTASTSFetch, FactMTASTSMode, FactMTASTSMaxAge, FactMTASTSMX:
+		return "mta-sts-policy"
+	}
 	part, _, _ := strings.Cut(string(n), ".")
-	return part
+	return strings.ReplaceAll(part, "_", "-")
 }
 
 // Change is one difference between two checks of a domain, with the names of its stored document.
