@@ -13,13 +13,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-type mailboxesView struct {
-	Tabs   []tab
-	Table  ui.Table
-	Form   ui.Form
-	MayOwn bool
-}
-
 func mailboxForm() ui.Form {
 	return ui.Form{Path: Prefix + "/settings/mailboxes", Method: "post", Submit: "Add mailbox", Fields: []ui.Field{
 		{Name: "server", Label: "Server", Type: "text", Required: true, Placeholder: "imap.example.com", Autocomplete: "off"},
@@ -43,14 +36,7 @@ func (s *Web) showMailboxes(c *call, status int, form ui.Form) error {
 	if err != nil {
 		return err
 	}
-	view := mailboxesView{
-		Tabs: settingsTabs(c.viewer, "Mailboxes"), Form: form, MayOwn: c.viewer.MayOwn(),
-		Table: mailboxTable(mailboxes, c.viewer.MayOwn()),
-	}
-	if c.wantsCSV("mailboxes") {
-		return c.csv(view.Table)
-	}
-	return c.render(status, settingsFrame("mailboxes", "Mailboxes"), view)
+	return c.settingsList(status, "Mailboxes", mailboxTable(mailboxes, c.viewer.MayOwn()), form, "")
 }
 
 func mailboxTable(mailboxes []dmarcd.Mailbox, mayRemove bool) ui.Table {

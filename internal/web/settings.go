@@ -7,6 +7,25 @@ func settingsFrame(template, title string) Page {
 	return Page{Template: template, Title: title, Section: "Settings"}
 }
 
+// listView is a list of the team settings, with the form that adds to it.
+type listView struct {
+	Tabs  []tab
+	Table ui.Table
+	Form  ui.Form
+	// Secret is a new secret, shown only once; "" for none.
+	Secret string
+	MayOwn bool
+}
+
+// settingsList shows a list of the team settings, or its table as a file.
+func (c *call) settingsList(status int, title string, table ui.Table, form ui.Form, secret string) error {
+	if c.wantsCSV(table.ID) {
+		return c.csv(table)
+	}
+	view := listView{Tabs: settingsTabs(c.viewer, title), Table: table, Form: form, Secret: secret, MayOwn: c.viewer.MayOwn()}
+	return c.render(status, settingsFrame(table.ID, title), view)
+}
+
 // settingsTabs are the tabs of the team settings.
 func settingsTabs(v Viewer, current string) []tab {
 	var tabs []tab

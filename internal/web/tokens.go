@@ -11,15 +11,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-type tokensView struct {
-	Tabs  []tab
-	Table ui.Table
-	Form  ui.Form
-	// Secret is a new token, shown only once; "" for none.
-	Secret string
-	MayOwn bool
-}
-
 func tokenForm() ui.Form {
 	return ui.Form{Path: Prefix + "/settings/tokens", Method: "post", Submit: "Create token", Fields: []ui.Field{
 		{Name: "name", Label: "Name", Type: "text", Required: true, Autocomplete: "off", Hint: "What uses it, such as the name of a script."},
@@ -39,14 +30,7 @@ func (s *Web) showTokens(c *call, status int, form ui.Form, secret string) error
 	if err != nil {
 		return err
 	}
-	view := tokensView{
-		Tabs: settingsTabs(c.viewer, "Tokens"), Form: form, Secret: secret, MayOwn: c.viewer.MayOwn(),
-		Table: tokenTable(tokens, s.options.Now(), c.viewer.MayOwn()),
-	}
-	if c.wantsCSV("tokens") {
-		return c.csv(view.Table)
-	}
-	return c.render(status, settingsFrame("tokens", "Tokens"), view)
+	return c.settingsList(status, "Tokens", tokenTable(tokens, s.options.Now(), c.viewer.MayOwn()), form, secret)
 }
 
 func tokenTable(tokens []dmarcd.Token, now time.Time, mayRevoke bool) ui.Table {

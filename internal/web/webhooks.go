@@ -13,15 +13,6 @@ import (
 
 const webhooksPath = Prefix + "/settings/webhooks"
 
-type webhooksView struct {
-	Tabs  []tab
-	Table ui.Table
-	Form  ui.Form
-	// Secret is that of a new or rotated webhook, shown only once; "" for none.
-	Secret string
-	MayOwn bool
-}
-
 // formatNames are the display names of formats.
 var formatNames = map[dmarcd.WebhookFormat]string{
 	dmarcd.FormatStandard: "Standard Webhooks", dmarcd.FormatJSON: "JSON", dmarcd.FormatSlack: "Slack", dmarcd.FormatTeams: "Microsoft Teams",
@@ -51,14 +42,7 @@ func (s *Web) showWebhooks(c *call, status int, form ui.Form, secret string) err
 	if err != nil {
 		return err
 	}
-	view := webhooksView{
-		Tabs: settingsTabs(c.viewer, "Webhooks"), Form: form, Secret: secret, MayOwn: c.viewer.MayOwn(),
-		Table: webhookTable(webhooks, c.viewer.MayOwn()),
-	}
-	if c.wantsCSV("webhooks") {
-		return c.csv(view.Table)
-	}
-	return c.render(status, settingsFrame("webhooks", "Webhooks"), view)
+	return c.settingsList(status, "Webhooks", webhookTable(webhooks, c.viewer.MayOwn()), form, secret)
 }
 
 func webhookTable(webhooks []dmarcd.Webhook, mayChange bool) ui.Table {
