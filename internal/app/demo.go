@@ -133,32 +133,37 @@ func (r *replay) day(ctx context.Context, day time.Time) error {
 
 // deliver stores documents for the teams of their domains.
 func (r *replay) deliver(ctx context.Context, documents iter.Seq[demo.Document]) error {
-	var opened []*intake.Opened
-	defer func() {
-		for _, o := range opened {
-			o.Close()
-		}
-	}()
-	deliveries := map[*store.Team][]*dmarcd.Delivery{}
-	for document := range documents {
+	return receive(ctx, r.acceptor, documents, func(document *demo.Document) *store.Team {
 		if document.SentAt.After(r.now) {
-			continue
+			return nil
 		}
 		*r.clock = document.SentAt
+		return r.loader.teamOf[document.Domain]
+	})
+}
+
+// receive stores documents for the team that teamOf returns, or not at all if it is nil.
+// teamOf may change them.
+func receive(ctx context.Context, acceptor *intake.Acceptor, documents iter.Seq[demo.Document], teamOf func(*demo.Document) *store.Team) error {
+	deliveries := map[*store.Team][]*dmarcd.Delivery{}
+	for document := range documents {
+		team := teamOf(&document)
+		if team == nil {
+			continue
+		}
 		var verdict dmarcd.Verdict
 		if document.Kind != "" {
 			verdict.Genuine = dmarcd.GenuineYes
 		}
-		o, err := r.acceptor.Read(ctx, intake.Message{
+		opened, err := acceptor.Read(ctx, intake.Message{
 			Intake: document.Intake, Name: document.Name, Verdict: verdict,
 			Content: bytes.NewReader(document.Content), Size: int64(len(document.Content)),
 		})
 		if err != nil {
 			return err
 		}
-		opened = append(opened, o)
-		team := r.loader.teamOf[document.Domain]
-		deliveries[team] = append(deliveries[team], o.Delivery)
+		defer opened.Close()
+		deliveries[team] = append(deliveries[team], opened.Delivery)
 	}
 	for team, sent := range deliveries {
 		if _, err := team.Receive(ctx, sent); err != nil {

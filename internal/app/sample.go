@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/demo"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
-	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
@@ -45,7 +43,14 @@ func (a *App) loadSample(ctx context.Context, team *store.Team) error {
 	seed := uint64(now.UnixNano())
 	scenario := demo.New(demo.Options{Seed: seed, End: now, ReportAddress: func(domain string) string { return addresses[domain] }})
 	for ago := sampleDays; ago > 0; ago-- {
-		if err := a.receiveSample(ctx, team, scenario, now.AddDate(0, 0, -ago), addresses); err != nil {
+		err := receive(ctx, a.acceptor, scenario.DocumentsAbout(now.AddDate(0, 0, -ago)), func(document *demo.Document) *store.Team {
+			if _, ours := addresses[document.Domain]; !ours || document.SentAt.After(now) {
+				return nil
+			}
+			document.Intake = dmarcd.IntakeImport
+			return team
+		})
+		if err != nil {
 			return fmt.Errorf("load sample reports: %w", err)
 		}
 	}
@@ -67,28 +72,4 @@ func (a *App) loadSample(ctx context.Context, team *store.Team) error {
 		}
 	}
 	return nil
-}
-
-// receiveSample stores the reports about one day.
-func (a *App) receiveSample(ctx context.Context, team *store.Team, scenario *demo.Scenario, day time.Time, addresses map[string]string) error {
-	var deliveries []*dmarcd.Delivery
-	for document := range scenario.DocumentsAbout(day) {
-		if _, ours := addresses[document.Domain]; !ours || document.SentAt.After(time.Now()) {
-			continue
-		}
-		opened, err := a.acceptor.Read(ctx, intake.Message{
-			Intake: dmarcd.IntakeImport, Name: document.Name, Verdict: dmarcd.Verdict{Genuine: dmarcd.GenuineYes},
-			Content: bytes.NewReader(document.Content), Size: int64(len(document.Content)),
-		})
-		if err != nil {
-			return err
-		}
-		defer opened.Close()
-		deliveries = append(deliveries, opened.Delivery)
-	}
-	if len(deliveries) == 0 {
-		return nil
-	}
-	_, err := team.Receive(ctx, deliveries)
-	return err
 }

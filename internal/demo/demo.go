@@ -65,15 +65,13 @@ type Domain struct {
 	Team    string
 	Purpose dmarcd.Purpose
 	Parked  bool
-	// About says in a sentence what the domain is an example of.
-	About string
 }
 
 // Domains returns the domains of the scenario.
 func (s *Scenario) Domains() []Domain {
 	all := make([]Domain, len(s.domains))
 	for i, d := range s.domains {
-		all[i] = Domain{Name: d.name, Team: d.team, Purpose: d.purpose, Parked: d.parked, About: d.about}
+		all[i] = Domain{Name: d.name, Team: d.team, Purpose: d.purpose, Parked: d.parked}
 	}
 	return all
 }

@@ -22,19 +22,6 @@ type Document struct {
 	Content []byte
 }
 
-// Documents returns all reports of the scenario, day by day.
-func (s *Scenario) Documents() iter.Seq[Document] {
-	return func(yield func(Document) bool) {
-		for ago := daysOfScenario; ago > 0; ago-- {
-			for document := range s.DocumentsAbout(s.dayBefore(ago)) {
-				if !yield(document) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // DocumentsAbout returns the reports about the UTC day of a moment of the scenario.
 func (s *Scenario) DocumentsAbout(at time.Time) iter.Seq[Document] {
 	return func(yield func(Document) bool) {

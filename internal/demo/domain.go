@@ -15,7 +15,6 @@ type domain struct {
 	team    string
 	purpose dmarcd.Purpose
 	parked  bool
-	about   string
 	streams []stream
 
 	policies []policy

@@ -18,7 +18,7 @@ type receiver struct {
 var receivers = []receiver{
 	{name: "Bigmail", domain: "bigmail.example", share: 0.41, method: "treewalk", trusts: true, tls: true},
 	{name: "Corpmail Cloud", domain: "corpmail.example", share: 0.24, method: "psl", lenient: true, tls: true},
-	{name: "mailbox-mailNetwork.example", domain: "mailbox-mailNetwork.example", share: 0.13, method: "treewalk", trusts: true, failures: true},
+	{name: "mailbox-host.example", domain: "mailbox-host.example", share: 0.13, method: "treewalk", trusts: true, failures: true},
 	{name: "Webpost", domain: "webpost.example", share: 0.09, method: "psl"},
 	{name: "Telco Mail", domain: "telco.example", share: 0.06, method: "psl", lenient: true},
 	{name: "University of Somewhere", domain: "campus.example", share: 0.04, method: "treewalk", trusts: true, failures: true},

@@ -21,7 +21,6 @@ func plot() []domain {
 func harbourlight() domain {
 	return domain{
 		name: "harbourlight.example", team: FirstTeam, purpose: dmarcd.PurposeBusiness,
-		about:    "A shipping company that rejects what is not its own, for most of a year.",
 		policies: []policy{{since: 365, p: quarantine}, {since: 301, p: reject}},
 		spf: []sending{{
 			since: 365, ip: []*mailNetwork{harbourlightOffice}, include: []*mailNetwork{cloudpost, receiptly}, all: "-all",
@@ -56,7 +55,6 @@ func harbourlight() domain {
 func tinwhistle() domain {
 	return domain{
 		name: "tinwhistle.example", team: FirstTeam, purpose: dmarcd.PurposeBusiness,
-		about:    "An instrument maker with a broken SPF record, an unsigned web shop, and a policy that was tightened too soon.",
 		policies: []policy{{since: 365, p: none}, {since: 66, p: quarantine}, {since: 52, p: none}, {since: 1, p: quarantine, testing: true}},
 		spf: []sending{
 			{since: 365, include: []*mailNetwork{cloudpost, sendwell}, ip: []*mailNetwork{tinwhistleOffice}, all: "~all"},
@@ -89,7 +87,6 @@ func oldmill() domain {
 		name:     "oldmill.example",
 		team:     FirstTeam,
 		parked:   true,
-		about:    "A parked domain that sends no mail; all that receivers see is spoofed, and rejected.",
 		policies: []policy{{since: 365, p: reject}},
 		spf:      []sending{{since: 365, all: "-all"}},
 		streams:  append(spoofed("", 130), spoofed("mail.oldmill.example", 30)...),
@@ -100,7 +97,6 @@ func oldmill() domain {
 func brightpay() domain {
 	return domain{
 		name: "brightpay.example", team: FirstTeam, purpose: dmarcd.PurposeBusiness,
-		about:    "A payment service whose own mail is in order, and that is spoofed heavily because its policy asks for nothing.",
 		policies: []policy{{since: 365, p: none}},
 		spf: []sending{{
 			since: 365, ip: []*mailNetwork{brightpayOffice}, include: []*mailNetwork{cloudpost}, all: "~all",
@@ -122,7 +118,6 @@ func brightpay() domain {
 func fernlea() domain {
 	return domain{
 		name: "fernlea.example", team: FirstTeam, purpose: dmarcd.PurposeEducation,
-		about: "A school that went from watching to rejecting within the year, one sender after the other.",
 		policies: []policy{
 			{since: 365, p: none},
 			{since: 231, p: quarantine, testing: true},
@@ -155,7 +150,6 @@ func fernlea() domain {
 func paperkite() domain {
 	return domain{
 		name: "paperkite.example", team: SecondTeam, purpose: dmarcd.PurposeBusiness,
-		about:    "An agency that opened four months ago, in a team of its own.",
 		policies: []policy{{since: 365, p: none}, {since: 60, p: quarantine}},
 		spf:      []sending{{since: 365, include: []*mailNetwork{cloudpost, sendwell}, all: "~all"}},
 		keys: []key{

@@ -182,7 +182,7 @@ func TestStoryIsAYear(t *testing.T) {
 func fingerprint(s *demo.Scenario) [sha256.Size]byte {
 	hash := sha256.New()
 	left := 600
-	for document := range s.Documents() {
+	for document := range days(s, 1) {
 		if left--; left < 0 {
 			break
 		}
@@ -336,7 +336,7 @@ func text(t *testing.T, s *demo.Scenario, at time.Time) string {
 func BenchmarkStory(b *testing.B) {
 	for b.Loop() {
 		records, bytesMade := 0, 0
-		for document := range scenario().Documents() {
+		for document := range days(scenario(), 1) {
 			records += bytes.Count(document.Content, []byte("<record>"))
 			bytesMade += len(document.Content)
 		}
