@@ -50,7 +50,7 @@ func (t *Team) changeTeamSenders(ctx context.Context, audit []dmarcd.AuditEntry,
 		if err := f(tx); err != nil {
 			return err
 		}
-		_, err := tx.exec(ctx, `UPDATE team_days SET in_senders = `+dueSenders+` WHERE team_id = $1 AND in_senders = changes AND NOT expired`, t.id)
+		_, err := tx.exec(ctx, `UPDATE team_days SET senders_due = TRUE WHERE team_id = $1 AND in_senders = changes AND NOT expired`, t.id)
 		return err
 	})
 }

@@ -17,16 +17,14 @@ type FindSenders func(ctx context.Context, t *Team, days dmarcd.Days, save func(
 // and reports whether there may be more. Errors of one team do not affect others, see eachTeam.
 func (s *Store) UpdateSenders(ctx context.Context, find FindSenders) (more bool, err error) {
 	return s.eachTeam(ctx, "senders", func(t *Team) (bool, error) { return t.updateSenders(ctx, find) },
-		`SELECT DISTINCT team_id FROM team_days WHERE in_senders <> changes`)
+		`SELECT DISTINCT team_id FROM team_days WHERE `+dueSenders)
 }
 
-// team_days.in_senders is the last change of a day that senders has, -1 if it has none of the
-// day. Where the day is due for another reason than a change, it is -2 minus that number.
 const (
-	dueSenders = `-2 - in_senders`
-	inSenders  = `CASE WHEN in_senders < -1 THEN -2 - in_senders ELSE in_senders END`
+	// dueSenders selects days whose senders are to be found.
+	dueSenders = `(in_senders <> changes OR senders_due)`
 	// removedSenders selects days that records were removed from that should not have counted.
-	removedSenders = `in_senders <> -1 AND removed > ` + inSenders + ` AND NOT expired`
+	removedSenders = `in_senders <> -1 AND removed > in_senders AND NOT expired`
 )
 
 type senderDay struct {
@@ -46,7 +44,7 @@ func (t *Team) updateSenders(ctx context.Context, find FindSenders) (more bool, 
 		return false, err
 	}
 	changed, err := collectRead(ctx, t.store, `SELECT day, changes, `+removedSenders+`
-		FROM team_days WHERE team_id = $1 AND in_senders <> changes ORDER BY day`, []any{t.id}, func(scan scanner) (d senderDay, err error) {
+		FROM team_days WHERE team_id = $1 AND `+dueSenders+` ORDER BY day`, []any{t.id}, func(scan scanner) (d senderDay, err error) {
 		return d, scan(&d.day, &d.changes, &d.removed)
 	})
 	if err != nil || len(changed) == 0 {
@@ -79,7 +77,7 @@ func (t *Team) updateSenders(ctx context.Context, find FindSenders) (more bool, 
 			return err
 		}
 		for _, d := range read {
-			if _, err := tx.exec(ctx, `UPDATE team_days SET in_senders = $1 WHERE team_id = $2 AND day = $3`, d.changes, t.id, d.day); err != nil {
+			if _, err := tx.exec(ctx, `UPDATE team_days SET in_senders = $1, senders_due = FALSE WHERE team_id = $2 AND day = $3`, d.changes, t.id, d.day); err != nil {
 				return err
 			}
 		}
@@ -121,11 +119,11 @@ func (t *Team) takeBackSenders(ctx context.Context, days []dmarcd.Day) error {
 			return err
 		}
 		for _, day := range days {
-			if _, err := tx.exec(ctx, `UPDATE team_days SET in_senders = -2 - changes WHERE team_id = $1 AND day = $2`, t.id, day); err != nil {
+			if _, err := tx.exec(ctx, `UPDATE team_days SET in_senders = changes, senders_due = TRUE WHERE team_id = $1 AND day = $2`, t.id, day); err != nil {
 				return err
 			}
 		}
-		_, err := tx.exec(ctx, `UPDATE team_days SET in_senders = `+dueSenders+` WHERE team_id = $1 AND in_senders = changes AND (compliant > 0 OR non_compliant > 0)`, t.id)
+		_, err := tx.exec(ctx, `UPDATE team_days SET senders_due = TRUE WHERE team_id = $1 AND in_senders = changes AND (compliant > 0 OR non_compliant > 0)`, t.id)
 		return err
 	})
 }

@@ -458,7 +458,8 @@ CREATE INDEX domain_days_by_age ON domain_days (team_id, day);
 -- last change by which some of them went, or old ones came; in_rollup is the last that the
 -- rollup of the day has, rollup_at when it was made, build tells its blocks from those of
 -- other builds, and newest_report is the greatest id of a report in it. in_senders is the
--- last change of the day that senders has; removed is the last change by which records went
+-- last change of the day that senders has, -1 for none; senders_due tells that its senders are
+-- to be found again although no record changed; removed is the last change by which records went
 -- that should not have counted; expired tells that records went because of their age, so
 -- that those which are left do not tell all senders of the day.
 CREATE TABLE team_days (
@@ -478,6 +479,7 @@ CREATE TABLE team_days (
     build         BIGINT  NOT NULL DEFAULT 0,
     newest_report BIGINT  NOT NULL DEFAULT 0,
     in_senders    BIGINT  NOT NULL DEFAULT -1,
+    senders_due   BOOLEAN NOT NULL DEFAULT FALSE,
     removed       BIGINT  NOT NULL DEFAULT 0,
     expired       BOOLEAN NOT NULL DEFAULT FALSE,
     PRIMARY KEY (team_id, day)
@@ -487,7 +489,7 @@ CREATE TABLE team_days (
 -- unless an old rollup has to go.
 CREATE INDEX team_days_not_in_rollup ON team_days (team_id, day)
     WHERE (compliant + non_compliant >= 2000 OR in_rollup >= 0) AND in_rollup < changes;
-CREATE INDEX team_days_not_in_senders ON team_days (team_id, day) WHERE in_senders <> changes;
+CREATE INDEX team_days_not_in_senders ON team_days (team_id, day) WHERE in_senders <> changes OR senders_due;
 
 -- The first and the last day on which mail of a sender was reported, over all time: for a
 -- domain, and with domain_id 0 for all present domains of a team. key is that of a network
