@@ -75,7 +75,7 @@ func TestLongAnswersTakeTurns(t *testing.T) {
 			"/insights/records", "/search?q=receiver", "/domains", "/domains?limit=1000", "/insights/reports?limit=1000",
 			"/insights/reports/" + id, "/insights/reports/" + id + "/records?limit=1000", "/events?limit=1000",
 		} {
-			end, all := takeTurns(t.Context(), other, int64(fair.Cores()))
+			end, all := takeTurns(t.Context(), other, 2*fair.HalfCores()) // the spare ones, too
 			if !all {
 				t.Fatal("got too few turns")
 			}
@@ -91,7 +91,7 @@ func TestLongAnswersTakeTurns(t *testing.T) {
 			whole := request(t.Context(), path, func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				end, all := takeTurns(ctx, other, int64(fair.Cores()))
+				end, all := takeTurns(ctx, other, fair.HalfCores())
 				defer end()
 				if !all {
 					t.Errorf("%s: got a turn that is held while the client is written to", path)

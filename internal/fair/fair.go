@@ -85,7 +85,7 @@ func (l *Limiter[K]) Turn(ctx context.Context, key K) (end func()) {
 
 // fits reports whether weight units are available for a key. The caller holds l.mu.
 func (l *Limiter[K]) fits(a *account[chan struct{}], weight int64) bool {
-	return l.queue.held+weight <= l.queue.options.Capacity && l.queue.allows(a, weight)
+	return l.queue.held+weight <= l.queue.options.Capacity+l.queue.spare(a) && l.queue.allows(a, weight)
 }
 
 // releaseFunc returns the release function for units that a key holds from now on.

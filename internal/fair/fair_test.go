@@ -281,6 +281,29 @@ func TestKeysTakeTurns(t *testing.T) {
 	})
 }
 
+// TestAKeyAloneHoldsSpareUnits has another key come: the only regular unit is shared by both.
+func TestAKeyAloneHoldsSpareUnits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := fair.New[string](fair.Options{Capacity: 1, Spare: 1})
+		first, second := hold(t, l, "alone", 1), hold(t, l, "alone", 1)
+		admitted := make(chan func())
+		go func() { admitted <- hold(t, l, "other", 1) }()
+		synctest.Wait()
+		second()
+		synctest.Wait() // the other key waits for the only regular unit
+		select {
+		case <-admitted:
+			t.Error("got a spare unit beside another key")
+		default:
+		}
+		first()
+		(<-admitted)()
+		defer hold(t, l, "alone", 1)()
+		defer hold(t, l, "alone", 1)()
+	})
+}
+
 func TestTryRefuses(t *testing.T) {
 	t.Parallel()
 	l := fair.New[string](fair.Options{PerKey: 2})

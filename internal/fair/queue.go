@@ -17,6 +17,9 @@ type Options struct {
 	// Last is the number of units that only a key with less than an equal share gets: one of
 	// Capacity for each key that holds or waits, and one for a key that is still to come.
 	Last int64
+	// Spare is the number of units above Capacity and PerKey that a key may hold while no other key
+	// holds or waits for any.
+	Spare int64
 	// Waiting is the number of items that may wait per key; 0 means unlimited.
 	Waiting int
 	// HalfLife is the time after which past use counts half. It lets a quiet key go before any
@@ -132,7 +135,7 @@ func (q *Queue[K, T]) account(key K) *account[T] {
 // limits allow none.
 func (q *Queue[K, T]) Next() (key K, value T, ok bool) {
 	key, next := q.next()
-	if next == nil || q.held+next.waiting[0].weight > q.options.Capacity {
+	if next == nil || q.held+next.waiting[0].weight > q.options.Capacity+q.spare(next) {
 		return key, value, false // a large weight is not overtaken by a smaller one, and does not starve
 	}
 	first := next.waiting[0]
@@ -213,7 +216,7 @@ func (q *Queue[K, T]) release(key K, weight int64, began time.Time) {
 
 // allows reports whether a key may hold weight units more, apart from Capacity.
 func (q *Queue[K, T]) allows(a *account[T], weight int64) bool {
-	if a.held+weight > q.options.PerKey {
+	if a.held+weight > q.options.PerKey+q.spare(a) {
 		return false
 	}
 	for i, g := range a.groups {
@@ -223,6 +226,14 @@ func (q *Queue[K, T]) allows(a *account[T], weight int64) bool {
 	}
 	return q.options.Last == 0 || q.options.Capacity-q.held > q.options.Last ||
 		a.held+weight <= max(1, q.options.Capacity/int64(len(q.keys)+1))
+}
+
+// spare returns the number of units that a key may hold above the limits.
+func (q *Queue[K, T]) spare(a *account[T]) int64 {
+	if a.held < q.held || len(a.waiting) < q.waiting {
+		return 0
+	}
+	return q.options.Spare
 }
 
 // next returns the key to start an item of, nil if none that waits is below its limits.
@@ -277,11 +288,11 @@ func (q *Queue[K, T]) forget(key K, a *account[T]) {
 	if a.held > 0 || len(a.waiting) > 0 {
 		return
 	}
-	now := time.Now()
-	if a.used == 0 || q.usedBy(a, now) < negligible {
+	if a.used == 0 {
 		q.drop(key, a)
 		return
 	}
+	now := time.Now()
 	idle := 0
 	least, leastUsed := key, math.Inf(1)
 	for k, other := range q.keys {

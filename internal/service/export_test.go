@@ -144,7 +144,7 @@ func TestExportsEncodeInTheirTurn(t *testing.T) {
 		n := musttest.Get(export.Next(ctx, func([]service.ReportRecord) error {
 			waiting, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 			defer cancel()
-			for range fair.Cores() {
+			for range fair.HalfCores() {
 				defer other.ReadTurn(waiting)()
 			}
 			if waiting.Err() == nil {

@@ -23,7 +23,7 @@ func (s *Store) own() reads { return reads{s, system} }
 const turnMemory = time.Minute
 
 // ReadTurn waits for the team's turn at long work for a request: to read many rows, to add them up, to
-// encode them. There are as many turns as processors. A request must not wait for anything but
+// encode them. It leaves half of the processors to short requests, unless one team reads alone. A request must not wait for anything but
 // the database meanwhile, and not for a second turn. When ctx ends first, ReadTurn returns without a turn.
 func (t *Team) ReadTurn(ctx context.Context) (end func()) {
 	return t.store.readTurns.Turn(ctx, t.id)

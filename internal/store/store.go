@@ -98,8 +98,9 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	readers := int64(s.reader.Stats().MaxOpenConnections)
 	s.readers = fair.New[dmarcd.TeamID](fair.Options{Capacity: readers, PerKey: max(1, readers*3/4)})
 	s.scans = fair.New[dmarcd.TeamID](fair.Options{Capacity: readers / 2, PerKey: readers / 4})
-	s.readTurns = fair.New[dmarcd.TeamID](fair.Options{Capacity: int64(fair.Cores()), HalfLife: turnMemory})
-	s.jobTurns = fair.New[dmarcd.TeamID](fair.Options{Capacity: fair.HalfCores()})
+	half := fair.HalfCores()
+	s.readTurns = fair.New[dmarcd.TeamID](fair.Options{Capacity: half, Spare: half, HalfLife: turnMemory})
+	s.jobTurns = fair.New[dmarcd.TeamID](fair.Options{Capacity: half})
 	if err := s.Ping(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to the database: %w", err), s.Close())
 	}
