@@ -3,7 +3,6 @@ package insight
 import (
 	"cmp"
 	"math"
-	"strings"
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/language/display"
@@ -46,8 +45,9 @@ var plurals = map[Group]string{
 type grouping struct {
 	group Group
 	atlas *senders.Atlas
-	// countries caches the slot of the country of an address.
-	countries map[string]slot
+	// known caches the slots of IPv4 addresses, or of their countries: a number is found faster than
+	// a text.
+	known map[uint32]slot
 	// recognition decides on senders, and is nil for other groups.
 	recognition *recognition
 	slot        func(key string) slot
@@ -142,15 +142,17 @@ func (g *grouping) of(share *rollup.Share, r *rollup.Record) slot {
 // ofAddress returns the slot of an address or of its country. The key of an address is its form in
 // rollups.
 func (g *grouping) ofAddress(form string) slot {
-	if g.group == GroupAddress {
-		return g.slot(cmp.Or(form, notReported))
+	number, isIPv4 := rollup.IPv4(form)
+	if at, known := g.known[number]; known && isIPv4 {
+		return at
 	}
-	at, known := g.countries[form]
-	if !known {
-		at = g.slot(cmp.Or(g.atlas.Locate(rollup.Address(form)).Country, notReported))
-		if len(g.countries) < MaxListed {
-			g.countries[strings.Clone(form)] = at
-		}
+	key := form
+	if g.group == GroupCountry {
+		key = g.atlas.Locate(rollup.Address(form)).Country
+	}
+	at := g.slot(cmp.Or(key, notReported))
+	if isIPv4 && len(g.known) < maxRemembered {
+		g.known[number] = at
 	}
 	return at
 }
@@ -256,7 +258,7 @@ func (m *Mail) only(group Group, key string) *grouping {
 
 // grouping returns what finds the keys of a group. It needs m.whole for senders.
 func (m *Mail) grouping(group Group) *grouping {
-	g := &grouping{group: group, atlas: m.service.atlas, countries: make(map[string]slot), recognition: m.whole}
+	g := &grouping{group: group, atlas: m.service.atlas, known: make(map[uint32]slot), recognition: m.whole}
 	g.evaluations.organization = func(from string) string { return g.current.domain.organization(from) }
 	return g
 }
@@ -273,23 +275,27 @@ func (m *Mail) groupTable(group Group, limit, space int) *groupTable {
 	return g
 }
 
-func (g *groupTable) begin(b *rollup.Block) {
-	if g.table.begin() {
-		g.bySender = g.bySender[:0]
-	}
-	g.grouping.begin(b)
-}
-
 func (g *groupTable) add(share *rollup.Share, records []rollup.Record) {
 	for i := range records {
+		if g.table.isFull() {
+			g.table.drop()
+			g.forget()
+			g.begin(g.block) // it caches slots, too
+		}
 		r := &records[i]
 		g.table.sums[g.of(share, r)].add(share, r)
 	}
 }
 
+// forget drops the slots that are cached over blocks.
+func (g *groupTable) forget() {
+	clear(g.known)
+	g.bySender = g.bySender[:0]
+}
+
 // again makes it ready for the second scan, if one is needed.
 func (g *groupTable) again() bool {
-	g.bySender = g.bySender[:0]
+	g.forget()
 	return g.table.again()
 }
 

@@ -44,15 +44,13 @@ func (t *table) slot(key string) slot {
 	return at
 }
 
-// begin is called before each block. If there are too many keys, it drops some, and reports
-// that all slots are void.
-func (t *table) begin() (void bool) {
-	if len(t.keys) <= t.space+1 {
-		return false
-	}
+// isFull reports whether there are too many keys.
+func (t *table) isFull() bool { return len(t.keys) > t.space+1 }
+
+// drop drops about half of the keys. All slots are void then.
+func (t *table) drop() {
 	t.keep(max(t.limit, t.space/2))
 	t.dropped = true
-	return true
 }
 
 // keep leaves the n keys with the most messages, of equal ones the first, and adds those of all
