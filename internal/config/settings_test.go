@@ -111,7 +111,7 @@ func TestRemovedSettings(t *testing.T) {
 // TestSettingsAreFew keeps what no operator would change a constant.
 func TestSettingsAreFew(t *testing.T) {
 	t.Parallel()
-	if n := len(config.Settings()); n > 47 {
-		t.Errorf("got %d settings, want at most 47", n)
+	if n := len(config.Settings()); n > 45 {
+		t.Errorf("got %d settings, want at most 45", n)
 	}
 }
