@@ -43,7 +43,7 @@ func (l *Limiter[K]) Acquire(ctx context.Context, key K, weight int64) (release 
 		return l.releaseFunc(key, weight), nil
 	}
 	admitted := make(chan struct{})
-	waits := l.queue.push(key, a, item[chan struct{}]{admitted, weight})
+	waits := l.queue.push(a, item[chan struct{}]{admitted, weight})
 	l.admit()
 	l.mu.Unlock()
 	if !waits {

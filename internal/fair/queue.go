@@ -89,10 +89,10 @@ func NewQueue[K comparable, T any](options Options, groups ...Group[K]) *Queue[K
 
 // Push adds an item of one unit. It returns false if too many items of the key wait.
 func (q *Queue[K, T]) Push(key K, value T) bool {
-	return q.push(key, q.account(key), item[T]{value, 1})
+	return q.push(q.account(key), item[T]{value, 1})
 }
 
-func (q *Queue[K, T]) push(key K, a *account[T], i item[T]) bool {
+func (q *Queue[K, T]) push(a *account[T], i item[T]) bool {
 	if q.options.Waiting > 0 && len(a.waiting) >= q.options.Waiting {
 		return false
 	}

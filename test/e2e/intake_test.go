@@ -21,7 +21,7 @@ const dropLimit = 10 * time.Minute
 func TestReportCountsOnceInEveryWrapping(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		dropped, brought := t.TempDir(), t.TempDir()
-		s := in.serve(receiving("DMARCD_INTAKE_FOLDER="+dropped)...)
+		s := in.serve(receiving("DMARCD_INTAKE_FOLDER=" + dropped)...)
 		s.add("example.com")
 		address := in.reportAddress("default", "example.com", reporting)
 

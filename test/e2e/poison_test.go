@@ -86,7 +86,7 @@ func poisons(begin string) map[string]string {
 func TestPoisonedReports(t *testing.T) {
 	each(t, reporterZone(), func(t *testing.T, in *installation) {
 		dropped, brought := t.TempDir(), t.TempDir()
-		settings := receiving("DMARCD_INTAKE_FOLDER="+dropped)
+		settings := receiving("DMARCD_INTAKE_FOLDER=" + dropped)
 		s := in.serve(settings...)
 		in.refuseReports(true)
 		s.add("example.com")
