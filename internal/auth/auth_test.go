@@ -202,10 +202,11 @@ func TestCachesAreBounded(t *testing.T) {
 		end()
 		musttest.Do(t, a.Run(ended))
 	}
-	first := auth.NewToken()
+	first, second := auth.NewToken(), auth.NewToken()
 	use(first, 1)
-	for i := range most - 1 {
-		use(auth.NewToken(), i+2)
+	use(second, 2)
+	for i := range most - 2 {
+		use(auth.NewToken(), i+3)
 	}
 	use(first, 1)
 	if fake.looked != most {
@@ -227,8 +228,12 @@ func TestCachesAreBounded(t *testing.T) {
 	}
 	use(auth.NewToken(), most+1)
 	use(first, 1)
+	if fake.looked != most+1 {
+		t.Errorf("one that was used since: got %d lookups, want %d", fake.looked, most+1)
+	}
+	use(second, 2)
 	if fake.looked != most+2 {
-		t.Errorf("after the cache was emptied: got %d lookups, want %d", fake.looked, most+2)
+		t.Errorf("the one that was used least recently: got %d lookups, want %d", fake.looked, most+2)
 	}
 }
 
