@@ -389,6 +389,8 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 	"Answer": {
 		needs: change, action: "sender.class", target: ours, wants: service.ErrQuestionClosed,
 		prepare: func(w *world) {
+			// Another use case may have deleted the domain.
+			musttest.Get(w.store.Team(w.team.ID).AddDomains(ctx, []string{ours}, time.Now().Add(time.Hour)))(w)
 			w.save(ours, dmarcd.Check{Facts: &dmarcd.Facts{Domain: ours}})
 			asked := storetest.Passed(ours, 20) // as another domain
 			asked.Addr, asked.Source, asked.DKIM = netip.MustParseAddr("198.51.100.1"), "198.51.100.1", aggregate.ResultFail
