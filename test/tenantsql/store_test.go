@@ -58,6 +58,9 @@ func TestEveryQueryNamesTheTeam(t *testing.T) {
 		for _, function := range s.Functions {
 			ran[function] = true
 		}
+		if slices.Contains(s.Functions, "tx.checkGrant") && !slices.Contains(s.Functions, "tx.checkToken") {
+			continue // the session of the actor belongs to a user, and not to the team that it shows
+		}
 		view := tenantsql.System
 		if slices.ContainsFunc(s.Functions, ofTeam) {
 			view = tenantsql.Tenant
@@ -149,8 +152,8 @@ func read(t *testing.T, file string) []statement {
 var withoutSQL = []string{
 	"(*Store).exec", "(*Store).eachTeam", "(*Store).teamIDs", "reads.queryRow", "reads.longQueryRow", "reads.eachRead", "(*Team).exec", "(*Team).change", "tx.execOr", "tx.insertMany", "tx.bulk",
 	"collectMap", "collectRead", "each", "rowOf", "sumCounts",
-	"insertReturning", "(*Store).freePages", "(*Store).Backup", "copyTable", "(*rollupBuild).removeOthers", "(*Team).removeFrozen",
-	"(*Store).analyze", "(*Store).checkCluster", "(*Store).distribute", "(*Store).isDistributed", "(*Store).refuseWorker", "tx.invent", "tx.withoutReferences",
+	"insertReturning", "(*Store).freePages", "(*Store).Backup", "removeSpool", "(*rollupBuild).removeOthers", "(*Team).removeFrozen",
+	"(*Store).analyze", "(*Store).checkCluster", "(*Store).distribute", "(*Store).isDistributed", "(*Store).refuseWorker", "tx.withoutReferences",
 }
 
 // withSQL returns the functions of the store that run a statement, as the compiler names
