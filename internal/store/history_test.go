@@ -170,6 +170,33 @@ func TestHistory(t *testing.T) {
 // TestMailServersThatDoNotAnswer wants a finding about the certificate of a mail server to be
 // an event when it is first seen, also after checks that could not read certificates, and to
 // be resolved by a check that reads them.
+// Ids are random: with equal times, the wrong entry would be the newest in half of the cases.
+func TestChecksOfOneSecond(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "a")
+		addDomain(t, team, "example.com")
+		for i := range 20 {
+			check := found("reject")
+			check.At, check.Grade, check.Facts = clock.Now(), "A", &dmarcd.Facts{DMARC: dmarcd.DMARCFacts{Record: fmt.Sprint("v=DMARC1; p=reject; x=", i)}}
+			if i%2 == 1 {
+				check.Findings = []dmarcd.Finding{{ID: "spf.missing", Level: dmarcd.LevelError, What: "words"}}
+			}
+			musttest.Get(team.SaveCheck(ctx, "example.com", check, dmarcd.Plan{Next: clock.Now()}))(t)
+			latest := musttest.Get(team.LatestCheck(ctx, "example.com"))(t)
+			if got, want := latest.Check.Facts.DMARC.Record, check.Facts.DMARC.Record; got != want {
+				t.Fatalf("after check %d: the newest entry has %q, want %q", i, got, want)
+			}
+		}
+		events := musttest.Get(team.Events(ctx, store.EventFilter{}, 0, 100))(t)
+		if len(events) != 19 {
+			t.Errorf("got %d events of findings, want one for each change, 19", len(events))
+		}
+	})
+}
+
 func TestMailServersThatDoNotAnswer(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {

@@ -71,9 +71,12 @@ func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check d
 			newID(), unix(row.CheckedAt), check.Grade, document, shape.EncodeFindings(problems), t.id, last.id)
 		return err
 	}
+	// The order of the entries is that of their times: two checks of one second, or a clock that
+	// was set back, must not leave an older entry as the newest.
+	at := max(unix(row.CheckedAt), last.firstAt+1)
 	_, err = tx.exec(ctx, `INSERT INTO checks (id, team_id, domain_id, first_at, last_at, grade, document, changes, errors)
 		VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8)`,
-		newID(), t.id, row.ID, unix(row.CheckedAt), check.Grade, document, shape.EncodeChanges(changes), shape.EncodeFindings(problems))
+		newID(), t.id, row.ID, at, check.Grade, document, shape.EncodeChanges(changes), shape.EncodeFindings(problems))
 	if err != nil {
 		return err
 	}
@@ -135,6 +138,7 @@ func seesMore(check, last dmarcd.Check) bool {
 // entry is the part of a check that the next one is compared with.
 type entry struct {
 	id       dmarcd.CheckID
+	firstAt  int64
 	document string
 	check    dmarcd.Check // decoded from the document when the documents differ
 	problems []dmarcd.Finding
@@ -143,8 +147,8 @@ type entry struct {
 // lastEntry returns the newest entry of a domain's history, if any.
 func (t *Team) lastEntry(ctx context.Context, tx tx, domain dmarcd.DomainID) (last entry, found bool, err error) {
 	var problems string
-	err = tx.queryRow(ctx, `SELECT id, document, errors FROM checks WHERE team_id = $1 AND domain_id = $2
-		ORDER BY first_at DESC, id DESC LIMIT 1`, []any{t.id, domain}, &last.id, &last.document, &problems)
+	err = tx.queryRow(ctx, `SELECT id, first_at, document, errors FROM checks WHERE team_id = $1 AND domain_id = $2
+		ORDER BY first_at DESC, id DESC LIMIT 1`, []any{t.id, domain}, &last.id, &last.firstAt, &last.document, &problems)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return entry{}, false, nil
 	}
