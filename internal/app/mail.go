@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/intake/genuine"
 	"github.com/dmarcd/dmarcd/internal/intake/smtpd"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -99,6 +101,11 @@ const (
 	readTogether = 500 * time.Millisecond
 )
 
+func (a *App) verifier() *genuine.Verifier {
+	hostname := cmp.Or(a.config.ReportDomain, "localhost") // used only in SPF explanations
+	return &genuine.Verifier{Resolver: a.resolver, Hostname: hostname, Now: time.Now}
+}
+
 // verifyMail authenticates a spooled mail.
 func (a *App) verifyMail(ctx context.Context, entry *spool.Entry) dmarcd.Verdict {
 	content, err := entry.Open()
@@ -108,7 +115,9 @@ func (a *App) verifyMail(ctx context.Context, entry *spool.Entry) dmarcd.Verdict
 	defer func() { _ = content.Close() }() // read-only
 	began := time.Now()
 	defer func() { a.metrics.observeIntake(stageVerify, time.Since(began)) }()
-	return a.smtpVerdict(ctx, content, entry.Envelope)
+	return a.verifier().SMTP(ctx, content, genuine.Envelope{
+		RemoteIP: entry.Envelope.RemoteIP, Helo: entry.Envelope.Helo, MailFrom: entry.Envelope.MailFrom,
+	})
 }
 
 // storeMails stores the first mails of a batch in one transaction: up to a heavy one, or as

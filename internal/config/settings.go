@@ -84,7 +84,7 @@ func sectionSettings() []Setting {
 			"whether full checks read the certificates of mail servers, on port 25"),
 		define("schedule.interval", durationKind(), "1h", durationFrom(10*time.Millisecond, 30*24*time.Hour),
 			func(c *Config) *time.Duration { return &c.Schedule.Interval },
-			"how often to check the DMARC record of a domain; a full check takes place once in 24 times"),
+			"how often to check the DMARC record of a domain; every 24th check is a full one"),
 		define("schedule.rate", numberKind(), "50", numberUpTo(1_000_000, "none"),
 			func(c *Config) *float64 { return &c.Schedule.Rate },
 			"maximum number of scheduled checks that this process starts per second; 0 = none"),

@@ -130,7 +130,7 @@ func (r *dueRun[T]) next(ctx context.Context) (again bool, err error) {
 	return len(due) > 0 || err == nil && len(r.teams) > 0, err
 }
 
-// wait replaces the teams that wait. Those that already wait keep their places.
+// wait replaces the teams that wait. Those that already wait keep their positions.
 func (r *dueRun[T]) wait(teams []dmarcd.TeamID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

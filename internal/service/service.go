@@ -65,7 +65,7 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Verifier authenticates a mail; the verdict is zero for content that is not a mail.
+// Verifier authenticates a mail; the result is zero for content that is not one.
 type Verifier interface {
 	Mail(ctx context.Context, mail io.ReadSeeker) dmarcd.Verdict
 }

@@ -88,15 +88,15 @@ func (in *inbox) everything() everything {
 	for _, domain := range domains {
 		all.Scans[domain.Name] = sentLines(in, in.team, domain.Name, dmarcd.Days{})
 	}
-	places, _, err := sentPlaces(ctx, in.team)
+	positions, _, err := sentPositions(ctx, in.team)
 	in.must(err)
 	// The order of a scan is not defined.
-	slices.SortFunc(places, func(a, b dmarcd.SentPosition) int {
+	slices.SortFunc(positions, func(a, b dmarcd.SentPosition) int {
 		return order.Or(order.Compare(a.Report, b.Report), order.Compare(a.Share, b.Share), order.Compare(a.N, b.N))
 	})
-	all.Sent = musttest.Get(in.team.SentRecords(ctx, places))(in)
-	if len(all.Sent) != len(places) {
-		in.Errorf("got %d records at %d places", len(all.Sent), len(places))
+	all.Sent = musttest.Get(in.team.SentRecords(ctx, positions))(in)
+	if len(all.Sent) != len(positions) {
+		in.Errorf("got %d records at %d positions", len(all.Sent), len(positions))
 	}
 	all.Summary = musttest.Get(in.team.Summary(ctx, dmarcd.Days{}))(in)
 	all.Daily = musttest.Get(in.team.Daily(ctx, dmarcd.Days{}, 1000))(in)
@@ -179,9 +179,9 @@ func TestColdRecordsReadAsBefore(t *testing.T) {
 				in.Errorf("another team got %d records, %v", len(records), err)
 			}
 		}
-		places, _, err := sentPlaces(in.Context(), in.team)
+		positions, _, err := sentPositions(in.Context(), in.team)
 		in.must(err)
-		sent, err := other.team.SentRecords(in.Context(), places)
+		sent, err := other.team.SentRecords(in.Context(), positions)
 		if len(sent) != 0 || err != nil {
 			in.Errorf("another team got %d sent records, %v", len(sent), err)
 		}

@@ -306,7 +306,7 @@ func recordOf(r *cold.Record, domain, from string) (Record, error) {
 	return record, shape.DecodeRecord(r.Details, &record.Record)
 }
 
-// coldSent is a place of a cold record, with what its share says.
+// coldSent is the position of a cold record, with what its share says.
 type coldSent struct {
 	dmarcd.SentRecord
 
@@ -314,12 +314,12 @@ type coldSent struct {
 	domain, from string
 }
 
-// sentCold adds the cold records at these places to those found.
+// sentCold adds the cold records at these positions to those found.
 func (t *Team) sentCold(ctx context.Context, wanted string, args []any, found map[dmarcd.SentPosition]dmarcd.SentRecord) error {
 	return t.store.snapshot(ctx, func(read tx) error {
-		places, err := collect(ctx, read, `SELECT reports.cold, places.report_id, places.share, places.n, reports.organization, shares.day, domains.name, shares.header_from
-			FROM (SELECT column1 AS report_id, column2 AS share, column3 AS n FROM (VALUES `+wanted+`) AS wanted) AS places
-				JOIN shares ON shares.team_id = $1 AND shares.report_id = places.report_id AND shares.n = places.share
+		positions, err := collect(ctx, read, `SELECT reports.cold, positions.report_id, positions.share, positions.n, reports.organization, shares.day, domains.name, shares.header_from
+			FROM (SELECT column1 AS report_id, column2 AS share, column3 AS n FROM (VALUES `+wanted+`) AS wanted) AS positions
+				JOIN shares ON shares.team_id = $1 AND shares.report_id = positions.report_id AND shares.n = positions.share
 				JOIN domains ON domains.id = shares.domain_id AND domains.team_id = $1 AND domains.deleted_at = 0
 				JOIN reports ON reports.team_id = $1 AND reports.id = shares.report_id AND reports.state = 'counted' AND reports.emptied_at <= 0
 			ORDER BY 1, 2, 3, 4`, args, func(scan scanner) (coldSent, error) {
@@ -329,7 +329,7 @@ func (t *Team) sentCold(ctx context.Context, wanted string, args []any, found ma
 		if err != nil {
 			return err
 		}
-		for _, s := range places {
+		for _, s := range positions {
 			if s.id == 0 {
 				continue // it is hot
 			}

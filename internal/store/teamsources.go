@@ -198,19 +198,19 @@ func (s *mailScan) scanLoose(ctx context.Context, of looseShares) error {
 	return err
 }
 
-// placesPerQuery is the number of records per query.
-const placesPerQuery = 30
+// positionsPerQuery is the number of records per query.
+const positionsPerQuery = 30
 
-// SentRecords returns the records at these places, in order, without removed ones.
-func (t *Team) SentRecords(ctx context.Context, places []dmarcd.SentPosition) ([]dmarcd.SentRecord, error) {
-	found := make(map[dmarcd.SentPosition]dmarcd.SentRecord, len(places))
-	for some := range slices.Chunk(places, placesPerQuery) {
+// SentRecords returns the records at these positions, in order, without removed ones.
+func (t *Team) SentRecords(ctx context.Context, positions []dmarcd.SentPosition) ([]dmarcd.SentRecord, error) {
+	found := make(map[dmarcd.SentPosition]dmarcd.SentRecord, len(positions))
+	for some := range slices.Chunk(positions, positionsPerQuery) {
 		args := []any{t.id}
 		var wanted []string
-		for _, place := range some {
+		for _, position := range some {
 			wanted = append(wanted, fmt.Sprintf("(CAST($%d AS BIGINT), CAST($%d AS INTEGER), CAST($%d AS INTEGER))",
 				len(args)+1, len(args)+2, len(args)+3)) // PostgreSQL would treat them as text
-			args = append(args, place.Report, place.Share, place.N)
+			args = append(args, position.Report, position.Share, position.N)
 		}
 		records, err := collectRead(ctx, t.store, `SELECT shares.report_id, reports.organization, shares.day,
 				records.share, records.n, domains.name, records.source, records.count,
@@ -234,8 +234,8 @@ func (t *Team) SentRecords(ctx context.Context, places []dmarcd.SentPosition) ([
 		}
 	}
 	var records []dmarcd.SentRecord
-	for _, place := range places {
-		if r, ok := found[place]; ok {
+	for _, position := range positions {
+		if r, ok := found[position]; ok {
 			records = append(records, r)
 		}
 	}

@@ -54,14 +54,14 @@ func eachSent(ctx context.Context, team *store.Team, name string, days dmarcd.Da
 // atOnce is the turn of a reader that is alone.
 func atOnce() (end func()) { return func() {} }
 
-// sentPlaces returns the places of all records.
-func sentPlaces(ctx context.Context, team *store.Team) (places []dmarcd.SentPosition, messages int64, err error) {
+// sentPositions returns the positions of all records.
+func sentPositions(ctx context.Context, team *store.Team) (positions []dmarcd.SentPosition, messages int64, err error) {
 	err = eachSent(ctx, team, "", dmarcd.Days{}, func(_ *rollup.Block, s *rollup.Share, r *rollup.Record) error {
-		places = append(places, dmarcd.SentPosition{Report: s.Report, Share: s.N, N: int(r.N)})
+		positions = append(positions, dmarcd.SentPosition{Report: s.Report, Share: s.N, N: int(r.N)})
 		messages += r.Count
 		return nil
 	})
-	return places, messages, err
+	return positions, messages, err
 }
 
 func sentLines(t testing.TB, team *store.Team, name string, days dmarcd.Days) []string {
@@ -213,10 +213,10 @@ func TestSentRecords(t *testing.T) {
 			records = append(records, storetest.Failed("example.com", n+1))
 		}
 		receive(t, team, storetest.Aggregate("1", "example.com", 100, records...))
-		places, _, err := sentPlaces(t.Context(), team)
+		positions, _, err := sentPositions(t.Context(), team)
 		musttest.Do(t, err)
-		slices.Reverse(places)
-		found, err := team.SentRecords(t.Context(), append([]dmarcd.SentPosition{{Report: 1}}, places...))
+		slices.Reverse(positions)
+		found, err := team.SentRecords(t.Context(), append([]dmarcd.SentPosition{{Report: 1}}, positions...))
 		if err != nil || len(found) != len(records) {
 			t.Fatalf("got %d records, %v; want %d", len(found), err, len(records))
 		}

@@ -77,7 +77,7 @@ func (s *Web) report(c *call) error {
 	}
 	path := Prefix + "/reports/" + found.ID.String()
 	view := reportView{
-		Report: found, Original: path + "/original", Actions: verdictActions(c, found.Report, path), Pager: ui.CursorPager(path, query, found.Next),
+		Report: found, Original: path + "/original", Actions: reportActions(c, found.Report, path), Pager: ui.CursorPager(path, query, found.Next),
 		Table:    reportRecordTable(found.Records, path+"?csv=records"),
 		Policies: policyTable(found.Policies, path+"?csv=policies"), Failures: failureTable(found.Policies, path+"?csv=failures"),
 	}

@@ -76,11 +76,11 @@ func TestExcludeAndInclude(t *testing.T) {
 // wantMessages checks the messages of all sources.
 func wantMessages(in *inbox, want int64) {
 	in.Helper()
-	places, got, err := sentPlaces(in.Context(), in.team)
+	positions, got, err := sentPositions(in.Context(), in.team)
 	in.must(err)
-	records := musttest.Get(in.team.SentRecords(in.Context(), places))(in)
-	if got != want || len(records) != len(places) {
-		in.Errorf("sources: got %d messages and %d of %d records, want %d", got, len(records), len(places), want)
+	records := musttest.Get(in.team.SentRecords(in.Context(), positions))(in)
+	if got != want || len(records) != len(positions) {
+		in.Errorf("sources: got %d messages and %d of %d records, want %d", got, len(records), len(positions), want)
 	}
 }
 

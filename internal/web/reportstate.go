@@ -10,9 +10,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// verdictActions are the buttons of a report that the viewer may use. An unclaimed one is not
+// reportActions are the buttons of a report that the viewer may use. An unclaimed one is not
 // counted, so that it cannot be excluded.
-func verdictActions(c *call, r dmarcd.Report, path string) []ui.Action {
+func reportActions(c *call, r dmarcd.Report, path string) []ui.Action {
 	if !c.viewer.MayEdit() {
 		return nil
 	}
