@@ -64,10 +64,7 @@ func (s *Web) showAccount(c *call, status int, edit func(*accountView)) error {
 		}
 	}
 	edit(&view)
-	if c.wantsCSV("sessions") {
-		return c.csv(view.Sessions)
-	}
-	return c.render(status, Page{Template: "account", Title: "Your account"}, view)
+	return c.render(status, Page{Template: "account", Title: "Your account"}, view, view.Sessions)
 }
 
 func sessionTable(sessions []service.AccountSession) ui.Table {

@@ -18,9 +18,8 @@ type alertsView struct {
 	Pager ui.Pager
 	// Rules is the form for the rules. Mutes is the number of mutes, which only the API
 	// changes.
-	Rules  ui.Form
-	Mutes  int
-	MayOwn bool
+	Rules ui.Form
+	Mutes int
 	// Digest is the form with which users choose their digest; it has no fields where no mail
 	// is sent. Address is where it goes.
 	Digest  ui.Form
@@ -57,7 +56,7 @@ func (s *Web) showAlerts(c *call, status int, rules ui.Form, mutes int) error {
 	view := alertsView{
 		Digest: digestForm(own.Kind), Address: own.Address,
 		Table: alertTable(found.Items, c.viewer.may(AccessEdit)), Pager: ui.CursorPager(alertsPath, withoutDone(c.r.URL.Query()), next(found)),
-		Rules: rules, Mutes: mutes, MayOwn: c.viewer.MayOwn(),
+		Rules: rules, Mutes: mutes,
 	}
 	enabled, err := c.team.EnabledWebhooks(c.r.Context())
 	if err != nil {

@@ -11,18 +11,11 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-type auditView struct {
-	Heading string
-	Tabs    []tab
-	Table   ui.Table
-	Pager   ui.Pager
-}
-
 const auditPerPage = 100
 
 // audit shows the audit log of the team.
 func (s *Web) audit(c *call) error {
-	view := auditView{Heading: "Settings", Tabs: settingsTabs(c.viewer, "Audit log")}
+	view := listView{Heading: "Settings", Tabs: settingsTabs(c.viewer, "Audit log")}
 	return c.showAudit(settingsFrame("audit", "Audit log"), view, auditTable, c.team.Audit)
 }
 
@@ -36,7 +29,7 @@ func (s *Web) installationAudit(c *call) error {
 	for _, team := range teams {
 		names[team.ID] = team.Name
 	}
-	view := auditView{Heading: "Installation", Tabs: installationTabs("Audit log")}
+	view := listView{Heading: "Installation", Tabs: installationTabs("Audit log")}
 	table := func(entries []dmarcd.AuditEntry) ui.Table { return installationAuditTable(entries, names) }
 	return c.showAudit(installationFrame("audit", "Audit log"), view, table, c.system.Audit)
 }
@@ -44,20 +37,17 @@ func (s *Web) installationAudit(c *call) error {
 // auditReader reads audit entries older than a cursor, newest first.
 type auditReader func(ctx context.Context, before service.Cursor, limit int) ([]dmarcd.AuditEntry, error)
 
-func (c *call) showAudit(page Page, view auditView, table func([]dmarcd.AuditEntry) ui.Table, read auditReader) error {
+func (c *call) showAudit(page Page, view listView, table func([]dmarcd.AuditEntry) ui.Table, read auditReader) error {
 	found, err := requested(c, "audit", pages(auditPerPage, func(before service.Cursor, limit int) ([]dmarcd.AuditEntry, error) {
 		return read(c.r.Context(), before, limit)
 	}, func(e dmarcd.AuditEntry) (time.Time, int64) { return e.At, int64(e.ID) }))
 	if err != nil {
 		return err
 	}
-	if c.wantsCSV("audit") {
-		return c.csv(table(found.Items))
-	}
 	path, query := c.r.URL.Path, c.r.URL.Query()
 	view.Table, view.Pager = table(found.Items), ui.CursorPager(path, query, next(found))
 	view.Table.CSV = ui.WithQuery(path, query, "csv", "audit", "after", "")
-	return c.render(http.StatusOK, page, view)
+	return c.render(http.StatusOK, page, view, view.Table)
 }
 
 func auditTable(entries []dmarcd.AuditEntry) ui.Table {

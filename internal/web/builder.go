@@ -82,16 +82,11 @@ func (s *Web) builder(c *call) error {
 		view.Warnings = recordWarnings(published, record)
 		view.Views = receiverTable(receiverViews(c.r.Context(), view.Domain, view.Record), ui.WithQuery(path, query, "csv", "receivers"))
 	}
-	for _, t := range []ui.Table{view.Tags, view.Views} {
-		if t.ID != "" && c.wantsCSV(t.ID) {
-			return c.csv(t)
-		}
-	}
 	view.Form, view.Paste = builderForm(view.Domain, record), pasteForm(view.Domain, view.Record)
 	if invalid := (*dmarcd.InvalidError)(nil); errors.As(badName, &invalid) {
 		view.Form.Fields[0].Value, view.Form.Fields[0].Error = written, invalid.Message+" The record shown is for "+exampleDomain+"."
 	}
-	return c.render(http.StatusOK, Page{Template: "builder", Title: "Record builder", Section: "Record builder"}, view)
+	return c.render(http.StatusOK, Page{Template: "builder", Title: "Record builder", Section: "Record builder"}, view, view.Tags, view.Views)
 }
 
 // published returns the record of a domain of the team, and the one that is proposed for it;

@@ -59,13 +59,7 @@ func (s *Web) check(c *call) error {
 	case !errors.Is(err, dmarcd.ErrNotFound):
 		return err
 	}
-	switch {
-	case c.wantsCSV("findings"):
-		return c.csv(findingTable(latest.Findings))
-	case c.wantsCSV("seen"):
-		return c.csv(view.Parts)
-	}
-	return c.render(http.StatusOK, page, view)
+	return c.render(http.StatusOK, page, view, findingTable(latest.Findings), view.Parts)
 }
 
 // gradePoints sums the points of findings, each kind counted once.

@@ -18,7 +18,9 @@ func newDocument(report dmarcd.Report) ReportDocument {
 	case wire.FailureReport:
 		document.Facts = failureFacts(r)
 	case wire.TLSReport:
-		document.Facts, document.Policies = tlsFacts(r), tlsPolicies(r)
+		var f facts
+		f.add("Contact", r.ContactInfo)
+		document.Facts, document.Policies = f, r.Policies
 	}
 	return document
 }
@@ -89,25 +91,4 @@ func failureFacts(r wire.FailureReport) []insight.Fact {
 	f.add("Reported by", r.ReportingMTA)
 	f.add("Program", r.UserAgent)
 	return f
-}
-
-func tlsFacts(r wire.TLSReport) []insight.Fact {
-	var f facts
-	f.add("Contact", r.ContactInfo)
-	return f
-}
-
-func tlsPolicies(r wire.TLSReport) []TLSPolicy {
-	policies := make([]TLSPolicy, len(r.Policies))
-	for i, p := range r.Policies {
-		policies[i] = TLSPolicy{
-			Type: p.Type, Domain: p.Domain, Successful: p.Successful, Failed: p.Failed, Policy: p.Strings, MailServers: p.MXHosts,
-		}
-		for _, detail := range p.DetailList {
-			policies[i].Failures = append(policies[i].Failures, TLSFailure{
-				Result: detail.ResultType, Server: detail.ReceivingMXHostname, Address: detail.SendingMTAIP, Sessions: detail.FailedSessions,
-			})
-		}
-	}
-	return policies
 }

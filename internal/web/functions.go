@@ -36,7 +36,6 @@ func formatFuncs(a *assets) template.FuncMap {
 		"eventDiff":  eventDiff,
 		"figures":    figures,
 		"shareWidth": ui.ShareWidth,
-		"plus":       func(a, b int64) int64 { return a + b },
 		"minus":      func(a, b int) int { return a - b },
 		"last":       func(list []string) int { return len(list) - 1 },
 		"isName":     ui.IsName,

@@ -49,9 +49,6 @@ func (s *Web) history(c *call) error {
 	for _, check := range found.Items {
 		checks = append(checks, wire.NewKeptCheck(check))
 	}
-	if c.wantsCSV("changes") {
-		return c.csv(changeTable(checks))
-	}
 	path, query := domainPath(head.Head.Name)+"/changes", c.r.URL.Query()
 	view := historyView{
 		domainView: head, Pager: ui.CursorPager(path, query, next(found)), CSV: ui.WithQuery(path, query, "csv", "changes", "after", ""),
@@ -61,7 +58,7 @@ func (s *Web) history(c *call) error {
 			view.Checks = append(view.Checks, historyEntry{check, lines})
 		}
 	}
-	return c.render(http.StatusOK, page, view)
+	return c.render(http.StatusOK, page, view, changeTable(checks))
 }
 
 func changeTable(checks []wire.StoredCheck) ui.Table {

@@ -10,12 +10,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-type installationView struct {
-	Tabs  []tab
-	Table ui.Table
-	Form  ui.Form
-}
-
 func installationTabs(current string) []tab {
 	return []tab{
 		{ui.Link{Text: "Teams", Href: Prefix + "/installation/teams"}, current == "Teams"},
@@ -75,10 +69,7 @@ func (s *Web) showTeams(c *call, status int, form ui.Form) error {
 			ui.Actions(ui.Action{Label: "Open", Path: Prefix + "/team", Name: "team", Value: team.ID.String()}, change),
 		})
 	}
-	if c.wantsCSV("teams") {
-		return c.csv(t)
-	}
-	return c.render(status, installationFrame("teams", "Teams"), installationView{installationTabs("Teams"), t, form})
+	return c.render(status, installationFrame("teams", "Teams"), listView{Tabs: installationTabs("Teams"), Table: t, Form: form}, t)
 }
 
 func (s *Web) createTeam(c *call, written url.Values) error {
@@ -142,10 +133,7 @@ func (s *Web) users(c *call) error {
 			}),
 		})
 	}
-	if c.wantsCSV("users") {
-		return c.csv(t)
-	}
-	return c.render(http.StatusOK, installationFrame("users", "Users"), installationView{Tabs: installationTabs("Users"), Table: t})
+	return c.render(http.StatusOK, installationFrame("users", "Users"), listView{Tabs: installationTabs("Users"), Table: t}, t)
 }
 
 func (s *Web) removeUser(c *call, user dmarcd.UserID) error {

@@ -17,7 +17,6 @@ type membersView struct {
 	Form        ui.Form
 	// Invitation is a new invitation, whose link is shown only once; nil for none.
 	Invitation *service.SentInvitation
-	MayOwn     bool
 }
 
 func invitationForm() ui.Form {
@@ -38,24 +37,15 @@ func (s *Web) showMembers(c *call, status int, form ui.Form, invitation *service
 	if err != nil {
 		return err
 	}
-	view := membersView{
-		Tabs: settingsTabs(c.viewer, "Members"), Form: form, Invitation: invitation, MayOwn: c.viewer.MayOwn(),
-		Table: memberTable(members, c.viewer),
-	}
-	if view.MayOwn {
+	view := membersView{Tabs: settingsTabs(c.viewer, "Members"), Form: form, Invitation: invitation, Table: memberTable(members, c.viewer)}
+	if c.viewer.MayOwn() {
 		invitations, err := c.team.Invitations(c.r.Context())
 		if err != nil {
 			return err
 		}
 		view.Invitations = invitationTable(invitations, members)
-		if c.wantsCSV("invitations") {
-			return c.csv(view.Invitations)
-		}
 	}
-	if c.wantsCSV("members") {
-		return c.csv(view.Table)
-	}
-	return c.render(status, settingsFrame("members", "Members"), view)
+	return c.render(status, settingsFrame("members", "Members"), view, view.Table, view.Invitations)
 }
 
 func memberTable(members []dmarcd.Member, viewer Viewer) ui.Table {

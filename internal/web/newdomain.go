@@ -10,8 +10,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-type newDomainView struct{ Form ui.Form }
-
 func newDomainFrame() Page {
 	return Page{
 		Template: "newdomain", Title: "Add domains", Section: "Overview",
@@ -27,7 +25,7 @@ func domainForm() ui.Form {
 }
 
 func (s *Web) newDomainPage(c *call) error {
-	return c.render(http.StatusOK, newDomainFrame(), newDomainView{domainForm()})
+	return c.render(http.StatusOK, newDomainFrame(), domainForm())
 }
 
 func (s *Web) addDomain(c *call, written url.Values) error {
@@ -63,6 +61,6 @@ func refuseDomains(c *call, written url.Values, err error) error {
 		err = &dmarcd.InvalidError{Field: "domain", Message: "The team has reached its limit of domains. Delete one, or ask the operator for a higher limit."}
 	}
 	return again(domainForm(), written, err, func(form ui.Form) error {
-		return c.render(http.StatusUnprocessableEntity, newDomainFrame(), newDomainView{form})
+		return c.render(http.StatusUnprocessableEntity, newDomainFrame(), form)
 	})
 }

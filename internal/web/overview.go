@@ -161,13 +161,7 @@ func (s *Web) overview(c *call) error {
 	view.Chart.LinkDays(Prefix+"/reports", carried(query), "kind", string(dmarcd.KindAggregate))
 	view.AllTroubled = c.link(path, "trouble", "yes")
 	view.Chart.CSV = ui.WithQuery(path, query, "csv", view.Chart.ID)
-	switch {
-	case c.wantsCSV("domains"):
-		return c.csv(view.Table)
-	case c.wantsCSV(view.Chart.ID):
-		return c.csv(view.Chart.Table())
-	}
-	return c.render(http.StatusOK, Page{Template: "overview", Title: "Overview", Section: "Overview", Charts: true}, view)
+	return c.render(http.StatusOK, Page{Template: "overview", Title: "Overview", Section: "Overview", Charts: true}, view, view.Table, view.Chart.Table())
 }
 
 func (c *call) domainTable(found Overview, period ui.Period, order ui.Sorting) ui.Table {

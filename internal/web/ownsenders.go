@@ -15,12 +15,6 @@ import (
 
 const ownSendersPath = Prefix + "/senders/own"
 
-type ownSendersView struct {
-	Table   ui.Table
-	Form    ui.Form
-	MayEdit bool
-}
-
 // senderForm edits a sender of the team. A key without a sender of the team names a known one;
 // without a key, a new one is made of the name.
 func senderForm(s dmarcd.TeamSender) ui.Form {
@@ -89,14 +83,11 @@ func (s *Web) ownSenders(c *call) error {
 }
 
 func (s *Web) showOwnSenders(c *call, status int, own []dmarcd.TeamSender, form ui.Form) error {
-	view := ownSendersView{Form: form, MayEdit: c.viewer.MayEdit(), Table: c.ownSenderTable(own)}
-	if c.wantsCSV("senders") {
-		return c.csv(view.Table)
-	}
+	table := c.ownSenderTable(own)
 	return c.render(status, Page{
 		Template: "ownsenders", Title: "Your senders", Section: "Senders",
 		Trail: []ui.Link{{Text: "Senders", Href: c.link(Prefix + "/senders")}},
-	}, view)
+	}, listView{Table: table, Form: form}, table)
 }
 
 func (c *call) ownSenderTable(own []dmarcd.TeamSender) ui.Table {

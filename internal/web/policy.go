@@ -154,12 +154,7 @@ func (s *Web) policy(c *call) error {
 	}
 	view.Affected = affectedTable(affected, s.sourceQuery(query, name))
 	view.Affected.CSV = ui.WithQuery(path, query, "csv", "affected")
-	for _, t := range []ui.Table{view.Handled, view.Affected} {
-		if c.wantsCSV(t.ID) {
-			return c.csv(t)
-		}
-	}
-	return c.render(http.StatusOK, page, view)
+	return c.render(http.StatusOK, page, view, view.Handled, view.Affected)
 }
 
 // handledTable compares what receivers did with what they would do.

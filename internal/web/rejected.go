@@ -13,8 +13,8 @@ import (
 type rejectedView struct {
 	Table ui.Table
 	Pager ui.Pager
-	// The result of a retry.
-	receiptsView
+	// Receipts is the result of a retry.
+	Receipts ui.Table
 }
 
 func rejectedFrame() Page {
@@ -25,25 +25,19 @@ const rejectedPath = Prefix + "/reports/rejected"
 
 const rejectedPerPage = 50
 
-func (s *Web) rejected(c *call) error { return s.showRejected(c, receiptsView{}) }
+func (s *Web) rejected(c *call) error { return s.showRejected(c, ui.Table{}) }
 
 // showRejected shows a page of the list, below the result of a retry.
-func (s *Web) showRejected(c *call, receipts receiptsView) error {
+func (s *Web) showRejected(c *call, receipts ui.Table) error {
 	found, err := requested(c, "rejected", pages(rejectedPerPage, func(before service.Cursor, limit int) ([]dmarcd.Rejected, error) {
 		return c.team.Rejected(c.r.Context(), dmarcd.RejectedID(before.ID), limit)
 	}, func(item dmarcd.Rejected) (time.Time, int64) { return item.ReceivedAt, int64(item.ID) }))
 	if err != nil {
 		return err
 	}
-	if c.wantsCSV("rejected") {
-		return c.csv(rejectedTable(found.Items, true, ""))
-	}
 	query := c.r.URL.Query()
-	return c.render(http.StatusOK, rejectedFrame(), rejectedView{
-		Table:        rejectedTable(found.Items, c.viewer.MayEdit(), ui.WithQuery(rejectedPath, query, "csv", "rejected", "after", "")),
-		Pager:        ui.CursorPager(rejectedPath, query, next(found)),
-		receiptsView: receipts,
-	})
+	table := rejectedTable(found.Items, c.viewer.MayEdit() || c.wantsCSV("rejected"), ui.WithQuery(rejectedPath, query, "csv", "rejected", "after", ""))
+	return c.render(http.StatusOK, rejectedFrame(), rejectedView{table, ui.CursorPager(rejectedPath, query, next(found)), receipts}, table)
 }
 
 func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) ui.Table {
@@ -92,5 +86,5 @@ func (s *Web) retry(c *call, id dmarcd.RejectedID) error {
 	if err != nil {
 		return err
 	}
-	return s.showRejected(c, receiptsView{receiptTable(readFile{receipts: receipts}), true})
+	return s.showRejected(c, receiptTable(readFile{receipts: receipts}))
 }

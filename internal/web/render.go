@@ -111,9 +111,14 @@ type navigationEntry struct {
 	Current bool
 }
 
-// render writes a page. It executes the template before it sends the first byte, so that
-// an error still gets an error page.
-func (c *call) render(status int, page Page, data any) error {
+// render writes a page, or the one of its tables that the request asks for as CSV. It executes the
+// template before it sends the first byte, so that an error still gets an error page.
+func (c *call) render(status int, page Page, data any, tables ...ui.Table) error {
+	for _, table := range tables {
+		if table.ID != "" && c.wantsCSV(table.ID) {
+			return c.csv(table)
+		}
+	}
 	t, err := c.web.templates.page(page.Template)
 	if err != nil {
 		return err

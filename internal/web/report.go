@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/service"
@@ -22,26 +23,10 @@ type ReportDocument struct {
 	Facts []insight.Fact
 	// Records are the records of an aggregate report, up to the limit; Next is the cursor
 	// after them, "" at the end.
-	Records []Record
+	Records []aggregate.Record
 	Next    string
 	// Policies are the policies of a TLS report.
-	Policies []TLSPolicy
-	// Message is the redacted message header in a failure report.
-	Message string
-}
-
-// TLSPolicy is a policy in a TLS report, with its sessions.
-type TLSPolicy struct {
-	Type, Domain        string
-	Successful, Failed  int64
-	Failures            []TLSFailure
-	Policy, MailServers []string
-}
-
-// TLSFailure is a kind of failed session.
-type TLSFailure struct {
-	Result, Server, Address string
-	Sessions                int64
+	Policies []wire.TLSPolicy
 }
 
 type reportView struct {
@@ -78,18 +63,13 @@ func (s *Web) report(c *call) error {
 	path := Prefix + "/reports/" + found.ID.String()
 	view := reportView{
 		Report: found, Original: path + "/original", Actions: reportActions(c, found.Report, path), Pager: ui.CursorPager(path, query, found.Next),
-		Table:    reportRecordTable(found.Records, path+"?csv=records"),
+		Table:    recordTable(found.Records, path+"?csv=records"),
 		Policies: policyTable(found.Policies, path+"?csv=policies"), Failures: failureTable(found.Policies, path+"?csv=failures"),
-	}
-	for _, t := range []ui.Table{view.Table, view.Policies, view.Failures} {
-		if c.wantsCSV(t.ID) {
-			return c.csv(t)
-		}
 	}
 	return c.render(http.StatusOK, Page{
 		Template: "report", Title: "Report by " + found.Organization, Section: "Reports",
 		Trail: []ui.Link{c.backToReports()},
-	}, view)
+	}, view, view.Table, view.Policies, view.Failures)
 }
 
 // reportByID returns the report in the path.
@@ -129,9 +109,7 @@ func (c *call) reportDocument(after string, limit int) (ReportDocument, error) {
 			return ReportDocument{}, err
 		}
 		for _, stored := range records {
-			record := newRecord(stored.Record)
-			record.Reporter, record.Begin = report.Organization, report.Begin
-			document.Records = append(document.Records, record)
+			document.Records = append(document.Records, stored.Record)
 			place = stored.Cursor
 		}
 	}
@@ -144,7 +122,7 @@ func (c *call) reportDocument(after string, limit int) (ReportDocument, error) {
 // maxRecordParts limits the memory of records with long texts, of which few are read at once.
 const maxRecordParts = 16
 
-func policyTable(policies []TLSPolicy, csv string) ui.Table {
+func policyTable(policies []wire.TLSPolicy, csv string) ui.Table {
 	t := ui.Table{
 		ID: "policies", Caption: "Policies", CSV: csv,
 		Columns: []ui.Column{
@@ -157,13 +135,13 @@ func policyTable(policies []TLSPolicy, csv string) ui.Table {
 	}
 	for _, p := range policies {
 		t.Rows = append(t.Rows, []ui.Cell{
-			ui.Text(p.Type).Noted(strings.Join(p.Policy, " ")), ui.Text(p.Domain), ui.Text(strings.Join(p.MailServers, ", ")), ui.Count(p.Successful), ui.Count(p.Failed),
+			ui.Text(p.Type).Noted(strings.Join(p.Strings, " ")), ui.Text(p.Domain), ui.Text(strings.Join(p.MXHosts, ", ")), ui.Count(p.Successful), ui.Count(p.Failed),
 		})
 	}
 	return t
 }
 
-func failureTable(policies []TLSPolicy, csv string) ui.Table {
+func failureTable(policies []wire.TLSPolicy, csv string) ui.Table {
 	t := ui.Table{
 		ID: "failures", Caption: "Failed sessions", CSV: csv,
 		Columns: []ui.Column{
@@ -177,9 +155,9 @@ func failureTable(policies []TLSPolicy, csv string) ui.Table {
 		Empty: ui.Empty{Title: "No session failed", Advice: "Every session was encrypted as the policy asks for.", Action: ui.Link{}},
 	}
 	for _, p := range policies {
-		for _, f := range p.Failures {
+		for _, f := range p.DetailList {
 			t.Rows = append(t.Rows, []ui.Cell{
-				ui.Text(p.Type), ui.Text(p.Domain), {Kind: ui.CellBadge, Text: f.Result, Tone: "bad"}, ui.Code(f.Server), ui.Code(f.Address), ui.Count(f.Sessions),
+				ui.Text(p.Type), ui.Text(p.Domain), {Kind: ui.CellBadge, Text: f.ResultType, Tone: "bad"}, ui.Code(f.ReceivingMXHostname), ui.Code(f.SendingMTAIP), ui.Count(f.FailedSessions),
 			})
 		}
 	}

@@ -31,11 +31,10 @@ func (c *call) reportList(query reportQuery) (wire.Page[dmarcd.Report], error) {
 }
 
 type reportsView struct {
-	Query   reportQuery
-	Filter  ui.Form
-	Table   ui.Table
-	Pager   ui.Pager
-	MayEdit bool
+	Query  reportQuery
+	Filter ui.Form
+	Table  ui.Table
+	Pager  ui.Pager
 	// Exclude is the form that excludes the listed reports.
 	Exclude string
 }
@@ -79,10 +78,7 @@ func (s *Web) reports(c *call) error {
 	if err != nil {
 		return err
 	}
-	if c.wantsCSV("reports") {
-		return c.csv(view.Table)
-	}
-	return c.render(http.StatusOK, Page{Template: "reports", Title: "Reports", Section: "Reports"}, view)
+	return c.render(http.StatusOK, Page{Template: "reports", Title: "Reports", Section: "Reports"}, view, view.Table)
 }
 
 type domainReportsView struct {
@@ -106,13 +102,8 @@ func (s *Web) domainReports(c *call) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range []ui.Table{view.Table, trend.Table()} {
-		if c.wantsCSV(t.ID) {
-			return c.csv(t)
-		}
-	}
 	page.Charts = len(trend.Days) > 0
-	return c.render(http.StatusOK, page, domainReportsView{head, view, trend})
+	return c.render(http.StatusOK, page, domainReportsView{head, view, trend}, view.Table, trend.Table())
 }
 
 // tlsChart shows the TLS sessions by day, if the list may have TLS reports.
@@ -154,14 +145,14 @@ func (s *Web) loadReports(c *call, path string, asked reportQuery) (reportsView,
 		}
 	}
 	view := reportsView{
-		Query: asked, Filter: c.carrying(reportFilter(path, asked, tags)), MayEdit: c.viewer.MayEdit(),
+		Query: asked, Filter: c.carrying(reportFilter(path, asked, tags)),
 		Table: c.reportTable(found.Items, ui.WithQuery(path, query, "csv", "reports", "after", "")),
 		Pager: ui.CursorPager(path, query, next(found)),
 	}
 	view.Exclude = ui.WithQuery(excludePath, url.Values{}, "reporter", asked.reporter(found.Items), "from", asked.Period.From.String(), "to", asked.Period.To.String())
 	view.Table.Empty = asked.nothing(path, c)
 	if view.Table.Empty.Action.Href == uploadPath {
-		view.Table.Empty = view.Table.Empty.OfferedTo(view.MayEdit)
+		view.Table.Empty = view.Table.Empty.OfferedTo(c.viewer.MayEdit())
 	}
 	if path != Prefix+"/reports" {
 		view.Table = view.Table.Without("Domain")

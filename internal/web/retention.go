@@ -10,12 +10,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-type retentionView struct {
-	Tabs   []tab
-	Form   ui.Form
-	MayOwn bool
-}
-
 func retentionForm(r service.Retention) ui.Form {
 	length := func(name, label, hint string, days int) ui.Field {
 		return ui.Field{Name: name, Label: label, Type: "number", Value: strconv.Itoa(days), Required: true, Hint: hint}
@@ -36,8 +30,7 @@ func (s *Web) retention(c *call) error {
 }
 
 func (s *Web) showRetention(c *call, status int, form ui.Form) error {
-	return c.render(status, settingsFrame("retention", "Retention"),
-		retentionView{Tabs: settingsTabs(c.viewer, "Retention"), Form: form, MayOwn: c.viewer.MayOwn()})
+	return c.render(status, settingsFrame("retention", "Retention"), listView{Tabs: settingsTabs(c.viewer, "Retention"), Form: form})
 }
 
 func (s *Web) setRetention(c *call, written url.Values) error {

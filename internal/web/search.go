@@ -12,33 +12,24 @@ import (
 // maxHits is the number of results listed per kind.
 const maxHits = 20
 
-type searchView struct {
-	Text  string
-	Table ui.Table
-}
-
 func (s *Web) search(c *call) error {
 	query := c.r.URL.Query()
-	view := searchView{Text: query.Get("q")}
-	hits, err := c.team.Search(c.r.Context(), view.Text, maxHits)
+	hits, err := c.team.Search(c.r.Context(), query.Get("q"), maxHits)
 	if err != nil {
 		return err
 	}
-	view.Table = ui.Table{
+	table := ui.Table{
 		ID: "hits", Caption: "Search results", CSV: ui.WithQuery(Prefix+"/search", query, "csv", "hits"),
 		Columns: []ui.Column{{Title: "Name", Wide: true, Note: "Detail"}, {Title: "Kind"}},
 		Empty:   ui.Empty{Title: "Nothing found", Advice: "Search for part of a domain, a sender, an IP address, a reporter or a report id."},
 	}
-	if view.Text == "" {
-		view.Table.Empty.Title = "Search"
+	if query.Get("q") == "" {
+		table.Empty.Title = "Search"
 	}
 	for _, hit := range hits {
-		view.Table.Rows = append(view.Table.Rows, []ui.Cell{ui.LinkTo(hit.Title, c.link(hitPath(hit))).Noted(hit.Detail), ui.Text(string(hit.Kind))})
+		table.Rows = append(table.Rows, []ui.Cell{ui.LinkTo(hit.Title, c.link(hitPath(hit))).Noted(hit.Detail), ui.Text(string(hit.Kind))})
 	}
-	if c.wantsCSV("hits") {
-		return c.csv(view.Table)
-	}
-	return c.render(http.StatusOK, Page{Template: "search", Title: "Search"}, view)
+	return c.render(http.StatusOK, Page{Template: "search", Title: "Search"}, listView{Table: table}, table)
 }
 
 // hitPath is the page of a result.

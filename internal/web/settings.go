@@ -7,23 +7,22 @@ func settingsFrame(template, title string) Page {
 	return Page{Template: template, Title: title, Section: "Settings"}
 }
 
-// listView is a list of the team settings, with the form that adds to it.
+// listView is a list, with the form that adds to it or filters it.
 type listView struct {
-	Tabs  []tab
-	Table ui.Table
-	Form  ui.Form
+	// Heading is that of pages that share a template.
+	Heading string
+	Tabs    []tab
+	Table   ui.Table
+	Pager   ui.Pager
+	Form    ui.Form
 	// Secret is a new secret, shown only once; "" for none.
 	Secret string
-	MayOwn bool
 }
 
 // settingsList shows a list of the team settings, or its table as a file.
 func (c *call) settingsList(status int, title string, table ui.Table, form ui.Form, secret string) error {
-	if c.wantsCSV(table.ID) {
-		return c.csv(table)
-	}
-	view := listView{Tabs: settingsTabs(c.viewer, title), Table: table, Form: form, Secret: secret, MayOwn: c.viewer.MayOwn()}
-	return c.render(status, settingsFrame(table.ID, title), view)
+	view := listView{Tabs: settingsTabs(c.viewer, title), Table: table, Form: form, Secret: secret}
+	return c.render(status, settingsFrame(table.ID, title), view, table)
 }
 
 // settingsTabs are the tabs of the team settings.

@@ -4,31 +4,11 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
-
-// Record is a record of an aggregate report.
-type Record struct {
-	// Report is the id of its report, Reporter the organization that sent it.
-	Report, Reporter string
-	Begin            time.Time
-	Address          string
-	Messages         int64
-	Disposition      string
-	// DKIM and SPF are the results of the receiver, with alignment.
-	DKIM, SPF  string
-	HeaderFrom string
-	// EnvelopeFrom is the envelope domain, "" if it is not reported.
-	EnvelopeFrom string
-	// DKIMResults and SPFResults are the raw results, such as "pass (example.com, s1)".
-	DKIMResults, SPFResults []string
-	// Reasons are the receiver's reasons to override the policy.
-	Reasons []string
-}
 
 type sourceView struct {
 	Source insight.Source
@@ -100,15 +80,10 @@ func (s *Web) source(c *call) error {
 	view.Chart = messageChart(countsSentence(found.Counts), found.Days, marks)
 	view.Chart.LinkDays(reports, carried(query), "kind", string(dmarcd.KindAggregate))
 	view.Flow = flowChart(flows, asked, ui.WithQuery(path, query, "csv", "flow"))
-	view.Record = c.recordTable(sentRecords(records.Records), ui.WithQuery(path, query, "csv", "records", "after", ""))
+	view.Record = c.sentRecordTable(records.Records, ui.WithQuery(path, query, "csv", "records", "after", ""))
 	view.Pager = ui.CursorPager(path, query, records.Next)
 	view.Chart.CSV = ui.WithQuery(path, query, "csv", "messages")
 	view.Parts = partTables(found.Parts, asked, path, query)
-	for _, t := range append(view.Parts, view.Record, view.Chart.Table(), view.Flow.Table()) {
-		if c.wantsCSV(t.ID) {
-			return c.csv(t)
-		}
-	}
 	if view.NameForm, view.NameTitle, err = c.nameForm(asked, found); err != nil {
 		return err
 	}
@@ -118,17 +93,7 @@ func (s *Web) source(c *call) error {
 		back = ui.Link{Text: "Senders of " + asked.Domain, Href: ui.WithQuery(domainPath(asked.Domain)+"/senders", carried(query), "group", string(asked.Group))}
 	}
 	page.Trail = []ui.Link{back}
-	return c.render(http.StatusOK, page, view)
-}
-
-// sentRecords returns records of several reports for display.
-func sentRecords(found []dmarcd.SentRecord) []Record {
-	records := make([]Record, len(found))
-	for i, r := range found {
-		records[i] = newRecord(r.Record)
-		records[i].Report, records[i].Reporter, records[i].Begin = r.Position.Report.String(), r.Organization, r.Day.Time()
-	}
-	return records
+	return c.render(http.StatusOK, page, view, append(view.Parts, view.Record, view.Chart.Table(), view.Flow.Table())...)
 }
 
 // partTables show the mail of a source in the other groups.
@@ -159,73 +124,4 @@ func partTables(parts []insight.Part, asked mailQuery, path string, query url.Va
 		tables = append(tables, t)
 	}
 	return tables
-}
-
-// recordTable shows records of aggregate reports, with their report.
-func (c *call) recordTable(records []Record, csv string) ui.Table {
-	t := reportRecordTable(records, csv)
-	t.Columns = append(t.Columns, ui.Column{Title: "Report", Wide: true, Note: "Day (UTC)"})
-	for i, r := range records {
-		t.Rows[i] = append(t.Rows[i], ui.LinkTo(r.Reporter, c.link(Prefix+"/reports/"+r.Report)).Noted(dmarcd.DayOf(r.Begin).String()))
-	}
-	return t
-}
-
-// reportRecordTable shows the records of one aggregate report.
-func reportRecordTable(records []Record, csv string) ui.Table {
-	t := ui.Table{
-		ID: "records", Caption: "Records", CSV: csv,
-		Columns: []ui.Column{
-			{Title: "Address"},
-			{Title: "Messages", Numeric: true},
-			{Title: "From domain", Wide: true, Note: "Envelope domain"},
-			{Title: "SPF"},
-			{Title: "DKIM"},
-			{Title: "Receivers", Wide: true, Note: "Reasons"},
-			{Title: "Results", Wide: true},
-		},
-		Empty: ui.Empty{Title: "No records", Advice: "The report has no records, or their retention has ended.", Action: ui.Link{}},
-	}
-	for _, r := range records {
-		from := ui.Code(r.HeaderFrom)
-		if r.EnvelopeFrom != "" && r.EnvelopeFrom != r.HeaderFrom {
-			from.Before, from.Note = "envelope", r.EnvelopeFrom
-		}
-		t.Rows = append(t.Rows, []ui.Cell{
-			ui.Code(r.Address), ui.Count(r.Messages), from, ui.Badge(orUnknown(r.SPF)), ui.Badge(orUnknown(r.DKIM)),
-			dispositionCell(r), ui.Text(ui.JoinLines(labelled("SPF", r.SPFResults), labelled("DKIM", r.DKIMResults))),
-		})
-	}
-	return t
-}
-
-// labelled puts a label before each text.
-func labelled(word string, texts []string) []string {
-	with := make([]string, len(texts))
-	for i, t := range texts {
-		with[i] = word + " " + t
-	}
-	return with
-}
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
-}
-
-// dispositionCell shows the action of a receiver. Reject is bad for a sender, although it
-// is the best policy.
-func dispositionCell(r Record) ui.Cell {
-	cell := ui.Cell{Kind: ui.CellBadge, Text: r.Disposition}
-	switch r.Disposition {
-	case "none", "pass":
-		cell.Text = "delivered"
-	case "quarantine":
-		cell.Text, cell.Tone = "spam folder", "warning"
-	case "reject":
-		cell.Text, cell.Tone = "rejected", "bad"
-	}
-	return cell.Noted(ui.JoinLines(r.Reasons))
 }

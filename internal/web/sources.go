@@ -52,13 +52,7 @@ func (s *Web) sources(c *call) error {
 	if err != nil {
 		return err
 	}
-	if c.wantsCSV("flow") {
-		return c.csv(view.Flow.Table())
-	}
-	if c.wantsCSV("sources") {
-		return c.csv(view.Table)
-	}
-	return c.render(http.StatusOK, Page{Template: "sources", Title: "Senders", Section: "Senders", Charts: true}, view)
+	return c.render(http.StatusOK, Page{Template: "sources", Title: "Senders", Section: "Senders", Charts: true}, view, view.Table, view.Flow.Table())
 }
 
 type domainSourcesView struct {
@@ -76,13 +70,7 @@ func (s *Web) domainSources(c *call) error {
 	if err != nil {
 		return err
 	}
-	if c.wantsCSV("flow") {
-		return c.csv(view.Flow.Table())
-	}
-	if c.wantsCSV("sources") {
-		return c.csv(view.Table)
-	}
-	return c.render(http.StatusOK, page, domainSourcesView{head, view})
+	return c.render(http.StatusOK, page, domainSourcesView{head, view}, view.Table, view.Flow.Table())
 }
 
 // sourceQuery parses the query of a page of sources.

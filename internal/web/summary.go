@@ -129,12 +129,7 @@ func (s *Web) summary(c *call) error {
 	view.Chart.CSV = ui.WithQuery(path, query, "csv", "messages")
 	view.Disposition.CSV = ui.WithQuery(path, query, "csv", "disposition")
 	view.Senders.CSV = ui.WithQuery(path, query, "csv", "senders")
-	for _, t := range []ui.Table{view.Chart.Table(), view.Disposition.Table(), view.Senders} {
-		if c.wantsCSV(t.ID) {
-			return c.csv(t)
-		}
-	}
-	return c.render(http.StatusOK, page, view)
+	return c.render(http.StatusOK, page, view, view.Chart.Table(), view.Disposition.Table(), view.Senders)
 }
 
 // senders returns the senders of a domain with their classes. Affected is the mail that

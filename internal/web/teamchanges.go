@@ -13,12 +13,6 @@ import (
 
 const changesPerPage = 100
 
-type teamChangesView struct {
-	Filter ui.Form
-	Table  ui.Table
-	Pager  ui.Pager
-}
-
 // teamChanges shows the events of all domains of the team, newest first.
 func (s *Web) teamChanges(c *call) error {
 	const path = Prefix + "/changes"
@@ -50,7 +44,7 @@ func (s *Web) teamChanges(c *call) error {
 	if err != nil {
 		return err
 	}
-	view := teamChangesView{Table: c.eventTable(found.Items), Pager: ui.CursorPager(path, query, next(found)), Filter: c.carrying(changesFilter(path, filter, tags))}
+	view := listView{Table: c.eventTable(found.Items), Pager: ui.CursorPager(path, query, next(found)), Form: c.carrying(changesFilter(path, filter, tags))}
 	view.Table.CSV = ui.WithQuery(path, query, "csv", "events", "after", "")
 	return c.render(http.StatusOK, Page{Template: "changes", Title: "Changes", Section: "Changes"}, view)
 }

@@ -14,14 +14,8 @@ import (
 type uploadView struct {
 	// MaxUpload limits a file, in bytes.
 	MaxUpload int64
-	receiptsView
-}
-
-// receiptsView is the result of an upload or retry.
-type receiptsView struct {
+	// Receipts is the result of an upload.
 	Receipts ui.Table
-	// Sent means that there is a result.
-	Sent bool
 }
 
 // readFile is a file and its result.
@@ -83,7 +77,7 @@ func (s *Web) upload(c *call) error {
 	if len(read) == 0 {
 		return &dmarcd.InvalidError{Field: "file", Message: "No file was sent. Choose one or more report files."}
 	}
-	view := uploadView{s.options.MaxUpload, receiptsView{receiptTable(read...), true}}
+	view := uploadView{s.options.MaxUpload, receiptTable(read...)}
 	if c.wantsFragment() {
 		return c.fragment(uploadFrame(), "receipts", view)
 	}

@@ -174,12 +174,6 @@ func (s *Web) testWebhook(c *call, id dmarcd.WebhookID) error {
 	return c.done(webhooksPath+"/"+id.String(), "webhook-tested")
 }
 
-type deliveriesView struct {
-	Tabs  []tab
-	Table ui.Table
-	Pager ui.Pager
-}
-
 const deliveriesPerPage = 50
 
 // deliveries shows the delivery log of a webhook.
@@ -190,18 +184,15 @@ func (s *Web) deliveries(c *call, id dmarcd.WebhookID) error {
 	if err != nil {
 		return err
 	}
-	if c.wantsCSV("deliveries") {
-		return c.csv(deliveryTable(found.Items, false))
-	}
 	path, query := c.r.URL.Path, c.r.URL.Query()
-	view := deliveriesView{
+	view := listView{
 		Tabs: settingsTabs(c.viewer, "Webhooks"), Table: deliveryTable(found.Items, c.viewer.MayOwn()),
 		Pager: ui.CursorPager(path, withoutDone(query), next(found)),
 	}
 	view.Table.CSV = path + "?csv=deliveries"
 	frame := settingsFrame("deliveries", "Deliveries")
 	frame.Trail = []ui.Link{{Text: "Webhooks", Href: webhooksPath}}
-	return c.render(http.StatusOK, frame, view)
+	return c.render(http.StatusOK, frame, view, view.Table)
 }
 
 // withoutDone returns the query without the message of the last form.

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,9 +77,6 @@ func GradeTone(grade string) string {
 	}
 	return "bad"
 }
-
-// JoinLines joins lists with semicolons.
-func JoinLines(lists ...[]string) string { return strings.Join(slices.Concat(lists...), "; ") }
 
 // IsName reports whether a text is a name or address that users may want to copy, not a
 // word or sentence.
