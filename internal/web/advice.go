@@ -159,27 +159,19 @@ const (
 )
 
 // answer answers whether a sender sends on behalf of the owner of the domain.
-func (s *Web) answer(c *call, form url.Values) error {
-	domain, err := c.team.Domain(c.r.Context(), c.params.Get("domain"))
-	if err != nil {
-		return err
-	}
+func (s *Web) answer(c *call, domain dmarcd.Domain, form url.Values) error {
 	answer := form.Get("answer")
 	if answer != answerYours && answer != answerNotYours {
 		return errBadForm
 	}
-	if _, err = c.team.Answer(c.r.Context(), domain.Name, c.params.Get("sender"), answer == answerYours); err != nil {
+	if _, err := c.team.Answer(c.r.Context(), domain.Name, c.params.Get("sender"), answer == answerYours); err != nil {
 		return err
 	}
 	return c.redirect(c.link(domainPath(domain.Name), "done", "answered-"+answer))
 }
 
 // acceptForwarding stores how many forwarded messages a policy may affect.
-func (s *Web) acceptForwarding(c *call, form url.Values) error {
-	domain, err := c.team.Domain(c.r.Context(), c.params.Get("domain"))
-	if err != nil {
-		return err
-	}
+func (s *Web) acceptForwarding(c *call, domain dmarcd.Domain, form url.Values) error {
 	accepted, err := strconv.ParseInt(form.Get("accepted"), 10, 64)
 	if err != nil {
 		return errBadForm

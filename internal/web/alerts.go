@@ -94,7 +94,6 @@ func alertTable(alerts []dmarcd.Alert, mayAcknowledge bool) ui.Table {
 		Columns: []ui.Column{{Title: "When"}, {Title: "Event", Wide: true, Note: "Kind"}, {Title: "Level"}, {Title: "State", Wide: true, Note: "Reason"}, {Title: "Acknowledged", Wide: true}, {Title: "Actions"}},
 		Empty:   ui.Empty{Title: "No alerts", Advice: "Changes of DNS records and incidents in mail and reports are listed here.", Action: ui.Link{}},
 	}
-	levels := map[dmarcd.Level]string{dmarcd.LevelError: "bad", dmarcd.LevelWarning: "warning", dmarcd.LevelInfo: "info"}
 	states := map[dmarcd.AlertState]string{dmarcd.AlertSent: "good", dmarcd.AlertSuppressed: "info", dmarcd.AlertWaiting: "info", dmarcd.AlertGrouped: "good"}
 	for _, a := range alerts {
 		button := ui.Actions()
@@ -103,7 +102,7 @@ func alertTable(alerts []dmarcd.Alert, mayAcknowledge bool) ui.Table {
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
 			ui.At(a.Event.At), ui.Text(a.Event.Summary()).Noted(string(a.Event.Kind)),
-			{Kind: ui.CellBadge, Text: string(a.Level), Tone: levels[a.Level]},
+			{Kind: ui.CellBadge, Text: string(a.Level), Tone: levelTones[a.Level]},
 			ui.Cell{Kind: ui.CellBadge, Text: string(a.State), Tone: states[a.State]}.Noted(a.Reason),
 			ui.Text(a.AcknowledgedBy), button,
 		})

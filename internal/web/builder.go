@@ -75,12 +75,12 @@ func (s *Web) builder(c *call) error {
 	view.IsRecord = ok
 	if ok {
 		view.State = record.State.String()
-		view.Tags = tagTable(explainTags(record), ui.WithQuery(path, query, "csv", "tags"))
+		view.Tags = tagTable(record, ui.WithQuery(path, query, "csv", "tags"))
 		for _, problem := range record.Problems {
 			view.Problems = append(view.Problems, problemSentence(problem))
 		}
 		view.Warnings = recordWarnings(published, record)
-		view.Views = receiverTable(receiverViews(c.r.Context(), view.Domain, view.Record), ui.WithQuery(path, query, "csv", "receivers"))
+		view.Views = receiverTable(c.r.Context(), view.Domain, view.Record, ui.WithQuery(path, query, "csv", "receivers"))
 	}
 	view.Form, view.Paste = builderForm(view.Domain, record), pasteForm(view.Domain, view.Record)
 	if invalid := (*dmarcd.InvalidError)(nil); errors.As(badName, &invalid) {

@@ -87,24 +87,33 @@ func (c *call) finish(err error, path, what string) error {
 	return c.done(path, what)
 }
 
-// pathID returns the id in the path. An invalid one does not exist.
-func pathID[ID any](c *call, parse func(string) (ID, error)) (ID, error) {
-	id, err := parse(c.params.Get("id"))
-	if err != nil {
-		err = dmarcd.ErrNotFound
-	}
-	return id, err
-}
-
-// withID adapts a handler of the item whose id is in the path.
+// withID adapts a handler of the item whose id is in the path. An invalid one does not exist.
 func withID[ID any](parse func(string) (ID, error), handle func(c *call, id ID) error) func(*call) error {
 	return func(c *call) error {
-		id, err := pathID(c, parse)
+		id, err := parse(c.params.Get("id"))
 		if err != nil {
-			return err
+			return dmarcd.ErrNotFound
 		}
 		return handle(c, id)
 	}
+}
+
+// withFormID is withID for a handler of a form.
+func withFormID[ID any](parse func(string) (ID, error), handle func(c *call, id ID, written url.Values) error) func(*call) error {
+	return withForm(func(c *call, written url.Values) error {
+		return withID(parse, func(c *call, id ID) error { return handle(c, id, written) })(c)
+	})
+}
+
+// withDomain adapts a handler of a form about the domain in the path.
+func withDomain(handle func(c *call, domain dmarcd.Domain, written url.Values) error) func(*call) error {
+	return withForm(func(c *call, written url.Values) error {
+		domain, err := c.team.Domain(c.r.Context(), c.params.Get("domain"))
+		if err != nil {
+			return err
+		}
+		return handle(c, domain, written)
+	})
 }
 
 // changing returns the handler of a button that changes the item whose id is in the path.

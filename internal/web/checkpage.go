@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
@@ -37,14 +38,6 @@ type findingGroup struct {
 	Findings []wire.Finding
 }
 
-// checkPart is the result for one protocol.
-type checkPart struct {
-	Name, Status string
-	// Text is the record, or the result without one.
-	Text   string
-	Reason string
-}
-
 func (s *Web) check(c *call) error {
 	page, head, err := s.domainPage(c, "check", "DNS")
 	if err != nil {
@@ -55,7 +48,7 @@ func (s *Web) check(c *call) error {
 	switch {
 	case err == nil:
 		view.Points, view.Legend = gradePoints(latest.Findings), gradeLegend()
-		view.Check, view.Groups, view.Parts = &latest, groupFindings(latest), seenTable(checkParts(latest), domainPath(head.Head.Name)+"/dns?csv=seen")
+		view.Check, view.Groups, view.Parts = &latest, groupFindings(latest), seenTable(latest, domainPath(head.Head.Name)+"/dns?csv=seen")
 	case !errors.Is(err, dmarcd.ErrNotFound):
 		return err
 	}
@@ -107,34 +100,28 @@ func groupFindings(check wire.StoredCheck) []findingGroup {
 	return groups
 }
 
-func checkParts(check wire.StoredCheck) []checkPart {
-	parts := []checkPart{
-		{"DMARC", check.DMARC.Status, check.DMARC.Record, check.DMARC.Reason},
-		{"SPF", check.SPF.Status, check.SPF.Record, check.SPF.Reason},
-	}
-	for _, key := range check.DKIM {
-		parts = append(parts, checkPart{"DKIM " + key.Selector, key.Status, key.Record, key.Reason})
-	}
-	for _, host := range check.MX {
-		parts = append(parts, checkPart{"MX", host.Status, host.Host, ""})
-	}
-	return append(parts,
-		checkPart{"MTA-STS", check.MTASTS.Status, check.MTASTS.Record, check.MTASTS.Reason},
-		checkPart{"TLS-RPT", check.TLSRPT.Status, check.TLSRPT.Record, check.TLSRPT.Reason},
-		checkPart{"BIMI", check.BIMI.Status, check.BIMI.Record, check.BIMI.Reason},
-		checkPart{"DANE", check.DANE.Status, "", check.DANE.Reason},
-		checkPart{"DNSSEC", check.DNSSEC.Status, check.DNSSEC.Zone, check.DNSSEC.Reason},
-	)
-}
-
-func seenTable(parts []checkPart, csv string) ui.Table {
+// seenTable shows the result for each protocol: the record, or what was found instead.
+func seenTable(check wire.StoredCheck, csv string) ui.Table {
 	t := ui.Table{
 		ID: "seen", Caption: "Records found", CSV: csv,
 		Columns: []ui.Column{{Title: "Part", Wide: true}, {Title: "Status"}, {Title: "Record", Wide: true, Note: "Reason"}},
 	}
-	for _, p := range parts {
-		t.Rows = append(t.Rows, []ui.Cell{ui.Text(p.Name), ui.Badge(p.Status), ui.Code(p.Text).Noted(p.Reason)})
+	add := func(name, status, text, reason string) {
+		t.Rows = append(t.Rows, []ui.Cell{ui.Text(name), ui.Badge(status), ui.Code(text).Noted(reason)})
 	}
+	add("DMARC", check.DMARC.Status, check.DMARC.Record, check.DMARC.Reason)
+	add("SPF", check.SPF.Status, check.SPF.Record, check.SPF.Reason)
+	for _, key := range check.DKIM {
+		add("DKIM "+key.Selector, key.Status, key.Record, key.Reason)
+	}
+	for _, host := range check.MX {
+		add("MX", host.Status, host.Host, "")
+	}
+	add("MTA-STS", check.MTASTS.Status, check.MTASTS.Record, check.MTASTS.Reason)
+	add("TLS-RPT", check.TLSRPT.Status, check.TLSRPT.Record, check.TLSRPT.Reason)
+	add("BIMI", check.BIMI.Status, check.BIMI.Record, check.BIMI.Reason)
+	add("DANE", check.DANE.Status, "", check.DANE.Reason)
+	add("DNSSEC", check.DNSSEC.Status, check.DNSSEC.Zone, check.DNSSEC.Reason)
 	return t
 }
 
@@ -148,11 +135,7 @@ func findingTable(findings []wire.Finding) ui.Table {
 	return t
 }
 
-func (s *Web) verify(c *call) error {
-	domain, err := c.team.Domain(c.r.Context(), c.params.Get("domain"))
-	if err != nil {
-		return err
-	}
+func (s *Web) verify(c *call, domain dmarcd.Domain, _ url.Values) error {
 	if err := c.team.Examine(c.r.Context(), domain.Name); err != nil {
 		return err
 	}

@@ -68,24 +68,16 @@ func (s *Web) setPurpose(c *call, written url.Values) error {
 }
 
 // setParked marks a domain as not used for mail, or removes the mark.
-func (s *Web) setParked(c *call, written url.Values) error {
+func (s *Web) setParked(c *call, domain dmarcd.Domain, written url.Values) error {
 	parked, done := written.Get("parked") == "yes", "not-parked"
 	if parked {
 		done = "parked"
-	}
-	domain, err := c.team.Domain(c.r.Context(), c.params.Get("domain"))
-	if err != nil {
-		return err
 	}
 	return c.finish(c.team.SetParked(c.r.Context(), domain.Name, parked), domainPath(domain.Name)+"/settings", done)
 }
 
 // deleteDomain requires the name as confirmation: the data cannot be restored.
-func (s *Web) deleteDomain(c *call, written url.Values) error {
-	domain, err := c.team.Domain(c.r.Context(), c.params.Get("domain"))
-	if err != nil {
-		return err
-	}
+func (s *Web) deleteDomain(c *call, domain dmarcd.Domain, written url.Values) error {
 	if written.Get("confirm") != domain.Name {
 		return &dmarcd.InvalidError{Field: "confirm", Message: "The name does not match. Go back, and enter the name of the domain to delete it."}
 	}

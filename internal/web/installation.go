@@ -83,11 +83,7 @@ func (s *Web) createTeam(c *call, written url.Values) error {
 	return c.done(Prefix+"/installation/teams", "team-created")
 }
 
-func (s *Web) setAPI(c *call, written url.Values) error {
-	id, err := pathID(c, dmarcd.ParseTeamID)
-	if err != nil {
-		return err
-	}
+func (s *Web) setAPI(c *call, id dmarcd.TeamID, written url.Values) error {
 	team, err := c.system.TeamByID(c.r.Context(), id)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -54,7 +55,7 @@ func markText(changes []dmarcd.Change) string {
 		words, marked := markedFacts[change.Fact]
 		switch {
 		case change.Fact == dmarcd.FactDMARCApplied:
-			policy = append(policy, "policy "+orNothing(change.Before)+" → "+orNothing(change.After))
+			policy = append(policy, "policy "+cmp.Or(change.Before, "nothing")+" → "+cmp.Or(change.After, "nothing"))
 		case marked:
 			others = append(others, strings.Join(strings.Fields(words+" "+change.Of+" "+changeVerb(change)), " "))
 		}
@@ -79,16 +80,9 @@ func (c *call) policyMarks(events []dmarcd.Event) []ui.Mark {
 		if e.Kind != dmarcd.PolicyWeakened && e.Kind != dmarcd.PolicyStrengthened || len(marks) == maxMarks {
 			continue
 		}
-		text := e.Domain + ": policy " + orNothing(e.Before) + " → " + orNothing(e.After)
+		text := e.Domain + ": policy " + cmp.Or(e.Before, "nothing") + " → " + cmp.Or(e.After, "nothing")
 		marks = append(marks, ui.Mark{Day: dmarcd.DayOf(e.At), Text: text, Href: c.link(domainPath(e.Domain) + "/changes")})
 	}
 	slices.Reverse(marks)
 	return marks
-}
-
-func orNothing(s string) string {
-	if s == "" {
-		return "nothing"
-	}
-	return s
 }

@@ -86,11 +86,7 @@ func (s *Web) inviteMember(c *call, written url.Values) error {
 	return s.showMembers(c, http.StatusOK, invitationForm(), &invitation)
 }
 
-func (s *Web) setRole(c *call, written url.Values) error {
-	user, err := pathID(c, dmarcd.ParseUserID)
-	if err != nil {
-		return err
-	}
+func (s *Web) setRole(c *call, user dmarcd.UserID, written url.Values) error {
 	role, err := dmarcd.ParseRole(written.Get("role"))
 	if err != nil {
 		return err

@@ -9,39 +9,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// receiverView is what receivers do with failing mail from one kind of name.
-type receiverView struct {
-	// Name is an example, What describes the kind.
-	Name, What string
-	// New is the action under RFC 9989, Old that under RFC 7489.
-	New, Old receiverAction
-}
-
-// receiverAction is the requested action.
-type receiverAction struct {
-	// Policy is none, quarantine, reject or "" for no policy.
-	Policy string
-	Why    string
-}
-
-// receiverViews evaluates the record under both RFCs, with a DNS that contains only this
-// record.
-func receiverViews(ctx context.Context, domain, record string) []receiverView {
-	views := []receiverView{
-		{Name: domain, What: "the domain itself"},
-		{Name: "news." + domain, What: "an existing subdomain"},
-		{Name: "no-such-name." + domain, What: "a non-existent subdomain"},
-	}
-	zone := recordZone{domain: domain, record: record, exists: views[1].Name}
-	for i, v := range views {
-		views[i].New = newAction(dmarc.Discover(ctx, zone, v.Name))
-		views[i].Old = legacyAction(dmarc.DiscoverLegacy(ctx, zone, v.Name))
-	}
-	return views
-}
-
-// receiverTable shows the actions under both RFCs.
-func receiverTable(views []receiverView, csv string) ui.Table {
+// receiverTable shows what receivers do with failing mail under both RFCs, with a DNS that contains
+// only this record.
+func receiverTable(ctx context.Context, domain, record, csv string) ui.Table {
 	t := ui.Table{
 		ID: "receivers", Caption: "What receivers do", CSV: csv,
 		Columns: []ui.Column{
@@ -50,47 +20,53 @@ func receiverTable(views []receiverView, csv string) ui.Table {
 			{Title: "Under RFC 7489", Wide: true, Note: "Why (RFC 7489)"},
 		},
 	}
-	for _, v := range views {
+	existing := "news." + domain
+	zone := recordZone{domain: domain, record: record, exists: existing}
+	for _, of := range []struct{ name, what string }{
+		{domain, "the domain itself"}, {existing, "an existing subdomain"}, {"no-such-name." + domain, "a non-existent subdomain"},
+	} {
 		t.Rows = append(t.Rows, []ui.Cell{
-			ui.Text(v.Name).Noted(v.What), policyCell(v.New.Policy).Noted(v.New.Why), policyCell(v.Old.Policy).Noted(v.Old.Why),
+			ui.Text(of.name).Noted(of.what), newAction(dmarc.Discover(ctx, zone, of.name)), legacyAction(dmarc.DiscoverLegacy(ctx, zone, of.name)),
 		})
 	}
 	return t
 }
 
-func newAction(d dmarc.Discovery) receiverAction {
+// newAction is the action under RFC 9989, and why.
+func newAction(d dmarc.Discovery) ui.Cell {
 	if d.Policy == dmarc.Unstated {
-		return receiverAction{"", "The record is unusable, so no policy applies."}
+		return policyCell("").Noted("The record is unusable, so no policy applies.")
 	}
-	a := receiverAction{Policy: d.Applied.String(), Why: "Set by the tag " + d.Source + "."}
+	why := "Set by the tag " + d.Source + "."
 	if d.Record.State == dmarc.ActsAsNone {
-		a.Why = "The record is invalid and acts as p=none, because it has a report address."
+		why = "The record is invalid and acts as p=none, because it has a report address."
 	}
 	if d.Applied != d.Policy {
-		a.Why = "The tag " + d.Source + " sets " + d.Policy.String() + "; t=y reduces it by one level."
+		why = "The tag " + d.Source + " sets " + d.Policy.String() + "; t=y reduces it by one level."
 	}
-	return a
+	return policyCell(d.Applied.String()).Noted(why)
 }
 
-func legacyAction(d dmarc.LegacyDiscovery) receiverAction {
+// legacyAction is the action under RFC 7489, and why.
+func legacyAction(d dmarc.LegacyDiscovery) ui.Cell {
 	switch {
 	case d.Record == nil:
-		return receiverAction{"", "These receivers query only the name itself and " + d.Organization + ", and find no record."}
+		return policyCell("").Noted("These receivers query only the name itself and " + d.Organization + ", and find no record.")
 	case d.Policy == dmarc.Unstated:
-		return receiverAction{"", "The record is unusable, so no policy applies."}
+		return policyCell("").Noted("The record is unusable, so no policy applies.")
 	}
 	tag := "p"
 	if d.Domain != d.RecordDomain && d.Record.SP != dmarc.Unstated {
 		tag = "sp"
 	}
-	a := receiverAction{Policy: d.Policy.String(), Why: "Set by the tag " + tag + "."}
+	why := "Set by the tag " + tag + "."
 	if d.Record.NP != dmarc.Unstated || d.Record.Testing {
-		a.Why += " These receivers ignore np and t."
+		why += " These receivers ignore np and t."
 	}
 	if d.Percent < 100 {
-		a.Why = "For " + strconv.Itoa(d.Percent) + " % of failing mail (pct); the rest is treated one level weaker."
+		why = "For " + strconv.Itoa(d.Percent) + " % of failing mail (pct); the rest is treated one level weaker."
 	}
-	return a
+	return policyCell(d.Policy.String()).Noted(why)
 }
 
 // recordZone is a DNS in which one domain has a DMARC record and one subdomain. It

@@ -50,13 +50,13 @@ func (c *call) backToReports() ui.Link {
 	return ui.Link{Text: "Reports", Href: c.link(Prefix + "/reports")}
 }
 
-func (s *Web) report(c *call) error {
+func (s *Web) report(c *call, id dmarcd.ReportID) error {
 	query := c.r.URL.Query()
 	after, limit := query.Get("after"), recordsPerPage
 	if c.wantsCSV("records") {
 		after, limit = "", maxCSVRows
 	}
-	found, err := c.reportDocument(after, limit)
+	found, err := c.reportDocument(id, after, limit)
 	if err != nil {
 		return err
 	}
@@ -72,12 +72,8 @@ func (s *Web) report(c *call) error {
 	}, view, view.Table, view.Policies, view.Failures)
 }
 
-// reportByID returns the report in the path.
-func (c *call) reportByID() (dmarcd.Report, error) {
-	id, err := dmarcd.ParseReportID(c.params.Get("id"))
-	if err != nil {
-		return dmarcd.Report{}, dmarcd.ErrNotFound
-	}
+// reportByID returns a report, and reserves its memory.
+func (c *call) reportByID(id dmarcd.ReportID) (dmarcd.Report, error) {
 	if c.mail.reserved == nil {
 		ctx, release, err := c.team.ReserveReport(c.r.Context(), id)
 		if err != nil {
@@ -88,13 +84,13 @@ func (c *call) reportByID() (dmarcd.Report, error) {
 	return c.team.Report(c.r.Context(), id)
 }
 
-// reportDocument returns that report with up to limit records after a cursor.
-func (c *call) reportDocument(after string, limit int) (ReportDocument, error) {
+// reportDocument returns a report with up to limit records after a cursor.
+func (c *call) reportDocument(id dmarcd.ReportID, after string, limit int) (ReportDocument, error) {
 	place, err := parseRecordCursor(after)
 	if err != nil {
 		return ReportDocument{}, err
 	}
-	report, err := c.reportByID()
+	report, err := c.reportByID(id)
 	if err != nil {
 		return ReportDocument{}, err
 	}
@@ -164,8 +160,8 @@ func failureTable(policies []wire.TLSPolicy, csv string) ui.Table {
 	return t
 }
 
-func (s *Web) original(c *call) error {
-	report, err := c.reportByID()
+func (s *Web) original(c *call, id dmarcd.ReportID) error {
+	report, err := c.reportByID(id)
 	if err != nil {
 		return err
 	}

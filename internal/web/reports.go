@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -236,7 +237,7 @@ func (c *call) reportTable(reports []dmarcd.Report, csv string) ui.Table {
 		},
 	}
 	for _, r := range reports {
-		genuine := ui.Badge(string(orGenuine(r.Verdict.Genuine)))
+		genuine := ui.Badge(string(cmp.Or(r.Verdict.Genuine, dmarcd.GenuineUnknown)))
 		switch {
 		case r.State != dmarcd.ReportCounted:
 			genuine = genuine.Noted(string(r.State) + ", not counted")
@@ -250,11 +251,4 @@ func (c *call) reportTable(reports []dmarcd.Report, csv string) ui.Table {
 		})
 	}
 	return t
-}
-
-func orGenuine(g dmarcd.Genuine) dmarcd.Genuine {
-	if g == "" {
-		return dmarcd.GenuineUnknown
-	}
-	return g
 }

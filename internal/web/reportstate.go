@@ -37,11 +37,7 @@ func reportActions(c *call, r dmarcd.Report, path string) []ui.Action {
 	return []ui.Action{count, remove}
 }
 
-func (s *Web) setCounted(c *call, form url.Values) error {
-	id, err := pathID(c, dmarcd.ParseReportID)
-	if err != nil {
-		return err
-	}
+func (s *Web) setCounted(c *call, id dmarcd.ReportID, form url.Values) error {
 	counted, done := form.Get("counted") == "true", "report-excluded"
 	if _, err := c.team.SetCounted(c.r.Context(), id, counted); err != nil {
 		return err

@@ -61,11 +61,7 @@ func (c *call) addAssessment(view *sourceView, mail *insight.Mail) error {
 }
 
 // setSenderClass overrides the class of a sender, or removes the override.
-func (s *Web) setSenderClass(c *call, form url.Values) error {
-	domain, err := c.team.Domain(c.r.Context(), c.params.Get("domain"))
-	if err != nil {
-		return err
-	}
+func (s *Web) setSenderClass(c *call, domain dmarcd.Domain, form url.Values) error {
 	key := cmp.Or(c.params.Get("sender"), form.Get("key"))
 	if err := c.team.SetSenderClass(c.r.Context(), domain.Name, key, dmarcd.Class(form.Get("class"))); err != nil {
 		return err

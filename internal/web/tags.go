@@ -8,32 +8,17 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// tagExplanation explains a tag of a record.
-type tagExplanation struct {
-	Name, Value string
-	// Meaning explains the value; Old applies to receivers that follow RFC 7489, "" if it
-	// is the same.
-	Meaning, Old string
-}
-
-// explainTags explains the tags of a record in order.
-func explainTags(r dmarc.Record) []tagExplanation {
-	list := []tagExplanation{{Name: "v", Value: "DMARC1", Meaning: "This is a DMARC record. It must be the first tag."}}
-	for _, t := range r.Tags {
-		list = append(list, explainTag(strings.ToLower(t.Name), t.Value))
-	}
-	return list
-}
-
-// tagTable explains tags for both kinds of receivers.
-func tagTable(tags []tagExplanation, csv string) ui.Table {
+// tagTable explains the tags of a record in order, for both kinds of receivers.
+func tagTable(r dmarc.Record, csv string) ui.Table {
 	t := ui.Table{
 		ID: "tags", Caption: "Tag by tag", CSV: csv,
 		Columns: []ui.Column{{Title: "Tag"}, {Title: "Meaning", Wide: true}, {Title: "Under RFC 7489", Wide: true}},
+		Rows:    [][]ui.Cell{{ui.Code("v=DMARC1"), ui.Text("This is a DMARC record. It must be the first tag."), ui.Text("the same")}},
 	}
-	for _, tag := range tags {
-		old := cmp.Or(tag.Old, "the same")
-		t.Rows = append(t.Rows, []ui.Cell{ui.Code(tag.Name + "=" + tag.Value), ui.Text(tag.Meaning), ui.Text(old)})
+	for _, tag := range r.Tags {
+		name := strings.ToLower(tag.Name)
+		meaning, old := explainTag(name, tag.Value)
+		t.Rows = append(t.Rows, []ui.Cell{ui.Code(name + "=" + tag.Value), ui.Text(meaning), ui.Text(cmp.Or(old, "the same"))})
 	}
 	return t
 }
@@ -59,19 +44,19 @@ var meanings = map[string]struct{ meaning, old string }{
 	"ri":  {"Removed from the standard and ignored.", "The requested interval between aggregate reports, in seconds."},
 }
 
-func explainTag(name, value string) tagExplanation {
+// explainTag returns the meaning of a tag, and that under RFC 7489, "" if it is the same.
+func explainTag(name, value string) (meaning, old string) {
 	known, ok := meanings[name]
 	if !ok {
-		return tagExplanation{Name: name, Value: value, Meaning: "Unknown tag. Receivers ignore it."}
+		return "Unknown tag. Receivers ignore it.", ""
 	}
-	e := tagExplanation{Name: name, Value: value, Meaning: known.meaning, Old: known.old}
 	switch name {
 	case "p", "sp", "np":
-		e.Meaning += policyMeaning(strings.ToLower(value))
+		return known.meaning + policyMeaning(strings.ToLower(value)), known.old
 	case "adkim", "aspf":
-		e.Meaning += modeMeaning(strings.ToLower(value))
+		return known.meaning + modeMeaning(strings.ToLower(value)), known.old
 	}
-	return e
+	return known.meaning, known.old
 }
 
 func policyMeaning(word string) string {

@@ -56,35 +56,29 @@ func eventDiff(e dmarcd.Event) []ui.DiffPart {
 	return nil
 }
 
-// eventCell is the name of an event kind.
-func eventCell(kind dmarcd.EventKind) ui.Cell {
-	cell := ui.Cell{Kind: ui.CellBadge}
-	switch kind {
-	case dmarcd.RecordAppeared:
-		cell.Text, cell.Tone = "record appeared", "info"
-	case dmarcd.RecordChanged:
-		cell.Text, cell.Tone = "record changed", "info"
-	case dmarcd.RecordRemoved:
-		cell.Text, cell.Tone = "record removed", "bad"
-	case dmarcd.PolicyWeakened:
-		cell.Text, cell.Tone = "policy weakened", "warning"
-	case dmarcd.PolicyStrengthened:
-		cell.Text, cell.Tone = "policy strengthened", "good"
-	case dmarcd.FindingAppeared:
-		cell.Text, cell.Tone = "new finding", "warning"
-	case dmarcd.FindingResolved:
-		cell.Text, cell.Tone = "finding ended", "info"
-	case dmarcd.ChecksSuspended:
-		cell.Text, cell.Tone = "checks suspended", "bad"
-	case dmarcd.HeldReport:
-		cell.Text, cell.Tone = "report held", "warning"
-	case dmarcd.WebhookDisabled:
-		cell.Text, cell.Tone = "webhook disabled", "bad"
-	case dmarcd.WebhookTest:
-		cell.Text, cell.Tone = "webhook test", "info"
-	default: // incidents: their kind is readable
-		cell.Text = strings.NewReplacer(".", " ", "_", " ").Replace(string(kind))
-		cell.Tone = map[dmarcd.Level]string{dmarcd.LevelError: "bad", dmarcd.LevelWarning: "warning", dmarcd.LevelInfo: "info"}[kind.Level()]
-	}
-	return cell
+// eventBadges are the name and the color of events about records, findings and settings.
+var eventBadges = map[dmarcd.EventKind][2]string{
+	dmarcd.RecordAppeared:     {"record appeared", "info"},
+	dmarcd.RecordChanged:      {"record changed", "info"},
+	dmarcd.RecordRemoved:      {"record removed", "bad"},
+	dmarcd.PolicyWeakened:     {"policy weakened", "warning"},
+	dmarcd.PolicyStrengthened: {"policy strengthened", "good"},
+	dmarcd.FindingAppeared:    {"new finding", "warning"},
+	dmarcd.FindingResolved:    {"finding ended", "info"},
+	dmarcd.ChecksSuspended:    {"checks suspended", "bad"},
+	dmarcd.HeldReport:         {"report held", "warning"},
+	dmarcd.WebhookDisabled:    {"webhook disabled", "bad"},
+	dmarcd.WebhookTest:        {"webhook test", "info"},
 }
+
+// eventCell is the name of an event kind. That of an incident is readable.
+func eventCell(kind dmarcd.EventKind) ui.Cell {
+	badge, ok := eventBadges[kind]
+	if !ok {
+		badge = [2]string{strings.NewReplacer(".", " ", "_", " ").Replace(string(kind)), levelTones[kind.Level()]}
+	}
+	return ui.Cell{Kind: ui.CellBadge, Text: badge[0], Tone: badge[1]}
+}
+
+// levelTones are the colors of levels.
+var levelTones = map[dmarcd.Level]string{dmarcd.LevelError: "bad", dmarcd.LevelWarning: "warning", dmarcd.LevelInfo: "info"}

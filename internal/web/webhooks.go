@@ -136,11 +136,7 @@ func endpointOf(text string, format dmarcd.WebhookFormat) string {
 // webhookField moves an error about a domain name to the field of the form.
 func webhookField(err error) error { return renamedField(err, map[string]string{"domain": "domains"}) }
 
-func (s *Web) enableWebhook(c *call, written url.Values) error {
-	id, err := pathID(c, dmarcd.ParseWebhookID)
-	if err != nil {
-		return err
-	}
+func (s *Web) enableWebhook(c *call, id dmarcd.WebhookID, written url.Values) error {
 	enabled := written.Get("enabled") == "true"
 	changed, err := c.team.UpdateWebhook(c.r.Context(), id, service.WebhookChange{Enabled: &enabled})
 	switch {
