@@ -65,7 +65,7 @@ func TestCorpus(t *testing.T) {
 func failureMessage(t *testing.T, mail []byte) failure.Message {
 	t.Helper()
 	var message failure.Message
-	err := unpack.Walk(t.Context(), bytes.NewReader(mail), unpack.DefaultLimits(), func(p *unpack.Part) error {
+	err := new(unpack.Walker).Walk(t.Context(), bytes.NewReader(mail), unpack.DefaultLimits(), func(p *unpack.Part) error {
 		if p.Kind != unpack.Failure {
 			t.Errorf("got a part of kind %v, want a failure report", p.Kind)
 		}

@@ -30,8 +30,6 @@ type Message struct {
 type Options struct {
 	// KeepLocalParts does not redact addresses.
 	KeepLocalParts bool
-	// KeepBody retains the body of the failed mail, if there is one.
-	KeepBody bool
 	// Latest is the latest plausible arrival time, in seconds since 1970. A later one is
 	// a quirk. 0 means no limit.
 	Latest int64
@@ -85,9 +83,8 @@ type Report struct {
 	MessageID string
 	From      string
 	Date      time.Time
-	// Header is that header, and Body the rest of the mail if Options.KeepBody is set.
+	// Header is that header. The rest of the mail is not part of the report.
 	Header string
-	Body   string
 
 	// Quirks are the deviations, in the order of Quirks().
 	Quirks []Quirk

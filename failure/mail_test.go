@@ -144,16 +144,13 @@ func TestRedactOriginal(t *testing.T) {
 	t.Parallel()
 	feedback := []byte("Auth-Failure: spf\n")
 	for _, test := range []struct {
-		name, original string
-		keepBody       bool
-		want           string
+		name, original, want string
 	}{
-		{"none", "", true, ""},
-		{"a header", "From: ann@sender.example", true, "From: redacted@sender.example\n\n"},
-		{"a header and a body", "From: ann@sender.example\n\nbob@receiver.example", true, "From: redacted@sender.example\n\nredacted@receiver.example"},
-		{"a body that is dropped", "From: ann@sender.example\n\nbob@receiver.example", false, "From: redacted@sender.example\n\n"},
+		{"none", "", ""},
+		{"a header", "From: ann@sender.example", "From: redacted@sender.example\n\n"},
+		{"a body that is dropped", "From: ann@sender.example\n\nbob@receiver.example", "From: redacted@sender.example\n\n"},
 	} {
-		got := failure.Redact(failure.Message{Feedback: feedback, Original: []byte(test.original)}, failure.Options{KeepBody: test.keepBody})
+		got := failure.Redact(failure.Message{Feedback: feedback, Original: []byte(test.original)})
 		if string(got.Original) != test.want {
 			t.Errorf("%s: got %q, want %q", test.name, got.Original, test.want)
 		}

@@ -8,8 +8,8 @@ import (
 
 // original parses the header of the failed mail.
 func (p *parser) original() {
-	header, body := splitOriginal(p.message.Original)
-	p.quirks.NoteIf(header == "" && body == "", OriginalMissing)
+	header := headerOf(p.message.Original)
+	p.quirks.NoteIf(header == "", OriginalMissing)
 	f, _ := parseFields(header)
 	r := &p.report
 	r.Header = header
@@ -20,24 +20,12 @@ func (p *parser) original() {
 	if when, ok := date(f.first("date")); ok {
 		r.Date = when
 	}
-	if p.options.KeepBody {
-		r.Body = body
-	}
 }
 
-// splitOriginal returns the header and body of the failed mail, as valid UTF-8 with LF
-// line endings. Text without header fields is no mail, and lines that are no field are not
-// part of the header: both may be text of the body.
-func splitOriginal(original []byte) (header, body string) {
-	header, body, _ = strings.Cut(strings.TrimLeft(lineEnds(original), "\n"), "\n\n")
-	if header = fieldsOnly(header); header == "" {
-		return "", ""
-	}
-	return header, body
-}
-
-// fieldsOnly returns a header without lines that are no field.
-func fieldsOnly(header string) string {
+// headerOf returns the header of the failed mail, as valid UTF-8 with LF line endings. Lines
+// that are no field are not part of it: they may be text of the body.
+func headerOf(original []byte) string {
+	header, _, _ := strings.Cut(strings.TrimLeft(lineEnds(original), "\n"), "\n\n")
 	var b strings.Builder
 	kept := false
 	for line := range strings.Lines(header) {

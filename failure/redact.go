@@ -28,30 +28,20 @@ var (
 	// copies are the fields of a feedback report that contain the header and the body of the
 	// mail in base64 (RFC 6591 §3.2.4).
 	copies = regexp.MustCompile(`(?im)^DKIM-Canonicalized-(?:Header|Body)[ \t]*:.*\n?(?:[ \t].*\n?)*`)
-	// inBase64 matches the header field of content in which no address can be seen.
-	inBase64 = regexp.MustCompile(`(?im)^Content-Transfer-Encoding[ \t]*:\s*base64`)
 )
 
-// Redact removes the personal data that o does not retain. Parse with the same options
-// returns the same report for the result as for m. Parts of a mail that are not in a
-// Message, such as text next to the feedback, are not in the result either.
-func Redact(m Message, o Options) Message {
+// Redact removes all personal data. Parse returns the same report for the result as for m.
+// The body of the failed mail, and parts of a mail that are not in a Message, such as text
+// next to the feedback, are not in the result.
+func Redact(m Message) Message {
 	if !isFeedback(m) {
 		m = withoutQuote(m)
 	}
-	header, body := splitOriginal(m.Original)
-	if !o.KeepBody {
-		body = ""
-	}
-	feedback := copies.ReplaceAllString(lineEnds(m.Feedback), "")
-	text := strings.ToValidUTF8(string(m.Text), "�")
-	if !o.KeepLocalParts {
-		body = hideBody(header, body)
-		feedback, text, header = hideHeader(feedback), hideLines(text), hideHeader(header)
-	}
+	feedback := hideHeader(copies.ReplaceAllString(lineEnds(m.Feedback), ""))
+	text := hideLines(strings.ToValidUTF8(string(m.Text), "�"))
 	redacted := Message{Date: m.Date, Feedback: []byte(feedback), Text: []byte(text)}
-	if header != "" || body != "" {
-		redacted.Original = []byte(header + "\n\n" + body)
+	if header := hideHeader(headerOf(m.Original)); header != "" {
+		redacted.Original = []byte(header + "\n\n")
 	}
 	return redacted
 }
@@ -81,7 +71,7 @@ func (p *parser) redact() {
 	}
 	r.OriginalRcptTo = recipients
 	r.From, r.OriginalMailFrom = addressesOnly(r.From), addressesOnly(r.OriginalMailFrom)
-	r.Header, r.Body = hideHeader(r.Header), hideBody(r.Header, r.Body)
+	r.Header = hideHeader(r.Header)
 }
 
 // hideLocalParts redacts the local part of every address in a text.
@@ -137,15 +127,6 @@ func hideLines(text string) string {
 		b.WriteString(hideText(content) + line[len(content):])
 	}
 	return b.String()
-}
-
-// hideBody redacts the body of a mail with a header. It drops one in base64, and joins the
-// lines of quoted-printable, so that no address is hidden from the redaction.
-func hideBody(header, body string) string {
-	if inBase64.MatchString(header) || inBase64.MatchString(body) {
-		return ""
-	}
-	return hideLocalParts(strings.ReplaceAll(body, "=\n", ""))
 }
 
 // addressesOnly returns the redacted addresses of a field without names of persons.

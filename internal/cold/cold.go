@@ -101,14 +101,9 @@ func Columns() []string {
 // Sum is the sum by which a block is verified before it is read.
 func Sum(block []byte) [sha256.Size]byte { return sha256.Sum256(block) }
 
-// Read returns the records of a block, in order. It returns ErrDamaged for anything that is not
-// a block.
-func Read(block []byte) ([]Record, error) {
-	return ReadShares(block, func(int64, int32) bool { return true })
-}
-
-// ReadShares is Read for some shares of reports. It calls wanted for each record, in order, and
-// decodes the other columns of those that are wanted.
+// ReadShares returns the records of some shares of reports of a block, in order. It calls wanted
+// for each record and decodes the other columns of those that are wanted. It returns ErrDamaged
+// for anything that is not a block.
 func ReadShares(block []byte, wanted func(report int64, share int32) bool) ([]Record, error) {
 	records, err := read(block, wanted)
 	if err != nil {

@@ -21,6 +21,10 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
+func readAll(block []byte) ([]cold.Record, error) {
+	return cold.ReadShares(block, func(int64, int32) bool { return true })
+}
+
 func write(t testing.TB, records []cold.Record) []byte {
 	t.Helper()
 	var w cold.Writer
@@ -51,7 +55,7 @@ func golden() []cold.Record {
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	block := musttest.Get(os.ReadFile("testdata/v1.parquet"))(t)
-	got := musttest.Get(cold.Read(block))(t)
+	got := musttest.Get(readAll(block))(t)
 	if diff := cmp.Diff(golden(), got); diff != "" {
 		t.Error(diff)
 	}
@@ -69,7 +73,7 @@ func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		want := rapid.SliceOfN(record, 0, 50).Draw(rt, "records")
 		block := write(t, want)
-		got, err := cold.Read(block)
+		got, err := readAll(block)
 		musttest.Do(rt, err)
 		if !slices.Equal(got, want) {
 			rt.Fatal(cmp.Diff(want, got))
@@ -106,7 +110,7 @@ func TestFullBlock(t *testing.T) {
 		t.Error("not full with the maximum of records")
 	}
 	block := musttest.Get(w.Take())(t)
-	got, err := cold.Read(block)
+	got, err := readAll(block)
 	if err != nil || !slices.Equal(got, want) {
 		t.Fatalf("got %d other records, %v", len(got), err)
 	}
@@ -134,7 +138,7 @@ func TestDamaged(t *testing.T) {
 		if cold.Sum(changed) == cold.Sum(block) {
 			t.Fatal("the same sum")
 		}
-		if _, err := cold.Read(changed); err != nil && !errors.Is(err, cold.ErrDamaged) {
+		if _, err := readAll(changed); err != nil && !errors.Is(err, cold.ErrDamaged) {
 			t.Fatalf("byte %d: got %v, want %v", i, err, cold.ErrDamaged)
 		}
 	}
@@ -145,7 +149,7 @@ func TestDamaged(t *testing.T) {
 		"empty": nil, "text": []byte("PAR1 this is not a block PAR1"), "half": block[:len(block)/2], "other columns": other.Bytes(),
 		"too many records": many.Bytes(), "too long": make([]byte, cold.MaxBytes+1),
 	} {
-		if _, err := cold.Read(bad); !errors.Is(err, cold.ErrDamaged) {
+		if _, err := readAll(bad); !errors.Is(err, cold.ErrDamaged) {
 			t.Errorf("%s: got %v, want %v", name, err, cold.ErrDamaged)
 		}
 	}
@@ -233,7 +237,7 @@ func BenchmarkBlock(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("read/%d", n), func(b *testing.B) {
 			for b.Loop() {
-				musttest.Get(cold.Read(block))(b)
+				musttest.Get(readAll(block))(b)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/record")
 		})

@@ -60,7 +60,7 @@ func Reports[Facts any](t testing.TB, kinds ...string) []Report[Facts] {
 func Documents(t testing.TB, path string) (documents [][]byte) {
 	t.Helper()
 	content := musttest.Get(os.ReadFile(path))(t)
-	musttest.Do(t, unpack.Walk(t.Context(), bytes.NewReader(content), unpack.DefaultLimits(), func(p *unpack.Part) error {
+	musttest.Do(t, new(unpack.Walker).Walk(t.Context(), bytes.NewReader(content), unpack.DefaultLimits(), func(p *unpack.Part) error {
 		if p.Kind == unpack.Rejected {
 			documents = append(documents, content)
 			return nil

@@ -37,7 +37,7 @@ func parse(t *testing.T, document demo.Document) parsed {
 	t.Helper()
 	p := parsed{document: document}
 	var kind unpack.Kind
-	err := unpack.Walk(t.Context(), bytes.NewReader(document.Content), unpack.DefaultLimits(), func(part *unpack.Part) (err error) {
+	err := new(unpack.Walker).Walk(t.Context(), bytes.NewReader(document.Content), unpack.DefaultLimits(), func(part *unpack.Part) (err error) {
 		kind = part.Kind
 		switch kind {
 		case unpack.Aggregate:

@@ -72,7 +72,7 @@ func TestNonReportsCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for _, nonReports := range scenario().NonReports() {
 		var read int
-		err := unpack.Walk(t.Context(), bytes.NewReader(nonReports.Content), unpack.DefaultLimits(), func(part *unpack.Part) error {
+		err := new(unpack.Walker).Walk(t.Context(), bytes.NewReader(nonReports.Content), unpack.DefaultLimits(), func(part *unpack.Part) error {
 			if part.Kind != unpack.Aggregate {
 				return nil
 			}

@@ -39,9 +39,6 @@ var catalogue = sync.OnceValue(func() []Entry {
 	return read.Finding
 })
 
-// Catalogue returns all types of findings, grouped by part.
-func Catalogue() []Entry { return slices.Clone(catalogue()) }
-
 // findEntry returns the entry with that id. It panics on an unknown id, which is a bug in
 // this package.
 func findEntry(id string) Entry {

@@ -1,5 +1,8 @@
 package dnscheck
 
+// Catalogue returns all types of findings, grouped by part.
+func Catalogue() []Entry { return catalogue() }
+
 // TXTRecord returns a TXT record as it stands in a zone file.
 func TXTRecord(name, text string) string { return txtRecord(name, text).String() }
 

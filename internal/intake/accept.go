@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/failure"
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/trace"
@@ -35,8 +34,8 @@ type Message struct {
 	Audit []dmarcd.AuditEntry
 }
 
-// Acceptor reads messages into deliveries. All fields except Lanes, Disk, Failure,
-// RejectForged, Received and Took must be set, and must not change after the first use. Do not copy
+// Acceptor reads messages into deliveries. All fields except Lanes, Disk, RejectForged,
+// Received and Took must be set, and must not change after the first use. Do not copy
 // it. Its methods are safe for concurrent use.
 type Acceptor struct {
 	// Lanes limits how many messages are read at once; nil means no limit.
@@ -46,8 +45,6 @@ type Acceptor struct {
 	// Disk returns an error that wraps ErrLowDisk if the disk is almost full; nil disables the
 	// check.
 	Disk func() error
-	// Failure selects the personal data of failure reports to store.
-	Failure failure.Options
 	// RejectForged rejects reports in mail that fails authentication.
 	RejectForged bool
 	// Encode returns the stored document of a report; see dmarcd.NewReport.
@@ -160,7 +157,7 @@ func (a *Acceptor) open(ctx context.Context, m Message) (*Opened, error) {
 		Delivery:  &dmarcd.Delivery{Intake: m.Intake, Verdict: m.Verdict, Domain: m.Domain, Name: plain(m.Name), Audit: m.Audit},
 		packed:    Copy{folder: folder},
 		documents: Copy{folder: folder},
-		redaction: redaction{options: a.Failure, content: Copy{folder: folder}},
+		redaction: redaction{content: Copy{folder: folder}},
 	}
 	o.slot = &slot{release: func() {}}
 	err := a.Ready()
@@ -219,7 +216,7 @@ const (
 
 func (a *Acceptor) items(ctx context.Context, progress func(int64) error, m Message, o *Opened) error {
 	documents, shares := 0, 0
-	in := &reading{limits: a.Limits, options: a.Failure, copies: &o.documents, redaction: &o.redaction}
+	in := &reading{limits: a.Limits, copies: &o.documents, redaction: &o.redaction}
 	in.limits.Containers.Progress = progress
 	return in.items(ctx, io.NewSectionReader(m.Content, 0, m.Size), func(item *Item) error {
 		if reason, rejected := a.rejection(item, m.Verdict); rejected {

@@ -18,7 +18,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/failure"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/packtest"
 	"github.com/dmarcd/dmarcd/internal/recovered"
@@ -459,21 +458,6 @@ func TestPanicOfAParser(t *testing.T) {
 	}
 	if len(panics) != 1 || panics[0].Value != "an odd report" || !strings.Contains(string(panics[0].Stack), "accept_test.go") {
 		t.Errorf("got panics %v, want one with the stack", panics)
-	}
-}
-
-// TestFailureOptions checks that the options select what is stored of failure reports.
-func TestFailureOptions(t *testing.T) {
-	t.Parallel()
-	hiding, keeping := acceptor(t), acceptor(t)
-	keeping.Failure = failure.Options{KeepLocalParts: true, KeepBody: true}
-	hidden := deliver(t, hiding, message([]byte(failureMail("jane")))).Reports[0]
-	kept := deliver(t, keeping, message([]byte(failureMail("jane")))).Reports[0]
-	if strings.Contains(hidden.Document, "jane") || !strings.Contains(kept.Document, "jane") {
-		t.Errorf("got %s and %s, want the address in the second only", hidden.Document, kept.Document)
-	}
-	if hidden.Key != kept.Key || hidden.Content != kept.Content {
-		t.Error("got two reports, want the same one")
 	}
 }
 

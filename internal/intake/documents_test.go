@@ -45,7 +45,7 @@ func TestSeveralDocuments(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			err := intake.Read(t.Context(), bytes.NewReader(test.input), intake.DefaultLimits(), func(item *intake.Item) error {
+			err := intake.NewReader(intake.DefaultLimits()).Read(t.Context(), bytes.NewReader(test.input), func(item *intake.Item) error {
 				got = append(got, describe(item))
 				return nil
 			})
@@ -82,7 +82,7 @@ func TestLongDocuments(t *testing.T) {
 	t.Run("one by one", func(t *testing.T) {
 		t.Parallel()
 		number := 0
-		err := intake.Read(t.Context(), strings.NewReader(input.String()), intake.DefaultLimits(), func(item *intake.Item) error {
+		err := intake.NewReader(intake.DefaultLimits()).Read(t.Context(), strings.NewReader(input.String()), func(item *intake.Item) error {
 			for range 2 {
 				var counts []int64
 				for _, r := range all(t, item.Aggregate.Records(t.Context())) {
@@ -121,10 +121,10 @@ func TestTooManyDocuments(t *testing.T) {
 		limits.Containers.Members = 3
 		items := 0
 		visit := func(*intake.Item) error { items++; return nil }
-		if err := intake.Read(t.Context(), strings.NewReader(strings.Repeat(document, 4)), limits, visit); err != nil || items != 4 {
+		if err := intake.NewReader(limits).Read(t.Context(), strings.NewReader(strings.Repeat(document, 4)), visit); err != nil || items != 4 {
 			t.Errorf("got %d items and error %v, want 4", items, err)
 		}
-		err := intake.Read(t.Context(), strings.NewReader(strings.Repeat(document, 5)), limits, visit)
+		err := intake.NewReader(limits).Read(t.Context(), strings.NewReader(strings.Repeat(document, 5)), visit)
 		if !errors.Is(err, dmarcd.ErrLimit) {
 			t.Errorf("got error %v, want a limit", err)
 		}

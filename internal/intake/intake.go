@@ -73,15 +73,6 @@ type Item struct {
 // stops the reading.
 type Visit func(item *Item) error
 
-// Read passes every report in r and every rejected item to visit. It calls visit at least once
-// or returns an error: dmarcd.ErrLimit if r as a whole exceeds a limit, else the error of ctx,
-// r, visit or a temporary file. Items visited before the error are valid.
-//
-// A zip archive is read in place if r allows it; see unpack.Walk.
-func Read(ctx context.Context, r io.Reader, limits Limits, visit Visit) error {
-	return NewReader(limits).Read(ctx, r, visit)
-}
-
 // Reader reads inputs one after another and reuses its buffers, which makes reading many
 // small inputs faster. It is not safe for concurrent use.
 type Reader struct{ in reading }
@@ -91,7 +82,11 @@ func NewReader(limits Limits) *Reader {
 	return &Reader{reading{limits: limits, copies: &Copy{folder: limits.Containers.Folder}}}
 }
 
-// Read is the function Read with the buffers of earlier inputs.
+// Read passes every report in input and every rejected item to visit. It calls visit at least
+// once or returns an error: dmarcd.ErrLimit if the input as a whole exceeds a limit, else the
+// error of ctx, input, visit or a temporary file. Items visited before the error are valid.
+//
+// A zip archive is read in place if the input allows it; see unpack.Walker.
 func (r *Reader) Read(ctx context.Context, input io.Reader, visit Visit) error {
 	in := &r.in
 	defer in.forget()
@@ -111,8 +106,7 @@ const (
 
 // reading is the state of reading one input.
 type reading struct {
-	limits  Limits
-	options failure.Options
+	limits Limits
 	// copies holds all documents that are read twice, in one temporary file.
 	copies *Copy
 	// redaction collects failure reports; nil if no original is stored.
@@ -153,7 +147,7 @@ func (in *reading) items(ctx context.Context, r io.Reader, visit Visit) error {
 		now = in.limits.Now
 	}
 	in.latest = now().Add(reporttext.MaxAhead).Unix()
-	in.limits.Aggregate.Latest, in.limits.TLS.Latest, in.options.Latest = in.latest, in.latest, in.latest
+	in.limits.Aggregate.Latest, in.limits.TLS.Latest = in.latest, in.latest
 	return in.walker.Walk(ctx, r, in.limits.Containers, func(part *unpack.Part) error {
 		item := &Item{Kind: part.Kind, Path: part.Path}
 		switch part.Kind {
@@ -211,7 +205,7 @@ func (in *reading) failure(item *Item, part *unpack.Part) error {
 			return err
 		}
 	}
-	report, err := failure.Parse(part.Failure, in.options)
+	report, err := failure.Parse(part.Failure, failure.Options{Latest: in.latest})
 	item.Failure = &report
 	item.sameness = failureSameness(part.Failure)
 	return err

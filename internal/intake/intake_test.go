@@ -96,7 +96,7 @@ func TestRead(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			err := intake.Read(t.Context(), bytes.NewReader(tt.input), intake.DefaultLimits(), func(item *intake.Item) error {
+			err := intake.NewReader(intake.DefaultLimits()).Read(t.Context(), bytes.NewReader(tt.input), func(item *intake.Item) error {
 				got = append(got, describe(item))
 				return nil
 			})
@@ -124,7 +124,7 @@ func TestRecordsAreReadAgain(t *testing.T) {
 			report.WriteString(closing)
 			limits := intake.DefaultLimits()
 			limits.Containers.Folder = t.TempDir()
-			err := intake.Read(t.Context(), strings.NewReader(report.String()), limits, func(item *intake.Item) error {
+			err := intake.NewReader(limits).Read(t.Context(), strings.NewReader(report.String()), func(item *intake.Item) error {
 				if item.Aggregate.Bytes != int64(report.Len()) {
 					t.Errorf("got %d bytes, want %d", item.Aggregate.Bytes, report.Len())
 				}
@@ -154,7 +154,7 @@ func TestRecordsAreReadAgain(t *testing.T) {
 func TestRecordsEndWithTheContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	err := intake.Read(ctx, strings.NewReader(opening+record("192.0.2.1", 1, "pass")+closing), intake.DefaultLimits(), func(item *intake.Item) error {
+	err := intake.NewReader(intake.DefaultLimits()).Read(ctx, strings.NewReader(opening+record("192.0.2.1", 1, "pass")+closing), func(item *intake.Item) error {
 		cancel()
 		for _, err := range item.Aggregate.Records(ctx) {
 			return err
@@ -197,7 +197,7 @@ func TestWhatEndsTheReading(t *testing.T) {
 					return nil
 				}
 			}
-			if err := intake.Read(t.Context(), bytes.NewReader(tt.input), tt.limits, visit); !errors.Is(err, tt.want) {
+			if err := intake.NewReader(tt.limits).Read(t.Context(), bytes.NewReader(tt.input), visit); !errors.Is(err, tt.want) {
 				t.Errorf("got error %v, want %v", err, tt.want)
 			}
 		})
@@ -210,7 +210,7 @@ func TestRatioRejectsOneMember(t *testing.T) {
 	t.Parallel()
 	bomb := opening + strings.Repeat(" ", 4<<20) + closing
 	var got []string
-	err := intake.Read(t.Context(), bytes.NewReader(packtest.Zip("bomb.xml", bomb, "good.xml", opening+closing)), intake.DefaultLimits(),
+	err := intake.NewReader(intake.DefaultLimits()).Read(t.Context(), bytes.NewReader(packtest.Zip("bomb.xml", bomb, "good.xml", opening+closing)),
 		func(item *intake.Item) error {
 			got = append(got, describe(item))
 			return nil

@@ -26,7 +26,7 @@ func TestReaderReusesBuffers(t *testing.T) {
 	for range 2 {
 		for name, input := range inputs {
 			var want, got []string
-			wantErr := intake.Read(t.Context(), bytes.NewReader(input), intake.DefaultLimits(), collect(t, &want))
+			wantErr := intake.NewReader(intake.DefaultLimits()).Read(t.Context(), bytes.NewReader(input), collect(t, &want))
 			err := reader.Read(t.Context(), bytes.NewReader(input), collect(t, &got))
 			if (err == nil) != (wantErr == nil) {
 				t.Errorf("%s: got error %v, want %v", name, err, wantErr)

@@ -12,22 +12,15 @@ import (
 // Other content of the message is not part of that original. Other reports in it are stored as
 // read.
 type redaction struct {
-	options failure.Options
 	content Copy
 	// first is set while there is only one report.
 	first   []byte
 	reports int
 }
 
-// redacts reports whether failure reports are redacted. If not, the bytes are stored as received.
-func redacts(options failure.Options) bool { return !options.KeepLocalParts || !options.KeepBody }
-
 // add appends a failure report. Its errors are those of Copy.Write.
 func (r *redaction) add(m failure.Message) error {
-	if !redacts(r.options) {
-		return nil
-	}
-	mail := failure.Redact(m, r.options).Mail()
+	mail := failure.Redact(m).Mail()
 	r.reports++
 	if r.reports == 1 {
 		r.first = mail

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/failure"
 )
 
 // RejectedStore stores rejected reports.
@@ -46,7 +45,7 @@ func (a *Acceptor) Retry(ctx context.Context, team dmarcd.TeamID, store Rejected
 	if err != nil {
 		return false, nil, err
 	}
-	if !settles(rejected.Rejection, receipts, a.Failure) {
+	if !settles(rejected.Rejection, receipts) {
 		return false, receipts, nil
 	}
 	// A concurrent retry may have removed it.
@@ -58,9 +57,9 @@ func (a *Acceptor) Retry(ctx context.Context, team dmarcd.TeamID, store Rejected
 
 // settles reports whether the receipts of an original show that a rejected item in it is accepted
 // now.
-func settles(rejected dmarcd.Rejection, receipts []dmarcd.Receipt, options failure.Options) bool {
+func settles(rejected dmarcd.Rejection, receipts []dmarcd.Receipt) bool {
 	has := func(is func(dmarcd.Receipt) bool) bool { return slices.ContainsFunc(receipts, is) }
-	if redacts(options) && has(func(r dmarcd.Receipt) bool { return r.Kind == dmarcd.KindFailure }) {
+	if has(func(r dmarcd.Receipt) bool { return r.Kind == dmarcd.KindFailure }) {
 		// The original holds only the failure reports of the message, which may have other
 		// members than before.
 		return rejected.Kind == dmarcd.KindFailure && !has(isRejected)

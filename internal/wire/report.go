@@ -135,9 +135,6 @@ type FailureReport struct {
 	OriginalRcptTo        []string `json:"original_rcpt_to"`
 	MessageID             *string  `json:"message_id"`
 	From                  *string  `json:"from"`
-	// Header and Body are those of the failed mail, if the operator stores them.
-	Header string `json:"header,omitempty"`
-	Body   string `json:"body,omitempty"`
 }
 
 // TLSReport is a TLS report. Missing values are null.
@@ -277,9 +274,6 @@ func newFailureReport(found Found, report dmarcd.Report) FailureReport {
 		DKIMDomain: optionalText(r.DKIMDomain), DKIMIdentity: optionalText(r.DKIMIdentity), DKIMSelector: optionalText(r.DKIMSelector),
 		SPFDNS: notNull(r.SPFDNS), OriginalMailFrom: optionalText(r.OriginalMailFrom), OriginalRcptTo: notNull(r.OriginalRcptTo),
 		MessageID: optionalText(r.MessageID), From: optionalText(r.From),
-	}
-	if r.Body != "" { // the operator asked for it
-		shape.Header, shape.Body = r.Header, r.Body
 	}
 	shape.Date = optionalTime(r.ArrivalDate)
 	if !has(failure.ArrivalDateMissing) {

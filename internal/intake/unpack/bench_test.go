@@ -25,7 +25,7 @@ func BenchmarkWalk(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(input.data)))
 			for b.Loop() {
-				err := unpack.Walk(b.Context(), bytes.NewReader(input.data), unpack.DefaultLimits(), func(p *unpack.Part) error {
+				err := new(unpack.Walker).Walk(b.Context(), bytes.NewReader(input.data), unpack.DefaultLimits(), func(p *unpack.Part) error {
 					_, err := io.Copy(io.Discard, p)
 					return err
 				})

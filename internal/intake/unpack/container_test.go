@@ -154,9 +154,9 @@ func TestContainers(t *testing.T) {
 		{"a list of TLS reports", []byte(" [\n " + tlsReport + "]"), []string{"tls, 80 bytes"}},
 		{"a TLS report in UTF-16", inUTF16(tlsReport), []string{"tls, 152 bytes"}},
 		{"XML in UTF-32", inUTF32(report), []string{"aggregate, 1408 bytes"}},
-		{"emlx", emlx(mail), []string{`aggregate a.xml, 351 bytes, text/xml, from reports@receiver.example: "Report"`}},
-		{"emlx in gzip", gzipped(t, string(emlx(mail))), []string{`aggregate a.xml, 351 bytes, text/xml, from reports@receiver.example: "Report"`}},
-		{"emlx after empty lines", slices.Concat([]byte("\n \n"), emlx(mail)), []string{`aggregate a.xml, 351 bytes, text/xml, from reports@receiver.example: "Report"`}},
+		{"emlx", emlx(mail), []string{`aggregate a.xml, 351 bytes`}},
+		{"emlx in gzip", gzipped(t, string(emlx(mail))), []string{`aggregate a.xml, 351 bytes`}},
+		{"emlx after empty lines", slices.Concat([]byte("\n \n"), emlx(mail)), []string{`aggregate a.xml, 351 bytes`}},
 		{"a number and a report", []byte("42\n" + report), []string{"aggregate, 354 bytes"}},
 
 		{"uuencode", uuencoded("a.xml", report), []string{"aggregate a.xml, 351 bytes"}},
@@ -168,42 +168,42 @@ func TestContainers(t *testing.T) {
 		{"uuencode cut off", uuencoded("a.xml", report)[:300], []string{"aggregate a.xml, 204 bytes, the container is damaged: unexpected EOF"}},
 		{
 			"uuencode in the text of a mail", []byte("Subject: Report\nContent-Type: text/plain\n\nHere it is:\n" + string(uuencoded("a.xml", report))),
-			[]string{`aggregate a.xml, 351 bytes, text/plain, from : "Report"`},
+			[]string{`aggregate a.xml, 351 bytes`},
 		},
 		{
 			"uuencode as a transfer encoding",
 			[]byte("Subject: Report\nContent-Type: text/xml; name=b.xml\nContent-Transfer-Encoding: x-uuencode\n\n" + string(uuencoded("a.xml", report))),
-			[]string{`aggregate b.xml/a.xml, 351 bytes, text/xml, from : "Report"`},
+			[]string{`aggregate b.xml/a.xml, 351 bytes`},
 		},
 
 		{"zip in gzip", gzipped(t, string(archive)), []string{"aggregate a.xml, 351 bytes", "aggregate b.xml, 39 bytes"}},
 		{"zip in gzip cut off", gzipped(t, string(archive))[:250], []string{"aggregate a.xml, 178 bytes, the container is damaged: unexpected EOF"}},
 		{"gzip in zip", zipped(t, "a.xml.gz", string(small), "b.json", tlsReport), []string{"aggregate a.xml.gz, 351 bytes", "tls b.json, 75 bytes"}},
 		{"zip in zip", zipped(t, "all.zip", string(archive)), []string{"aggregate all.zip/a.xml, 351 bytes", "aggregate all.zip/b.xml, 39 bytes"}},
-		{"a mail in a zip", zipped(t, "1.eml", mail), []string{`aggregate 1.eml/a.xml, 351 bytes, text/xml, from reports@receiver.example: "Report"`}},
+		{"a mail in a zip", zipped(t, "1.eml", mail), []string{`aggregate 1.eml/a.xml, 351 bytes`}},
 		{"a mailbox in gzip", gzipped(t, "From x Mon Nov  3 10:00:00 2025\n"+mail+"\nFrom x Mon Nov  3 10:00:00 2025\nSubject: Hello\n\nHello.\n"), []string{
-			`aggregate a.xml, 351 bytes, text/xml, from reports@receiver.example: "Report"`, "rejected message-2: it contains no report",
+			`aggregate a.xml, 351 bytes`, "rejected message-2: it contains no report",
 		}},
 		{"a mailbox in gzip cut off", gzipped(t, "From x Mon Nov  3 10:00:00 2025\n"+mail)[:250], []string{
-			`aggregate a.xml, 264 bytes, text/xml, from reports@receiver.example: "Report"`, "rejected: the container is damaged: unexpected EOF",
+			`aggregate a.xml, 264 bytes`, "rejected: the container is damaged: unexpected EOF",
 		}},
 		{"a mail in gzip cut off", gzipped(t, mail)[:250], []string{
-			`aggregate a.xml, 310 bytes, text/xml, from reports@receiver.example: "Report"`, "rejected: the container is damaged: unexpected EOF",
+			`aggregate a.xml, 310 bytes`, "rejected: the container is damaged: unexpected EOF",
 		}},
 		{"digits of quoted-printable", []byte("Subject: Report\nContent-Type: text/xml; name=a.xml\nContent-Transfer-Encoding: quoted-printable\n\n" +
-			strings.NewReplacer("=", "=3D", "i", "=69").Replace(report)), []string{`aggregate a.xml, 351 bytes, text/xml, from : "Report"`}},
+			strings.NewReplacer("=", "=3D", "i", "=69").Replace(report)), []string{`aggregate a.xml, 351 bytes`}},
 		{"a report in a part of another kind of message", []byte("Subject: two\nContent-Type: multipart/mixed; boundary=b\n\n" +
 			"--b\nContent-Type: message/delivery-status\n\n" + report + "\n--b--\n"), []string{
-			`aggregate part-1, 351 bytes, message/delivery-status, from : "two"`,
+			`aggregate part-1, 351 bytes`,
 		}},
 		{"a mail in a report of delivery", []byte("Subject: two\nContent-Type: multipart/report; report-type=delivery-status; boundary=b\n\n" +
 			"--b\nContent-Type: message/rfc822\n\n" + mail + "\n--b--\n"), []string{
-			`aggregate part-1/a.xml, 351 bytes, text/xml, from reports@receiver.example: "Report"`,
+			`aggregate part-1/a.xml, 351 bytes`,
 		}},
 		{"a mail with two feedback reports", []byte("Subject: two\nContent-Type: multipart/report; boundary=b\n\n" +
 			"--b\nContent-Type: message/feedback-report\n\nFeedback-Type: auth-failure\n" +
 			"--b\nContent-Type: message/feedback-report\n\nFeedback-Type: abuse\n--b--\n"), []string{
-			`failure, pieces of 27, 0 and 0 bytes, from : "two"`,
+			`failure, pieces of 27, 0 and 0 bytes`,
 		}},
 		{"a line that is nearly one of a mailbox", []byte("From x Mon Nov  3 10:0\x000:00 2025\n"), []string{"rejected: the content is not a report: it is text"}},
 		{"a feedback report without its mail", []byte("Feedback-Type: auth-failure\nVersion: 1\n"), []string{"failure, pieces of 39, 0 and 0 bytes"}},

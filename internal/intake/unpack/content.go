@@ -35,11 +35,7 @@ func (at place) in(name string) place {
 }
 
 func (at place) part(kind Kind) *Part {
-	p := &Part{Kind: kind, Path: at.path, MediaType: at.media, damage: at.damage}
-	if at.mail != nil {
-		p.Mail = at.mail.about
-	}
-	return p
+	return &Part{Kind: kind, Path: at.path, damage: at.damage}
 }
 
 // hand passes a part to the visitor.

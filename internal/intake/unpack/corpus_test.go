@@ -38,7 +38,7 @@ func TestCorpus(t *testing.T) {
 			t.Parallel()
 			data := musttest.Get(os.ReadFile(file.Path()))(t)
 			var got []found
-			err := unpack.Walk(t.Context(), bytes.NewReader(data), unpack.DefaultLimits(), func(p *unpack.Part) error {
+			err := new(unpack.Walker).Walk(t.Context(), bytes.NewReader(data), unpack.DefaultLimits(), func(p *unpack.Part) error {
 				n, err := io.Copy(io.Discard, p)
 				got = append(got, found{p.Kind, p.Path, int(n)})
 				return err

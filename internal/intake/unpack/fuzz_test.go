@@ -57,7 +57,7 @@ func FuzzWalk(f *testing.F) {
 			}
 			return err
 		}
-		err := unpack.Walk(t.Context(), bytes.NewReader(data), limits, visit)
+		err := new(unpack.Walker).Walk(t.Context(), bytes.NewReader(data), limits, visit)
 		var limit *unpack.LimitError
 		if err != nil && !errors.As(err, &limit) {
 			t.Errorf("got error %v, want none but limits", err)

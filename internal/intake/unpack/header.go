@@ -21,8 +21,7 @@ type headerBuilder map[string]*[]byte
 // wantedFields are the fields that a header stores. Hyphens are ignored: reporters write
 // "ContentType" and "Content_Type".
 var wantedFields = map[string]bool{
-	"from": true, "subject": true, "messageid": true, "date": true,
-	"contenttype": true, "contenttransferencoding": true, "contentdisposition": true,
+	"date": true, "contenttype": true, "contenttransferencoding": true, "contentdisposition": true,
 }
 
 var fieldSpelling = strings.NewReplacer("-", "", "_", "", " ", "", "\t", "")
@@ -114,16 +113,6 @@ func (b headerBuilder) extend(field string, text []byte) {
 	value, ok := b[field]
 	if ok && len(*value)+len(text) < maxHeaderField {
 		*value = append(append(*value, ' '), bytes.TrimSpace(text)...)
-	}
-}
-
-// about returns the fields that are shown to users.
-func (h header) about() *Mail {
-	return &Mail{
-		From:      decoded(h["from"]),
-		Subject:   decoded(h["subject"]),
-		MessageID: decoded(h["messageid"]),
-		Date:      decoded(h["date"]),
 	}
 }
 

@@ -35,7 +35,7 @@ const tlsReport = `{"organization-name": "Example Receiver", "report-id": "2", "
 // list walks through r and describes each part in one line.
 func list(ctx context.Context, r io.Reader, limits unpack.Limits) ([]string, error) {
 	var lines []string
-	err := unpack.Walk(ctx, r, limits, func(p *unpack.Part) error {
+	err := new(unpack.Walker).Walk(ctx, r, limits, func(p *unpack.Part) error {
 		line := p.Kind.String()
 		if p.Path != "" {
 			line += " " + p.Path
@@ -50,12 +50,6 @@ func list(ctx context.Context, r io.Reader, limits unpack.Limits) ([]string, err
 				len(p.Failure.Feedback), len(p.Failure.Text), len(p.Failure.Original))
 		} else {
 			line += fmt.Sprintf(", %d bytes", n)
-		}
-		if p.MediaType != "" {
-			line += ", " + p.MediaType
-		}
-		if p.Mail != nil {
-			line += fmt.Sprintf(", from %s: %q", p.Mail.From, p.Mail.Subject)
 		}
 		if p.Damage() != nil {
 			line += ", " + p.Damage().Error()

@@ -20,7 +20,6 @@ const (
 
 // mail is the state of a walk through one mail.
 type mail struct {
-	about *Mail
 	scan  *scanner
 	parts int // number so far, to name parts without a name
 	// report is set if the mail declares itself a feedback report (RFC 5965 §2); failure
@@ -37,8 +36,7 @@ func (w *walker) mail(r io.Reader, at place) error {
 	if err != nil {
 		return w.cutOff(err, at)
 	}
-	m.about = h.about()
-	m.failure.Date = m.about.Date
+	m.failure.Date = decoded(h["date"])
 	outermost := at.mail == nil
 	before := w.parts
 	inner := at.in("")
@@ -49,7 +47,6 @@ func (w *walker) mail(r io.Reader, at place) error {
 	if m.failure.Feedback != nil || m.failure.Text != nil {
 		p := inner.part(Failure)
 		p.Failure = m.failure
-		p.MediaType = ""
 		if err := w.hand(p); err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ func TestMultipartsOfTheStandardLibrary(t *testing.T) {
 			want = []string{"rejected"}
 		}
 		var got []string
-		err := unpack.Walk(t.Context(), iotest.HalfReader(&mail), unpack.DefaultLimits(), func(p *unpack.Part) error {
+		err := new(unpack.Walker).Walk(t.Context(), iotest.HalfReader(&mail), unpack.DefaultLimits(), func(p *unpack.Part) error {
 			if p.Kind == unpack.Rejected {
 				got = append(got, "rejected")
 				return nil

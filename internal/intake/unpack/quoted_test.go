@@ -37,7 +37,7 @@ func TestQuotedLongLines(t *testing.T) {
 			}
 			mail := "Content-Type: text/xml\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n" + body(test.sequence)
 			var got []byte
-			err := unpack.Walk(t.Context(), strings.NewReader(mail), unpack.DefaultLimits(), func(p *unpack.Part) (err error) {
+			err := new(unpack.Walker).Walk(t.Context(), strings.NewReader(mail), unpack.DefaultLimits(), func(p *unpack.Part) (err error) {
 				got, err = io.ReadAll(p)
 				return err
 			})

@@ -62,15 +62,6 @@ var (
 	errMethod = errors.New("the compression method of the zip member is not supported")
 )
 
-// Mail contains header fields of the mail around a part, decoded (RFC 2047) and truncated
-// for display. The sender chooses them; they prove nothing.
-type Mail struct {
-	From      string
-	Subject   string
-	MessageID string
-	Date      string
-}
-
 // Part is a report, or something that cannot be read as one. Its Read method returns the
 // document of Aggregate and TLS, and nothing for other kinds. It is valid until the Visit
 // function returns.
@@ -80,10 +71,6 @@ type Part struct {
 	// "reports.zip/2026/example.xml". Names are cleaned and truncated for display; do not
 	// open files with them.
 	Path string
-	// MediaType is the declared media type in lower case, "" outside mails.
-	MediaType string
-	// Mail is the innermost enclosing mail, nil if there is none.
-	Mail *Mail
 	// Failure contains the pieces of a Failure part.
 	Failure failure.Message
 	// Err is the reason of a Rejected part.
@@ -136,11 +123,6 @@ type Visit func(p *Part) error
 //
 // A zip archive in r is read in place if r is at its beginning and implements io.ReaderAt
 // and Size() int64, as *bytes.Reader and *io.SectionReader do.
-func Walk(ctx context.Context, r io.Reader, limits Limits, visit Visit) error {
-	return new(Walker).Walk(ctx, r, limits, visit)
-}
-
-// Walk is the function Walk, with reused buffers.
 func (buffers *Walker) Walk(ctx context.Context, r io.Reader, limits Limits, visit Visit) error {
 	b := &budget{limits: limits, stopped: ctx.Err}
 	if s, ok := r.(sized); ok && s.Size() > limits.Input {

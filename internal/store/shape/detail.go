@@ -70,8 +70,6 @@ type failureV1 struct {
 	OriginalRcptTo        []string `json:"rcpt_to,omitempty"`
 	MessageID             string   `json:"message_id,omitempty"`
 	From                  string   `json:"from,omitempty"`
-	Header                string   `json:"header,omitempty"`
-	Body                  string   `json:"body,omitempty"`
 }
 
 // tlsV1 is a TLS report.
@@ -180,9 +178,6 @@ func newFailureV1(r *failure.Report) failureV1 {
 	if !r.ArrivalDate.IsZero() {
 		s.ArrivedAt = r.ArrivalDate.Unix()
 	}
-	if r.Body != "" { // the operator asked for it
-		s.Header, s.Body = r.Header, r.Body
-	}
 	return s
 }
 
@@ -193,7 +188,6 @@ func (s failureV1) value() dmarcd.Detail {
 		ReportedDomain: s.ReportedDomain, ReportingMTA: s.ReportingMTA, DeliveryResult: failure.DeliveryResult(s.DeliveryResult),
 		Incidents: s.Incidents, DKIMDomain: s.DKIMDomain, DKIMIdentity: s.DKIMIdentity, DKIMSelector: s.DKIMSelector, SPFDNS: s.SPFDNS,
 		OriginalMailFrom: s.OriginalMailFrom, OriginalRcptTo: s.OriginalRcptTo, MessageID: s.MessageID, From: s.From,
-		Header: s.Header, Body: s.Body,
 	}
 	if address, err := netip.ParseAddr(s.Source); err == nil {
 		r.SourceIP = address
