@@ -96,7 +96,8 @@ var packages = map[string][]string{
 	"internal/rollup":                join(protocols, "."),
 	"internal/store/storetest":       join(protocols, ".", "internal/store", "internal/musttest", "test/daemon"),
 	"internal/resolver":              {"dns", "internal/cache", "internal/fair", "internal/recovered"},
-	"internal/resolver/resolvertest": {"dns", "internal/resolver"},
+	"internal/resolver/zone":         {"dns", "internal/resolver"},
+	"internal/resolver/resolvertest": {"dns", "internal/resolver", "internal/resolver/zone"},
 
 	"internal/outbound":        {"dns"},
 	"internal/starttls":        {"dns"},
@@ -126,14 +127,14 @@ var packages = map[string][]string{
 	"internal/senders":          {".", "dns", "internal/cache", "internal/fair", "internal/recovered"},
 	"internal/senders/mmdb":     nil,
 	"internal/senders/networks": {"internal/senders", "internal/senders/mmdb"},
-	"internal/demo":             join(protocols, ".", "internal/senders"),
+	"internal/demo":             join(protocols, ".", "internal/senders", "internal/resolver/zone"),
 
 	"internal/api":         join(workers, "internal/httproute", "internal/fair", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire", "internal/intake"),
 	"internal/api/apitest": {".", "internal/api", "internal/wire"},
 	"internal/web/ui":      {".", "internal/wire"},
 	"internal/web":         join(protocols, ".", "internal/fair", "internal/httproute", "internal/web/ui", "internal/service", "internal/insight", "internal/intake", "internal/memory", "internal/recovered", "internal/upload", "internal/clientaddr", "internal/wire"),
 	"internal/app": join(append(slices.Clone(workers), transports...), "internal/memory", "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/store/shape", "internal/config",
-		"internal/resolver", "internal/outbound", "internal/starttls", "internal/api", "internal/web", "internal/web/ui", "internal/secret", "internal/senders", "internal/demo", "internal/recovered", "internal/trace"),
+		"internal/resolver", "internal/resolver/zone", "internal/outbound", "internal/starttls", "internal/api", "internal/web", "internal/web/ui", "internal/secret", "internal/senders", "internal/demo", "internal/recovered", "internal/trace"),
 
 	"cmd/dmarcd":     {anything},
 	"test/e2e":       {anything},

@@ -17,6 +17,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/demo"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/resolver/zone"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
@@ -31,7 +32,7 @@ type Demo struct {
 	// Invitation is the sign-in link of the teams' owner.
 	Invitation Invitation
 
-	dns *demo.Server
+	dns *zone.Server
 }
 
 // Run serves the DNS of the scenario until ctx ends.
@@ -87,7 +88,7 @@ func NewDemo(ctx context.Context, cfg config.Config, progress func(done float64)
 }
 
 func newDemo(cfg config.Config, scenario *demo.Scenario, now time.Time) (*Demo, error) {
-	server, err := demo.Listen(scenario.Zone(now))
+	server, err := zone.Listen(scenario.Zone(now))
 	if err != nil {
 		return nil, err
 	}

@@ -1,23 +1,23 @@
 // Package demo makes up a year in the life of six domains of two teams: the reports
 // that receivers would have sent about them, the DNS records that they had at every
-// moment, the networks that the mail came from, and what people of the teams did. What
-// the reports say follows from the records of the day, so that a check and a report
-// tell the same scenario.
+// moment, the networks that the mail came from, and what people of the teams did.
 //
-// Everything is made from a seed and a date, and nothing of it exists: names are
-// those of RFC 2606, addresses those of RFC 5737, RFC 3849 and RFC 2544, numbers of
-// networks those of RFC 5398. Bringing the scenario into a database, and showing it, is
-// left to others.
+// The story is data: story.toml says who sends mail, story.zone what is in the DNS. What
+// the reports say follows from the records of the day, evaluated as receivers do, so that
+// a check and a report tell the same story. Everything is made from a seed and a date, and
+// nothing of it exists. Bringing it into a database, and showing it, is left to others.
 package demo
 
 import (
+	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"slices"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/resolver/zone"
+	"github.com/dmarcd/dmarcd/internal/senders"
 )
 
 const (
@@ -26,8 +26,7 @@ const (
 	day            = 24 * time.Hour
 )
 
-// ReportDomain is the domain to which the reports are sent unless Options say
-// otherwise.
+// ReportDomain is the domain to which the reports are sent.
 const ReportDomain = "reports.example"
 
 // Options configure a scenario.
@@ -36,16 +35,20 @@ type Options struct {
 	Seed uint64
 	// End is the present: the last reports are about the day before it, in UTC.
 	End time.Time
-	// ReportAddress returns the address that a domain has its reports sent to; by
-	// default it is the domain's name in front of ReportDomain.
+	// ReportAddress returns the address that a domain has its reports sent to, in
+	// ReportDomain; by default it begins with the domain's name.
 	ReportAddress func(domain string) string
 }
 
 // Scenario is a year of reports and DNS records. It is safe for concurrent use.
 type Scenario struct {
+	*story
 	options Options
 	today   time.Time // the day that End is in
-	domains []domain
+
+	mu   sync.Mutex
+	zone *zone.Zone // the latest that was asked for, nil before
+	turn int        // the day since which it is so
 }
 
 // New returns the scenario of the options.
@@ -55,23 +58,14 @@ func New(options Options) *Scenario {
 			return strings.ReplaceAll(domain, ".", "-") + "@" + ReportDomain
 		}
 	}
-	return &Scenario{options: options, today: options.End.UTC().Truncate(day), domains: plot()}
-}
-
-// Domain is one of the domains of the scenario.
-type Domain struct {
-	Name string
-	// Team is the name of the team that has it.
-	Team    string
-	Purpose dmarcd.Purpose
-	Parked  bool
+	return &Scenario{story: told(), options: options, today: options.End.UTC().Truncate(day)}
 }
 
 // Domains returns the domains of the scenario.
 func (s *Scenario) Domains() []Domain {
-	all := make([]Domain, len(s.domains))
-	for i, d := range s.domains {
-		all[i] = Domain{Name: d.name, Team: d.team, Purpose: d.purpose, Parked: d.parked}
+	all := make([]Domain, len(s.story.Domains))
+	for i, d := range s.story.Domains {
+		all[i] = d.Domain
 	}
 	return all
 }
@@ -82,18 +76,52 @@ func (s *Scenario) Begin() time.Time { return s.dayBefore(daysOfScenario) }
 // Turns returns the times at which the DNS records of a domain changed, in order, from the
 // start of the scenario on. Checks at these times find every change.
 func (s *Scenario) Turns() []time.Time {
-	agos := []int{daysOfScenario, hostingShrank}
-	for i := range s.domains {
-		agos = append(agos, s.domains[i].turns()...)
-	}
-	slices.Sort(agos)
-	agos = slices.Compact(agos)
-	slices.Reverse(agos)
-	turns := make([]time.Time, len(agos))
-	for i, ago := range agos {
+	turns := make([]time.Time, len(s.turns))
+	for i, ago := range s.turns {
 		turns[i] = s.dayBefore(ago)
 	}
 	return turns
+}
+
+// Zone returns the DNS as it was at a moment.
+func (s *Scenario) Zone(at time.Time) *zone.Zone {
+	turn := s.turns[0]
+	for _, ago := range s.turns {
+		if ago >= s.ago(at) {
+			turn = ago
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.zone != nil && s.turn == turn {
+		return s.zone
+	}
+	var b strings.Builder
+	for _, r := range s.records {
+		if r.there(turn) {
+			b.WriteString(r.text)
+		}
+	}
+	for _, n := range s.Networks {
+		for host := range n.named() {
+			addr, name := n.address(host), fmt.Sprintf("%s%d.%s.", n.Label, host+1, n.Domain)
+			kind := "A"
+			if addr.Is6() {
+				kind = "AAAA"
+			}
+			fmt.Fprintf(&b, "%s %s %s\n%s. PTR %s\n", name, kind, addr, senders.PointerName(addr), name)
+		}
+	}
+	text := b.String()
+	for _, d := range s.story.Domains {
+		text = strings.ReplaceAll(text, "{"+d.Name+"}", s.options.ReportAddress(d.Name))
+	}
+	made, err := zone.Parse(text)
+	if err != nil {
+		panic(fmt.Sprint("demo: ", err)) // the text is built in
+	}
+	s.zone, s.turn = made, turn
+	return made
 }
 
 // dayBefore returns when the day began that was so many days before the present one.
@@ -106,12 +134,8 @@ func (s *Scenario) ago(at time.Time) int {
 
 // random returns the source of randomness for one topic and day. Days do not depend
 // on each other, so that a change of one leaves the others as they were.
-func (s *Scenario) random(topic string, ago int) *rand.Rand {
-	return random(s.options.Seed, topic, ago)
-}
-
-func random(seed uint64, topic string, number int) *rand.Rand {
+func (s *Scenario) random(topic string, number int) *rand.Rand {
 	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(topic))                                // never fails
-	return rand.New(rand.NewPCG(seed^hash.Sum64(), uint64(number))) //nolint:gosec // not a secret
+	_, _ = hash.Write([]byte(topic))                                          // never fails
+	return rand.New(rand.NewPCG(s.options.Seed^hash.Sum64(), uint64(number))) //nolint:gosec // not a secret
 }

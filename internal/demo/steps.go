@@ -13,25 +13,11 @@ const (
 	SecondTeam = "paperkite"
 )
 
-// The users of the scenario, by their sign-in addresses.
-const (
-	Ada  = "ada@harbourlight.example" // owns both teams, and operates the installation
-	owen = "owen@paperkite.example"
-	edda = "edda@harbourlight.example"
-	vera = "vera@tinwhistle.example"
-	ines = "ines@fernlea.example" // has not joined yet
-)
-
-// people are those who have joined a team, with the address that they work from.
-var people = map[string]struct{ name, address string }{
-	Ada:  {"Ada Harbour", "192.0.2.14"},
-	edda: {"Edda Quay", "192.0.2.14"},
-	vera: {"Vera Reed", "192.0.2.30"},
-	owen: {"Owen Kite", "2001:db8:77::5"},
-}
+// Ada owns both teams, and operates the installation.
+const Ada = "ada@harbourlight.example"
 
 // NameOf returns the name of a user who has joined a team.
-func NameOf(email string) string { return people[email].name }
+func NameOf(email string) string { return told().People[email].Name }
 
 // Action is an action of a user, as in the audit log.
 type Action string
@@ -59,38 +45,32 @@ type Step struct {
 	Target, Detail string
 }
 
-// Steps returns the actions of users, in order. The first are on the evening before the
+type step struct {
+	Step
+	Ago int
+}
+
+// Steps returns the actions of users, in order. The first are on the day before the
 // scenario begins, and include the creation of its domains.
 func (s *Scenario) Steps() []Step {
-	evening := s.Begin().Add(-4 * time.Hour)
-	steps := []Step{
-		{At: evening, Team: FirstTeam, By: Ada, Action: Joined, Target: Ada, Detail: string(dmarcd.RoleOwner)},
-		{At: evening, Team: SecondTeam, By: owen, Action: Joined, Target: owen, Detail: string(dmarcd.RoleOwner)},
-		{At: evening, Team: SecondTeam, By: Ada, Action: Joined, Target: Ada, Detail: string(dmarcd.RoleOwner)},
-		{At: s.workday(301), Team: FirstTeam, By: Ada, Action: Invited, Target: edda, Detail: string(dmarcd.RoleEditor)},
-		{At: s.workday(300), Team: FirstTeam, By: edda, Action: Joined, Target: edda, Detail: string(dmarcd.RoleEditor)},
-		{At: s.workday(290), Team: FirstTeam, By: Ada, Action: CreatedToken, Target: "nightly export", Detail: string(dmarcd.ScopeRead)},
-		{At: s.workday(201), Team: FirstTeam, By: Ada, Action: Invited, Target: vera, Detail: string(dmarcd.RoleViewer)},
-		{At: s.workday(199), Team: FirstTeam, By: vera, Action: Joined, Target: vera, Detail: string(dmarcd.RoleViewer)},
-		{At: s.workday(140), Team: FirstTeam, By: Ada, Action: CreatedToken, Target: "old mail gateway", Detail: string(dmarcd.ScopeWrite)},
-		{At: s.workday(58), Team: FirstTeam, By: Ada, Action: RevokedToken, Target: "old mail gateway"},
-		{At: s.workday(41), Team: FirstTeam, By: Ada, Action: AddedMailbox, Target: "dmarc@tinwhistle.example", Detail: "imap.cloudpost.example"},
-		{At: s.workday(brokenAgo), Team: FirstTeam, By: edda, Action: UploadedReport, Target: brokenName},
-		{At: s.workday(2), Team: FirstTeam, By: Ada, Action: Invited, Target: ines, Detail: string(dmarcd.RoleEditor)},
+	var steps []Step
+	for _, told := range s.story.Steps {
+		told.At = s.workday(told.Ago)
+		steps = append(steps, told.Step)
 	}
-	for i, d := range s.domains {
-		by := map[string]string{FirstTeam: Ada, SecondTeam: owen}[d.team]
-		at := evening.Add(time.Duration(i+1) * time.Minute)
-		steps = append(steps, Step{At: at, Team: d.team, By: by, Action: AddedDomain, Target: d.name})
-		if d.purpose != "" {
-			steps = append(steps, Step{At: at, Team: d.team, By: by, Action: SetPurpose, Target: d.name, Detail: string(d.purpose)})
+	for _, d := range s.Domains() {
+		owner := steps[slices.IndexFunc(steps, func(joined Step) bool { return joined.Team == d.Team })]
+		add := Step{At: owner.At, Team: d.Team, By: owner.By, Action: AddedDomain, Target: d.Name}
+		steps = append(steps, add)
+		if add.Action, add.Detail = SetPurpose, string(d.Purpose); d.Purpose != "" {
+			steps = append(steps, add)
 		}
-		if d.parked {
-			steps = append(steps, Step{At: at, Team: d.team, By: by, Action: SetParked, Target: d.name, Detail: "yes"})
+		if add.Action, add.Detail = SetParked, "yes"; d.Parked {
+			steps = append(steps, add)
 		}
 	}
 	for i := range steps {
-		steps[i].Address = people[steps[i].By].address
+		steps[i].Address = s.People[steps[i].By].Address
 	}
 	slices.SortStableFunc(steps, func(a, b Step) int { return a.At.Compare(b.At) })
 	return steps
@@ -102,4 +82,21 @@ func (s *Scenario) workday(ago int) time.Time {
 	const first, hours = 8, 9
 	dice := s.random("work", ago)
 	return s.dayBefore(ago).Add(first*time.Hour + time.Duration(dice.IntN(hours*3600))*time.Second)
+}
+
+type nonReport struct {
+	Ago                int
+	Intake             dmarcd.Intake
+	Domain, Name, Text string
+}
+
+// NonReports returns messages to the first team that are not reports.
+func (s *Scenario) NonReports() []Document {
+	var documents []Document
+	for _, n := range s.story.NonReports {
+		documents = append(documents, Document{
+			Intake: n.Intake, Domain: n.Domain, Name: n.Name, SentAt: s.workday(n.Ago), Content: asMail([]byte(n.Text)),
+		})
+	}
+	return documents
 }

@@ -1,15 +1,11 @@
 package demo_test
 
 import (
-	"context"
 	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
@@ -17,8 +13,6 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/demo"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
-	"github.com/dmarcd/dmarcd/internal/musttest"
-	"github.com/dmarcd/dmarcd/internal/resolver"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/spf"
 )
@@ -33,17 +27,12 @@ func TestReportsAgreeWithTheDNS(t *testing.T) {
 		return
 	}
 	s := scenario()
-	zones := map[int64]*demo.Zone{}
 	for document := range days(s, 19) {
 		if document.Kind != dmarcd.KindAggregate {
 			continue
 		}
 		p := parse(t, document)
-		begin := p.aggregate.Metadata.Begin
-		if zones[begin] == nil {
-			zones[begin] = s.Zone(time.Unix(begin, 0))
-		}
-		zone := zones[begin]
+		zone := s.Zone(time.Unix(p.aggregate.Metadata.Begin, 0))
 		for _, record := range p.records {
 			identity := spf.Identity{IP: record.Addr, MailFrom: "bounce@" + record.EnvelopeFrom}
 			want := aggregate.Result(strings.ToLower(spf.Check(t.Context(), zone, identity).Result.String()))
@@ -110,13 +99,13 @@ func TestWhatChecksTell(t *testing.T) {
 
 func TestReportAddress(t *testing.T) {
 	t.Parallel()
-	s := demo.New(demo.Options{Seed: 1, End: end, ReportAddress: func(domain string) string { return "box-" + domain + "@in.test" }})
+	s := demo.New(demo.Options{Seed: 1, End: end, ReportAddress: func(domain string) string { return "box-" + domain + "@reports.example" }})
 	zone := s.Zone(end)
-	want := []string{"v=DMARC1; p=reject; rua=mailto:box-oldmill.example@in.test"}
+	want := []string{"v=DMARC1; p=reject; rua=mailto:box-oldmill.example@reports.example"}
 	if got := zone.Resolve(t.Context(), question("_dmarc.oldmill.example")).Texts(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := zone.Resolve(t.Context(), question("oldmill.example._report._dmarc.in.test")); got.Outcome != dns.Data {
+	if got := zone.Resolve(t.Context(), question("oldmill.example._report._dmarc.reports.example")); got.Outcome != dns.Data {
 		t.Errorf("got %s for the leave to send reports there, want data", got.Outcome)
 	}
 }
@@ -143,47 +132,6 @@ func TestZone(t *testing.T) {
 				t.Errorf("got %s (authentic %t), want %s (%t)", got.Outcome, got.Authentic, test.want, test.signed)
 			}
 		})
-	}
-}
-
-func TestServer(t *testing.T) {
-	t.Parallel()
-	zone := scenario().Zone(end)
-	server := musttest.Get(demo.Listen(zone))(t)
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- server.Run(ctx) }()
-	client := resolver.New(resolver.Config{Servers: []string{server.Addr()}})
-	for _, q := range []dns.Question{
-		{Name: "_dmarc.harbourlight.example", Type: dns.TXT},
-		{Name: "selector1._domainkey.harbourlight.example", Type: dns.TXT},
-		{Name: "harbourlight.example", Type: dns.MX},
-		{Name: "oldmill.example", Type: dns.MX},
-		{Name: "harbourlight.example", Type: dns.SOA},
-		{Name: "harbourlight.example", Type: dns.NS},
-		{Name: "harbourlight.example", Type: dns.DS},
-		{Name: "_25._tcp.mx.harbourlight.example", Type: dns.TLSA},
-		{Name: "mail1.harbourlight.example", Type: dns.A},
-		{Name: "mail3.harbourlight.example", Type: dns.AAAA},
-		{Name: "1.2.0.192.in-addr.arpa", Type: dns.PTR},
-		{Name: "99.2.0.192.in-addr.arpa", Type: dns.PTR},
-		{Name: "unknown.oldmill.example", Type: dns.TXT},
-		{Name: "_dmarc.example", Type: dns.TXT},
-		{Name: "example.com", Type: dns.A},
-	} {
-		got, want := client.Resolve(t.Context(), q), zone.Resolve(t.Context(), q)
-		options := cmp.Options{
-			cmpopts.IgnoreFields(dns.Answer{}, "TTL"), cmpopts.IgnoreFields(dns.Record{}, "TTL"), cmpopts.EquateEmpty(),
-			cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
-		}
-		if diff := cmp.Diff(want, got, options); diff != "" {
-			t.Errorf("%v: got another answer through the server (-zone +server):\n%s", q, diff)
-		}
-	}
-	client.Close()
-	stop()
-	if err := <-done; err != nil {
-		t.Errorf("got %v, want nil when told to stop", err)
 	}
 }
 

@@ -62,6 +62,14 @@ func (r *Resolver) follow(ctx context.Context, q dns.Question, deadline func() t
 	}
 }
 
+// Read returns the answer to a question from a complete reply.
+func Read(reply *mdns.Msg, q dns.Question) (dns.Answer, error) {
+	p, err := read(reply, q)
+	return dns.Answer{
+		Question: q, Outcome: p.outcome, Aliases: p.aliases, Records: p.records, TTL: p.ttl, Authentic: p.authentic,
+	}, err
+}
+
 // read extracts the answer to a query from a reply. An error means that another server
 // should be tried.
 func read(reply *mdns.Msg, q dns.Question) (part, error) {

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	mdns "github.com/miekg/dns"
+
+	"github.com/dmarcd/dmarcd/internal/resolver/zone"
 )
 
 // Fault is a way in which the server misbehaves about a name.
@@ -136,7 +138,7 @@ func (f Fault) misbehave(w mdns.ResponseWriter, request, right *mdns.Msg, overUD
 		reply := newReply(request)
 		reply.RecursionAvailable = false
 		reply.Ns = []mdns.RR{&mdns.NS{
-			Hdr: mdns.RR_Header{Name: ".", Rrtype: mdns.TypeNS, Class: mdns.ClassINET, Ttl: defaultTTL},
+			Hdr: mdns.RR_Header{Name: ".", Rrtype: mdns.TypeNS, Class: mdns.ClassINET, Ttl: zone.DefaultTTL},
 			Ns:  "elsewhere.invalid.",
 		}}
 		send(w, reply)
@@ -145,7 +147,7 @@ func (f Fault) misbehave(w mdns.ResponseWriter, request, right *mdns.Msg, overUD
 	case Unrelated:
 		reply := newReply(request)
 		reply.Answer = []mdns.RR{&mdns.TXT{
-			Hdr: mdns.RR_Header{Name: "unrelated.invalid.", Rrtype: mdns.TypeTXT, Class: mdns.ClassINET, Ttl: defaultTTL},
+			Hdr: mdns.RR_Header{Name: "unrelated.invalid.", Rrtype: mdns.TypeTXT, Class: mdns.ClassINET, Ttl: zone.DefaultTTL},
 			Txt: []string{"v=DMARC1; p=reject"},
 		}}
 		send(w, reply)

@@ -3,11 +3,8 @@
 // moment, counts what it is asked, and misbehaves about chosen names on
 // request.
 //
-// It is authoritative for the whole tree: a name that the zone text does not
-// hold does not exist. Empty non-terminals, wildcards (RFC 4592), chains of
-// CNAME records, negative answers with an SOA record (RFC 2308), and
-// truncation at the client's EDNS size (RFC 6891) are as in a real server.
-// Delegation, DNAME and DNSSEC records are not acted upon.
+// Package zone tells what the answers are. Truncation at the client's EDNS size (RFC 6891)
+// is as in a real server; DNSSEC records are not acted upon.
 package resolvertest
 
 import (
@@ -21,6 +18,7 @@ import (
 	mdns "github.com/miekg/dns"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/resolver/zone"
 )
 
 const (
@@ -40,7 +38,7 @@ type Server struct {
 	close   sync.Once
 
 	mu           sync.Mutex
-	zone         *zone
+	zone         *zone.Zone
 	faults       map[string]Fault
 	holds        map[string]chan struct{}
 	authentic    bool
@@ -130,7 +128,7 @@ func (s *Server) Addr() string { return s.addr }
 
 // Set replaces the zone. Where the text is not valid, the old zone stays.
 func (s *Server) Set(zoneText string) error {
-	z, err := parseZone(zoneText)
+	z, err := zone.Parse(zoneText)
 	if err != nil {
 		return err
 	}
@@ -226,11 +224,11 @@ func (s *Server) waitForRelease(name string) bool {
 // reply returns the right reply, from the zone, truncated at maxBytes.
 func (s *Server) reply(request *mdns.Msg, question mdns.Question, maxBytes int) *mdns.Msg {
 	s.mu.Lock()
-	zone, authentic := s.zone, s.authentic
+	current, authentic := s.zone, s.authentic
 	s.mu.Unlock()
 
 	reply := newReply(request)
-	zone.answer(reply, question.Name, question.Qtype)
+	current.Answer(reply, question.Name, question.Qtype)
 	edns := request.IsEdns0()
 	if edns != nil {
 		reply.SetEdns0(udpSize, false)

@@ -1,15 +1,27 @@
-package resolvertest
+// Package zone answers DNS questions from a zone text: for the demo, and for the server
+// of tests.
+//
+// A zone is authoritative for the whole tree: a name that the text does not hold does not
+// exist. Empty non-terminals, wildcards (RFC 4592), chains of CNAME records and negative
+// answers with an SOA record (RFC 2308) are as in a real server. Delegation and DNAME are
+// not acted upon. Of DNSSEC only one thing is: what lies at or below a DNSKEY record counts
+// as validated.
+package zone
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	mdns "github.com/miekg/dns"
+
+	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/resolver"
 )
 
-// defaultTTL is the TTL, in seconds, of a record whose line names none. Without
+// DefaultTTL is the TTL, in seconds, of a record whose line names none. Without
 // a $TTL line the parser would take that of the line before.
-const defaultTTL = 300
+const DefaultTTL = 300
 
 // maxLinks ends the walk along CNAME records. It is more than any client
 // follows, so a loop in the zone is a loop in the reply.
@@ -19,24 +31,24 @@ const maxLinks = 16
 // record on the way to the root. Its last number is the negative TTL.
 const rootSOA = ". 300 IN SOA ns.invalid. hostmaster.invalid. 1 3600 600 86400 60"
 
-// zone holds the records of the whole tree. Names are in miekg's canonical
-// form: lower case, with a trailing dot.
-type zone struct {
+// Zone holds the records of the whole tree. It is a dns.Resolver, and safe for concurrent
+// use. Names are in miekg's canonical form: lower case, with a trailing dot.
+type Zone struct {
 	records map[string][]mdns.RR
 	// exists holds every owner and every ancestor of one: the names without
 	// records among them are the empty non-terminals of RFC 4592 §2.2.2.
 	exists map[string]bool
 }
 
-// parseZone reads master-file lines. Blanks in front of a line are dropped, so
+// Parse reads master-file lines. Blanks in front of a line are dropped, so
 // that a zone text can be indented in Go source; every line names its owner.
-func parseZone(text string) (*zone, error) {
+func Parse(text string) (*Zone, error) {
 	var lines strings.Builder
-	fmt.Fprintf(&lines, "$TTL %d\n", defaultTTL)
+	fmt.Fprintf(&lines, "$TTL %d\n", DefaultTTL)
 	for line := range strings.Lines(text) {
 		lines.WriteString(strings.TrimLeft(line, " \t"))
 	}
-	z := &zone{records: map[string][]mdns.RR{}, exists: map[string]bool{".": true}}
+	z := &Zone{records: map[string][]mdns.RR{}, exists: map[string]bool{".": true}}
 	parser := mdns.NewZoneParser(strings.NewReader(lines.String()), ".", "")
 	for rr, ok := parser.Next(); ok; rr, ok = parser.Next() {
 		z.add(rr)
@@ -54,7 +66,7 @@ func parseZone(text string) (*zone, error) {
 	return z, nil
 }
 
-func (z *zone) add(rr mdns.RR) {
+func (z *Zone) add(rr mdns.RR) {
 	owner := mdns.CanonicalName(rr.Header().Name)
 	z.records[owner] = append(z.records[owner], rr)
 	for name := owner; !z.exists[name]; name = parent(name) {
@@ -62,9 +74,38 @@ func (z *zone) add(rr mdns.RR) {
 	}
 }
 
-// answer fills in the answer and authority sections and the response code for
+// Resolve answers a question.
+func (z *Zone) Resolve(_ context.Context, q dns.Question) dns.Answer {
+	reply := new(mdns.Msg).SetQuestion(mdns.Fqdn(q.Name), uint16(q.Type))
+	reply.AuthenticatedData = z.signed(q.Name)
+	z.Answer(reply, q.Name, uint16(q.Type))
+	packed, err := reply.Pack()
+	if err == nil {
+		err = reply.Unpack(packed) // as records read from the wire are
+	}
+	var answer dns.Answer
+	if err == nil {
+		answer, err = resolver.Read(reply, q)
+	}
+	if err != nil {
+		return dns.Answer{Question: q, Reason: err.Error()}
+	}
+	return answer
+}
+
+// signed reports whether there is a DNSKEY record at a name or above it.
+func (z *Zone) signed(name string) bool {
+	for name = mdns.CanonicalName(name); name != "."; name = parent(name) {
+		if len(z.ofType(name, mdns.TypeDNSKEY)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Answer fills in the answer and authority sections and the response code for
 // a question, following CNAME records as a recursive server does.
-func (z *zone) answer(reply *mdns.Msg, name string, typ uint16) {
+func (z *Zone) Answer(reply *mdns.Msg, name string, typ uint16) {
 	name = mdns.CanonicalName(name)
 	for range maxLinks {
 		owner, exists := z.source(name)
@@ -90,7 +131,7 @@ func (z *zone) answer(reply *mdns.Msg, name string, typ uint16) {
 
 // source returns the owner whose records answer for name: the name itself, or
 // the wildcard at its closest encloser (RFC 4592 §3.3.1).
-func (z *zone) source(name string) (owner string, exists bool) {
+func (z *Zone) source(name string) (owner string, exists bool) {
 	if z.exists[name] {
 		return name, true
 	}
@@ -102,7 +143,7 @@ func (z *zone) source(name string) (owner string, exists bool) {
 	return wildcard, z.exists[wildcard]
 }
 
-func (z *zone) ofType(owner string, typ uint16) []mdns.RR {
+func (z *Zone) ofType(owner string, typ uint16) []mdns.RR {
 	var found []mdns.RR
 	for _, rr := range z.records[owner] {
 		if rr.Header().Rrtype == typ {
@@ -113,7 +154,7 @@ func (z *zone) ofType(owner string, typ uint16) []mdns.RR {
 }
 
 // soa returns the SOA record nearest above name; there is one at the root.
-func (z *zone) soa(name string) mdns.RR {
+func (z *Zone) soa(name string) mdns.RR {
 	for {
 		if found := z.ofType(name, mdns.TypeSOA); len(found) > 0 {
 			return found[0]

@@ -1,0 +1,202 @@
+package demo
+
+import (
+	"cmp"
+	_ "embed" // for the story
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/senders"
+)
+
+//go:embed story.toml
+var storyText string
+
+//go:embed story.zone
+var zoneText string
+
+// story is what story.toml and story.zone say.
+type story struct {
+	Networks   []*network
+	Receivers  []receiver
+	Subjects   []string
+	Rhythms    map[string][7]float64
+	Domains    []domain
+	People     map[string]struct{ Name, Address string }
+	Steps      []step
+	NonReports []nonReport
+
+	records []record
+	turns   []int // the days on which records changed, the oldest first
+}
+
+// network is an organization with sending hosts, and their network.
+type network struct {
+	Key, Name string
+	Number    uint32 // of the autonomous system
+	Country   string
+	V4, V6    netip.Prefix
+	Hosts     int
+	Domain    string
+	Label     string
+	Category  senders.Category
+	Spoofs    bool
+}
+
+// receiver is a mail receiver that sends reports.
+type receiver struct {
+	Name, Domain, Method           string
+	Share                          float64
+	Trusts, Lenient, Failures, TLS bool
+}
+
+// Domain is one of the domains of the scenario.
+type Domain struct {
+	Name string
+	// Team is the name of the team that has it.
+	Team    string
+	Purpose dmarcd.Purpose
+	Parked  bool
+}
+
+type domain struct {
+	Domain
+	Streams []stream
+	Spoofed map[string]float64
+}
+
+// stream is mail of one sort that is sent as a domain.
+type stream struct {
+	Network                  string
+	Daily                    float64
+	Rhythm                   string // "" for waves
+	Since, Until             int
+	From, Envelope, Selector string
+	Signed, Forwarded, List  bool
+
+	network *network
+}
+
+// record is a DNS record that is there from one day until another.
+type record struct {
+	since, until int
+	text         string
+}
+
+// there reports whether something is there on a day that is from one day until another, 0
+// for the start and the end of the scenario.
+func there(since, until, ago int) bool {
+	return (since == 0 || ago <= since) && (until == 0 || ago > until)
+}
+
+func (r record) there(ago int) bool { return there(r.since, r.until, ago) }
+
+// told reads the story.
+var told = sync.OnceValue(func() *story {
+	s := new(story)
+	read, err := toml.Decode(storyText, s)
+	if unknown := read.Undecoded(); err == nil && len(unknown) > 0 {
+		err = fmt.Errorf("unknown keys %v", unknown)
+	}
+	if err = errors.Join(err, s.readZone()); err != nil {
+		panic(fmt.Sprint("demo: ", err)) // the files are built in
+	}
+	for i := range s.Domains {
+		s.complete(&s.Domains[i])
+	}
+	return s
+})
+
+// readZone reads the records, and finds the days on which they changed.
+func (s *story) readZone() error {
+	turns := map[int]bool{daysOfScenario: true}
+	for line := range strings.Lines(zoneText) {
+		fields := strings.SplitN(line, " ", 3)
+		if len(fields) < 3 || fields[0] == ";" {
+			continue
+		}
+		since, err := strconv.Atoi(fields[0])
+		until, err2 := strconv.Atoi(fields[1])
+		if err = errors.Join(err, err2); err != nil {
+			return err
+		}
+		s.records = append(s.records, record{since, until, fields[2]})
+		turns[since], turns[until] = true, true
+	}
+	delete(turns, 0)
+	s.turns = slices.Sorted(maps.Keys(turns))
+	slices.Reverse(s.turns)
+	return nil
+}
+
+// complete fills in what the streams of a domain leave out, and adds those of attackers.
+func (s *story) complete(d *domain) {
+	for _, from := range slices.Sorted(maps.Keys(d.Spoofed)) {
+		attackers := slices.DeleteFunc(slices.Clone(s.Networks), func(n *network) bool { return !n.Spoofs })
+		for _, n := range attackers {
+			d.Streams = append(d.Streams, stream{Network: n.Key, Daily: d.Spoofed[from] / float64(len(attackers)), From: from, Envelope: from})
+		}
+	}
+	for i := range d.Streams {
+		stream := &d.Streams[i]
+		stream.From, stream.Envelope = cmp.Or(stream.From, d.Name), cmp.Or(stream.Envelope, d.Name)
+		stream.network = s.Networks[slices.IndexFunc(s.Networks, func(n *network) bool { return n.Key == stream.Network })]
+	}
+}
+
+// address returns the address of a sending host, counted from 0. If the network has
+// both families, every third host uses IPv6.
+func (n *network) address(host int) netip.Addr {
+	first := n.V4.Addr()
+	if n.V6.IsValid() && host%3 == 2 {
+		first = n.V6.Addr()
+	}
+	octets := first.As16()
+	last := octets[12:]
+	binary.BigEndian.PutUint32(last, binary.BigEndian.Uint32(last)+uint32(host)+1) //nolint:gosec // it is small
+	return netip.AddrFrom16(octets).Unmap()
+}
+
+// named returns how many hosts have names.
+func (n *network) named() int {
+	if n.Domain == "" {
+		return 0
+	}
+	return n.Hosts
+}
+
+// Locate returns where an address of the scenario belongs to. All of them are reserved for
+// documentation and tests: no mail comes from them.
+func Locate(addr netip.Addr) (senders.Origin, bool) {
+	for _, n := range told().Networks {
+		if n.V4.Contains(addr) || n.V6.Contains(addr) {
+			return senders.Origin{Network: senders.Network{Number: n.Number, Name: n.Name}, Country: n.Country}, true
+		}
+	}
+	return senders.Origin{}, false
+}
+
+// Senders returns the well-known services of the scenario, for a senders.Catalogue.
+func Senders() []senders.Sender {
+	var known []senders.Sender
+	for _, n := range told().Networks {
+		if n.Category != "" {
+			known = append(known, senders.Sender{
+				Key: n.Key, Name: n.Name, Kind: senders.Service, Category: n.Category,
+				Networks: []uint32{n.Number}, Hosts: []string{n.Domain}, Domains: []string{n.Domain}, AlignsSPF: true, AlignsDKIM: true,
+				Setup: "Authenticate the domain in " + n.Name + " and publish the DKIM record and the return-path record that it shows.",
+			})
+		}
+	}
+	return known
+}
