@@ -3,6 +3,8 @@ package aggregate
 import (
 	"crypto/sha256"
 	"encoding/binary"
+
+	"github.com/dmarcd/dmarcd/internal/reporttext"
 )
 
 // In the content hash each field is preceded by its length, so that it is unambiguous.
@@ -11,22 +13,22 @@ import (
 
 func (r *Reader) addContent() {
 	c := &r.record
-	b := appendTexts(r.scratch[:0], c.Source, string(c.Disposition), string(c.DKIM), string(c.SPF),
+	b := reporttext.AppendTexts(r.scratch[:0], c.Source, string(c.Disposition), string(c.DKIM), string(c.SPF),
 		c.HeaderFrom, c.EnvelopeFrom, c.EnvelopeTo)
 	b = binary.AppendVarint(b, c.Count)
 	b = binary.AppendUvarint(b, uint64(len(c.Reasons)))
 	for i := range c.Reasons {
-		b = appendTexts(b, c.Reasons[i].Type, c.Reasons[i].Comment)
+		b = reporttext.AppendTexts(b, c.Reasons[i].Type, c.Reasons[i].Comment)
 	}
 	b = binary.AppendUvarint(b, uint64(len(c.DKIMResults)))
 	for i := range c.DKIMResults {
 		d := &c.DKIMResults[i]
-		b = appendTexts(b, d.Domain, d.Selector, string(d.Result), d.HumanResult)
+		b = reporttext.AppendTexts(b, d.Domain, d.Selector, string(d.Result), d.HumanResult)
 	}
 	b = binary.AppendUvarint(b, uint64(len(c.SPFResults)))
 	for i := range c.SPFResults {
 		s := &c.SPFResults[i]
-		b = appendTexts(b, s.Domain, s.Scope, string(s.Result), s.HumanResult)
+		b = reporttext.AppendTexts(b, s.Domain, s.Scope, string(s.Result), s.HumanResult)
 	}
 	r.content.Write(b)
 	r.scratch = b
@@ -35,20 +37,12 @@ func (r *Reader) addContent() {
 // sumContent computes the hash of the whole report.
 func (r *Reader) sumContent() {
 	m, p := &r.report.Metadata, &r.report.Policy
-	b := appendTexts(r.content.Sum(nil), r.report.Version, m.OrgName, m.Email, m.ExtraContact, m.ReportID, m.Generator,
+	b := reporttext.AppendTexts(r.content.Sum(nil), r.report.Version, m.OrgName, m.Email, m.ExtraContact, m.ReportID, m.Generator,
 		p.Domain, string(p.P), string(p.SP), string(p.NP), p.ADKIM, p.ASPF, p.Percent, p.FailureOptions, p.Testing,
 		p.DiscoveryMethod, p.PSD)
 	b = binary.AppendVarint(b, m.Begin)
 	b = binary.AppendVarint(b, m.End)
 	b = binary.AppendUvarint(b, uint64(len(m.Errors)))
-	b = appendTexts(b, m.Errors...)
+	b = reporttext.AppendTexts(b, m.Errors...)
 	r.report.Content = sha256.Sum256(b)
-}
-
-func appendTexts(b []byte, texts ...string) []byte {
-	for _, text := range texts {
-		b = binary.AppendUvarint(b, uint64(len(text)))
-		b = append(b, text...)
-	}
-	return b
 }

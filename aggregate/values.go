@@ -62,7 +62,7 @@ func (r *Reader) domain(value string) string {
 			return name // the usual case
 		}
 	}
-	name = lowerASCII(name)
+	name = reporttext.LowerASCII(name)
 	r.quirks.NoteIf(name != value, DomainCase)
 	plain := trimDomain(name, ".")
 	if _, host, ok := cutLast(plain, '@'); ok {
@@ -86,16 +86,6 @@ func cutLast(s string, separator byte) (before, after string, ok bool) {
 		return s[:i], s[i+1:], true
 	}
 	return s, "", false
-}
-
-// lowerASCII leaves other characters to IDNA.
-func lowerASCII(s string) string {
-	return strings.Map(func(c rune) rune {
-		if c >= 'A' && c <= 'Z' {
-			return c + 'a' - 'A'
-		}
-		return c
-	}, s)
 }
 
 // address parses a source address in any common format, and returns it with its canonical

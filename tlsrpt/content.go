@@ -3,50 +3,36 @@ package tlsrpt
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"hash"
+
+	"github.com/dmarcd/dmarcd/internal/reporttext"
 )
 
 func contentOf(r *Report) [sha256.Size]byte {
-	h := hasher{sum: sha256.New()}
-	h.texts(r.OrgName, r.ContactInfo, r.ReportID)
-	h.counts(r.Begin, r.End, int64(len(r.Policies)))
+	sum := sha256.New()
+	b := reporttext.AppendTexts(nil, r.OrgName, r.ContactInfo, r.ReportID)
+	b = appendCounts(b, r.Begin, r.End, int64(len(r.Policies)))
 	for i := range r.Policies {
 		p := &r.Policies[i]
-		h.texts(string(p.Type), p.Domain)
-		h.counts(int64(len(p.Strings)), int64(len(p.MXHosts)), p.Successful, p.Failed, int64(len(p.Failures)))
-		h.texts(p.Strings...)
-		h.texts(p.MXHosts...)
+		b = reporttext.AppendTexts(b, string(p.Type), p.Domain)
+		b = appendCounts(b, int64(len(p.Strings)), int64(len(p.MXHosts)), p.Successful, p.Failed, int64(len(p.Failures)))
+		b = reporttext.AppendTexts(b, p.Strings...)
+		b = reporttext.AppendTexts(b, p.MXHosts...)
 		for j := range p.Failures {
 			f := &p.Failures[j]
-			h.texts(string(f.ResultType), f.SendingMTAIP, f.ReceivingMXHostname, f.ReceivingMXHelo, f.ReceivingIP,
+			b = reporttext.AppendTexts(b, string(f.ResultType), f.SendingMTAIP, f.ReceivingMXHostname, f.ReceivingMXHelo, f.ReceivingIP,
 				f.AdditionalInformation, f.ReasonCode)
-			h.counts(f.FailedSessions)
+			b = appendCounts(b, f.FailedSessions)
+			sum.Write(b)
+			b = b[:0]
 		}
 	}
-	return [sha256.Size]byte(h.sum.Sum(nil))
+	sum.Write(b)
+	return [sha256.Size]byte(sum.Sum(nil))
 }
 
-// hasher writes the length before each text, so that the hash is unambiguous.
-type hasher struct {
-	sum     hash.Hash
-	scratch []byte
-}
-
-func (h *hasher) texts(texts ...string) {
-	b := h.scratch[:0]
-	for _, text := range texts {
-		b = binary.AppendUvarint(b, uint64(len(text)))
-		b = append(b, text...)
-	}
-	h.sum.Write(b)
-	h.scratch = b
-}
-
-func (h *hasher) counts(counts ...int64) {
-	b := h.scratch[:0]
+func appendCounts(b []byte, counts ...int64) []byte {
 	for _, n := range counts {
 		b = binary.AppendVarint(b, n)
 	}
-	h.sum.Write(b)
-	h.scratch = b
+	return b
 }

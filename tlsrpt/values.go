@@ -86,21 +86,11 @@ func (d *document) domain(tok token) (string, error) {
 func (d *document) domainName(text string) string {
 	plain := strings.TrimRightFunc(text, func(c rune) bool { return c == '.' || unicode.IsSpace(c) })
 	d.quirks.NoteIf(plain != text, DomainForm)
-	name := lowerASCII(plain)
+	name := reporttext.LowerASCII(plain)
 	d.quirks.NoteIf(name != plain, DomainCase)
 	labels := reporttext.ALabels(name)
 	d.quirks.NoteIf(labels != name, DomainULabels)
 	return labels
-}
-
-// lowerASCII leaves other characters to IDNA.
-func lowerASCII(s string) string {
-	return strings.Map(func(c rune) rune {
-		if c >= 'A' && c <= 'Z' {
-			return c + 'a' - 'A'
-		}
-		return c
-	}, s)
 }
 
 // mxHost normalizes an MX pattern like dns.Name. Some reporters write the whole line of

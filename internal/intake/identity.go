@@ -2,22 +2,17 @@ package intake
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"strconv"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/failure"
+	"github.com/dmarcd/dmarcd/internal/reporttext"
 )
 
 // hashOf hashes texts with their lengths, so that no two lists collide.
 func hashOf(texts ...string) dmarcd.Hash {
-	var b []byte
-	for _, text := range texts {
-		b = binary.AppendUvarint(b, uint64(len(text)))
-		b = append(b, text...)
-	}
-	return sha256.Sum256(b)
+	return sha256.Sum256(reporttext.AppendTexts(nil, texts...))
 }
 
 // keyOf identifies a report of a reporter.

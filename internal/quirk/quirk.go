@@ -1,38 +1,45 @@
 // Package quirk counts deviations of reports from their specifications. The reader of
-// each kind of report has a type for its quirks, numbered from 1, and a table that
-// describes them; this package has what is the same for all.
+// each kind of report has a type for its quirks and a table that defines them; this package
+// has what is the same for all.
 package quirk
 
 // Max is the number of the last quirk that a reader may define.
 const Max = 95
 
-// Table describes quirks by number. Entry 0 is empty.
-type Table []struct{ Name, Meaning string }
+// Table describes quirks.
+type Table[Q ~uint8] []struct{ name, meaning string }
 
-// All returns the quirks of a table in order.
-func All[Q ~uint8](t Table) []Q {
-	all := make([]Q, 0, len(t))
-	for q := 1; q < len(t); q++ {
-		all = append(all, Q(q))
+// Define adds a quirk with a stable name and a sentence that describes it. Quirks are
+// numbered from 1.
+func (t *Table[Q]) Define(name, meaning string) Q {
+	*t = append(*t, struct{ name, meaning string }{name, meaning})
+	return Q(len(*t)) //nolint:gosec // at most Max
+}
+
+// All returns the quirks in order.
+func (t Table[Q]) All() []Q {
+	all := make([]Q, len(t))
+	for i := range all {
+		all[i] = Q(i + 1) //nolint:gosec // at most Max
 	}
 	return all
 }
 
 // Name returns the name of a quirk, "" if the table does not contain it.
-func Name[Q ~uint8](t Table, q Q) string {
-	if int(q) >= len(t) {
+func (t Table[Q]) Name(q Q) string {
+	if q == 0 || int(q) > len(t) {
 		return ""
 	}
-	return t[q].Name
+	return t[q-1].name
 }
 
 // Meaning returns the sentence that describes a quirk, "" if the table does not contain
 // it.
-func Meaning[Q ~uint8](t Table, q Q) string {
-	if int(q) >= len(t) {
+func (t Table[Q]) Meaning(q Q) string {
+	if q == 0 || int(q) > len(t) {
 		return ""
 	}
-	return t[q].Meaning
+	return t[q-1].meaning
 }
 
 // Count is a quirk with its number of occurrences in a report.

@@ -9,18 +9,16 @@ import (
 
 type kind uint8
 
-const (
-	first kind = iota + 1
-	second
-)
+var (
+	table quirk.Table[kind]
 
-func table() quirk.Table {
-	return quirk.Table{first: {Name: "first", Meaning: "One."}, second: {Name: "second", Meaning: "Two."}}
-}
+	first  = table.Define("first", "One.")
+	second = table.Define("second", "Two.")
+)
 
 func TestTable(t *testing.T) {
 	t.Parallel()
-	if got, want := quirk.All[kind](table()), []kind{first, second}; !slices.Equal(got, want) {
+	if got, want := table.All(), []kind{first, second}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	for _, tt := range []struct {
@@ -32,10 +30,10 @@ func TestTable(t *testing.T) {
 		{second, "second", "Two."},
 		{second + 1, "", ""},
 	} {
-		if got := quirk.Name(table(), tt.quirk); got != tt.name {
+		if got := table.Name(tt.quirk); got != tt.name {
 			t.Errorf("%d: got the name %q, want %q", tt.quirk, got, tt.name)
 		}
-		if got := quirk.Meaning(table(), tt.quirk); got != tt.meaning {
+		if got := table.Meaning(tt.quirk); got != tt.meaning {
 			t.Errorf("%d: got the meaning %q, want %q", tt.quirk, got, tt.meaning)
 		}
 	}

@@ -5,6 +5,7 @@
 package reporttext
 
 import (
+	"encoding/binary"
 	"errors"
 	"net/netip"
 	"strings"
@@ -122,3 +123,23 @@ func trimLeadingZeros(text string) string {
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// LowerASCII returns a text with the letters of ASCII in lower case. It leaves other characters
+// to IDNA.
+func LowerASCII(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= 'A' && c <= 'Z' {
+			return c + 'a' - 'A'
+		}
+		return c
+	}, s)
+}
+
+// AppendTexts appends texts for a hash, each after its length, so that no two lists collide.
+func AppendTexts(b []byte, texts ...string) []byte {
+	for _, text := range texts {
+		b = binary.AppendUvarint(b, uint64(len(text)))
+		b = append(b, text...)
+	}
+	return b
+}
