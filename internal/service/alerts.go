@@ -9,10 +9,7 @@ import (
 // Alerts returns up to limit alerts, newest first, of events with numbers below before; 0
 // begins with the newest.
 func (t *Team) Alerts(ctx context.Context, filter dmarcd.AlertFilter, before int64, limit int) ([]dmarcd.Alert, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
-	}
-	return t.team.Alerts(ctx, filter, before, limit)
+	return see(t, func() ([]dmarcd.Alert, error) { return t.team.Alerts(ctx, filter, before, limit) })
 }
 
 // AcknowledgeAlert records that the actor took note of an alert, and returns it.
@@ -45,10 +42,7 @@ func (t *Team) TestAlert(ctx context.Context) (dmarcd.Alert, error) {
 
 // AlertRules returns the rules that decide which events are sent.
 func (t *Team) AlertRules(ctx context.Context) (dmarcd.AlertRules, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return dmarcd.AlertRules{}, err
-	}
-	return t.team.AlertRules(ctx)
+	return see(t, func() (dmarcd.AlertRules, error) { return t.team.AlertRules(ctx) })
 }
 
 // SetAlertRules replaces the rules. Rules that cannot be right are an *dmarcd.InvalidError.

@@ -14,18 +14,12 @@ const eventPoll = time.Second
 // Events returns up to limit events, newest first, with numbers below before; 0 starts at the
 // newest.
 func (t *Team) Events(ctx context.Context, filter EventFilter, before int64, limit int) ([]dmarcd.Event, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
-	}
-	return t.team.Events(ctx, filter, before, limit)
+	return see(t, func() ([]dmarcd.Event, error) { return t.team.Events(ctx, filter, before, limit) })
 }
 
 // LastEvent returns the number of the newest event, 0 if there is none.
 func (t *Team) LastEvent(ctx context.Context) (int64, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return 0, err
-	}
-	return t.team.LastEvent(ctx)
+	return see(t, func() (int64, error) { return t.team.LastEvent(ctx) })
 }
 
 // EventsSince returns up to limit events, oldest first, with numbers above since. Without any

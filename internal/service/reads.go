@@ -38,18 +38,12 @@ func (t *Team) Domain(ctx context.Context, name string) (dmarcd.Domain, error) {
 
 // Domains returns up to limit domains after a name, ordered by name.
 func (t *Team) Domains(ctx context.Context, after string, limit int) ([]dmarcd.Domain, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
-	}
-	return t.team.Domains(ctx, after, limit)
+	return see(t, func() ([]dmarcd.Domain, error) { return t.team.Domains(ctx, after, limit) })
 }
 
 // Summary returns the counts of all domains in some days.
 func (t *Team) Summary(ctx context.Context, days dmarcd.Days) (dmarcd.Summary, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return dmarcd.Summary{}, err
-	}
-	return t.team.Summary(ctx, days)
+	return see(t, func() (dmarcd.Summary, error) { return t.team.Summary(ctx, days) })
 }
 
 // DomainSummary returns the counts of a domain in some days.
@@ -66,27 +60,18 @@ func (t *Team) DomainSummary(ctx context.Context, name string, days dmarcd.Days)
 
 // LatestCheck returns the latest check of a domain, or dmarcd.ErrNotFound.
 func (t *Team) LatestCheck(ctx context.Context, domain dmarcd.Domain) (dmarcd.StoredCheck, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return dmarcd.StoredCheck{}, err
-	}
-	return t.team.LatestCheck(ctx, domain.Name)
+	return see(t, func() (dmarcd.StoredCheck, error) { return t.team.LatestCheck(ctx, domain.Name) })
 }
 
 // Checks returns up to limit checks of a domain, the latest first, older than the cursor.
 func (t *Team) Checks(ctx context.Context, domain dmarcd.Domain, before Cursor, limit int) ([]dmarcd.StoredCheck, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
-	}
-	return t.team.Checks(ctx, domain.Name, before, limit)
+	return see(t, func() ([]dmarcd.StoredCheck, error) { return t.team.Checks(ctx, domain.Name, before, limit) })
 }
 
 // Reports returns up to limit reports, newest first, received before that id; 0 starts at the
 // newest.
 func (t *Team) Reports(ctx context.Context, filter ReportFilter, before dmarcd.ReportID, limit int) ([]dmarcd.Report, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
-	}
-	return t.team.Reports(ctx, filter, before, limit)
+	return see(t, func() ([]dmarcd.Report, error) { return t.team.Reports(ctx, filter, before, limit) })
 }
 
 // largeReport is the size of the detail from which a report is a large read, in bytes.
@@ -110,10 +95,7 @@ func (t *Team) ReserveReport(ctx context.Context, id dmarcd.ReportID) (held cont
 
 // Report returns a report.
 func (t *Team) Report(ctx context.Context, id dmarcd.ReportID) (dmarcd.Report, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return dmarcd.Report{}, err
-	}
-	return t.team.Report(ctx, id)
+	return see(t, func() (dmarcd.Report, error) { return t.team.Report(ctx, id) })
 }
 
 // Records returns up to limit records of a report, after the cursor, and whether there are more;
@@ -127,77 +109,50 @@ func (t *Team) Records(ctx context.Context, id dmarcd.ReportID, after RecordCurs
 
 // ReportOriginal returns the original of a report, or dmarcd.ErrNotFound after its retention.
 func (t *Team) ReportOriginal(ctx context.Context, id dmarcd.ReportID) (dmarcd.StoredOriginal, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return dmarcd.StoredOriginal{}, err
-	}
-	return t.team.ReportOriginal(ctx, id)
+	return see(t, func() (dmarcd.StoredOriginal, error) { return t.team.ReportOriginal(ctx, id) })
 }
 
 // Rejected returns up to limit rejected items, newest first, received before that id; 0 starts
 // at the newest.
 func (t *Team) Rejected(ctx context.Context, before dmarcd.RejectedID, limit int) ([]dmarcd.Rejected, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
-	}
-	return t.team.Rejected(ctx, before, limit)
+	return see(t, func() ([]dmarcd.Rejected, error) { return t.team.Rejected(ctx, before, limit) })
 }
 
 // RejectedByID returns a rejected item.
 func (t *Team) RejectedByID(ctx context.Context, id dmarcd.RejectedID) (dmarcd.Rejected, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return dmarcd.Rejected{}, err
-	}
-	return t.team.RejectedByID(ctx, id)
+	return see(t, func() (dmarcd.Rejected, error) { return t.team.RejectedByID(ctx, id) })
 }
 
 // RejectedOriginal returns the original of a rejected item, or dmarcd.ErrNotFound after its
 // retention.
 func (t *Team) RejectedOriginal(ctx context.Context, id dmarcd.RejectedID) (dmarcd.StoredOriginal, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return dmarcd.StoredOriginal{}, err
-	}
-	return t.team.RejectedOriginal(ctx, id)
+	return see(t, func() (dmarcd.StoredOriginal, error) { return t.team.RejectedOriginal(ctx, id) })
 }
 
 // Daily returns the counts of all domains by day.
 func (t *Team) Daily(ctx context.Context, days dmarcd.Days, limit int) ([]DailyCounts, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
-	}
-	return t.team.Daily(ctx, days, limit)
+	return see(t, func() ([]DailyCounts, error) { return t.team.Daily(ctx, days, limit) })
 }
 
 // ParkedDaily returns the counts by day of parked domains whose mail receivers reject.
 func (t *Team) ParkedDaily(ctx context.Context, days dmarcd.Days, limit int) ([]DailyCounts, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
-	}
-	return t.team.ParkedDaily(ctx, days, limit)
+	return see(t, func() ([]DailyCounts, error) { return t.team.ParkedDaily(ctx, days, limit) })
 }
 
 // TLSDaily returns the sessions that TLS reports count for a domain by day. A domain that
 // the team does not have has none.
 func (t *Team) TLSDaily(ctx context.Context, name string, days dmarcd.Days) ([]DailyCounts, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
-	}
-	return t.team.TLSDaily(ctx, name, days)
+	return see(t, func() ([]DailyCounts, error) { return t.team.TLSDaily(ctx, name, days) })
 }
 
 // DomainDaily returns the counts of a domain by day; none for an unknown domain.
 func (t *Team) DomainDaily(ctx context.Context, name string, days dmarcd.Days, limit int) ([]DailyCounts, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
-	}
-	return t.team.DomainDaily(ctx, name, days, limit)
+	return see(t, func() ([]DailyCounts, error) { return t.team.DomainDaily(ctx, name, days, limit) })
 }
 
 // DailyByDomain returns the counts of each domain by day, after the cursor.
 func (t *Team) DailyByDomain(ctx context.Context, days dmarcd.Days, after DailyCursor, limit int) ([]DailyCounts, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
-	}
-	return t.team.DailyByDomain(ctx, days, after, limit)
+	return see(t, func() ([]DailyCounts, error) { return t.team.DailyByDomain(ctx, days, after, limit) })
 }
 
 // ReserveMemory waits until the request may use a team's share of the memory budget, and
@@ -239,34 +194,22 @@ func (t *Team) ReadTurn(ctx context.Context) (end func(), err error) {
 
 // DomainRows returns domains with their grades and counts, for an overview.
 func (t *Team) DomainRows(ctx context.Context, filter DomainFilter) (DomainList, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return DomainList{}, err
-	}
-	return t.team.DomainRows(ctx, filter)
+	return see(t, func() (DomainList, error) { return t.team.DomainRows(ctx, filter) })
 }
 
 // Tokens returns all tokens, including revoked and expired ones, without secrets.
 func (t *Team) Tokens(ctx context.Context) ([]dmarcd.Token, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
-	}
-	return t.team.Tokens(ctx)
+	return see(t, func() ([]dmarcd.Token, error) { return t.team.Tokens(ctx) })
 }
 
 // Members returns the members by their addresses.
 func (t *Team) Members(ctx context.Context) ([]dmarcd.Member, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
-	}
-	return t.team.Members(ctx)
+	return see(t, func() ([]dmarcd.Member, error) { return t.team.Members(ctx) })
 }
 
 // Invitations returns the open invitations.
 func (t *Team) Invitations(ctx context.Context) ([]dmarcd.Invitation, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
-	}
-	return t.team.Invitations(ctx)
+	return see(t, func() ([]dmarcd.Invitation, error) { return t.team.Invitations(ctx) })
 }
 
 // Audit returns up to limit entries of the audit log, the latest first, older than the

@@ -53,10 +53,7 @@ func (t *Team) DeleteSample(ctx context.Context) error {
 
 // HasSample reports whether the domains of the team are sample domains.
 func (t *Team) HasSample(ctx context.Context) (bool, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return false, err
-	}
-	return t.team.HasSample(ctx)
+	return see(t, func() (bool, error) { return t.team.HasSample(ctx) })
 }
 
 // Start is how far a team has come with its first domains.

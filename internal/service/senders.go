@@ -12,10 +12,7 @@ import (
 
 // TeamSenders returns the senders that the team added or corrected, by key.
 func (t *Team) TeamSenders(ctx context.Context) ([]dmarcd.TeamSender, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
-	}
-	return t.team.TeamSenders(ctx)
+	return see(t, func() ([]dmarcd.TeamSender, error) { return t.team.TeamSenders(ctx) })
 }
 
 // SetTeamSender adds a sender to those of the team, or replaces the one with its key, and

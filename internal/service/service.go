@@ -244,6 +244,14 @@ func (t *Team) may(right dmarcd.Right) error {
 	return nil
 }
 
+// see reads something of a team for an actor who may see it.
+func see[T any](t *Team, read func() (T, error)) (result T, err error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return result, err
+	}
+	return read()
+}
+
 // System provides the use cases of the installation for an actor. It is for one request and
 // cheap to create.
 type System struct {
@@ -264,4 +272,12 @@ func (s *System) may() error {
 		return dmarcd.ErrForbidden
 	}
 	return nil
+}
+
+// operate does something that only operators may.
+func operate[T any](s *System, do func() (T, error)) (result T, err error) {
+	if err := s.may(); err != nil {
+		return result, err
+	}
+	return do()
 }

@@ -12,42 +12,27 @@ import (
 
 // Teams returns all teams by name.
 func (s *System) Teams(ctx context.Context) ([]dmarcd.Team, error) {
-	if err := s.may(); err != nil {
-		return nil, err
-	}
-	return s.store.Teams(ctx)
+	return operate(s, func() ([]dmarcd.Team, error) { return s.store.Teams(ctx) })
 }
 
 // TeamByID returns a team.
 func (s *System) TeamByID(ctx context.Context, id dmarcd.TeamID) (dmarcd.Team, error) {
-	if err := s.may(); err != nil {
-		return dmarcd.Team{}, err
-	}
-	return s.store.TeamByID(ctx, id)
+	return operate(s, func() (dmarcd.Team, error) { return s.store.TeamByID(ctx, id) })
 }
 
 // TeamByName returns a team.
 func (s *System) TeamByName(ctx context.Context, name string) (dmarcd.Team, error) {
-	if err := s.may(); err != nil {
-		return dmarcd.Team{}, err
-	}
-	return s.store.TeamByName(ctx, name)
+	return operate(s, func() (dmarcd.Team, error) { return s.store.TeamByName(ctx, name) })
 }
 
 // TeamOfToken returns the team of a token.
 func (s *System) TeamOfToken(ctx context.Context, id dmarcd.TokenID) (dmarcd.TeamID, error) {
-	if err := s.may(); err != nil {
-		return 0, err
-	}
-	return s.store.TeamOfToken(ctx, id)
+	return operate(s, func() (dmarcd.TeamID, error) { return s.store.TeamOfToken(ctx, id) })
 }
 
 // TeamOfMailbox returns the team of a mailbox.
 func (s *System) TeamOfMailbox(ctx context.Context, id dmarcd.MailboxID) (dmarcd.TeamID, error) {
-	if err := s.may(); err != nil {
-		return 0, err
-	}
-	return s.store.TeamOfMailbox(ctx, id)
+	return operate(s, func() (dmarcd.TeamID, error) { return s.store.TeamOfMailbox(ctx, id) })
 }
 
 // TeamSize is a team with its usage.
@@ -55,43 +40,28 @@ type TeamSize = store.TeamSize
 
 // TeamSizes returns all teams with their usage, and the messages of some days.
 func (s *System) TeamSizes(ctx context.Context, days dmarcd.Days) ([]TeamSize, error) {
-	if err := s.may(); err != nil {
-		return nil, err
-	}
-	return s.store.TeamSizes(ctx, days)
+	return operate(s, func() ([]TeamSize, error) { return s.store.TeamSizes(ctx, days) })
 }
 
 // Users returns all users by their addresses.
 func (s *System) Users(ctx context.Context) ([]dmarcd.User, error) {
-	if err := s.may(); err != nil {
-		return nil, err
-	}
-	return s.store.Users(ctx)
+	return operate(s, func() ([]dmarcd.User, error) { return s.store.Users(ctx) })
 }
 
 // UserByEmail returns a user; email is as from dmarcd.ParseEmail.
 func (s *System) UserByEmail(ctx context.Context, email string) (dmarcd.User, error) {
-	if err := s.may(); err != nil {
-		return dmarcd.User{}, err
-	}
-	return s.store.UserByEmail(ctx, email)
+	return operate(s, func() (dmarcd.User, error) { return s.store.UserByEmail(ctx, email) })
 }
 
 // AllMemberships returns the teams of each user.
 func (s *System) AllMemberships(ctx context.Context) (map[dmarcd.UserID][]dmarcd.Membership, error) {
-	if err := s.may(); err != nil {
-		return nil, err
-	}
-	return s.store.AllMemberships(ctx)
+	return operate(s, func() (map[dmarcd.UserID][]dmarcd.Membership, error) { return s.store.AllMemberships(ctx) })
 }
 
 // Audit returns up to limit audit entries of the installation and all teams, newest first,
 // older than the cursor.
 func (s *System) Audit(ctx context.Context, before Cursor, limit int) ([]dmarcd.AuditEntry, error) {
-	if err := s.may(); err != nil {
-		return nil, err
-	}
-	return s.store.Audit(ctx, store.AuditFilter{}, before, limit)
+	return operate(s, func() ([]dmarcd.AuditEntry, error) { return s.store.Audit(ctx, store.AuditFilter{}, before, limit) })
 }
 
 // Backup writes a snapshot of an SQLite database to a new file.
@@ -105,10 +75,9 @@ func (s *System) Backup(ctx context.Context, file string) error {
 
 // CreateTeam creates a team. An existing name is dmarcd.ErrConflict.
 func (s *System) CreateTeam(ctx context.Context, name string, api bool) (dmarcd.Team, error) {
-	if err := s.may(); err != nil {
-		return dmarcd.Team{}, err
-	}
-	return s.store.CreateTeam(ctx, name, api, s.actor.to("team.create", "", ""))
+	return operate(s, func() (dmarcd.Team, error) {
+		return s.store.CreateTeam(ctx, name, api, s.actor.to("team.create", "", ""))
+	})
 }
 
 // SetAPI adds a team to the API whitelist or removes it.

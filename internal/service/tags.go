@@ -42,8 +42,5 @@ func (t *Team) DomainTags(ctx context.Context, name string) ([]string, error) {
 
 // Tags returns the tags of the team's domains, in order, with how many domains have each.
 func (t *Team) Tags(ctx context.Context) ([]dmarcd.TagCount, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
-	}
-	return t.team.Tags(ctx)
+	return see(t, func() ([]dmarcd.TagCount, error) { return t.team.Tags(ctx) })
 }

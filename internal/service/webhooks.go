@@ -324,8 +324,5 @@ func (t *Team) RetryDelivery(ctx context.Context, id dmarcd.WebhookID, delivery 
 
 // TeamOfWebhook returns the team of a webhook.
 func (s *System) TeamOfWebhook(ctx context.Context, id dmarcd.WebhookID) (dmarcd.TeamID, error) {
-	if err := s.may(); err != nil {
-		return 0, err
-	}
-	return s.store.TeamOfWebhook(ctx, id)
+	return operate(s, func() (dmarcd.TeamID, error) { return s.store.TeamOfWebhook(ctx, id) })
 }
