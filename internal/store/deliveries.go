@@ -111,9 +111,18 @@ func (t *Team) RetryDelivery(ctx context.Context, webhook dmarcd.WebhookID, id d
 		WHERE team_id = $1 AND webhook_id = $2 AND id = $3`, t.id, webhook, id, unix(now), unix(now.Add(deliveryTime)))
 }
 
+// deliveryClaim claims deliveries to the webhook $5. Those of deleted domains are left to the purge.
+var deliveryClaim = rowClaim{
+	table: "deliveries", due: "next_at", where: "state = 'pending'", then: ", seq",
+	set: "attempts = attempts + 1, lease_until = $3, next_at = $3",
+	claimed: ` AND webhook_id = $5 AND NOT EXISTS (SELECT 1 FROM events JOIN domains ON domains.team_id = $1 AND domains.id = events.domain_id
+		WHERE events.team_id = $1 AND events.seq = deliveries.seq AND domains.deleted_at > 0)`,
+	columns: "id",
+}
+
 // DeliveryTeams returns the teams with due deliveries, in any order.
 func (s *Store) DeliveryTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
-	return s.teamIDs(ctx, `SELECT DISTINCT team_id + 0 FROM deliveries WHERE state = 'pending' AND next_at <= $1`, unix(s.now()))
+	return s.dueTeams(ctx, deliveryClaim)
 }
 
 // QueuedDeliveries returns the number of pending deliveries.
@@ -206,14 +215,7 @@ func (t *Team) claimFrom(ctx context.Context, tx tx, webhook dmarcd.Webhook, now
 	if limit <= 0 {
 		return nil, nil
 	}
-	// Deliveries of deleted domains are left to the purge.
-	return collect(ctx, tx, `UPDATE deliveries SET attempts = attempts + 1, lease_until = $3, next_at = $3
-		WHERE team_id = $1 AND id IN (SELECT deliveries.id FROM deliveries JOIN events ON events.team_id = $1 AND events.seq = deliveries.seq
-				LEFT JOIN domains ON domains.team_id = $1 AND domains.id = events.domain_id
-			WHERE deliveries.team_id = $1 AND deliveries.webhook_id = $2 AND deliveries.state = 'pending' AND deliveries.next_at <= $4
-				AND (events.domain_id IS NULL OR domains.deleted_at = 0)
-			ORDER BY deliveries.next_at, deliveries.seq LIMIT $5)
-		RETURNING id`, []any{t.id, webhook.ID, unix(until), unix(now), limit}, scanValue[dmarcd.DeliveryID])
+	return claimRows(ctx, tx, deliveryClaim, until, map[dmarcd.TeamID]int{t.id: limit}, scanValue[dmarcd.DeliveryID], int64(webhook.ID))
 }
 
 // SaveDelivery saves the result of an attempt: delivered, retry at next, or failed if next is

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -22,14 +20,16 @@ const (
 var suspended = fmt.Sprintf("%d checks of this domain began and did not finish, so it is no longer checked on schedule. "+
 	"A check on request resumes the schedule if it finishes.", maxUnfinished)
 
+var domainClaim = rowClaim{
+	table: "domains", due: "next_check_at", where: "deleted_at = 0",
+	set: fmt.Sprintf(`unfinished = unfinished + 1, next_check_at = CASE WHEN unfinished < %d
+		THEN CAST($3 AS BIGINT) + 3 * unfinished * (CAST($3 AS BIGINT) - CAST($2 AS BIGINT)) ELSE %d END`, maxUnfinished, int64(never)),
+	columns: "team_id, id, name, next_full_at <= $2, unfinished",
+}
+
 // DueTeams returns the teams with due domains, in any order.
 func (s *Store) DueTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
-	// The sum prevents SQLite from scanning all domains by team.
-	teams, err := s.teamIDs(ctx, `SELECT DISTINCT team_id + 0 FROM domains WHERE next_check_at <= $1 AND deleted_at = 0`, unix(s.now()))
-	if err != nil {
-		return nil, fmt.Errorf("find teams with due checks: %w", err)
-	}
-	return teams, nil
+	return s.dueTeams(ctx, domainClaim)
 }
 
 // CheckLag returns how long the check that waits longest has been due, 0 if none is.
@@ -49,18 +49,10 @@ func (s *Store) CheckLag(ctx context.Context) (time.Duration, error) {
 // event.
 func (s *Store) ClaimDueDomains(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error) {
 	now := s.now()
-	var args [][]any
-	for _, team := range slices.Sorted(maps.Keys(shares)) {
-		args = append(args, []any{maxUnfinished, unix(now), int64(lease / time.Second), int64(never), int64(team), shares[team]})
-	}
 	var due []dmarcd.DueDomain
 	err := s.Team(system).retryTx(ctx, func(tx tx) error {
 		due = nil
-		claimed, err := collectEach(ctx, tx, `UPDATE domains SET unfinished = unfinished + 1,
-				next_check_at = CASE WHEN unfinished < $1 THEN $2 + $3 * (1 + 3 * unfinished) ELSE $4 END
-			WHERE team_id = $5 AND id`+s.dialect.claimed(`SELECT id FROM domains WHERE team_id = $5 AND next_check_at <= $2 AND deleted_at = 0
-				ORDER BY next_check_at LIMIT $6`)+`
-			RETURNING team_id, id, name, next_full_at <= $2, unfinished`, args, scanClaim)
+		claimed, err := claimRows(ctx, tx, domainClaim, now.Add(lease), shares, scanClaim)
 		if err != nil {
 			return err
 		}

@@ -8,17 +8,24 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
+var mailboxClaim = rowClaim{
+	table: "mailboxes", due: "lease_until", where: "paused_at = 0", set: "lease_until = $3", columns: mailboxColumns + ", secret",
+}
+
 // ClaimMailboxes leases up to limit mailboxes that no process reads and that are not paused,
-// and returns them with their secrets. LeaseUntil identifies the claim for RenewMailboxes and
-// ReleaseMailboxes.
+// as many of each team, and returns them with their secrets; none if there are no more.
+// LeaseUntil identifies the claim for RenewMailboxes and ReleaseMailboxes.
 func (s *Store) ClaimMailboxes(ctx context.Context, lease time.Duration, limit int) ([]dmarcd.Mailbox, error) {
-	now := s.now()
+	teams, err := s.dueTeams(ctx, mailboxClaim)
+	if err != nil || len(teams) == 0 {
+		return nil, err
+	}
+	shares := make(map[dmarcd.TeamID]int)
+	for _, team := range teams[:min(limit, len(teams))] {
+		shares[team] = max(1, limit/len(teams))
+	}
 	claimed, err := inTx(ctx, s.tx, func(t tx) ([]dmarcd.Mailbox, error) {
-		return collect(ctx, t, `WITH due AS (SELECT team_id, id FROM mailboxes WHERE lease_until <= $2 AND paused_at = 0
-				ORDER BY lease_until LIMIT $3`+s.dialect.skipLocked+`)
-			UPDATE mailboxes SET lease_until = $1 WHERE (team_id, id) IN (SELECT team_id, id FROM due)
-			RETURNING `+mailboxColumns+`, secret`,
-			[]any{unix(now.Add(lease)), unix(now), limit}, scanClaimedMailbox)
+		return claimRows(ctx, t, mailboxClaim, s.now().Add(lease), shares, scanClaimedMailbox)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("claim mailboxes: %w", err)

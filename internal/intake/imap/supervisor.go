@@ -29,7 +29,7 @@ const (
 // Leases decides which process reads a mailbox.
 type Leases interface {
 	// ClaimMailboxes returns up to limit unclaimed mailboxes, and claims them for the duration
-	// of the lease.
+	// of the lease; none if all are claimed.
 	ClaimMailboxes(ctx context.Context, lease time.Duration, limit int) ([]dmarcd.Mailbox, error)
 	// RenewMailboxes extends leases, and returns the mailboxes that are still held.
 	RenewMailboxes(ctx context.Context, held []dmarcd.Mailbox, lease time.Duration) ([]dmarcd.Mailbox, error)
@@ -131,7 +131,7 @@ func (s *Supervisor) claim(ctx context.Context, held map[dmarcd.MailboxID]*readi
 				s.keepReading(reads, m)
 			}()
 		}
-		if len(claimed) < claimAtOnce {
+		if len(claimed) == 0 {
 			return
 		}
 	}
