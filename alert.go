@@ -245,12 +245,12 @@ func (m Mute) scope() string {
 // clock writes a time for a sentence.
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
-// AlertScan is a claim to detect the alerts of a team.
+// AlertScan is the detection of the alerts of a team, in some of its domains.
 type AlertScan struct {
-	Team TeamID
-	// LeaseUntil is the sign of the claim, DueAt when it was due.
-	LeaseUntil, DueAt time.Time
-	// Began is when the pass over the domains began, After the last domain that was judged.
+	Today Day
+	// DueAt is when the pass over the domains was due.
+	DueAt time.Time
+	// Began is when it began, After the last domain that was judged.
 	Began time.Time
 	After DomainID
 	// Full tells that all domains are judged; else those whose mail changed since Since.

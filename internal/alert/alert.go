@@ -3,9 +3,8 @@
 // longer arrive. It compares each day with the same weekday of the weeks before, by median
 // and median absolute deviation, so that neither weekends nor a single odd day matter.
 //
-// Detect, Rejected and Merge are pure. A day may be judged any number of times while its reports
-// arrive: Merge returns each incident once. Scanner calls them for all teams; Source reads the
-// figures and saves the results. docs/alerts.md explains every threshold.
+// All is pure. A day may be judged any number of times while its reports arrive: Merge returns each
+// incident once. docs/alerts.md explains every threshold.
 package alert
 
 import (

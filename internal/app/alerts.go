@@ -11,31 +11,43 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// alertSource gives package alert what it needs of the store.
-type alertSource struct{ *store.Store }
+// alertBatch is how many domains of a team are judged before the next team has its turn.
+const alertBatch = 100
 
-func (s alertSource) Claim(ctx context.Context, team dmarcd.TeamID, lease time.Duration) (dmarcd.AlertScan, bool, error) {
-	return s.Team(team).ClaimAlertScan(ctx, lease)
-}
-
-func (s alertSource) Read(ctx context.Context, scan dmarcd.AlertScan, limit int, since dmarcd.Day) (read alert.Batch, err error) {
-	team := s.Team(scan.Team)
-	if read.Domains, err = team.ScannedMail(ctx, scan, limit); err != nil {
-		return read, err
-	}
-	if read.Rejected, err = team.RejectedByDay(ctx, since); err != nil {
-		return read, err
-	}
-	read.Incidents, err = team.Incidents(ctx, since)
-	return read, err
-}
-
-func (s alertSource) Save(ctx context.Context, scan dmarcd.AlertScan, fresh []dmarcd.Detection, extended []dmarcd.Incident) error {
-	return s.Team(scan.Team).SaveDetections(ctx, &scan, fresh, extended)
-}
-
-func (s alertSource) End(ctx context.Context, scan dmarcd.AlertScan, after dmarcd.DomainID) error {
-	return s.Team(scan.Team).EndAlertScan(ctx, scan, after)
+// detectAlerts judges the mail of domains, a batch of each team that is due.
+func (a *App) detectAlerts(ctx context.Context) (more bool, err error) {
+	return a.store.ScanAlerts(ctx, func(t *store.Team, scan dmarcd.AlertScan) (more bool, err error) {
+		domains, err := t.ScannedMail(ctx, scan, alertBatch)
+		if err != nil {
+			return false, err
+		}
+		var found []dmarcd.Detection
+		for _, domain := range domains {
+			found = append(found, alert.Detect(domain, scan.Today)...)
+		}
+		since := scan.Today - alert.Days
+		if scan.After == 0 { // once in each pass
+			rejected, err := t.RejectedByDay(ctx, since)
+			if err != nil {
+				return false, err
+			}
+			found = append(found, alert.Rejected(rejected, scan.Today)...)
+		}
+		incidents, err := t.Incidents(ctx, since)
+		if err != nil {
+			return false, err
+		}
+		fresh, extended := alert.Merge(incidents, found)
+		var last dmarcd.DomainID
+		if len(domains) == alertBatch {
+			last = domains[alertBatch-1].ID
+		}
+		err = t.SaveScan(ctx, scan, last, fresh, extended)
+		if errors.Is(err, dmarcd.ErrConflict) {
+			return false, nil // another process took over
+		}
+		return last != 0, err
+	})
 }
 
 // mailboxGrace is how long a mailbox may fail before that is an alert.
@@ -74,7 +86,7 @@ func (a *App) saveDetections(ctx context.Context, team dmarcd.TeamID, found []dm
 		return err
 	}
 	fresh, extended := alert.Merge(incidents, found)
-	return of.SaveDetections(ctx, nil, fresh, extended)
+	return of.SaveDetections(ctx, fresh, extended)
 }
 
 // detectLowDisk warns operators before the intake stops for want of disk space: in the log

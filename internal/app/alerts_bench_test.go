@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
-	"github.com/dmarcd/dmarcd/internal/alert"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
@@ -48,21 +48,6 @@ func benchTeam(b *testing.B, s *store.Store, name string, domains int) (*store.T
 	return team, names
 }
 
-// timedSource is an alertSource that measures the writing of events.
-type timedSource struct {
-	alertSource
-	db     storetest.DB
-	b      *testing.B
-	saving *time.Duration
-}
-
-func (s timedSource) Save(ctx context.Context, scan dmarcd.AlertScan, fresh []dmarcd.Detection, extended []dmarcd.Incident) error {
-	began := spent(s.b, s.db)
-	err := s.alertSource.Save(ctx, scan, fresh, extended)
-	*s.saving += spent(s.b, s.db) - began
-	return err
-}
-
 // BenchmarkDetection judges 100 domains, each with one incident, and writes the events with
 // their alerts and deliveries. The ratios of both steps together, and of writing alone, are to
 // inserting the same rows, one by one with prepared statements in one transaction, each in its
@@ -70,11 +55,15 @@ func (s timedSource) Save(ctx context.Context, scan dmarcd.AlertScan, fresh []dm
 func BenchmarkDetection(b *testing.B) {
 	eachEngine(b, func(b *testing.B, db storetest.DB) {
 		ctx := b.Context()
-		s := db.Open(b, store.Options{})
+		var saving time.Duration // when it began
+		s := db.Open(b, store.Options{Statement: func(query string) {
+			if strings.HasPrefix(query, "UPDATE alert_scans SET after_id") {
+				saving = spent(b, db)
+			}
+		}})
 		bare := db.SQL(b)
 		bare.SetMaxOpenConns(1)
-		var saving time.Duration
-		scanner := &alert.Scanner{Source: timedSource{alertSource{s}, db, b, &saving}, Now: time.Now}
+		a := &App{store: s}
 		today := dmarcd.DayOf(time.Now())
 		var detecting time.Duration
 		var whole, writing, inserting []float64
@@ -86,10 +75,10 @@ func BenchmarkDetection(b *testing.B) {
 			hook := musttest.Get(team.AddWebhook(ctx, dmarcd.Webhook{URL: "https://hooks.example/", Format: dmarcd.FormatStandard}, func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil }))(b)
 			benchMail(b, s, team, today)
 			b.StartTimer()
-			saving = 0
 			began := spent(b, db)
-			musttest.Get(scanner.Step(ctx))(b)
-			took := spent(b, db) - began
+			musttest.Get(a.detectAlerts(ctx))(b)
+			ended := spent(b, db)
+			took := ended - began
 			detecting += took
 			b.StopTimer()
 			if last, err := team.LastEvent(ctx); err != nil || last != benchDomains {
@@ -98,7 +87,7 @@ func BenchmarkDetection(b *testing.B) {
 			began = spent(b, db)
 			insertBare(b, bare, team, hook.ID)
 			inserting = append(inserting, (spent(b, db) - began).Seconds())
-			whole, writing = append(whole, took.Seconds()), append(writing, saving.Seconds())
+			whole, writing = append(whole, took.Seconds()), append(writing, (ended-saving).Seconds())
 			b.StartTimer()
 		}
 		b.ReportMetric(benchDomains*float64(round)/detecting.Seconds(), "events/s")
@@ -176,7 +165,6 @@ func BenchmarkAlertingOfImports(b *testing.B) {
 		s := db.Open(b, store.Options{})
 		bare := db.SQL(b)
 		a := &App{store: s, sources: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil)}
-		scanner := &alert.Scanner{Source: alertSource{s}, Now: time.Now}
 		without := func(ctx context.Context, t *store.Team, days dmarcd.Days, save func([]dmarcd.Sender) error, _ func([]dmarcd.DomainDay) error) error {
 			return a.sources.FindSenders(ctx, t, days, save, func([]dmarcd.DomainDay) error { return nil })
 		}
@@ -195,7 +183,7 @@ func BenchmarkAlertingOfImports(b *testing.B) {
 		for b.Loop() {
 			round := len(added)
 			alerting := func() float64 {
-				return stored(fmt.Sprintf("alerts%d", round), func() error { return errors.Join(untilDone(ctx, a.storeSenders), untilDone(ctx, scanner.Step)) })
+				return stored(fmt.Sprintf("alerts%d", round), func() error { return errors.Join(untilDone(ctx, a.storeSenders), untilDone(ctx, a.detectAlerts)) })
 			}
 			plain := func() float64 {
 				return stored(fmt.Sprintf("plain%d", round), func() error {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/alert"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
@@ -40,7 +39,7 @@ func kindsOf(t *testing.T, team *store.Team) (kinds []dmarcd.EventKind) {
 }
 
 // TestDetectionThroughTheStore receives reports day by day, some of them late, and has every
-// step of the way from a report to an event done as the daemon does it, by two scanners.
+// step of the way from a report to an event done as the daemon does it; alerts are detected twice.
 func TestDetectionThroughTheStore(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -51,9 +50,6 @@ func TestDetectionThroughTheStore(t *testing.T) {
 		created := storetest.Team(t, a.store, "acme")
 		team := a.store.Team(created.ID)
 		musttest.Get(team.AddDomain(ctx, name, now))(t)
-		scanners := []*alert.Scanner{
-			{Source: alertSource{a.store}, Now: func() time.Time { return now }}, {Source: alertSource{a.store}, Now: func() time.Time { return now }},
-		}
 		receive := func(id string, day dmarcd.Day, pass, fail int64) {
 			t.Helper()
 			failed := storetest.Passed(name, fail)
@@ -68,8 +64,8 @@ func TestDetectionThroughTheStore(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for _, s := range scanners {
-				musttest.Get(s.Step(ctx))(t)
+			for range 2 {
+				musttest.Get(a.detectAlerts(ctx))(t)
 			}
 			now = now.Add(24 * time.Hour)
 		}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
-	"github.com/dmarcd/dmarcd/internal/alert"
 	"github.com/dmarcd/dmarcd/internal/alert/alerttest"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
@@ -137,11 +136,7 @@ func TestYearThroughTheStore(t *testing.T) {
 			simulated[name] = alerttest.New(uint64(i), name, plan)
 			musttest.Get(team.AddDomain(ctx, name, now))(t)
 		}
-		scanners := []*alert.Scanner{{Source: alertSource{a.store}, Now: clock}, {Source: alertSource{a.store}, Now: clock}}
-		steps := []func(context.Context) (bool, error){a.storeSenders}
-		for _, s := range scanners {
-			steps = append(steps, s.Step)
-		}
+		steps := []func(context.Context) (bool, error){a.storeSenders, a.detectAlerts, a.detectAlerts}
 		waiting, others, last := make(map[dmarcd.Day][]*dmarcd.Delivery), 0, int64(0)
 		for today := plan.Begin; today < plan.End(); today++ {
 			for _, s := range simulated {

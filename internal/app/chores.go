@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/alert"
 	"github.com/dmarcd/dmarcd/internal/jobs"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
@@ -44,7 +43,7 @@ func (a *App) chores() []*jobs.Chore {
 		{Name: "rebuild day rollups", Step: a.store.BuildRollups, Poll: jobs.Minutely},
 		{Name: "store senders", Step: a.storeSenders, Poll: jobs.Minutely},
 		{Name: "notify owners of disabled webhooks", Step: a.service.NotifyOwners, Poll: jobs.Minutely},
-		{Name: "detect alerts", Step: (&alert.Scanner{Source: alertSource{a.store}, Now: time.Now}).Step, Poll: jobs.Minutely},
+		{Name: "detect alerts", Step: a.detectAlerts, Poll: jobs.Minutely},
 		{Name: "send grouped alerts", Step: a.store.SendAlertGroups, Poll: jobs.Soon},
 		{Name: "queue digests", Step: a.service.QueueDigests, Poll: jobs.Minutely},
 		{Name: "detect failing mailboxes", Step: a.detectMailboxes, Poll: jobs.Minutely},

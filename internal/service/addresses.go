@@ -18,9 +18,6 @@ const (
 	unsubscribed = "The recipient unsubscribed."
 )
 
-// noticeLease is how long the owners of a team are being notified.
-const noticeLease = 10 * time.Minute
-
 // mayMailTo reports whether the actor may have mail sent to an address that its recipient has not
 // confirmed: the actor's own, and any by the command line. Other members may not want it, or may
 // have unsubscribed.
@@ -169,23 +166,16 @@ func (s *Service) NotifyOwners(ctx context.Context) (more bool, err error) {
 	if s.options.Mail == nil {
 		return false, nil
 	}
-	teams, err := s.store.NoticeTeams(ctx)
-	if err != nil {
-		return false, err
-	}
-	var errs []error
-	for _, id := range teams {
-		errs = append(errs, s.notifyOwners(ctx, id))
-	}
-	return false, errors.Join(errs...)
+	return false, s.store.EachNotice(ctx, func(of *store.Team, w dmarcd.Webhook) error { return s.notifyOwners(ctx, of, w) })
 }
 
-func (s *Service) notifyOwners(ctx context.Context, id dmarcd.TeamID) error {
-	team, err := s.store.TeamByID(ctx, id)
+// notifyOwners notifies the owners of a webhook. It fails only if no owner could be notified:
+// a repetition would notify the others again.
+func (s *Service) notifyOwners(ctx context.Context, of *store.Team, w dmarcd.Webhook) error {
+	team, err := s.store.TeamByID(ctx, of.ID())
 	if err != nil {
 		return err
 	}
-	of := s.store.Team(id)
 	members, err := of.Members(ctx)
 	if err != nil {
 		return err
@@ -195,37 +185,19 @@ func (s *Service) notifyOwners(ctx context.Context, id dmarcd.TeamID) error {
 		return err
 	}
 	link := url.URL{Scheme: base.Scheme, Host: base.Host, Path: "/app/settings/webhooks"}
-	webhooks, err := of.ClaimNotices(ctx, noticeLease)
-	if err != nil {
-		return err
-	}
-	for _, w := range webhooks {
-		if err := s.notifyOf(ctx, team, w, members, link.String()); err != nil {
-			return err // the lease ends, and it is tried again
-		}
-		if err := of.FinishNotice(ctx, w.ID); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// notifyOf notifies the owners of one webhook. It fails only if no owner could be notified:
-// a repetition would notify the others again.
-func (s *Service) notifyOf(ctx context.Context, team dmarcd.Team, w dmarcd.Webhook, members []dmarcd.Member, link string) error {
 	var failed []error
 	notified := false
 	for _, m := range members {
 		if m.Role != dmarcd.RoleOwner {
 			continue
 		}
-		if err := s.options.Mail.SendDisabled(ctx, m.User.Email, team.Name, w, link); err != nil {
+		if err := s.options.Mail.SendDisabled(ctx, m.User.Email, team.Name, w, link.String()); err != nil {
 			failed = append(failed, fmt.Errorf("notify %s of team %s: %w", m.User.ID, team.ID, err))
 			continue
 		}
 		notified = true
 	}
-	err := errors.Join(failed...)
+	err = errors.Join(failed...)
 	if err != nil && notified {
 		s.options.Log.WarnContext(ctx, "owner not notified", "error", err, "team", team.ID, "webhook", w.ID)
 		return nil

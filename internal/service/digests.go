@@ -86,7 +86,7 @@ func (s *Service) queueDigest(ctx context.Context, team dmarcd.TeamID, e dmarcd.
 		return err
 	}
 	detection := dmarcd.Detection{Kind: e.Kind, Day: e.Day, Measured: measured(series)}
-	err = s.store.Team(team).SaveDetections(ctx, nil, []dmarcd.Detection{detection}, nil)
+	err = s.store.Team(team).SaveDetections(ctx, []dmarcd.Detection{detection}, nil)
 	if errors.Is(err, dmarcd.ErrConflict) { // another replica was faster
 		return nil
 	}

@@ -144,7 +144,7 @@ func TestDigestHasTheAlertsOfItsPeriod(t *testing.T) {
 	for n, want := range []int{0, 1, 2, 3, 4, 5, 5} {
 		if n > 0 {
 			detection := dmarcd.Detection{Kind: dmarcd.SenderFailing, Domain: domain.ID, Subject: string(rune('a' + n)), Name: "x", Day: today}
-			w.must(team.SaveDetections(t.Context(), nil, []dmarcd.Detection{detection}, nil))
+			w.must(team.SaveDetections(t.Context(), []dmarcd.Detection{detection}, nil))
 		}
 		got, err := of.Digest(t.Context(), today, today)
 		if err != nil || len(got.Alerts) != want {

@@ -82,7 +82,7 @@ func TestWaitForEventsOfAKind(t *testing.T) {
 	for range 2 {
 		musttest.Get(stored.TestAlert(ctx))(t)
 	}
-	w.must(stored.SaveDetections(ctx, nil, []dmarcd.Detection{{Kind: dmarcd.SenderFailing, Domain: domain.ID, Subject: "a", Name: "x", Day: dmarcd.DayOf(time.Now())}}, nil))
+	w.must(stored.SaveDetections(ctx, []dmarcd.Detection{{Kind: dmarcd.SenderFailing, Domain: domain.ID, Subject: "a", Name: "x", Day: dmarcd.DayOf(time.Now())}}, nil))
 	if got := <-found; len(got) != 1 || got[0].Kind != dmarcd.SenderFailing || got[0].Seq != last+3 {
 		t.Errorf("got %+v, want the third event", got)
 	}

@@ -45,25 +45,16 @@ func TestMailDays(t *testing.T) {
 		scan := func() (judged []string) {
 			in.Helper()
 			in.clock.advance(20 * time.Minute) // a pass looks back behind the beginning of the last one
-			due := musttest.Get(in.store.AlertTeams(ctx))(in)
-			claimed, ok, err := in.team.ClaimAlertScan(ctx, time.Minute)
-			in.must(err)
-			if slices.Contains(due, in.team.ID()) != ok {
-				in.Errorf("the teams due are %v, and %d is claimed: %t", due, in.team.ID(), ok)
-			}
-			if !ok {
-				return []string{"not due"}
-			}
-			if _, again, err := in.team.ClaimAlertScan(ctx, time.Minute); again || err != nil {
-				in.Errorf("claimed twice: %v", err)
-			}
-			mail := musttest.Get(in.team.ScannedMail(ctx, claimed, 10))(in)
-			for _, m := range mail {
-				at := slices.IndexFunc(domains, func(d dmarcd.Domain) bool { return d.ID == m.ID })
-				judged = append(judged, fmt.Sprint(domains[at].Name, " ", m.Days[0].Messages, " ", m.Days[0].Senders))
-			}
-			slices.Sort(judged)
-			in.must(in.team.EndAlertScan(ctx, claimed, 0))
+			judged = []string{"not due"}
+			musttest.Get(in.store.ScanAlerts(ctx, func(team *store.Team, scan dmarcd.AlertScan) (bool, error) {
+				judged = nil
+				for _, m := range musttest.Get(team.ScannedMail(ctx, scan, 10))(in) {
+					at := slices.IndexFunc(domains, func(d dmarcd.Domain) bool { return d.ID == m.ID })
+					judged = append(judged, fmt.Sprint(domains[at].Name, " ", m.Days[0].Messages, " ", m.Days[0].Senders))
+				}
+				slices.Sort(judged)
+				return false, team.SaveScan(ctx, scan, 0, nil, nil)
+			}))(in)
 			return judged
 		}
 		want := func(step string, wanted ...string) {
@@ -130,7 +121,55 @@ func TestMailDaysAreRemovedInSmallSteps(t *testing.T) {
 	})
 }
 
-// TestIncidentsAreSavedOnce saves the same detection with a claim that holds, and without.
+// beginScan returns the scan of the team's alerts that is due.
+func beginScan(t *testing.T, s *store.Store) (begun dmarcd.AlertScan) {
+	t.Helper()
+	scans := 0
+	musttest.Get(s.ScanAlerts(t.Context(), func(_ *store.Team, scan dmarcd.AlertScan) (bool, error) {
+		scans++
+		begun = scan
+		return false, nil
+	}))(t)
+	if scans != 1 {
+		t.Fatalf("%d scans are due, want 1", scans)
+	}
+	return begun
+}
+
+// TestScanIsContinued judges some domains at a time, and all of them again where a pass over all
+// of them did not end.
+func TestScanIsContinued(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "a")
+		first := beginScan(t, s)
+		clock.advance(time.Minute)
+		if again := beginScan(t, s); !first.Full || !again.Full || again.Began.Equal(first.Began) {
+			t.Errorf("got %+v after %+v, want a new pass over all domains", again, first)
+		}
+		now := beginScan(t, s)
+		musttest.Do(t, team.SaveScan(ctx, now, 7, nil, nil))
+		clock.advance(time.Minute)
+		rest := beginScan(t, s)
+		if !rest.Full || rest.After != 7 || !rest.Began.Equal(now.Began) {
+			t.Errorf("got %+v after %+v, want the rest of the pass", rest, now)
+		}
+		musttest.Do(t, team.SaveScan(ctx, rest, 0, nil, nil))
+		clock.advance(6*time.Hour - 2*time.Minute)
+		if more, err := s.ScanAlerts(ctx, func(*store.Team, dmarcd.AlertScan) (bool, error) { return true, nil }); more || err != nil {
+			t.Errorf("a scan is due at once after a pass: %v", err)
+		}
+		clock.advance(2 * time.Minute)
+		if next := beginScan(t, s); !next.Full || next.After != 0 || !next.Since.Before(now.Began) {
+			t.Errorf("got %+v, want a new pass", next)
+		}
+	})
+}
+
+// TestIncidentsAreSavedOnce saves the same detection with a scan that another process took over,
+// and without a scan.
 func TestIncidentsAreSavedOnce(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -138,31 +177,28 @@ func TestIncidentsAreSavedOnce(t *testing.T) {
 		s := db.Open(t, store.Options{Now: clock.Now})
 		team := newTeam(t, s, "a")
 		domain := addDomain(t, team, "example.com")
-		scan, ok, err := team.ClaimAlertScan(ctx, time.Minute)
-		if err != nil || !ok {
-			t.Fatal(ok, err)
-		}
+		late := beginScan(t, s)
+		clock.advance(time.Minute)
+		scan := beginScan(t, s)
 		found := []dmarcd.Detection{{
 			Kind: dmarcd.SenderFailing, Domain: domain.ID, Subject: "AS1", Name: "One", Day: 20000, Measured: dmarcd.Measured{Messages: 100, Observed: 0.1, Usual: 0.9},
 		}}
-		musttest.Do(t, team.SaveDetections(ctx, &scan, found, nil))
-		if err := team.SaveDetections(ctx, nil, found, nil); err == nil {
+		musttest.Do(t, team.SaveScan(ctx, scan, 7, found, nil))
+		if err := team.SaveDetections(ctx, found, nil); err == nil {
 			t.Error("the same incident was saved twice")
 		}
-		clock.advance(2 * time.Minute)
-		if _, ok, err := team.ClaimAlertScan(ctx, time.Minute); err != nil || !ok {
-			t.Fatal("the lease did not end", ok, err)
-		}
 		found[0].Day = 20100
-		if err := team.SaveDetections(ctx, &scan, found, nil); !errors.Is(err, dmarcd.ErrConflict) {
-			t.Errorf("a claim that ended: got %v, want ErrConflict", err)
+		for _, s := range []dmarcd.AlertScan{late, scan} {
+			if err := team.SaveScan(ctx, s, 0, found, nil); !errors.Is(err, dmarcd.ErrConflict) {
+				t.Errorf("a scan that another process continued: got %v, want ErrConflict", err)
+			}
 		}
 		incidents, err := team.Incidents(ctx, 19990)
 		if err != nil || len(incidents) != 1 {
 			t.Fatalf("got %+v, %v, want one incident", incidents, err)
 		}
 		incidents[0].Last = 20003
-		musttest.Do(t, team.SaveDetections(ctx, nil, nil, incidents))
+		musttest.Do(t, team.SaveDetections(ctx, nil, incidents))
 		alerts, err := team.Alerts(ctx, dmarcd.AlertFilter{Domain: "example.com", Kind: dmarcd.SenderFailing, Open: true}, 0, 10)
 		if err != nil || len(alerts) != 1 {
 			t.Fatal(alerts, err)

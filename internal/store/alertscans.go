@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -25,52 +24,53 @@ const (
 	scanOverlap = 10 * time.Minute
 )
 
-// AlertTeams returns the teams whose alerts are to be detected, in no particular order.
-func (s *Store) AlertTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
-	return s.teamIDs(ctx, `SELECT teams.id FROM teams LEFT JOIN alert_scans ON alert_scans.team_id = teams.id
-		WHERE alert_scans.team_id IS NULL OR alert_scans.due_at <= $1 AND alert_scans.lease_until <= $1`, unix(s.now()))
+// ScanAlerts has judge detect the alerts of the teams that are due, in some domains of each, and
+// reports whether there may be more. Errors of one team do not affect others, see eachTeam.
+func (s *Store) ScanAlerts(ctx context.Context, judge func(*Team, dmarcd.AlertScan) (more bool, err error)) (more bool, err error) {
+	return s.eachTeam(ctx, "detection of alerts", func(t *Team) (bool, error) {
+		scan, err := t.beginScan(ctx)
+		if err != nil {
+			return false, err
+		}
+		return judge(t, scan)
+	}, `SELECT teams.id FROM teams LEFT JOIN alert_scans ON alert_scans.team_id = teams.id
+		WHERE alert_scans.team_id IS NULL OR alert_scans.due_at <= $1`, unix(s.now()))
 }
 
-// ClaimAlertScan claims the detection of the team's alerts for as long as lease; ok is false
-// if it is not due, or claimed.
-func (t *Team) ClaimAlertScan(ctx context.Context, lease time.Duration) (scan dmarcd.AlertScan, ok bool, err error) {
+// beginScan begins a pass over the team's domains, or continues one. It sees what changed since the
+// last one began, and from time to time all.
+func (t *Team) beginScan(ctx context.Context) (scan dmarcd.AlertScan, err error) {
 	now := t.store.now()
 	var due, began, changed int64
-	err = t.tx(ctx, func(tx tx) error {
-		// A pass that begins sees what changed since the last one began, and from time to time all.
-		return tx.queryRow(ctx, `INSERT INTO alert_scans (team_id, due_at, lease_until, began_at, after_id, changed_at, is_full, full_at)
-			VALUES ($1, $2, $3, $2, 0, 0, TRUE, $2)
-			ON CONFLICT (team_id) DO UPDATE SET lease_until = excluded.lease_until,
-				began_at = CASE WHEN alert_scans.after_id = 0 THEN excluded.began_at ELSE alert_scans.began_at END,
-				is_full = CASE WHEN alert_scans.after_id = 0 THEN alert_scans.full_at <= $4 ELSE alert_scans.is_full END,
-				full_at = CASE WHEN alert_scans.after_id = 0 AND alert_scans.full_at <= $4 THEN excluded.full_at ELSE alert_scans.full_at END
-			WHERE alert_scans.due_at <= $2 AND alert_scans.lease_until <= $2
-			RETURNING due_at, began_at, after_id, changed_at, is_full`,
-			[]any{t.id, unix(now), unix(now.Add(lease)), unix(now.Add(-fullScan))}, &due, &began, &scan.After, &changed, &scan.Full)
-	})
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return scan, false, nil
-	}
-	scan.Team, scan.LeaseUntil = t.id, now.Add(lease).Truncate(time.Second)
-	scan.DueAt, scan.Began, scan.Since = fromUnix(due), fromUnix(began), fromUnix(changed)
-	return scan, err == nil, err
+	err = t.execRow(ctx, `INSERT INTO alert_scans (team_id, due_at, began_at, after_id, changed_at, is_full, full_at)
+		VALUES ($1, $2, $2, 0, 0, TRUE, 0)
+		ON CONFLICT (team_id) DO UPDATE SET
+			began_at = CASE WHEN alert_scans.after_id = 0 THEN excluded.began_at ELSE alert_scans.began_at END,
+			is_full = CASE WHEN alert_scans.after_id = 0 THEN alert_scans.full_at <= $3 ELSE alert_scans.is_full END
+		RETURNING due_at, began_at, after_id, changed_at, is_full`,
+		[]any{t.id, unix(now), unix(now.Add(-fullScan))}, &due, &began, &scan.After, &changed, &scan.Full)
+	scan.Today, scan.DueAt, scan.Began, scan.Since = dmarcd.DayOf(now), fromUnix(due), fromUnix(began), fromUnix(changed)
+	return scan, err
 }
 
-// EndAlertScan gives a claim back after the domain after was judged; 0 ends the pass.
-func (t *Team) EndAlertScan(ctx context.Context, scan dmarcd.AlertScan, after dmarcd.DomainID) error {
-	now := t.store.now()
+// SaveScan saves what a scan detected, see SaveDetections, and that it judged the domains up to
+// after; 0 ends the pass. It is dmarcd.ErrConflict if another process continued the pass: one that
+// was paused for so long that it lost the job.
+func (t *Team) SaveScan(ctx context.Context, scan dmarcd.AlertScan, after dmarcd.DomainID, fresh []dmarcd.Detection, extended []dmarcd.Incident) error {
+	since, next, full := scan.Since, scan.DueAt, false
+	if after == 0 {
+		since, next, full = scan.Began.Add(-scanOverlap), t.store.now().Add(fullScan), scan.Full
+	}
 	return t.tx(ctx, func(tx tx) error {
-		if after != 0 {
-			_, err := tx.exec(ctx, `UPDATE alert_scans SET lease_until = 0, after_id = $3 WHERE team_id = $1 AND lease_until = $2`,
-				t.id, unix(scan.LeaseUntil), after)
+		// What asked for a pass meanwhile has changed due_at.
+		err := tx.execOr(ctx, dmarcd.ErrConflict, `UPDATE alert_scans SET after_id = $4, changed_at = $5,
+				due_at = CASE WHEN due_at = $6 THEN $7 ELSE due_at END, full_at = CASE WHEN $8 THEN began_at ELSE full_at END
+			WHERE team_id = $1 AND began_at = $2 AND after_id = $3`,
+			t.id, unix(scan.Began), scan.After, after, unix(since), unix(scan.DueAt), unix(next), full)
+		if err != nil {
 			return err
 		}
-		// What asked for a pass meanwhile has changed due_at.
-		_, err := tx.exec(ctx, `UPDATE alert_scans SET lease_until = 0, after_id = 0, changed_at = $3,
-				due_at = CASE WHEN due_at = $4 THEN $5 ELSE due_at END
-			WHERE team_id = $1 AND lease_until = $2`,
-			t.id, unix(scan.LeaseUntil), unix(scan.Began.Add(-scanOverlap)), unix(scan.DueAt), unix(now.Add(fullScan)))
-		return err
+		return t.saveDetections(ctx, tx, fresh, extended)
 	})
 }
 

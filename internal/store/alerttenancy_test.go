@@ -3,7 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
-	"time"
+	"fmt"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -39,22 +39,19 @@ var alertAttacks = map[string]func(ctx context.Context, other *store.Team, v vic
 		return wantNone(len(incidents), err)
 	},
 	"SaveDetections": func(ctx context.Context, other *store.Team, v victim) error {
-		err := other.SaveDetections(ctx, nil, []dmarcd.Detection{{Kind: dmarcd.VolumeSpike, Domain: v.domain.ID, Day: 1}}, []dmarcd.Incident{{Seq: 1, Last: 9}})
+		err := other.SaveDetections(ctx, []dmarcd.Detection{{Kind: dmarcd.VolumeSpike, Domain: v.domain.ID, Day: 1}}, []dmarcd.Incident{{Seq: 1, Last: 9}})
 		if err != nil {
 			return err
 		}
 		events, err := other.Events(ctx, store.EventFilter{}, 0, 10)
 		return wantNone(len(events), err)
 	},
-	"ClaimAlertScan": func(ctx context.Context, other *store.Team, _ victim) error {
-		scan, ok, err := other.ClaimAlertScan(ctx, time.Minute)
-		if err == nil && (!ok || scan.Team != other.ID()) {
-			err = errors.New("it claimed the scan of another team")
+	"SaveScan": func(ctx context.Context, other *store.Team, v victim) error {
+		err := other.SaveScan(ctx, dmarcd.AlertScan{}, 0, []dmarcd.Detection{{Kind: dmarcd.VolumeSpike, Domain: v.domain.ID, Day: 1}}, nil)
+		if !errors.Is(err, dmarcd.ErrConflict) {
+			return fmt.Errorf("got %w, want ErrConflict", err)
 		}
-		return err
-	},
-	"EndAlertScan": func(ctx context.Context, other *store.Team, _ victim) error {
-		return other.EndAlertScan(ctx, dmarcd.AlertScan{}, 0)
+		return nil
 	},
 	"ScannedMail": func(ctx context.Context, other *store.Team, _ victim) error {
 		mail, err := other.ScannedMail(ctx, dmarcd.AlertScan{Full: true}, 100)

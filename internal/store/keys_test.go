@@ -130,7 +130,7 @@ func TestLongKeys(t *testing.T) {
 			}
 		}
 		for i, text := range []string{incompressible(9_000), strings.Repeat("\xff", 9_000)} {
-			in.must(in.team.SaveDetections(in.Context(), nil, []dmarcd.Detection{{Kind: dmarcd.VolumeSpike, Domain: id, Subject: text, Day: today - dmarcd.Day(i)}}, nil))
+			in.must(in.team.SaveDetections(in.Context(), []dmarcd.Detection{{Kind: dmarcd.VolumeSpike, Domain: id, Subject: text, Day: today - dmarcd.Day(i)}}, nil))
 		}
 		in.sound()
 		length := "length(CAST(%s AS BLOB))"

@@ -7,24 +7,29 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// NoticeTeams returns the teams whose owners are to be notified that a webhook was disabled.
-func (s *Store) NoticeTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
-	return s.teamIDs(ctx, `SELECT DISTINCT team_id + 0 FROM webhooks WHERE notify_at > 0 AND notify_at <= $1`, unix(s.now()))
+// EachNotice calls notify with each webhook of whose end the owners of its team are to be notified.
+// Those of a team wait while notify fails for it, see eachTeam.
+func (s *Store) EachNotice(ctx context.Context, notify func(*Team, dmarcd.Webhook) error) error {
+	_, err := s.eachTeam(ctx, "notices of disabled webhooks", func(t *Team) (bool, error) { return false, t.eachNotice(ctx, notify) },
+		`SELECT DISTINCT team_id + 0 FROM webhooks WHERE notify_at > 0`)
+	return err
 }
 
-// ClaimNotices returns the webhooks of whose end the owners are to be notified, and leases
-// them: they are claimed again after lease unless FinishNotice is called.
-func (t *Team) ClaimNotices(ctx context.Context, lease time.Duration) ([]dmarcd.Webhook, error) {
-	now := t.store.now()
-	return inTx(ctx, t.tx, func(tx tx) ([]dmarcd.Webhook, error) {
-		return collect(ctx, tx, `UPDATE webhooks SET notify_at = $3 WHERE team_id = $1 AND notify_at > 0 AND notify_at <= $2 RETURNING `+webhookColumns,
-			[]any{t.id, unix(now), unix(now.Add(lease))}, scanWebhook(now))
-	})
-}
-
-// FinishNotice stores that the owners were notified.
-func (t *Team) FinishNotice(ctx context.Context, id dmarcd.WebhookID) error {
-	return t.change(ctx, nil, `UPDATE webhooks SET notify_at = 0 WHERE team_id = $1 AND id = $2`, t.id, id)
+func (t *Team) eachNotice(ctx context.Context, notify func(*Team, dmarcd.Webhook) error) error {
+	webhooks, err := collectRead(ctx, t.store, `SELECT `+webhookColumns+` FROM webhooks WHERE team_id = $1 AND notify_at > 0`,
+		[]any{t.id}, scanWebhook(t.store.now()))
+	if err != nil {
+		return err
+	}
+	for _, w := range webhooks {
+		if err := notify(t, w); err != nil {
+			return err
+		}
+		if _, err := t.exec(ctx, `UPDATE webhooks SET notify_at = 0 WHERE team_id = $1 AND id = $2`, t.id, w.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // DigestTeams returns the teams that have an enabled webhook for a kind of digest, added before

@@ -209,30 +209,25 @@ func (t *Team) Incidents(ctx context.Context, since dmarcd.Day) ([]dmarcd.Incide
 }
 
 // SaveDetections writes events for new incidents, and extends the last day of known ones.
-// With a scan whose claim has ended it is dmarcd.ErrConflict.
-func (t *Team) SaveDetections(ctx context.Context, scan *dmarcd.AlertScan, fresh []dmarcd.Detection, extended []dmarcd.Incident) error {
+func (t *Team) SaveDetections(ctx context.Context, fresh []dmarcd.Detection, extended []dmarcd.Incident) error {
 	if len(fresh) == 0 && len(extended) == 0 {
 		return nil
 	}
-	return t.tx(ctx, func(tx tx) error {
-		if scan != nil {
-			err := tx.execOr(ctx, dmarcd.ErrConflict, `UPDATE alert_scans SET lease_until = $2 WHERE team_id = $1 AND lease_until = $2`, t.id, unix(scan.LeaseUntil))
-			if err != nil {
-				return err
-			}
+	return t.tx(ctx, func(tx tx) error { return t.saveDetections(ctx, tx, fresh, extended) })
+}
+
+func (t *Team) saveDetections(ctx context.Context, tx tx, fresh []dmarcd.Detection, extended []dmarcd.Incident) error {
+	for _, i := range extended {
+		if _, err := tx.exec(ctx, `UPDATE alerts SET last_day = $3 WHERE team_id = $1 AND seq = $2 AND last_day < $3`, t.id, i.Seq, i.Last); err != nil {
+			return err
 		}
-		for _, i := range extended {
-			if _, err := tx.exec(ctx, `UPDATE alerts SET last_day = $3 WHERE team_id = $1 AND seq = $2 AND last_day < $3`, t.id, i.Seq, i.Last); err != nil {
-				return err
-			}
-		}
-		for _, d := range fresh {
-			e := d.Event()
-			e.ID, e.At = dmarcd.EventID(newID()), t.store.now()
-			tx.events[t.id] = append(tx.events[t.id], newEvent{Event: e, domain: d.Domain, detected: true})
-		}
-		return nil
-	})
+	}
+	for _, d := range fresh {
+		e := d.Event()
+		e.ID, e.At = dmarcd.EventID(newID()), t.store.now()
+		tx.events[t.id] = append(tx.events[t.id], newEvent{Event: e, domain: d.Domain, detected: true})
+	}
+	return nil
 }
 
 // SendAlertGroups sends waiting alerts, those of each kind as one event. Errors of one

@@ -62,13 +62,6 @@ var webhookAttacks = map[string]func(ctx context.Context, other *store.Team, v v
 		claimed, err := other.ClaimDeliveries(ctx, time.Minute, 10, 10)
 		return wantNone(len(claimed), err)
 	},
-	"ClaimNotices": func(ctx context.Context, other *store.Team, _ victim) error {
-		claimed, err := other.ClaimNotices(ctx, time.Minute)
-		return wantNone(len(claimed), err)
-	},
-	"FinishNotice": func(ctx context.Context, other *store.Team, v victim) error {
-		return wantNotFound(other.FinishNotice(ctx, v.test.Webhook.ID))
-	},
 	"SaveDelivery": func(ctx context.Context, other *store.Team, v victim) error {
 		claimed := dmarcd.ClaimedDelivery{Webhook: dmarcd.Webhook{ID: v.test.Webhook.ID}, Delivery: v.test.Delivery, LeaseUntil: v.test.LeaseUntil}
 		err := other.SaveDelivery(ctx, claimed, dmarcd.DeliveryResult{Status: 200}, time.Time{}, "", time.Hour)

@@ -332,9 +332,8 @@ CREATE INDEX events_of_domain ON events (team_id, domain_id, seq);
 -- is that of a chat service, secret is the sealed URL, and url ends after the host. kinds and
 -- domains have one a line, '' for all. The secrets are sealed with a key that is not in the
 -- database; old_secret signs too until old_until. failing_since is the first failure after
--- the last success, and claimed_at is written to lock the row. notify_at is when the owners
--- are to be notified that the webhook was disabled, 0 for never; a worker claims it by moving
--- the time ahead.
+-- the last success, and claimed_at is written to lock the row. notify_at is since when the
+-- owners are to be notified that the webhook was disabled, 0 where they are not.
 CREATE TABLE webhooks (
     team_id         BIGINT NOT NULL REFERENCES teams (id),
     id              BIGINT NOT NULL,
@@ -386,19 +385,17 @@ CREATE INDEX deliveries_by_age ON deliveries (team_id, created_at);
 CREATE INDEX deliveries_due ON deliveries (next_at, team_id) WHERE state = 'pending';
 CREATE INDEX deliveries_due_of_team ON deliveries (team_id, next_at) WHERE state = 'pending';
 
--- When the alerts of a team are detected next. A job claims the row by lease_until. One pass
--- judges some domains at a time, from the one after after_id on: those whose mail changed
--- since changed_at or, where full is set, all. began_at is when the pass began, full_at when
--- the last full one did.
+-- When the alerts of a team are detected next. One pass judges some domains at a time, from
+-- the one after after_id on: those whose mail changed since changed_at or, where is_full is set,
+-- all. began_at is when the pass began, full_at when the last full one did that ended.
 CREATE TABLE alert_scans (
-    team_id     INTEGER PRIMARY KEY REFERENCES teams (id),
-    due_at      BIGINT  NOT NULL,
-    lease_until BIGINT  NOT NULL,
-    began_at    BIGINT  NOT NULL,
-    after_id    BIGINT  NOT NULL,
-    changed_at  BIGINT  NOT NULL,
-    is_full     BOOLEAN NOT NULL,
-    full_at     BIGINT  NOT NULL
+    team_id    INTEGER PRIMARY KEY REFERENCES teams (id),
+    due_at     BIGINT  NOT NULL,
+    began_at   BIGINT  NOT NULL,
+    after_id   BIGINT  NOT NULL,
+    changed_at BIGINT  NOT NULL,
+    is_full    BOOLEAN NOT NULL,
+    full_at    BIGINT  NOT NULL
 );
 
 -- The rules of a team; none are the defaults.
