@@ -20,8 +20,8 @@ const (
 	smallGroup = 1000
 	// groupsPerStep is how many groups of a team are written before others get their turn.
 	groupsPerStep = 20
-	// coldLease is how long blocks may be written for before they are taken for abandoned.
-	coldLease = time.Hour
+	// coldUnfinished is how long blocks may be written for before they are removed as abandoned.
+	coldUnfinished = time.Hour
 	// coldExpiry is how long expired records may stay in blocks: those of a week expire within
 	// a week, so that most large blocks are removed and not rewritten. coldDeletion is the
 	// same for deleted reports and domains.
@@ -35,7 +35,7 @@ const (
 // not affect others, see eachTeam. With after 0 it freezes nothing.
 //
 // Blocks are written in transactions of their own; the last one has the reports refer to them.
-// Blocks without a reference, after a crash, are removed once coldLease ends.
+// Blocks without a reference, after a crash, are removed once coldUnfinished ends.
 func (s *Store) Freeze(ctx context.Context, after time.Duration) (more bool, err error) {
 	now := unix(s.now())
 	more, err = s.eachTeam(ctx, "rewriting of old records", func(t *Team) (bool, error) { return t.rewriteGroups(ctx, now) },
@@ -375,7 +375,7 @@ func (w *coldWriter) flush(ctx context.Context) error {
 	sum, t := cold.Sum(block), w.team
 	_, err = t.exec(ctx, `INSERT INTO cold_blocks (`+coldColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 		t.id, w.id, w.written, first.Report, last.Report, last.Share, last.N, n, len(block), sum[:], block, w.rowsLeft,
-		unix(t.store.now().Add(coldLease)))
+		unix(t.store.now().Add(coldUnfinished)))
 	w.written++
 	return err
 }

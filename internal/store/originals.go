@@ -75,7 +75,7 @@ func (r *reception) settleOriginal(ctx context.Context, o pendingOriginal, added
 		changed, err = r.tx.exec(ctx, `UPDATE originals SET stored_at = $1 WHERE team_id = $2 AND hash = $3`,
 			unix(r.now), r.team.id, o.Hash[:])
 	case len(o.key) > 0: // the chunks are in use now
-		changed, err = r.tx.exec(ctx, `DELETE FROM unused_chunks WHERE team_id = $1 AND chunks = $2 AND lease_until > 0`, r.team.id, o.key)
+		changed, err = r.tx.exec(ctx, `DELETE FROM unused_chunks WHERE team_id = $1 AND chunks = $2 AND pending_until > 0`, r.team.id, o.key)
 	case o.ahead:
 		changed = 0 // it existed, so no chunks were written
 	}

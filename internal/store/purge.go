@@ -22,7 +22,7 @@ func (s *Store) Purge(ctx context.Context) (more bool, err error) {
 	return s.eachTeam(ctx, "purge of deleted data", func(t *Team) (bool, error) { return t.purge(ctx) },
 		`SELECT team_id FROM domains WHERE deleted_at > 0
 		UNION SELECT team_id FROM reports WHERE state = 'deleted' AND pending_until < $1
-		UNION SELECT team_id FROM unused_chunks WHERE lease_until < $1`, unix(s.now()))
+		UNION SELECT team_id FROM unused_chunks WHERE pending_until < $1`, unix(s.now()))
 }
 
 // purge does a step for one item, and reports whether there may be more. An item that fails
@@ -36,7 +36,7 @@ func (t *Team) purge(ctx context.Context) (more bool, err error) {
 		},
 		func() (bool, error) {
 			return purgeFirst(ctx, t, "purge of an original", `SELECT chunks FROM unused_chunks
-				WHERE team_id = $1 AND lease_until < $2 ORDER BY chunks`, scanValue[[]byte], t.purgeUnused)
+				WHERE team_id = $1 AND pending_until < $2 ORDER BY chunks`, scanValue[[]byte], t.purgeUnused)
 		},
 		func() (bool, error) {
 			return purgeFirst(ctx, t, "purge of a domain", `SELECT id FROM domains
@@ -98,7 +98,7 @@ func (t *Team) purgeUnused(ctx context.Context, tx tx, key []byte) error {
 	if removed < purgeChunks {
 		_, err = tx.exec(ctx, `DELETE FROM unused_chunks WHERE team_id = $1 AND chunks = $2`, t.id, key)
 	} else { // a writer that is still active must fail
-		_, err = tx.exec(ctx, `UPDATE unused_chunks SET lease_until = 0 WHERE team_id = $1 AND chunks = $2`, t.id, key)
+		_, err = tx.exec(ctx, `UPDATE unused_chunks SET pending_until = 0 WHERE team_id = $1 AND chunks = $2`, t.id, key)
 	}
 	return err
 }

@@ -82,7 +82,7 @@ func countsOf(report *dmarcd.NewReport, share dmarcd.Share) dmarcd.Counts {
 type place struct {
 	state      dmarcd.ReportState
 	heldReason string
-	// pendingUntil is the lease of a report that is written ahead.
+	// pendingUntil is until when the purge leaves a report alone that is written ahead.
 	pendingUntil time.Time
 }
 

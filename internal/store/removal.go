@@ -67,7 +67,7 @@ func (t *Team) removeChunks(ctx context.Context, tx tx, key []byte) error {
 	if len(key) == 0 {
 		return nil
 	}
-	_, err := tx.exec(ctx, `INSERT INTO unused_chunks (team_id, chunks, lease_until) VALUES ($1, $2, 0)`, t.id, key)
+	_, err := tx.exec(ctx, `INSERT INTO unused_chunks (team_id, chunks, pending_until) VALUES ($1, $2, 0)`, t.id, key)
 	return err
 }
 

@@ -21,16 +21,16 @@ const (
 	rowBytes = 1 << 10
 	// aheadBytes limits the texts of records per transaction ahead.
 	aheadBytes = 2 << 20
-	// aheadLease is how long rows written ahead are protected from the purge after the
-	// last transaction.
-	aheadLease = 10 * time.Minute
+	// pendingTime is how long the purge leaves rows alone that were written ahead, after the last
+	// transaction.
+	pendingTime = 10 * time.Minute
 	// discardTimeout limits discard.
 	discardTimeout = 5 * time.Second
 )
 
 // ahead is what was written before the transaction that makes it visible: large reports,
 // in the state deleted until then, and the chunks of large originals. If the process
-// dies, the purge removes them after the lease.
+// dies, the purge removes them after pendingTime.
 type ahead struct {
 	team      *Team
 	reports   map[*dmarcd.NewReport]*reportAhead
@@ -94,13 +94,13 @@ func (a *ahead) discard(ctx context.Context) {
 			}
 		}
 		for _, original := range a.originals {
-			if _, err := tx.exec(ctx, `UPDATE unused_chunks SET lease_until = 0 WHERE team_id = $1 AND chunks = $2`, a.team.id, original.key); err != nil {
+			if _, err := tx.exec(ctx, `UPDATE unused_chunks SET pending_until = 0 WHERE team_id = $1 AND chunks = $2`, a.team.id, original.key); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil { // the lease ends anyway
+	if err != nil { // after pendingTime the purge takes them anyway
 		a.team.store.options.Log.WarnContext(ctx, "rows written ahead are removed later", "team", a.team.id, "error", err)
 	}
 }
@@ -156,14 +156,14 @@ func (a *ahead) writeShares(ctx context.Context, delivery *dmarcd.Delivery, repo
 			return err
 		}
 		if from == 0 {
-			inserted, err := r.insertReport(ctx, id, delivery, report, place{state: deleted, pendingUntil: r.now.Add(aheadLease)})
+			inserted, err := r.insertReport(ctx, id, delivery, report, place{state: deleted, pendingUntil: r.now.Add(pendingTime)})
 			if err == nil && !inserted {
 				err = errMoved // another process generated the same id
 			}
 			if err != nil {
 				return err
 			}
-		} else if err := a.beat(ctx, tx, id); err != nil {
+		} else if err := a.keep(ctx, tx, id); err != nil {
 			return err
 		}
 		some := dmarcd.NewReport{Report: report.Report, Shares: report.Shares[from:to]}
@@ -193,7 +193,7 @@ func (a *ahead) writeRecords(ctx context.Context, report *dmarcd.NewReport, writ
 	rows, bytes := make([][]any, 0, step), 0
 	flush := func() error {
 		err := a.team.retryTx(ctx, func(tx tx) error {
-			if err := a.beat(ctx, tx, written.id); err != nil {
+			if err := a.keep(ctx, tx, written.id); err != nil {
 				return err
 			}
 			records := tx.bulk(ctx, `records`, recordColumns)
@@ -224,11 +224,10 @@ func (a *ahead) writeRecords(ctx context.Context, report *dmarcd.NewReport, writ
 	return flush()
 }
 
-// beat extends the lease of a report. It is errMoved if the lease ended and the purge
-// took the report.
-func (a *ahead) beat(ctx context.Context, tx tx, id dmarcd.ReportID) error {
+// keep has the purge leave a report alone for longer. It is errMoved if the purge took it.
+func (a *ahead) keep(ctx context.Context, tx tx, id dmarcd.ReportID) error {
 	return tx.execOr(ctx, errMoved, `UPDATE reports SET pending_until = $1 WHERE team_id = $2 AND id = $3 AND state = 'deleted' AND pending_until > 0`,
-		unix(a.team.store.now().Add(aheadLease)), a.team.id, id)
+		unix(a.team.store.now().Add(pendingTime)), a.team.id, id)
 }
 
 // writeOriginal writes the chunks of an original that has more than one and is needed.
@@ -253,13 +252,13 @@ func (a *ahead) writeOriginal(ctx context.Context, delivery *dmarcd.Delivery) er
 		return err
 	}
 	written.key = []byte(rand.Text())
-	lease := func() int64 { return unix(a.team.store.now().Add(aheadLease)) }
-	if _, err := a.team.exec(ctx, `INSERT INTO unused_chunks (team_id, chunks, lease_until) VALUES ($1, $2, $3)`, a.team.id, written.key, lease()); err != nil {
+	pending := func() int64 { return unix(a.team.store.now().Add(pendingTime)) }
+	if _, err := a.team.exec(ctx, `INSERT INTO unused_chunks (team_id, chunks, pending_until) VALUES ($1, $2, $3)`, a.team.id, written.key, pending()); err != nil {
 		return err
 	}
 	for n := 1; len(chunk) > 0; n++ {
 		err := a.team.retryTx(ctx, func(tx tx) error {
-			err := tx.execOr(ctx, errMoved, `UPDATE unused_chunks SET lease_until = $1 WHERE team_id = $2 AND chunks = $3 AND lease_until > 0`, lease(), a.team.id, written.key)
+			err := tx.execOr(ctx, errMoved, `UPDATE unused_chunks SET pending_until = $1 WHERE team_id = $2 AND chunks = $3 AND pending_until > 0`, pending(), a.team.id, written.key)
 			if err != nil {
 				return err
 			}
@@ -316,7 +315,7 @@ func (r *reception) publish(ctx context.Context, receipt *dmarcd.Receipt, delive
 	if written.id == 0 {
 		return found, errMoved // the version that made it a duplicate is gone
 	}
-	// No row means that the lease ended.
+	// No row means that the purge took it.
 	err = r.tx.execOr(ctx, errMoved, `UPDATE reports SET state = $1, held_reason = $2, pending_until = 0
 		WHERE team_id = $3 AND id = $4 AND state = 'deleted' AND pending_until > 0`, found.state, found.heldReason, r.team.id, written.id)
 	if err != nil || found.state != dmarcd.ReportCounted {

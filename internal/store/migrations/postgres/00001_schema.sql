@@ -566,16 +566,16 @@ CREATE TABLE original_chunks (
     PRIMARY KEY (team_id, hash, n)
 );
 
--- Chunks that no original refers to: those of a delivery that is being received, until
--- lease_until, and those that are to be removed.
+-- Chunks that no original refers to: those of a delivery that is being received, which the
+-- purge leaves alone until pending_until, and those that are to be removed.
 CREATE TABLE unused_chunks (
-    team_id     BIGINT NOT NULL REFERENCES teams (id),
-    chunks      BYTEA  NOT NULL,
-    lease_until BIGINT NOT NULL,
+    team_id       BIGINT NOT NULL REFERENCES teams (id),
+    chunks        BYTEA  NOT NULL,
+    pending_until BIGINT NOT NULL,
     PRIMARY KEY (team_id, chunks)
 );
 
-CREATE INDEX unused_chunks_by_lease ON unused_chunks (lease_until, team_id);
+CREATE INDEX unused_chunks_by_end ON unused_chunks (pending_until, team_id);
 
 -- A row for each version of a report. state says whether its messages are counted:
 -- 'counted'; 'excluded' by an editor; 'replaced' by another version; 'held', with the
@@ -695,7 +695,7 @@ CREATE TABLE records_rest PARTITION OF records DEFAULT;
 -- reports whose records were stored together, in the order of (report, share, n); the columns
 -- tell the first report and the last record of each block. sum is the SHA-256 of the block.
 -- rows_left tells that the table records may still have the rows. The group is written anew, or
--- removed, at rewrite_at; 0 is never.
+-- removed, at rewrite_at; 0 is never. A group that is being written has it, in case that never ends.
 CREATE TABLE cold_blocks (
     team_id      BIGINT  NOT NULL REFERENCES teams (id),
     id           BIGINT  NOT NULL,
