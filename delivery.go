@@ -14,7 +14,8 @@ type Hash [sha256.Size]byte
 
 // Delivery is a received mail, upload or file with everything found in it.
 type Delivery struct {
-	Intake  Intake
+	Intake Intake
+	// Verdict is set by SetVerdict where there are reports.
 	Verdict Verdict
 	// Domain is the domain whose reporting address received it, 0 if that is unknown or
 	// ambiguous.
@@ -49,8 +50,8 @@ type StoredOriginal struct {
 
 // NewReport is a parsed report to be stored.
 type NewReport struct {
-	// Report is its metadata; ID, Intake, Verdict, ReceivedAt, State, Standing and Detail
-	// are ignored. A report with a HeldReason is held.
+	// Report is its metadata; ID, Intake, Verdict, ReceivedAt, State and Detail are
+	// ignored. A report with a HeldReason is held.
 	Report
 	// Document is the encoded detail. It is encoded before the transaction that stores
 	// it.

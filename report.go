@@ -61,6 +61,8 @@ type Verdict struct {
 	// Domain is the authenticated domain: that of a valid DKIM signature aligned with
 	// From, or the aligned SPF domain; "" if there is none.
 	Domain string
+	// Organization is the organizational domain of Domain; see Delivery.SetVerdict.
+	Organization string
 	// DKIM, SPF and DMARC are results in the terms of RFC 8601, "" if not evaluated. DKIM
 	// and SPF are those of an aligned identifier if there is one.
 	DKIM, SPF, DMARC string

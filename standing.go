@@ -24,16 +24,25 @@ const (
 	VerifiedReporter
 )
 
-// StandingOf returns the standing of a report with this organization and contact address,
+// SetVerdict sets the verdict for the mail of a delivery, and the standing of its reports.
+func (d *Delivery) SetVerdict(v Verdict) {
+	v.Organization = organizationOf(v.Domain)
+	d.Verdict = v
+	for i := range d.Reports {
+		d.Reports[i].Standing = standingOf(v, d.Reports[i].Organization, d.Reports[i].Contact)
+	}
+}
+
+// standingOf returns the standing of a report with this organization and contact address,
 // given the verdict for its mail.
-func StandingOf(v Verdict, organization, contact string) Standing {
+func standingOf(v Verdict, organization, contact string) Standing {
 	_, contact, _ = cutLast(contact, "@")
 	switch {
 	case !v.Verified():
 		return Unverified
-	case sameOrganization(v.Domain, organization):
+	case v.isOf(organizationOf(organization)):
 		return VerifiedReporter
-	case sameOrganization(v.Domain, strings.TrimRight(contact, "> ")):
+	case v.isOf(organizationOf(strings.TrimRight(contact, "> "))):
 		return VerifiedContact
 	}
 	return VerifiedDomain
@@ -50,18 +59,25 @@ func MayReplace(v Verdict, s Standing, stored Verdict, storedStanding Standing) 
 	switch {
 	case s == Unverified || storedStanding == Unverified:
 		return storedStanding == Unverified
-	case sameOrganization(v.Domain, stored.Domain):
+	case v.isOf(stored.Organization):
 		return true
 	}
 	return s > storedStanding
 }
 
-// sameOrganization reports whether two domain names have the same organizational domain
-// according to the Public Suffix List. Anything else has none.
-func sameOrganization(a, b string) bool {
-	a, errA := ParseName(a)
-	b, errB := ParseName(b)
-	return errA == nil && errB == nil && dmarc.LegacyOrganization(a) == dmarc.LegacyOrganization(b)
+// isOf reports whether the mail is authenticated as a domain of an organization, "" for none.
+func (v Verdict) isOf(organization string) bool {
+	return organization != "" && v.Organization == organization
+}
+
+// organizationOf returns the organizational domain of a domain name according to the Public
+// Suffix List. Anything else has none: it is "".
+func organizationOf(domain string) string {
+	name, err := ParseName(domain)
+	if err != nil {
+		return ""
+	}
+	return dmarc.LegacyOrganization(name)
 }
 
 // cutLast is strings.Cut at the last separator.

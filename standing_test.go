@@ -6,7 +6,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-func TestStandingOf(t *testing.T) {
+func TestStandings(t *testing.T) {
 	t.Parallel()
 	as := func(domain string) dmarcd.Verdict { return dmarcd.Verdict{Genuine: dmarcd.GenuineYes, Domain: domain} }
 	for _, row := range []struct {
@@ -27,7 +27,9 @@ func TestStandingOf(t *testing.T) {
 		{"an old verdict", dmarcd.Verdict{Genuine: dmarcd.GenuineYes}, "", "", dmarcd.VerifiedDomain},
 		{"nothing to compare with", as("evil.test"), "", "", dmarcd.VerifiedDomain},
 	} {
-		if got := dmarcd.StandingOf(row.verdict, row.organization, row.contact); got != row.want {
+		delivery := dmarcd.Delivery{Reports: []dmarcd.NewReport{{Report: dmarcd.Report{Organization: row.organization}, Contact: row.contact}}}
+		delivery.SetVerdict(row.verdict)
+		if got := delivery.Reports[0].Standing; got != row.want {
 			t.Errorf("%s: got %d, want %d", row.name, got, row.want)
 		}
 	}
@@ -38,6 +40,11 @@ func TestMayReplace(t *testing.T) {
 	type version struct {
 		domain   string
 		standing dmarcd.Standing
+	}
+	verdict := func(domain string) dmarcd.Verdict {
+		var delivery dmarcd.Delivery
+		delivery.SetVerdict(dmarcd.Verdict{Domain: domain})
+		return delivery.Verdict
 	}
 	none, evil := version{"", dmarcd.Unverified}, version{"evil.test", dmarcd.VerifiedDomain}
 	for _, row := range []struct {
@@ -56,7 +63,7 @@ func TestMayReplace(t *testing.T) {
 		{"two that match as well", version{"evil.test", dmarcd.VerifiedContact}, version{"google.test", dmarcd.VerifiedContact}, false},
 		{"two that match as badly", version{"other.test", dmarcd.VerifiedDomain}, evil, false},
 	} {
-		got := dmarcd.MayReplace(dmarcd.Verdict{Domain: row.new.domain}, row.new.standing, dmarcd.Verdict{Domain: row.stored.domain}, row.stored.standing)
+		got := dmarcd.MayReplace(verdict(row.new.domain), row.new.standing, verdict(row.stored.domain), row.stored.standing)
 		if got != row.want {
 			t.Errorf("%s: got %t, want %t", row.name, got, row.want)
 		}

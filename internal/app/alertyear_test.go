@@ -102,7 +102,7 @@ func delivered(s *alerttest.Simulation, a alerttest.Arrival) []*dmarcd.Delivery 
 		report.Organization = receiver
 		d := storetest.Delivery(report)
 		if a.Mail.Unverified == 0 {
-			d.Verdict = dmarcd.Verdict{Genuine: dmarcd.GenuineYes, Domain: receiver}
+			d.SetVerdict(dmarcd.Verdict{Genuine: dmarcd.GenuineYes, Domain: receiver})
 		}
 		all = append(all, d)
 	}

@@ -184,6 +184,7 @@ func (a *Acceptor) read(ctx context.Context, m Message, o *Opened) error {
 		return nil
 	}
 	err := a.Recovered.Call("parser", func() error { return a.items(ctx, progress, m, o) })
+	o.Delivery.SetVerdict(m.Verdict)
 	switch {
 	case recovered.Is(err):
 		o.reject("the parser failed; the original is stored and can be retried after an upgrade")

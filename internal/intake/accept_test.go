@@ -329,6 +329,11 @@ func TestForged(t *testing.T) {
 				if len(d.Reports) != 2 || len(d.Rejections) != 1 {
 					t.Errorf("got %q, want two reports and a refusal", describeDelivery(d))
 				}
+				for _, r := range d.Reports {
+					if (r.Standing == dmarcd.VerifiedDomain) != (tt.genuine == dmarcd.GenuineYes) {
+						t.Errorf("got the standing %d of a mail that is %q", r.Standing, tt.genuine)
+					}
+				}
 				return
 			}
 			if diff := cmp.Diff(rejected, describeDelivery(d)); diff != "" {

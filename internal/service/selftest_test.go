@@ -29,7 +29,8 @@ func TestSelfTestSaysWhetherTheMessageIsAuthenticated(t *testing.T) {
 			o.ReportDomain = "reports.example"
 			o.SelfTests = selfTests(func(_ context.Context, _, _, id string) ([]dmarcd.SelfTestStage, bool) {
 				delivery := storetest.Delivery(storetest.Aggregate(id, ours, 20000))
-				delivery.Intake, delivery.Verdict = test.intake, dmarcd.Verdict{Genuine: test.genuine, Reason: "Because."}
+				delivery.Intake = test.intake
+				delivery.SetVerdict(dmarcd.Verdict{Genuine: test.genuine, Reason: "Because."})
 				musttest.Get(w.store.Team(w.team.ID).Receive(ctx, []*dmarcd.Delivery{delivery}))(t)
 				return nil, true
 			})

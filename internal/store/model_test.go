@@ -41,7 +41,8 @@ type sending struct {
 // delivery is the report in a mail with the verdict.
 func (s sending) delivery(now dmarcd.Day) *dmarcd.Delivery {
 	delivery := storetest.Delivery(s.report(now))
-	delivery.Intake, delivery.Verdict = dmarcd.IntakeSMTP, s.verdict
+	delivery.Intake = dmarcd.IntakeSMTP
+	delivery.SetVerdict(s.verdict)
 	return delivery
 }
 
@@ -123,7 +124,8 @@ func (m *model) owner(from, policy string) string {
 	return ""
 }
 
-func (m *model) receive(report dmarcd.NewReport, verdict dmarcd.Verdict) dmarcd.ReceiptStatus {
+func (m *model) receive(delivery *dmarcd.Delivery) dmarcd.ReceiptStatus {
+	report, verdict := delivery.Reports[0], delivery.Verdict
 	status := dmarcd.Stored
 	var current *modelVersion
 	for _, v := range m.versions {
@@ -136,7 +138,7 @@ func (m *model) receive(report dmarcd.NewReport, verdict dmarcd.Verdict) dmarcd.
 		}
 	}
 	version := &modelVersion{
-		key: report.Key, content: report.Content, verdict: verdict, standing: dmarcd.StandingOf(verdict, report.Organization, report.Contact),
+		key: report.Key, content: report.Content, verdict: verdict, standing: report.Standing,
 		day: dmarcd.DayOf(report.Begin), state: dmarcd.ReportCounted,
 	}
 	switch {
@@ -344,7 +346,7 @@ func (in *inbox) make(ctx context.Context, team *store.Team, m *model, move move
 			return err
 		}
 		for i, s := range move.sent {
-			if got, want := receipts[i][0].Status, m.receive(s.report(now), s.verdict); got != want {
+			if got, want := receipts[i][0].Status, m.receive(s.delivery(now)); got != want {
 				return fmt.Errorf("report %d of the batch is %s, want %s", i, got, want)
 			}
 			if receipts[i][0].Status != dmarcd.Duplicate {
@@ -456,7 +458,7 @@ func TestModelOnPostgres(t *testing.T) {
 func TestModelCanFail(t *testing.T) {
 	t.Parallel()
 	m := &model{domains: map[string]bool{"example.com": true}}
-	m.receive(report("1", "example.com", storetest.Passed("a.example.com", 5), storetest.Passed("example.org", 1)), dmarcd.Verdict{})
+	m.receive(storetest.Delivery(report("1", "example.com", storetest.Passed("a.example.com", 5), storetest.Passed("example.org", 1))))
 	m.add([]string{"example.org"})
 	want := []string{"", "2026-11-15", "example.com", "example.com 2026-11-15"}
 	if got := slices.Sorted(maps.Keys(m.counted())); !slices.Equal(got, want) {

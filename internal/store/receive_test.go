@@ -23,10 +23,12 @@ const ours = "example.com"
 // genuinely is the delivery of a report by mail with that verdict.
 func genuinely(answer dmarcd.Genuine, report dmarcd.NewReport) *dmarcd.Delivery {
 	delivery := storetest.Delivery(report)
-	delivery.Intake, delivery.Verdict = dmarcd.IntakeSMTP, dmarcd.Verdict{Genuine: answer, From: "receiver.example", Reason: "a test"}
+	delivery.Intake = dmarcd.IntakeSMTP
+	verdict := dmarcd.Verdict{Genuine: answer, From: "receiver.example", Reason: "a test"}
 	if answer == dmarcd.GenuineYes {
-		delivery.Verdict.Domain = "receiver.example"
+		verdict.Domain = "receiver.example"
 	}
+	delivery.SetVerdict(verdict)
 	return delivery
 }
 

@@ -31,7 +31,7 @@ func (r *reception) keepReport(ctx context.Context, delivery *dmarcd.Delivery, r
 		ExternalID: report.ExternalID, Organization: report.Organization, Domain: report.Domain,
 		Records: report.Records, Messages: report.Messages, Quirks: report.Quirks,
 	}
-	prepare(delivery, report, r.now)
+	prepare(report, r.now)
 	owners := r.owned[report]
 	var found place
 	var err error
@@ -60,13 +60,11 @@ func (r *reception) keepReport(ctx context.Context, delivery *dmarcd.Delivery, r
 	return receipt, r.insertShares(receipt.ID, report, found.state, owners)
 }
 
-// prepare sets the fields that depend on the delivery: the standing, and the time of receipt
-// for a report without a period.
-func prepare(delivery *dmarcd.Delivery, report *dmarcd.NewReport, now time.Time) {
+// prepare sets the period of a report without one: the time of receipt.
+func prepare(report *dmarcd.NewReport, now time.Time) {
 	if report.Begin.IsZero() && report.End.IsZero() {
 		report.Begin, report.End = now, now
 	}
-	report.Standing = dmarcd.StandingOf(delivery.Verdict, report.Organization, report.Contact)
 }
 
 // countsOf returns the counts of a share.
@@ -161,7 +159,7 @@ func (r *reception) insertReports(ctx context.Context, deliveries []*dmarcd.Deli
 			if versions[report.Key] > 1 || r.ahead.reports[report] != nil {
 				continue
 			}
-			prepare(delivery, report, r.now)
+			prepare(report, r.now)
 			id := dmarcd.ReportID(r.team.store.nextID())
 			wanted[id] = report
 			rows = append(rows, r.reportRow(id, delivery, report, wantedPlace(report)))

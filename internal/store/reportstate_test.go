@@ -320,7 +320,7 @@ func TestSetReportsCountedOfWideReports(t *testing.T) {
 func by(domain string, report dmarcd.NewReport) *dmarcd.Delivery {
 	delivery := storetest.Delivery(report)
 	if domain != "" {
-		delivery.Verdict = dmarcd.Verdict{Genuine: dmarcd.GenuineYes, From: domain, Domain: domain}
+		delivery.SetVerdict(dmarcd.Verdict{Genuine: dmarcd.GenuineYes, From: domain, Domain: domain})
 	}
 	return delivery
 }

@@ -90,10 +90,12 @@ func genuine(v dmarcd.Verdict) dmarcd.Genuine {
 
 // formatVerdict writes the evidence of the verdict, one item per line.
 func formatVerdict(v dmarcd.Verdict) string {
-	return strings.Join([]string{line(v.From), line(v.DKIM), line(v.SPF), line(v.DMARC), line(v.Reason), line(v.Domain)}, "\n")
+	return strings.Join([]string{line(v.From), line(v.DKIM), line(v.SPF), line(v.DMARC), line(v.Reason), line(v.Domain), line(v.Organization)}, "\n")
 }
 
 func parseVerdict(answer dmarcd.Genuine, text string) dmarcd.Verdict {
-	lines := append(strings.Split(text, "\n"), "", "", "", "", "", "")
-	return dmarcd.Verdict{Genuine: answer, From: lines[0], DKIM: lines[1], SPF: lines[2], DMARC: lines[3], Reason: lines[4], Domain: lines[5]}
+	lines := append(strings.Split(text, "\n"), "", "", "", "", "", "", "")
+	return dmarcd.Verdict{
+		Genuine: answer, From: lines[0], DKIM: lines[1], SPF: lines[2], DMARC: lines[3], Reason: lines[4], Domain: lines[5], Organization: lines[6],
+	}
 }

@@ -124,7 +124,7 @@ func (a *ahead) writeReport(ctx context.Context, delivery *dmarcd.Delivery, repo
 	if err != nil || known {
 		return err
 	}
-	prepare(delivery, report, a.team.store.now())
+	prepare(report, a.team.store.now())
 	written.id = dmarcd.ReportID(a.team.store.nextID())
 	step := a.team.store.dialect.aheadRows
 	for from := 0; from == 0 || from < len(report.Shares); from += step {

@@ -603,7 +603,7 @@ CREATE TABLE reports (
     damage        TEXT    NOT NULL,
     intake        TEXT    NOT NULL,
     genuine       TEXT    NOT NULL,
-    verdict       TEXT    NOT NULL, -- a line each: From, DKIM, SPF, DMARC, reason, authenticated domain
+    verdict       TEXT    NOT NULL, -- a line each: From, DKIM, SPF, DMARC, reason, authenticated domain, its organizational domain
     standing      INTEGER NOT NULL DEFAULT 0, -- from 0 (unverified) to 3 (authenticated as the reporter)
     received_at   BIGINT  NOT NULL,
     original      BYTEA   NOT NULL,
