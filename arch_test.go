@@ -112,7 +112,7 @@ var packages = map[string][]string{
 	"internal/probe":           {".", "dns"},
 	"internal/jobs":            join(protocols, ".", "internal/fair", "internal/recovered"),
 	"internal/auth":            {".", "internal/cache", "internal/clientaddr", "internal/fair"},
-	"internal/insight":         join(protocols, ".", "internal/senders", "internal/memory", "internal/proposal", "internal/recovered", "internal/rollup"),
+	"internal/insight":         join(protocols, ".", "internal/senders", "internal/cache", "internal/memory", "internal/proposal", "internal/recovered", "internal/rollup"),
 
 	"internal/intake":         join(protocols, ".", "internal/intake/unpack", "internal/fair", "internal/recovered", "internal/reporttext", "internal/tempfile", "internal/trace"),
 	"internal/intake/unpack":  join(protocols, ".", "internal/tempfile"),

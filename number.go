@@ -3,6 +3,7 @@ package dmarcd
 import (
 	"math"
 	"strconv"
+	"strings"
 )
 
 // FormatNumber writes a whole number with a comma between its thousands, such as 12,345.
@@ -16,6 +17,17 @@ func FormatNumber(n int64) string {
 		text = text[:at] + "," + text[at:]
 	}
 	return text
+}
+
+// FormatCount writes a number of things, such as "1 message" or "1,200 addresses".
+func FormatCount(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	if strings.HasSuffix(thing, "s") {
+		thing += "e"
+	}
+	return FormatNumber(n) + " " + thing + "s"
 }
 
 // FormatShare writes a share so that only all is 100 % and only nothing is 0 %.

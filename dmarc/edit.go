@@ -2,7 +2,6 @@ package dmarc
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -56,21 +55,13 @@ func (r Record) Locked() string {
 	return r.Edit(Tag{tagP, Reject.String()}, Tag{Name: tagSP}, Tag{Name: tagNP}, Tag{Name: tagT}, Tag{Name: "pct"})
 }
 
-// sampled reports whether pct applies the policy to a part of the messages.
-func (r Record) sampled() bool {
-	return slices.ContainsFunc(r.Tags, func(t Tag) bool {
-		percent, err := strconv.Atoi(t.Value)
-		return strings.EqualFold(t.Name, "pct") && err == nil && percent >= 0 && percent < 100
-	})
-}
-
 // Tightened returns the text of the record with the next stricter policy for all names and
 // all messages: the same where it applies to a part of the messages, else quarantine or,
 // where that applies already, reject. t, pct and weaker policies for subdomains are removed.
 func (r Record) Tightened() string {
 	policy := Quarantine
 	switch {
-	case r.sampled() && r.P >= Quarantine:
+	case r.Percent() < everything && r.P >= Quarantine:
 		policy = r.P
 	case r.Applied(r.P) >= Quarantine:
 		policy = Reject

@@ -77,7 +77,7 @@ func (d *LegacyDiscovery) apply(record Record, domain string) {
 	d.Record, d.RecordDomain = &record, domain
 	switch legacyState(record) {
 	case OK:
-		d.Status, d.Policy, d.Percent = StatusOK, record.P, legacyPercent(record)
+		d.Status, d.Policy, d.Percent = StatusOK, record.P, record.Percent()
 		if domain != d.Domain && record.SP != Unstated {
 			d.Policy = record.SP
 		}
@@ -107,8 +107,9 @@ func legacyState(r Record) State {
 	return state(valid, false, len(r.RUA) > 0)
 }
 
-// legacyPercent parses pct; an invalid value means the default.
-func legacyPercent(r Record) int {
+// Percent returns the share of failing mail to which receivers of RFC 7489 apply the policy (pct);
+// an invalid value means the default.
+func (r Record) Percent() int {
 	value, _ := legacyTag(r, "pct")
 	percent, err := strconv.ParseUint(value, 10, 8)
 	if err != nil || percent > everything {

@@ -163,7 +163,7 @@ func newPolicy(p insight.Policy) wire.Policy {
 		}
 		return new(policy.String())
 	}
-	shape := wire.Policy{P: p.P.String(), SP: stated(p.SP), NP: stated(p.NP), ADKIM: p.ADKIM.String(), ASPF: p.ASPF.String(), T: "n", Percent: p.Percent}
+	shape := wire.Policy{P: p.P.String(), SP: stated(p.SP), NP: stated(p.NP), ADKIM: p.ADKIM.String(), ASPF: p.ASPF.String(), T: "n", Percent: p.Percent()}
 	if p.Testing {
 		shape.T = "y"
 	}

@@ -2,7 +2,6 @@ package insight
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
@@ -32,12 +31,10 @@ type Published struct {
 func (p Published) policyOf() (policy Policy, state dmarc.State, ok bool) {
 	record, ok := dmarc.Parse(p.Record)
 	if !ok {
-		return Policy{Percent: 100}, dmarc.NoProcessing, false
+		return policy, dmarc.NoProcessing, false
 	}
-	policy = Policy{
-		P: record.P, SP: record.SP, NP: record.NP, ADKIM: record.ADKIM, ASPF: record.ASPF,
-		Testing: record.Testing, Percent: percent(record),
-	}
+	policy.Record = record
+	policy.State = dmarc.OK
 	if record.State == dmarc.ActsAsNone {
 		policy.P, policy.SP, policy.NP = dmarc.None, dmarc.Unstated, dmarc.Unstated
 	}
@@ -56,18 +53,6 @@ func (p Published) Current() Policy {
 		policy.P, policy.SP, policy.NP = dmarc.None, dmarc.Unstated, dmarc.Unstated
 	}
 	return policy
-}
-
-// percent returns the value of pct, 100 if it is not stated or cannot be used.
-func percent(r dmarc.Record) int {
-	for _, tag := range r.Tags {
-		if strings.EqualFold(tag.Name, "pct") {
-			if n, err := strconv.Atoi(tag.Value); err == nil && n >= 0 && n <= 100 {
-				return n
-			}
-		}
-	}
-	return 100
 }
 
 // stage returns how far the domain has come.
@@ -91,29 +76,14 @@ func (p Published) stage() dmarcd.Stage {
 
 // isFull reports whether all mail that fails is rejected.
 func (p Policy) isFull() bool {
-	return !p.Testing && p.Percent == 100 && p.P == dmarc.Reject && (p.SP == dmarc.Unstated || p.SP == dmarc.Reject) &&
+	return !p.Testing && p.Percent() == 100 && p.P == dmarc.Reject && (p.SP == dmarc.Unstated || p.SP == dmarc.Reject) &&
 		(p.NP == dmarc.Unstated || p.NP == dmarc.Reject)
 }
 
-// next returns the policy of the next step, for all names and all messages: that of now
-// where it applies to a part of the messages, else quarantine, then reject.
+// next returns the policy of the next step, for all names and all messages.
 func (p Policy) next() Policy {
-	next := p
-	next.P = dmarc.Quarantine
-	switch {
-	case p.Percent < 100 && p.P >= dmarc.Quarantine:
-		next.P = p.P
-	case p.forRFC9989(dmarc.Itself) >= dmarc.Quarantine:
-		next.P = dmarc.Reject
-	}
-	if next.SP <= next.P {
-		next.SP = dmarc.Unstated
-	}
-	if next.NP <= next.P {
-		next.NP = dmarc.Unstated
-	}
-	next.Testing, next.Percent = false, 100
-	return next
+	next, _ := dmarc.Parse(p.Tightened())
+	return Policy{next}
 }
 
 // In returns a record with the policy instead of its own. All other tags stay.
@@ -123,8 +93,8 @@ func (p Policy) In(record string) string {
 	if p.Testing {
 		testing = "y"
 	}
-	if p.Percent < 100 {
-		percent = strconv.Itoa(p.Percent)
+	if p.Percent() < 100 {
+		percent = strconv.Itoa(p.Percent())
 	}
 	tags := []dmarc.Tag{
 		{Name: "p", Value: p.P.String()},

@@ -19,7 +19,7 @@ func TestAnswersAreCached(t *testing.T) {
 	of := usual()
 	of.state = dmarcd.SentState{Records: 1 << 20, Days: 3, Changes: 5}
 	service := newService(t)
-	policy := insight.Policy{P: dmarc.None, Percent: 100}
+	policy := insight.Policy{Record: dmarc.Record{P: dmarc.None}}
 	asked := insight.Query{Group: insight.GroupNetwork, Limit: 10, Trends: true}
 	type page struct {
 		List    insight.List

@@ -186,7 +186,7 @@ func some(domains []string) string {
 	case 2:
 		return domains[0] + " and " + domains[1]
 	default:
-		return fmt.Sprintf("%s, %s and %s", domains[0], domains[1], count(int64(n-2), "other domain"))
+		return fmt.Sprintf("%s, %s and %s", domains[0], domains[1], dmarcd.FormatCount(int64(n-2), "other domain"))
 	}
 }
 

@@ -3,7 +3,6 @@ package insight
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -21,15 +20,15 @@ func (m *Mail) LoadDomains(ctx context.Context) error {
 	found := make(map[dmarcd.CheckID]*brief)
 	cache, team := m.service.briefs, m.team.ID()
 	known := func(check dmarcd.CheckID) bool {
-		b := cache.get(briefKey{team, check})
-		if b != nil {
+		b, ok := cache.Get(briefKey{team, check})
+		if ok {
 			found[check] = b
 		}
-		return b != nil
+		return ok
 	}
 	domains, err := m.team.SenderDomains(ctx, known, func(check dmarcd.CheckID, facts *dmarcd.Facts) {
 		found[check] = &brief{organization: facts.DMARC.OrganizationalDomain, authorized: authorizedBy(facts)}
-		cache.put(briefKey{team, check}, found[check])
+		cache.Put(briefKey{team, check}, found[check], found[check].size())
 	})
 	if err != nil {
 		return fmt.Errorf("read domains: %w", err)
@@ -47,31 +46,10 @@ func (m *Mail) LoadDomains(ctx context.Context) error {
 // maxBriefs limits what is cached of all teams, in bytes: that of about 20,000 domains.
 const maxBriefs = 16 << 20
 
-// briefs caches what checks say in brief. A stored check does not change.
-type briefs struct {
-	mu    sync.Mutex
-	known map[briefKey]*brief
-	bytes int
-}
-
+// briefKey is a check, which does not change once it is stored.
 type briefKey struct {
 	team  dmarcd.TeamID
 	check dmarcd.CheckID
-}
-
-func (c *briefs) get(key briefKey) *brief {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.known[key]
-}
-
-func (c *briefs) put(key briefKey, b *brief) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.bytes += b.size(); c.known == nil || c.bytes > maxBriefs {
-		c.known, c.bytes = make(map[briefKey]*brief), b.size()
-	}
-	c.known[key] = b
 }
 
 // size returns about how many bytes it takes.

@@ -47,7 +47,7 @@ func (s *assessed) class() (class dmarcd.Class, evidence []string, asks bool) {
 		evidence = append(evidence, fmt.Sprintf("%s is in the catalogue: %s.", s.network.name, s.network.sender.Category))
 	}
 	counts := s.counts()
-	evidence = append(evidence, fmt.Sprintf("%s of %s pass DMARC.", dmarcd.FormatNumber(counts.Compliant), count(counts.Total(), "message")))
+	evidence = append(evidence, fmt.Sprintf("%s of %s pass DMARC.", dmarcd.FormatNumber(counts.Compliant), dmarcd.FormatCount(counts.Total(), "message")))
 	var why []string
 	switch s.sender.part {
 	case partYours:
@@ -94,9 +94,9 @@ func says(n int64, format string, number func(int64) string) []string {
 	return []string{fmt.Sprintf(format, number(n))}
 }
 
-func addresses(n int64) string { return count(n, "address") }
+func addresses(n int64) string { return dmarcd.FormatCount(n, "address") }
 
-func messages(n int64) string { return count(n, "message") }
+func messages(n int64) string { return dmarcd.FormatCount(n, "message") }
 
 // linkEvidence says how the addresses are linked to the domain today.
 func (s *assessed) linkEvidence() (evidence []string) {
@@ -135,7 +135,7 @@ func (s *assessed) otherClass() (class dmarcd.Class, evidence []string, asks boo
 	case s.sender.part == partRest && !s.aligned && s.mail.links.authorized.includes(known.Domains):
 		return dmarcd.ClassService, []string{"Your SPF record includes it."}, false
 	case s.sender.part == partAs || messages > 0 && s.part(messages) >= oneDomain:
-		evidence = []string{fmt.Sprintf("%s authenticate as %s, which may be a service that you use.", count(messages, "message"), other)}
+		evidence = []string{fmt.Sprintf("%s authenticate as %s, which may be a service that you use.", dmarcd.FormatCount(messages, "message"), other)}
 		if s.aligned {
 			evidence = append(evidence, fmt.Sprintf("Other mail from %s is aligned with your domain.", s.network.name))
 		}

@@ -30,7 +30,7 @@ func TestFiguresAreNotMixed(t *testing.T) {
 	s.mail = append(s.mail, broken("203.0.113.6", "selector1", 3), flow{source: "203.0.113.7", days: 2, perDay: 2, spf: "junk.example fail"})
 	s.mail = append(s.mail, changing(10)...)
 	m, about := readScenario(t, s)
-	got := musttest.Get(m.Simulate(t.Context(), insight.Trial{Domain: about, Policy: insight.Policy{P: dmarc.Reject, Percent: 100}}))(t)[0]
+	got := musttest.Get(m.Simulate(t.Context(), insight.Trial{Domain: about, Policy: insight.Policy{Record: dmarc.Record{P: dmarc.Reject}}}))(t)[0]
 	// Those of 203.0.113.7 are in one network with the spoofer: nothing tells them apart.
 	figures := fmt.Sprintf("%d %d %d %d %+v", got.Legitimate, got.Forwarder, got.Unknown, got.Spoofing, got.Effect)
 	want := fmt.Sprintf("%d %d %d %d %+v", 30*700+300, 30*12, 30*75, 30*45+4,
@@ -74,7 +74,7 @@ func TestQuestions(t *testing.T) {
 			{source: "198.51.100.19", perDay: 1, signed: "s2048 yahoo.com pass", spf: "yahoo.com pass"},
 		},
 	})
-	got := musttest.Get(m.Simulate(t.Context(), insight.Trial{Domain: about, Policy: insight.Policy{P: dmarc.Reject, Percent: 100}}))(t)[0]
+	got := musttest.Get(m.Simulate(t.Context(), insight.Trial{Domain: about, Policy: insight.Policy{Record: dmarc.Record{P: dmarc.Reject}}}))(t)[0]
 	var lines []string
 	for _, sender := range got.Senders {
 		if q := sender.Question; q != nil {

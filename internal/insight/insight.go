@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/cache"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/senders"
@@ -82,7 +83,7 @@ type Service struct {
 	memory    *memory.Budget
 	sample    *Service // for teams with sample data; nil is the service itself
 	answers   *answers
-	briefs    *briefs
+	briefs    *cache.Cache[briefKey, *brief]
 	// classes are those that the team gave its senders for all domains; nil for none.
 	classes map[string]dmarcd.Class
 }
@@ -90,7 +91,7 @@ type Service struct {
 // New returns a service that recognizes senders by these, and takes the memory for its
 // answers from a budget.
 func New(atlas *senders.Atlas, catalogue *senders.Catalogue, names Names, budget *memory.Budget) *Service {
-	return &Service{atlas: atlas, catalogue: catalogue, names: names, memory: budget, answers: new(answers), briefs: new(briefs)}
+	return &Service{atlas: atlas, catalogue: catalogue, names: names, memory: budget, answers: new(answers), briefs: cache.New[briefKey, *brief](maxBriefs)}
 }
 
 // SetSample has another service recognize the senders of teams with sample data. It must be

@@ -205,7 +205,7 @@ func (s scenario) check(t *testing.T, service *insight.Service) {
 	all := musttest.Get(m.Advise(t.Context(), insight.Situation{Domain: about, Published: insight.Published{
 		Record: record, Own: record != "", Base: cmp.Or(record, watching), Addressed: true, ReportsHere: true, Parked: s.parked, Accepted: s.accepted,
 	}}))(t)
-	simulated := musttest.Get(m.Simulate(t.Context(), insight.Trial{Domain: about, Policy: insight.Policy{P: dmarc.Reject, Percent: 100}}))(t)
+	simulated := musttest.Get(m.Simulate(t.Context(), insight.Trial{Domain: about, Policy: insight.Policy{Record: dmarc.Record{P: dmarc.Reject}}}))(t)
 	s.checkAdvice(t, &all[0], &simulated[0])
 }
 

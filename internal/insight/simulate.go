@@ -13,15 +13,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
-// Policy is a DMARC policy that is tried out on past mail.
-type Policy struct {
-	P, SP, NP   dmarc.Policy
-	ADKIM, ASPF dmarc.Mode
-	// Testing is t=y, which receivers of RFC 9989 follow, and Percent is pct, which those
-	// of RFC 7489 do.
-	Testing bool
-	Percent int
-}
+// Policy is a DMARC policy that is tried out on past mail: the fields of a record, which may be
+// another one than that of its text.
+type Policy struct{ dmarc.Record }
 
 // Handled is what receivers do with messages.
 type Handled struct{ Delivered, Quarantined, Rejected int64 }
@@ -86,7 +80,7 @@ func (m *Mail) Simulate(ctx context.Context, trials ...Trial) ([]Simulation, err
 	if len(trials) != 1 { // for advice, which the service caches
 		return m.simulate(ctx, trials, about)
 	}
-	question := fmt.Sprintf("simulate %s %+v", about[0].Name, trials[0].Policy)
+	question := "simulate " + about[0].Name + " " + trials[0].Policy.In("")
 	cached, err := answered(m, question, Query{}, func() ([]Simulation, error) { return m.simulate(ctx, trials, about) })
 	if err != nil {
 		return nil, err
@@ -165,9 +159,8 @@ func (d *domainMail) subject(from string) dmarc.Subject {
 
 // forRFC9989 returns the policy that receivers of RFC 9989 apply (§4.7).
 func (p Policy) forRFC9989(s dmarc.Subject) dmarc.Policy {
-	record := dmarc.Record{P: p.P, SP: p.SP, NP: p.NP, Testing: p.Testing}
-	policy, _ := record.Policy(s)
-	return record.Applied(policy)
+	policy, _ := p.Policy(s)
+	return p.Applied(policy)
 }
 
 // forRFC7489 returns the policy that receivers of RFC 7489 apply before pct (§6.3).
@@ -238,7 +231,7 @@ func (m *Mail) conclude(d *domainMail) Simulation {
 	}
 	s.Observed.Delivered = max(total-s.Observed.Quarantined-s.Observed.Rejected, 0)
 	s.RFC9989 = handled(total, rfc9989, 100)
-	s.RFC7489 = handled(total, rfc7489, d.policy.Percent)
+	s.RFC7489 = handled(total, rfc7489, d.policy.Percent())
 	s.Senders = top(list, maxSimulated, func(a, b SimulatedSender) int {
 		return cmp.Or(cmp.Compare(b.Messages, a.Messages), cmp.Compare(a.Key, b.Key))
 	})
@@ -293,7 +286,7 @@ func (s *assessed) question(of SimulatedSender) *dmarcd.Question {
 	return &dmarcd.Question{
 		Key: of.Key, Name: of.Name, Text: fmt.Sprintf("Does your company use %s?", name), Messages: failing, Addresses: of.Addresses,
 		Evidence: []string{fmt.Sprintf("%s in %s from %s, %s authenticated as %s.",
-			count(failing, "message"), count(int64(s.last-s.first)+1, "day"), count(int64(of.Addresses), "address"), share, as)},
+			dmarcd.FormatCount(failing, "message"), dmarcd.FormatCount(int64(s.last-s.first)+1, "day"), dmarcd.FormatCount(int64(of.Addresses), "address"), share, as)},
 	}
 }
 

@@ -164,7 +164,7 @@ func (p *plan) addReports() {
 	default:
 		action.Reason = "The record asks receivers to send reports here. None has arrived yet."
 		if total > 0 {
-			action.Reason = fmt.Sprintf("Reports cover %s on %s.", count(total, "message"), count(int64(p.Days), "day"))
+			action.Reason = fmt.Sprintf("Reports cover %s on %s.", dmarcd.FormatCount(total, "message"), dmarcd.FormatCount(int64(p.Days), "day"))
 		}
 		p.add(true, action)
 	}
@@ -172,7 +172,7 @@ func (p *plan) addReports() {
 		p.add(false, dmarcd.Action{
 			ID: dmarcd.ActionWait, Title: "Wait for more reports",
 			Reason: fmt.Sprintf("Reports cover %s on %s; %d messages on %d days are needed before the policy can be tightened.",
-				count(total, "message"), count(int64(p.Days), "day"), enoughMessages, enoughDays),
+				dmarcd.FormatCount(total, "message"), dmarcd.FormatCount(int64(p.Days), "day"), enoughMessages, enoughDays),
 		})
 	}
 }
@@ -197,7 +197,7 @@ func (p *plan) addSenders(ctx context.Context) {
 				fix = strings.TrimSpace(fix + " " + record.Missing)
 			}
 		}
-		action.Reason = strings.TrimSpace(fmt.Sprintf("%s of %s from %s fail DMARC. %s %s", dmarcd.FormatNumber(s.Affected), count(s.Messages, "message"), s.Name, s.Cause, fix))
+		action.Reason = strings.TrimSpace(fmt.Sprintf("%s of %s from %s fail DMARC. %s %s", dmarcd.FormatNumber(s.Affected), dmarcd.FormatCount(s.Messages, "message"), s.Name, s.Cause, fix))
 		p.add(false, action)
 	}
 	if p.Legitimate > 0 && (len(p.list) == 0 || p.list[len(p.list)-1].ID != dmarcd.ActionFix) {
@@ -208,9 +208,9 @@ func (p *plan) addSenders(ctx context.Context) {
 // yours says how much of the legitimate mail passes.
 func (p *plan) yours() string {
 	if p.LegitimateAffected == 0 {
-		return fmt.Sprintf("All %s of yours pass", count(p.Legitimate, "message"))
+		return fmt.Sprintf("All %s of yours pass", dmarcd.FormatCount(p.Legitimate, "message"))
 	}
-	return fmt.Sprintf("%s of your %s pass", dmarcd.FormatNumber(p.Legitimate-p.LegitimateAffected), count(p.Legitimate, "message"))
+	return fmt.Sprintf("%s of your %s pass", dmarcd.FormatNumber(p.Legitimate-p.LegitimateAffected), dmarcd.FormatCount(p.Legitimate, "message"))
 }
 
 // addQuestions adds a step for each question about more mail than may stay open.
@@ -235,7 +235,7 @@ func (p *plan) addForwarding() {
 		asks = "the policy asks"
 	}
 	p.add(float64(p.ForwarderAffected) <= stillAccepted*float64(p.Accepted), dmarcd.Action{
-		ID: dmarcd.ActionAccept, Title: fmt.Sprintf("Decide about forwarded mail: %s receivers to block %s of %s", asks, dmarcd.FormatNumber(p.ForwarderAffected), count(p.Forwarder, "message")),
+		ID: dmarcd.ActionAccept, Title: fmt.Sprintf("Decide about forwarded mail: %s receivers to block %s of %s", asks, dmarcd.FormatNumber(p.ForwarderAffected), dmarcd.FormatCount(p.Forwarder, "message")),
 		Reason: "Forwarders and mailing lists change this mail, or send it from addresses of their own. Some receivers deliver it all the same. " +
 			waysOut + ", or accept that receivers treat it as failing.",
 		Effect: p.Effect,
@@ -270,7 +270,7 @@ func (p *plan) tightenReason() string {
 	if p.SpoofingStopped == 0 {
 		return yours + "; no spoofed message was reported."
 	}
-	return fmt.Sprintf("%s; receivers no longer deliver %s to the inbox.", yours, count(p.SpoofingStopped, "spoofed message"))
+	return fmt.Sprintf("%s; receivers no longer deliver %s to the inbox.", yours, dmarcd.FormatCount(p.SpoofingStopped, "spoofed message"))
 }
 
 // conclusion says how well the domain is protected.
@@ -295,7 +295,7 @@ func (p *plan) conclusion() string {
 		if p.SpoofingDelivered == 1 {
 			verb = "was"
 		}
-		parts = append(parts, fmt.Sprintf("Not protected: %s %s delivered.", count(p.SpoofingDelivered, "spoofed message"), verb))
+		parts = append(parts, fmt.Sprintf("Not protected: %s %s delivered.", dmarcd.FormatCount(p.SpoofingDelivered, "spoofed message"), verb))
 	case p.stage == dmarcd.StageMonitoring:
 		parts = append(parts, "Not protected: the policy only monitors.")
 	case p.stage == dmarcd.StagePartial:
@@ -307,7 +307,7 @@ func (p *plan) conclusion() string {
 		return strings.Join(append(parts, "The first check of its DNS is still to come."), " ")
 	}
 	if p.ForwarderBlocked > 0 {
-		parts = append(parts, fmt.Sprintf("In 30 days, receivers blocked %s from forwarders and mailing lists. %s.", count(p.ForwarderBlocked, "message"), waysOut))
+		parts = append(parts, fmt.Sprintf("In 30 days, receivers blocked %s from forwarders and mailing lists. %s.", dmarcd.FormatCount(p.ForwarderBlocked, "message"), waysOut))
 	}
 	if p.LegitimateAffected > 0 {
 		parts = append(parts, p.yours()+".")

@@ -298,7 +298,7 @@ func TestNoQuestionBeforeTheFirstCheck(t *testing.T) {
 	if !strings.Contains(advice.Conclusion, "The first check of its DNS is still to come.") || strings.Contains(advice.Conclusion, "spoofed") {
 		t.Errorf("got the conclusion %q, want that the first check is still to come, and nothing that follows from it", advice.Conclusion)
 	}
-	for _, sender := range musttest.Get(m.Simulate(t.Context(), insight.Trial{Domain: about, Policy: insight.Policy{P: dmarc.Reject, Percent: 100}}))(t)[0].Senders {
+	for _, sender := range musttest.Get(m.Simulate(t.Context(), insight.Trial{Domain: about, Policy: insight.Policy{Record: dmarc.Record{P: dmarc.Reject}}}))(t)[0].Senders {
 		if sender.Question != nil {
 			t.Errorf("got the question %+v, want none", sender.Question)
 		}

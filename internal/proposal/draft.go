@@ -305,5 +305,5 @@ func mergeNetworks(networks []network, bits func(network) int) []network {
 
 // failing writes a number of failing messages.
 func failing(n int64) string {
-	return strings.Replace(messages(n), " ", " failing ", 1)
+	return dmarcd.FormatCount(n, "failing message")
 }

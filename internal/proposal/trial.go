@@ -154,7 +154,7 @@ func (t *trial) effect(d draft) (fixed int64, broken string) {
 		}
 	}
 	if lost > 0 {
-		return 0, fmt.Sprintf("No SPF record could be shown to help: %s that pass today would fail.", messages(lost))
+		return 0, fmt.Sprintf("No SPF record could be shown to help: %s that pass today would fail.", dmarcd.FormatCount(lost, "message"))
 	}
 	return fixed, ""
 }
@@ -177,19 +177,11 @@ func (t *trial) remaining(d draft) string {
 	var texts []string
 	for _, name := range senders {
 		if name == "" {
-			texts = append(texts, fmt.Sprintf("%s from further own addresses still fail, because a record should not list so many.", messages(bySender[name])))
+			texts = append(texts, fmt.Sprintf("%s from further own addresses still fail, because a record should not list so many.", dmarcd.FormatCount(bySender[name], "message")))
 			continue
 		}
 		texts = append(texts, fmt.Sprintf("%s of %s still fail: no SPF record in the last check lists its addresses. Add the include that %s documents, or sign with DKIM.",
-			messages(bySender[name]), name, name))
+			dmarcd.FormatCount(bySender[name], "message"), name, name))
 	}
 	return strings.Join(texts, " ")
-}
-
-// messages writes a number of messages.
-func messages(n int64) string {
-	if n == 1 {
-		return "1 message"
-	}
-	return dmarcd.FormatNumber(n) + " messages"
 }

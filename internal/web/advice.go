@@ -69,7 +69,7 @@ func (c *call) stepView(advice *dmarcd.Advice, step dmarcd.Step) stepView {
 		button("Yes, ours", path+"/questions/"+url.PathEscape(step.Question.Key), "answer", answerYours)
 		button("No, not ours", path+"/questions/"+url.PathEscape(step.Question.Key), "answer", answerNotYours)
 	case dmarcd.ActionAccept:
-		button("Accept "+ui.Plural(int(step.ForwarderAffected), "message", "messages"), path+"/forwarding", "accepted", strconv.FormatInt(step.ForwarderAffected, 10))
+		button("Accept "+dmarcd.FormatCount(step.ForwarderAffected, "message"), path+"/forwarding", "accepted", strconv.FormatInt(step.ForwarderAffected, 10))
 		link("See the forwarders", c.link(path+"/senders", "class", string(dmarcd.ClassForwarder)))
 	case dmarcd.ActionTighten, dmarcd.ActionLock:
 		if record, ok := dmarc.Parse(step.Record.Value); ok {
@@ -116,7 +116,7 @@ func (a adviceView) Progress() string {
 			done++
 		}
 	}
-	return strconv.Itoa(done) + " of " + ui.Plural(len(a.Steps), "step", "steps") + " done (" + strconv.Itoa(a.Done()) + " %)"
+	return strconv.Itoa(done) + " of " + dmarcd.FormatCount(int64(len(a.Steps)), "step") + " done (" + strconv.Itoa(a.Done()) + " %)"
 }
 
 // PolicyText is the text of the link to the simulation.

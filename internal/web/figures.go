@@ -23,7 +23,7 @@ func figures(now, before dmarcd.Counts, days int) []figure {
 		{"From unverified reports", dmarcd.FormatShare(now.Unverified, now.Total()), "of all messages"},
 	}
 	if before.Total() > 0 {
-		previous := "previous " + ui.Plural(days, "day", "days")
+		previous := "previous " + dmarcd.FormatCount(int64(days), "day")
 		all[0].Note = change(now.Total(), before.Total(), previous)
 		all[1].Note = points(now, before, previous)
 		all[2].Note = change(now.NonCompliant, before.NonCompliant, previous)

@@ -27,7 +27,7 @@ func formatFuncs(a *assets) template.FuncMap {
 		"tone":       ui.Tone,
 		"gradeTone":  ui.GradeTone,
 		"join":       strings.Join,
-		"plural":     ui.Plural,
+		"plural":     func(n int, thing string) string { return dmarcd.FormatCount(int64(n), thing) },
 		"segment":    url.PathEscape,
 		"isZero":     time.Time.IsZero,
 		"spark":      ui.NewSparkline,

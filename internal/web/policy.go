@@ -42,10 +42,10 @@ func (v policyView) Headline() string {
 		return "No mail was reported in this period, so the effect of " + policy + " is unknown."
 	case v.Harmful():
 		return "Not yet: " + policy + " affects " + dmarcd.FormatNumber(v.Result.LegitimateAffected) + " of " +
-			ui.Plural(int(v.Result.Legitimate), "legitimate message", "legitimate messages") + ". Fix these senders first."
+			dmarcd.FormatCount(v.Result.Legitimate, "legitimate message") + ". Fix these senders first."
 	case v.Result.SpoofingStopped > 0:
 		return policy + " affects " + dmarcd.FormatNumber(v.Result.SpoofingStopped) + " of " +
-			ui.Plural(int(v.Result.Spoofing), "spoofed message", "spoofed messages") + ", and " + dmarcd.FormatNumber(v.Result.LegitimateAffected) + " of yours."
+			dmarcd.FormatCount(v.Result.Spoofing, "spoofed message") + ", and " + dmarcd.FormatNumber(v.Result.LegitimateAffected) + " of yours."
 	}
 	return policy + " affects no spoofed mail of this period."
 }

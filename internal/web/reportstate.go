@@ -116,7 +116,7 @@ func (c *call) excludeAll(selected service.Selection, counted bool) (string, err
 	if counted {
 		message = "Counted again: "
 	}
-	return message + ui.Plural(changed, "report", "reports") + ".", err
+	return message + dmarcd.FormatCount(int64(changed), "report") + ".", err
 }
 
 // previewExclude describes the change of the selected reports, with the form that confirms it.
@@ -136,9 +136,9 @@ func (c *call) previewExclude(selected service.Selection, counted bool, asked ui
 	if err != nil || number == 0 {
 		return "No " + string(filter.State) + " report of " + of + ".", nil, err
 	}
-	reports := ui.Plural(number, "report", "reports")
+	reports := dmarcd.FormatCount(int64(number), "report")
 	if number > maxPreviewed {
-		reports = "more than " + ui.Plural(maxPreviewed, "report", "reports")
+		reports = "more than " + dmarcd.FormatCount(int64(maxPreviewed), "report")
 	}
 	confirm := ui.Form{Path: excludePath, Method: "post", Submit: button + reports + again, Fields: []ui.Field{{Name: "confirmed", Type: "hidden", Value: "yes"}}}
 	for _, field := range asked.Fields {

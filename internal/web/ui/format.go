@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/dmarcd/dmarcd"
 )
 
 // ShareWidth is the length of a bar, from 0 to 100.
@@ -38,14 +36,6 @@ func Size(bytes int64) string {
 		unit++
 	}
 	return fmt.Sprintf("%.3g %s", value, []string{"", "KiB", "MiB", "GiB", "TiB"}[unit])
-}
-
-// Plural formats a number with a noun.
-func Plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return dmarcd.FormatNumber(int64(n)) + " " + many
 }
 
 // Tone returns the color of a word: good, warning, bad, info or "" for neutral. Pages
