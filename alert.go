@@ -1,6 +1,7 @@
 package dmarcd
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -199,10 +200,7 @@ func (r AlertRules) Decide(e Event, now time.Time, recent RecentAlerts) Decision
 
 // suppresses returns why an event is not sent, "" if it is.
 func (r AlertRules) suppresses(e Event, now time.Time, recent RecentAlerts) string {
-	least := r.MinLevel
-	if least == "" {
-		least = LevelInfo
-	}
+	least := cmp.Or(r.MinLevel, LevelInfo)
 	for _, m := range r.Mutes {
 		if (m.Kind == "" || m.Kind == e.Kind) && (m.Domain == "" || m.Domain == e.Domain) && (m.Until.IsZero() || m.Until.After(now)) {
 			return "Suppressed: muted" + m.scope() + "."

@@ -1,6 +1,7 @@
 package dmarcd
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -41,10 +42,7 @@ type Incident struct {
 // detected returns the summary of an event that was detected, and that of others about
 // alerts.
 func (e Event) detected() string {
-	about := e.SubjectName
-	if about == "" {
-		about = e.Subject
-	}
+	about := cmp.Or(e.SubjectName, e.Subject)
 	if e.SubjectClass != "" {
 		about += " (" + string(e.SubjectClass) + ")"
 	}

@@ -1,6 +1,7 @@
 package dmarcd
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -154,9 +155,9 @@ func (e Event) Summary() string {
 	case RecordRemoved:
 		return e.Domain + " no longer has a DMARC record."
 	case PolicyWeakened:
-		return fmt.Sprintf("The DMARC policy of %s was weakened from %s to %s.", e.Domain, policyName(e.Before), policyName(e.After))
+		return fmt.Sprintf("The DMARC policy of %s was weakened from %s to %s.", e.Domain, cmp.Or(e.Before, "no policy"), cmp.Or(e.After, "no policy"))
 	case PolicyStrengthened:
-		return fmt.Sprintf("The DMARC policy of %s was strengthened from %s to %s.", e.Domain, policyName(e.Before), policyName(e.After))
+		return fmt.Sprintf("The DMARC policy of %s was strengthened from %s to %s.", e.Domain, cmp.Or(e.Before, "no policy"), cmp.Or(e.After, "no policy"))
 	case FindingAppeared:
 		return e.finding("New problem", "with", e.After)
 	case FindingResolved:
@@ -202,14 +203,6 @@ func (e Event) Details() []EventDetail {
 		}
 	}
 	return details
-}
-
-// policyName returns the name of a policy for use in a sentence.
-func policyName(policy string) string {
-	if policy == "" {
-		return "no policy"
-	}
-	return policy
 }
 
 // RecordEvents returns the events for the differences between two conclusive checks of a

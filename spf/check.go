@@ -9,8 +9,9 @@ import (
 
 // The limits of RFC 7208 §4.6.4.
 const (
-	maxLookups = 10
-	maxVoids   = 2
+	// MaxLookups is how many terms may cause queries, MaxVoids how many of them may find nothing.
+	MaxLookups = 10
+	MaxVoids   = 2
 	maxHosts   = 10 // addresses looked up for one mx, ptr or %{p}
 )
 

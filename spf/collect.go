@@ -34,7 +34,7 @@ func (c *collector) collect() {
 	}
 	c.node(root, true)
 	if at := c.tally.lookups; at != nil {
-		c.add(Problem{Kind: LookupLimit, Place: *at, Count: root.Lookups, Limit: maxLookups})
+		c.add(Problem{Kind: LookupLimit, Place: *at, Count: root.Lookups, Limit: MaxLookups})
 	}
 	c.voids()
 	for _, p := range overlaps(root) {
@@ -196,7 +196,7 @@ func (c *collector) truncate(p Problem, reason string) {
 func (c *collector) voids() {
 	ipv4, ipv6 := c.tally.voidsIPv4, c.tally.voidsIPv6
 	count := c.tree.root.Voids
-	p := Problem{Kind: VoidLimit, Limit: maxVoids}
+	p := Problem{Kind: VoidLimit, Limit: MaxVoids}
 	switch {
 	case ipv4 != nil && ipv6 != nil:
 		p.Place, p.Count = *ipv4, max(count.IPv4, count.IPv6)

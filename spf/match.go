@@ -131,10 +131,10 @@ func (c *checker) target(ctx context.Context, domain string, t Term) (string, *s
 
 // countLookup counts a term towards the limit of ten (RFC 7208 §4.6.4).
 func (c *checker) countLookup(domain string, t Term) *stop {
-	if c.lookups == maxLookups {
+	if c.lookups == MaxLookups {
 		return &stop{PermError, Problem{
 			Kind: LookupLimit, Place: t.place(domain),
-			Count: maxLookups + 1, Limit: maxLookups,
+			Count: MaxLookups + 1, Limit: MaxLookups,
 		}}
 	}
 	c.lookups++
@@ -148,7 +148,7 @@ func (c *checker) countVoid(domain string, t Term, answer dns.Answer) *stop {
 		return nil
 	}
 	c.voids++
-	if c.voids <= maxVoids {
+	if c.voids <= MaxVoids {
 		return nil
 	}
 	family := IPv6
@@ -157,7 +157,7 @@ func (c *checker) countVoid(domain string, t Term, answer dns.Answer) *stop {
 	}
 	return &stop{PermError, Problem{
 		Kind: VoidLimit, Place: t.place(domain), Name: answer.Name,
-		Family: family, Count: c.voids, Limit: maxVoids,
+		Family: family, Count: c.voids, Limit: MaxVoids,
 	}}
 }
 

@@ -105,9 +105,9 @@ func (c *counter) compare(run totals, at Place) {
 			*first = &at
 		}
 	}
-	note(&c.tally.lookups, run.lookups > maxLookups)
-	note(&c.tally.voidsIPv4, run.voids.IPv4 > maxVoids)
-	note(&c.tally.voidsIPv6, run.voids.IPv6 > maxVoids)
+	note(&c.tally.lookups, run.lookups > MaxLookups)
+	note(&c.tally.voidsIPv4, run.voids.IPv4 > MaxVoids)
+	note(&c.tally.voidsIPv6, run.voids.IPv6 > MaxVoids)
 }
 
 // evaluated returns the steps in the order of evaluation: the redirect is last, and terms

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/spf"
 )
 
 // Assessment is what a sender is to a domain, and why.
@@ -106,12 +107,6 @@ func keyStatus(f failure, facts *dmarcd.Facts) string {
 	return facts.DKIM.Keys[at].Status
 }
 
-// SPF's limits: RFC 7208 §4.6.4.
-const (
-	maxLookups     = 10
-	maxVoidLookups = 2
-)
-
 // spfProblem says what was wrong with the SPF record of a domain on a day.
 func (s *assessed) spfProblem(domain string, day dmarcd.Day) string {
 	facts := s.mail.domain.factsAt(day)
@@ -121,10 +116,10 @@ func (s *assessed) spfProblem(domain string, day dmarcd.Day) string {
 		return record + " cannot be evaluated"
 	case facts.SPF.Status == "multiple":
 		return domain + " has several SPF records"
-	case facts.SPF.Lookups > maxLookups:
-		return fmt.Sprintf("%s needs %d lookups; the limit is %d", record, facts.SPF.Lookups, maxLookups)
-	case facts.SPF.VoidLookups > maxVoidLookups:
-		return fmt.Sprintf("%s has %d void lookups; the limit is %d", record, facts.SPF.VoidLookups, maxVoidLookups)
+	case facts.SPF.Lookups > spf.MaxLookups:
+		return fmt.Sprintf("%s needs %d lookups; the limit is %d", record, facts.SPF.Lookups, spf.MaxLookups)
+	case facts.SPF.VoidLookups > spf.MaxVoids:
+		return fmt.Sprintf("%s has %d void lookups; the limit is %d", record, facts.SPF.VoidLookups, spf.MaxVoids)
 	case facts.SPF.Status == "permerror" && len(facts.SPF.Problems) > 0:
 		return fmt.Sprintf("%s has the problem %s", record, facts.SPF.Problems[0].Kind)
 	case facts.SPF.Status == "ok":

@@ -81,8 +81,6 @@ type Fix struct {
 
 // The limits of a proposed record.
 const (
-	maxLookups = 10 // RFC 7208 §4.6.4
-	maxVoids   = 2
 	// maxLength is the recommended length of a record (RFC 7208 §3.4).
 	maxLength = 450
 	// maxAdded limits the added networks, maxHistory the considered checks.

@@ -113,10 +113,10 @@ func (t *trial) unsound(d draft, before spf.Explanation) string {
 		return prefix + "the record of " + name + " depends on the message."
 	}
 	switch {
-	case x.Lookups > maxLookups:
-		return prefix + fmt.Sprintf("it would need %d lookups without the includes that pass for no mail, and the limit is %d.", x.Lookups, maxLookups)
-	case x.Voids.IPv4 > maxVoids || x.Voids.IPv6 > max(maxVoids, before.Voids.IPv6):
-		return prefix + fmt.Sprintf("more than %d of its lookups would return nothing.", maxVoids)
+	case x.Lookups > spf.MaxLookups:
+		return prefix + fmt.Sprintf("it would need %d lookups without the includes that pass for no mail, and the limit is %d.", x.Lookups, spf.MaxLookups)
+	case x.Voids.IPv4 > spf.MaxVoids || x.Voids.IPv6 > max(spf.MaxVoids, before.Voids.IPv6):
+		return prefix + fmt.Sprintf("more than %d of its lookups would return nothing.", spf.MaxVoids)
 	case x.Status != spf.StatusOK:
 		return prefix + "an included record cannot be evaluated."
 	}

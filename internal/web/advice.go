@@ -127,29 +127,26 @@ func (a adviceView) PolicyText() string {
 	return "What would p=reject do?"
 }
 
+// stageBadges are the name and the color of stages.
+var stageBadges = map[dmarcd.Stage][2]string{
+	dmarcd.StageNone:       {"no record", "bad"},
+	dmarcd.StageMonitoring: {"monitoring", "warning"},
+	dmarcd.StagePartial:    {"partly enforced", "warning"},
+	dmarcd.StageEnforced:   {"enforced", "good"},
+	dmarcd.StageParked:     {"parked", "good"},
+}
+
 // StageBadge is the name of the stage.
 func (a adviceView) StageBadge() ui.Cell {
-	cell := ui.Cell{Kind: ui.CellBadge}
-	if next := a.Next(); next != nil && next.ID == dmarcd.ActionCheck && a.Stage == dmarcd.StageNone {
-		cell.Text, cell.Tone = "not known", "info"
-		return cell
+	next, badge := a.Next(), stageBadges[a.Stage]
+	switch {
+	case next == nil:
+	case next.ID == dmarcd.ActionCheck && a.Stage == dmarcd.StageNone:
+		badge = [2]string{"not known", "info"}
+	case badge[1] == "good":
+		badge[1] = "warning"
 	}
-	switch a.Stage {
-	case dmarcd.StageNone:
-		cell.Text, cell.Tone = "no record", "bad"
-	case dmarcd.StageMonitoring:
-		cell.Text, cell.Tone = "monitoring", "warning"
-	case dmarcd.StagePartial:
-		cell.Text, cell.Tone = "partly enforced", "warning"
-	case dmarcd.StageEnforced:
-		cell.Text, cell.Tone = "enforced", "good"
-	case dmarcd.StageParked:
-		cell.Text, cell.Tone = "parked", "good"
-	}
-	if a.Next() != nil && cell.Tone == "good" {
-		cell.Tone = "warning"
-	}
-	return cell
+	return ui.Cell{Kind: ui.CellBadge, Text: badge[0], Tone: badge[1]}
 }
 
 // The answers to a question, as in the API.

@@ -10,6 +10,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 	"github.com/dmarcd/dmarcd/internal/wire"
+	"github.com/dmarcd/dmarcd/spf"
 )
 
 type checkView struct {
@@ -26,12 +27,6 @@ type checkView struct {
 	MaxLookups, MaxVoids int
 }
 
-// The SPF limits of receivers (RFC 7208 §4.6.4).
-const (
-	maxSPFLookups = 10
-	maxSPFVoids   = 2
-)
-
 type findingGroup struct {
 	Title    string
 	Level    string
@@ -43,7 +38,7 @@ func (s *Web) check(c *call) error {
 	if err != nil {
 		return err
 	}
-	view := checkView{domainView: head, MaxLookups: maxSPFLookups, MaxVoids: maxSPFVoids}
+	view := checkView{domainView: head, MaxLookups: spf.MaxLookups, MaxVoids: spf.MaxVoids}
 	latest, err := c.latestCheck(head.Head.Name)
 	switch {
 	case err == nil:

@@ -70,18 +70,13 @@ func (d DomainHead) Meaning() string {
 	return "There is no DMARC record, so receivers deliver mail that fails DMARC, and send no reports."
 }
 
-type tab struct {
-	ui.Link
-	Current bool
-}
-
 // domainView is the part that all pages of a domain share.
 type domainView struct {
 	Head DomainHead
 	// Lead is the sentence below the name: what the policy means or, on pages that have it, the
 	// conclusion of the advice.
 	Lead string
-	Tabs []tab
+	Tabs []ui.Tab
 	// Settings, Guide and DNS are the settings, the setup guide and the findings of the
 	// domain; TagLinks are the domains with the same tags.
 	Settings, Guide, DNS string
@@ -103,7 +98,7 @@ func (s *Web) domainPage(c *call, template, title string) (Page, domainView, err
 		{"Changes", "/changes"},
 		{"Reports", "/reports"},
 	} {
-		view.Tabs = append(view.Tabs, tab{ui.Link{Text: t.title, Href: c.link(path + t.path)}, t.title == title})
+		view.Tabs = append(view.Tabs, ui.Tab{Link: ui.Link{Text: t.title, Href: c.link(path + t.path)}, Current: t.title == title})
 	}
 	return Page{
 		Template: template, Title: title + " · " + head.Name, Section: "Overview",

@@ -10,11 +10,11 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-func installationTabs(current string) []tab {
-	return []tab{
-		{ui.Link{Text: "Teams", Href: Prefix + "/installation/teams"}, current == "Teams"},
-		{ui.Link{Text: "Users", Href: Prefix + "/installation/users"}, current == "Users"},
-		{ui.Link{Text: "Audit log", Href: Prefix + "/installation/audit"}, current == "Audit log"},
+func installationTabs(current string) []ui.Tab {
+	return []ui.Tab{
+		{Link: ui.Link{Text: "Teams", Href: Prefix + "/installation/teams"}, Current: current == "Teams"},
+		{Link: ui.Link{Text: "Users", Href: Prefix + "/installation/users"}, Current: current == "Users"},
+		{Link: ui.Link{Text: "Audit log", Href: Prefix + "/installation/audit"}, Current: current == "Audit log"},
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 type membersView struct {
-	Tabs  []tab
+	Tabs  []ui.Tab
 	Table ui.Table
 	// Invitations are shown only to owners.
 	Invitations ui.Table

@@ -91,7 +91,7 @@ type frame struct {
 	Theme        string
 	Path         string // of the request, with its query
 	Done         string // message about the last form
-	Navigation   []navigationEntry
+	Navigation   []ui.Tab
 	Attributions []ui.Link
 	APIDocs      string
 	// Carried is the query that links to other pages keep, with its question mark.
@@ -104,11 +104,6 @@ type frame struct {
 	Sample        bool
 	Searched      string
 	CarriedFields []ui.Choice
-}
-
-type navigationEntry struct {
-	ui.Link
-	Current bool
 }
 
 // render writes a page, or the one of its tables that the request asks for as CSV. It executes the
@@ -191,7 +186,7 @@ func (c *call) frame(page Page, data any) frame {
 		{"Installation", Prefix + "/installation/teams", accessOperate},
 	} {
 		if c.viewer.may(entry.access) {
-			f.Navigation = append(f.Navigation, navigationEntry{ui.Link{Text: entry.title, Href: entry.href}, entry.title == page.Section})
+			f.Navigation = append(f.Navigation, ui.Tab{Link: ui.Link{Text: entry.title, Href: entry.href}, Current: entry.title == page.Section})
 		}
 	}
 	return f

@@ -11,7 +11,7 @@ func settingsFrame(template, title string) Page {
 type listView struct {
 	// Heading is that of pages that share a template.
 	Heading string
-	Tabs    []tab
+	Tabs    []ui.Tab
 	Table   ui.Table
 	Pager   ui.Pager
 	Form    ui.Form
@@ -26,8 +26,8 @@ func (c *call) settingsList(status int, title string, table ui.Table, form ui.Fo
 }
 
 // settingsTabs are the tabs of the team settings.
-func settingsTabs(v Viewer, current string) []tab {
-	var tabs []tab
+func settingsTabs(v Viewer, current string) []ui.Tab {
+	var tabs []ui.Tab
 	for _, t := range []struct {
 		title, path string
 		access      Access
@@ -40,7 +40,7 @@ func settingsTabs(v Viewer, current string) []tab {
 		{"Audit log", "/settings/audit", AccessOwn},
 	} {
 		if v.may(t.access) {
-			tabs = append(tabs, tab{ui.Link{Text: t.title, Href: Prefix + t.path}, t.title == current})
+			tabs = append(tabs, ui.Tab{Link: ui.Link{Text: t.title, Href: Prefix + t.path}, Current: t.title == current})
 		}
 	}
 	return tabs

@@ -32,7 +32,7 @@ type sourcesView struct {
 	Classes []classCount
 	// Class is the selected class, "" for all.
 	Class  string
-	Groups []tab
+	Groups []ui.Tab
 	Period ui.PeriodChoice
 	Table  ui.Table
 	Flow   ui.Chart
@@ -169,10 +169,10 @@ func (c *call) addClasses(view *sourcesView, query url.Values) error {
 }
 
 // groupTabs are the tabs of the groups.
-func groupTabs(path string, query url.Values, current insight.Group) []tab {
-	tabs := make([]tab, len(groups))
+func groupTabs(path string, query url.Values, current insight.Group) []ui.Tab {
+	tabs := make([]ui.Tab, len(groups))
 	for i, g := range groups {
-		tabs[i] = tab{ui.Link{Text: g.title, Href: ui.WithQuery(path, query, "group", string(g.group), "after", "")}, g.group == current}
+		tabs[i] = ui.Tab{Link: ui.Link{Text: g.title, Href: ui.WithQuery(path, query, "group", string(g.group), "after", "")}, Current: g.group == current}
 	}
 	return tabs
 }

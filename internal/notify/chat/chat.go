@@ -48,25 +48,6 @@ func Message(format dmarcd.WebhookFormat, e dmarcd.Event, baseURL, endpoint stri
 	return endpoint, body, err
 }
 
-// severity is how bad an event is, in the words of PagerDuty.
-type severity string
-
-const (
-	severityError   severity = "error"
-	severityWarning severity = "warning"
-	severityInfo    severity = "info"
-)
-
-func severityOf(e dmarcd.Event) severity {
-	switch e.Level() {
-	case dmarcd.LevelError:
-		return severityError
-	case dmarcd.LevelWarning:
-		return severityWarning
-	}
-	return severityInfo
-}
-
 // cut returns at most limit characters of a text.
 func cut(text string, limit int) string {
 	runes := []rune(text)

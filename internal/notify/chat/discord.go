@@ -50,7 +50,7 @@ var discordEscape = strings.NewReplacer(
 
 // discord returns a message with an embed.
 func discord(e dmarcd.Event, event wire.Event) discordMessage {
-	color := map[severity]int{severityError: 0xd92d20, severityWarning: 0xdc6803, severityInfo: 0x1570ef}[severityOf(e)]
+	color := map[dmarcd.Level]int{dmarcd.LevelError: 0xd92d20, dmarcd.LevelWarning: 0xdc6803, dmarcd.LevelInfo: 0x1570ef}[e.Level()]
 	embed := discordEmbed{
 		Title: openText, Description: discordEscape(cut(event.Summary, discordText)), URL: event.Data.Link,
 		Color: color, Timestamp: event.At, Footer: discordFooter{event.Kind},

@@ -21,12 +21,12 @@ type pagerDutyEvent struct {
 }
 
 type pagerDutyPayload struct {
-	Summary   string     `json:"summary"`
-	Source    string     `json:"source"`
-	Severity  severity   `json:"severity"`
-	Timestamp string     `json:"timestamp"`
-	Class     string     `json:"class"`
-	Details   wire.Event `json:"custom_details"`
+	Summary   string       `json:"summary"`
+	Source    string       `json:"source"`
+	Severity  dmarcd.Level `json:"severity"` // it has the same words
+	Timestamp string       `json:"timestamp"`
+	Class     string       `json:"class"`
+	Details   wire.Event   `json:"custom_details"`
 }
 
 type pagerDutyLink struct {
@@ -56,7 +56,7 @@ func pagerDuty(e dmarcd.Event, event wire.Event, key string) pagerDutyEvent {
 	return pagerDutyEvent{
 		RoutingKey: key, Action: action, DedupKey: dedup, Client: "dmarcd", ClientURL: event.Data.Link,
 		Payload: pagerDutyPayload{
-			Summary: cut(event.Summary, pagerDutySummary), Source: source, Severity: severityOf(e), Timestamp: event.At, Class: event.Kind, Details: event,
+			Summary: cut(event.Summary, pagerDutySummary), Source: source, Severity: e.Level(), Timestamp: event.At, Class: event.Kind, Details: event,
 		},
 		Links: []pagerDutyLink{{Href: event.Data.Link, Text: openText}},
 	}

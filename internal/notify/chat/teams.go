@@ -49,7 +49,7 @@ type teamsAction struct {
 
 // teams returns a message with an Adaptive Card, as workflows of Microsoft Teams take it.
 func teams(e dmarcd.Event, event wire.Event) teamsMessage {
-	color := map[severity]string{severityError: "attention", severityWarning: "warning"}[severityOf(e)]
+	color := map[dmarcd.Level]string{dmarcd.LevelError: "attention", dmarcd.LevelWarning: "warning"}[e.Level()]
 	line := func(spans ...teamsSpan) teamsBlock { return teamsBlock{Type: "RichTextBlock", Inlines: spans} }
 	body := []teamsBlock{line(teamsSpan{Type: "TextRun", Text: cut(event.Summary, teamsText), Weight: "bolder", Color: color})}
 	for _, d := range e.Details() {

@@ -64,13 +64,8 @@ type PeriodChoice struct {
 	// Path receives the form, which keeps other parameters.
 	Path   string
 	Hidden []Choice
-	Links  []PeriodLink
-}
-
-// PeriodLink selects the most recent days.
-type PeriodLink struct {
-	Link
-	Current bool
+	// Links select the most recent days.
+	Links []Tab
 }
 
 // Kept returns the parameters that a form has to keep, without those it sets itself and
@@ -94,7 +89,7 @@ func NewPeriodChoice(path string, query url.Values, period Period, now time.Time
 		Days int
 		Text string
 	}{{7, "Week"}, {30, "Month"}, {90, "Quarter"}, {365, "Year"}} {
-		choice.Links = append(choice.Links, PeriodLink{
+		choice.Links = append(choice.Links, Tab{
 			Link{l.Text, WithQuery(path, query, "days", strconv.Itoa(l.Days), "from", "", "to", "", "page", "", "after", "")},
 			period.Len() == l.Days && period.To == dmarcd.DayOf(now),
 		})

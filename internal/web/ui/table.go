@@ -71,6 +71,12 @@ func (e Empty) OfferedTo(may bool) Empty {
 // Link is a text with a URL.
 type Link struct{ Text, Href string }
 
+// Tab is one of several links, of which one is current.
+type Tab struct {
+	Link
+	Current bool
+}
+
 // Without returns the table without the column that has a title.
 func (t Table) Without(title string) Table {
 	for i, column := range t.Columns {
