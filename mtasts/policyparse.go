@@ -55,15 +55,7 @@ type policyParser struct {
 
 // note adds a problem if the condition is true.
 func (p *policyParser) note(condition bool, problem Problem) {
-	if !condition {
-		return
-	}
-	if problem.Kind.Fatal() {
-		p.policy.Valid = false
-	}
-	if len(p.policy.Problems) < maxKept {
-		p.policy.Problems = append(p.policy.Problems, problem)
-	}
+	txt.Note(&p.policy.Valid, &p.policy.Problems, condition, problem)
 }
 
 // lines parses the lines, which end in LF or CRLF. The last line ending is optional.

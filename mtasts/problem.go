@@ -3,7 +3,7 @@ package mtasts
 import "github.com/dmarcd/dmarcd/dns/txt"
 
 // Kind is a type of problem. The values are stable.
-type Kind string
+type Kind = txt.Kind
 
 // Problems that make a record or a policy invalid: senders ignore it.
 const (
@@ -79,27 +79,5 @@ const (
 	CertificateUntrusted Kind = "certificate-untrusted"
 )
 
-// Fatal reports whether a problem of this kind makes a record or a policy invalid.
-func (k Kind) Fatal() bool {
-	switch k {
-	case MissingField, InvalidValue, MalformedField, EmptyField, TooManyFields, LongMaxAge, TooLarge:
-		return true
-	default:
-		return false
-	}
-}
-
-// Problem is a problem of a record or a policy. The kind determines which other fields are
-// set.
-type Problem struct {
-	Kind Kind
-	// Field is the name of the affected field, or "".
-	Field string
-	// Text is the affected part: the value, the element, the line, or the field name as
-	// published.
-	Text string
-	// Line is the line number in a policy, from 1; 0 for a record or a whole policy.
-	Line int
-	// Count is the actual value and Limit what it is compared with.
-	Count, Limit int
-}
+// Problem is a problem of a record or a policy. The kind determines which other fields are set.
+type Problem = txt.Problem

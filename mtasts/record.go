@@ -45,7 +45,7 @@ func ParseRecord(text string) (Record, bool) {
 	}
 	p := recordParser{record: Record{Text: text, Valid: true}}
 	p.note(spaced, Problem{Kind: SpacedVersion})
-	p.fields(rest)
+	txt.ParseFields(rest, p.note, p.field)
 	p.note(!p.has(fieldID), Problem{Kind: MissingField, Field: fieldID})
 	return p.record, true
 }
@@ -55,15 +55,7 @@ type recordParser struct{ record Record }
 
 // note adds a problem if the condition is true.
 func (p *recordParser) note(condition bool, problem Problem) {
-	if !condition {
-		return
-	}
-	if problem.Kind.Fatal() {
-		p.record.Valid = false
-	}
-	if len(p.record.Problems) < maxKept {
-		p.record.Problems = append(p.record.Problems, problem)
-	}
+	txt.Note(&p.record.Valid, &p.record.Problems, condition, problem)
 }
 
 // has reports whether a field of that name was read.
@@ -71,31 +63,12 @@ func (p *recordParser) has(name string) bool {
 	return slices.ContainsFunc(p.record.Fields, func(f Field) bool { return f.Name == name })
 }
 
-// fields parses the fields between semicolons. The last one may be empty.
-func (p *recordParser) fields(text string) {
-	for more := true; more; {
-		var field string
-		field, text, more = strings.Cut(text, ";")
-		trimmed := strings.Trim(field, whitespace)
-		switch {
-		case trimmed == "":
-			p.note(more, Problem{Kind: EmptyField})
-		case len(p.record.Fields) == maxKept:
-			p.note(true, Problem{Kind: TooManyFields, Text: trimmed})
-			return
-		default:
-			p.note(!more && strings.TrimRight(field, whitespace) != field, Problem{Kind: TrailingSpace})
-			p.field(trimmed)
-		}
-	}
-}
-
 // field parses one name=value, without white space around the equals sign.
-func (p *recordParser) field(field string) {
+func (p *recordParser) field(field string) bool {
 	name, value, ok := strings.Cut(field, "=")
 	if !ok || !txt.IsExtensionName(name) || !txt.IsExtensionValue(value) {
 		p.note(true, Problem{Kind: MalformedField, Text: field})
-		return
+		return false
 	}
 	repeated := p.has(name)
 	p.record.Fields = append(p.record.Fields, Field{name, value})
@@ -112,6 +85,7 @@ func (p *recordParser) field(field string) {
 	default:
 		p.note(true, Problem{Kind: UnknownField, Field: name, Text: value})
 	}
+	return true
 }
 
 // isID reports whether s is made of 1 to 32 letters and digits.

@@ -25,7 +25,7 @@ const (
 )
 
 // Lookup is the result of looking up the record of a domain.
-type Lookup = txt.Lookup[Record, Problem]
+type Lookup = txt.Lookup[Record]
 
 // QueryName returns the name at which the record of a domain is published.
 func QueryName(domain string) string { return "_smtp._tls." + domain }
@@ -33,13 +33,10 @@ func QueryName(domain string) string { return "_smtp._tls." + domain }
 // LookupRecord looks up the record of a domain with one query (RFC 8460 §3). A name that is
 // invalid in DNS has no record and is not queried.
 func LookupRecord(ctx context.Context, r dns.Resolver, domain string) Lookup {
-	return txt.LookUp(ctx, r, domain, txt.Protocol[Record, Problem]{
+	return txt.LookUp(ctx, r, domain, txt.Protocol[Record]{
 		QueryName: QueryName,
 		Parse:     ParseRecord,
 		Valid:     func(r Record) bool { return r.Valid },
 		Word:      "tlsrpt",
-		Problem: func(p txt.Problem) Problem {
-			return Problem{Kind: Kind(p.Kind), Text: p.Text, Count: p.Count, Limit: p.Limit}
-		},
 	})
 }

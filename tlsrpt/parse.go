@@ -24,7 +24,7 @@ func ParseRecord(text string) (Record, bool) {
 	}
 	p := parser{record: Record{Text: text, Valid: true}}
 	p.note(spaced, Problem{Kind: SpacedVersion})
-	p.fields(rest)
+	txt.ParseFields(rest, p.note, p.field)
 	p.finish()
 	return p.record, true
 }
@@ -34,42 +34,15 @@ type parser struct{ record Record }
 
 // note adds a problem if the condition holds.
 func (p *parser) note(condition bool, problem Problem) {
-	if !condition {
-		return
-	}
-	if problem.Kind.Fatal() {
-		p.record.Valid = false
-	}
-	if len(p.record.Problems) < maxKept {
-		p.record.Problems = append(p.record.Problems, problem)
-	}
-}
-
-// fields parses the parts between semicolons. The last one may be empty.
-func (p *parser) fields(text string) {
-	for more := true; more; {
-		var field string
-		field, text, more = strings.Cut(text, ";")
-		trimmed := strings.Trim(field, whitespace)
-		switch {
-		case trimmed == "":
-			p.note(more, Problem{Kind: EmptyField})
-		case len(p.record.Fields) == maxKept:
-			p.note(true, Problem{Kind: TooManyFields, Text: trimmed})
-			return
-		default:
-			p.note(!more && strings.TrimRight(field, whitespace) != field, Problem{Kind: TrailingSpace})
-			p.field(trimmed)
-		}
-	}
+	txt.Note(&p.record.Valid, &p.record.Problems, condition, problem)
 }
 
 // field parses one name=value.
-func (p *parser) field(field string) {
+func (p *parser) field(field string) bool {
 	name, value, ok := strings.Cut(field, "=")
 	if !ok || !txt.IsExtensionName(name) || name != fieldRUA && !txt.IsExtensionValue(value) {
 		p.note(true, Problem{Kind: MalformedField, Text: field})
-		return
+		return false
 	}
 	repeated := slices.ContainsFunc(p.record.Fields, func(f Field) bool { return f.Name == name })
 	p.record.Fields = append(p.record.Fields, Field{name, value})
@@ -82,6 +55,7 @@ func (p *parser) field(field string) {
 	default:
 		p.note(true, Problem{Kind: UnknownField, Field: name, Text: value})
 	}
+	return true
 }
 
 // uris parses the comma-separated list of rua. White space is allowed only around commas.

@@ -3,7 +3,7 @@ package tlsrpt
 import "github.com/dmarcd/dmarcd/dns/txt"
 
 // Kind is a type of problem. The values are stable.
-type Kind string
+type Kind = txt.Kind
 
 // Problems that make a record invalid: reporters may ignore it.
 const (
@@ -58,24 +58,5 @@ const (
 	DanglingAlias Kind = txt.DanglingAlias
 )
 
-// Fatal reports whether a problem of this kind makes a record invalid.
-func (k Kind) Fatal() bool {
-	switch k {
-	case MissingField, MalformedField, EmptyField, TooManyFields, BadURI, NoDestination:
-		return true
-	default:
-		return false
-	}
-}
-
 // Problem is a problem of a record. The kind determines which other fields are set.
-type Problem struct {
-	Kind Kind
-	// Field is the name of the affected field, or "".
-	Field string
-	// Text is the affected part: the value, the element, the URI, or the field name as
-	// published.
-	Text string
-	// Count is the actual value and Limit what it is compared with.
-	Count, Limit int
-}
+type Problem = txt.Problem

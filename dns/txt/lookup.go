@@ -7,9 +7,8 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// Protocol is a protocol with one record per domain. R is its record type, P its problem
-// type.
-type Protocol[R, P any] struct {
+// Protocol is a protocol with one record per domain. R is its record type.
+type Protocol[R any] struct {
 	// QueryName returns the name at which the record of a domain is published.
 	QueryName func(domain string) string
 	// Parse returns false for a text that is not a record of the protocol.
@@ -19,47 +18,29 @@ type Protocol[R, P any] struct {
 	// Word occurs, in any case, in texts that were probably meant to be a record. It is
 	// in lower case.
 	Word string
-	// Problem converts a problem of a lookup.
-	Problem func(Problem) P
-}
-
-// The kinds of problems of a lookup.
-const (
-	// MultipleRecords: there are Count records, but Limit are allowed.
-	MultipleRecords = "multiple-records"
-	// NearMiss: Text was probably meant to be a record, but is not one.
-	NearMiss = "near-miss"
-	// DanglingAlias: a CNAME record leads to Text, which has no TXT record.
-	DanglingAlias = "dangling-alias"
-)
-
-// Problem is a problem of a lookup.
-type Problem struct {
-	Kind, Text   string
-	Count, Limit int
 }
 
 // Lookup is the result of looking up the record of a domain.
-type Lookup[R, P any] struct {
+type Lookup[R any] struct {
 	Domain string
 	Status Status
 	// Found is the result of the query, zero if the name could not be queried.
 	Found[R]
 	// Problems lists problems other than those of the records themselves.
-	Problems []P
+	Problems []Problem
 }
 
 // LookUp looks up the record of a domain with one query. A name that is invalid in DNS
 // has no record and is not queried.
-func LookUp[R, P any](ctx context.Context, r dns.Resolver, domain string, p Protocol[R, P]) Lookup[R, P] {
-	l := Lookup[R, P]{Domain: dns.Name(domain), Status: None}
+func LookUp[R any](ctx context.Context, r dns.Resolver, domain string, p Protocol[R]) Lookup[R] {
+	l := Lookup[R]{Domain: dns.Name(domain), Status: None}
 	name := p.QueryName(l.Domain)
 	if !dns.ValidName(name) {
 		return l
 	}
 	l.Found = Find(ctx, r, name, p.Parse)
 	l.Status = StatusOf(l.Found, p.Valid)
-	note := func(problem Problem) { l.Problems = append(l.Problems, p.Problem(problem)) }
+	note := func(problem Problem) { l.Problems = append(l.Problems, problem) }
 	for _, text := range l.Others {
 		if strings.Contains(strings.ToLower(text), p.Word) {
 			note(Problem{Kind: NearMiss, Text: text})
