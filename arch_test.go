@@ -100,7 +100,7 @@ var packages = map[string][]string{
 	"internal/resolver/resolvertest": {"dns", "internal/resolver", "internal/resolver/zone"},
 
 	"internal/outbound":        {"dns"},
-	"internal/starttls":        {"dns"},
+	"internal/starttls":        {"dns", "internal/cache"},
 	"internal/dnscheck":        join(protocols, ".", "internal/outbound", "internal/fair", "internal/recovered", "internal/trace"),
 	"internal/proposal":        {".", "dns", "dmarc", "spf", "dkim", "mtasts"},
 	"internal/alert":           {"."},

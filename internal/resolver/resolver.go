@@ -74,21 +74,11 @@ type Config struct {
 // withDefaults returns the configuration with every field set.
 func (c Config) withDefaults() Config {
 	c.ResolvConf = cmp.Or(c.ResolvConf, defaultResolvConf)
-	if c.Timeout <= 0 {
-		c.Timeout = defaultTimeout
-	}
-	if c.Attempts <= 0 {
-		c.Attempts = defaultAttempts
-	}
-	if c.CacheEntries <= 0 {
-		c.CacheEntries = defaultCacheEntries
-	}
-	if c.MaxInflight <= 0 {
-		c.MaxInflight = defaultMaxInflight
-	}
-	if c.MaxInflightPerServer <= 0 {
-		c.MaxInflightPerServer = defaultMaxInflightPerServer
-	}
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	c.Attempts = cmp.Or(c.Attempts, defaultAttempts)
+	c.CacheEntries = cmp.Or(c.CacheEntries, defaultCacheEntries)
+	c.MaxInflight = cmp.Or(c.MaxInflight, defaultMaxInflight)
+	c.MaxInflightPerServer = cmp.Or(c.MaxInflightPerServer, defaultMaxInflightPerServer)
 	if c.Observe == nil {
 		c.Observe = func(dns.Outcome, time.Duration) {}
 	}

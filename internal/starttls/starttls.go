@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/textproto"
 	"strconv"
@@ -21,6 +20,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/cache"
 )
 
 const (
@@ -60,9 +60,9 @@ type Options struct {
 // Reader reads certificates. It is safe for concurrent use.
 type Reader struct {
 	options Options
+	results *cache.Cache[string, result] // by host and server name
 
-	mu      sync.Mutex
-	results map[string]result // by host and server name
+	mu sync.Mutex
 	// unanswered counts the connections in a row that timed out, by client (dns.ClientOf): the
 	// servers of one do not shorten the timeouts of others.
 	unanswered map[int64]int
@@ -77,7 +77,7 @@ type result struct {
 // New returns a Reader.
 func New(options Options) *Reader {
 	options.Timeout = cmp.Or(options.Timeout, sessionTimeout)
-	return &Reader{options: options, results: make(map[string]result), unanswered: make(map[int64]int)}
+	return &Reader{options: options, results: cache.New[string, result](maxResults), unanswered: make(map[int64]int)}
 }
 
 // Certificates returns the certificates of the mail server of a host, its own first. The
@@ -90,32 +90,16 @@ func (r *Reader) Certificates(ctx context.Context, host, serverName string) ([]*
 	if r.blocked(client) {
 		key += " " + strconv.FormatInt(client, 10) // others wait longer, and may have another result
 	}
-	known, ok := r.results[key]
 	r.mu.Unlock()
+	known, ok := r.results.Get(key)
 	if ok && now.Sub(known.at) < resultTTL {
 		return known.chain, known.err
 	}
 	chain, err := r.read(ctx, host, serverName)
 	if ctx.Err() == nil { // otherwise the caller ended it, and the result says nothing
-		r.cache(key, result{now, chain, err})
+		r.results.Put(key, result{now, chain, err}, 1)
 	}
 	return chain, err
-}
-
-// cache stores a result. If there are too many, it evicts expired ones, then any.
-func (r *Reader) cache(key string, fresh result) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.results) >= maxResults {
-		maps.DeleteFunc(r.results, func(_ string, old result) bool { return fresh.at.Sub(old.at) >= resultTTL })
-	}
-	for other := range r.results {
-		if len(r.results) < maxResults {
-			break
-		}
-		delete(r.results, other)
-	}
-	r.results[key] = fresh
 }
 
 func (r *Reader) read(ctx context.Context, host, serverName string) ([]*x509.Certificate, error) {
