@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -153,7 +152,7 @@ type checkPrinter interface {
 
 func (p *program) checkPrinter(count int, options checkOptions) checkPrinter {
 	if options.json {
-		return &jsonChecks{out: p.out}
+		return &jsonChecks{jsonArray{out: p.out}}
 	}
 	page := &checkPage{out: p.out, colours: p.colours(p.out), verbose: options.verbose}
 	if count >= manyChecks && !options.verbose {
@@ -163,28 +162,11 @@ func (p *program) checkPrinter(count int, options checkOptions) checkPrinter {
 }
 
 // jsonChecks streams an array, so that a hundred thousand checks need not fit into memory.
-type jsonChecks struct {
-	out  io.Writer
-	some bool
-}
+type jsonChecks struct{ jsonArray }
 
 func (j *jsonChecks) print(check dmarcd.Check) error {
-	separator := "[\n"
-	if j.some {
-		separator = ",\n"
-	}
-	j.some = true
-	if _, err := io.WriteString(j.out, separator); err != nil {
+	if err := j.next(); err != nil {
 		return err
 	}
 	return printJSON(j.out, wire.NewCheck(check))
-}
-
-func (j *jsonChecks) end() error {
-	closing := "]\n"
-	if !j.some {
-		closing = "[]\n"
-	}
-	_, err := io.WriteString(j.out, closing)
-	return err
 }

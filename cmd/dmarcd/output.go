@@ -21,6 +21,32 @@ func printJSON(w io.Writer, v any) error {
 	return encoder.Encode(v)
 }
 
+// jsonArray prints the elements of a JSON array one by one.
+type jsonArray struct {
+	out  io.Writer
+	some bool
+}
+
+// next begins an element.
+func (j *jsonArray) next() error {
+	separator := "[\n"
+	if j.some {
+		separator = ",\n"
+	}
+	j.some = true
+	_, err := io.WriteString(j.out, separator)
+	return err
+}
+
+func (j *jsonArray) end() error {
+	closing := "]\n"
+	if !j.some {
+		closing = "[]\n"
+	}
+	_, err := io.WriteString(j.out, closing)
+	return err
+}
+
 // printList prints a list as JSON or as a table.
 func printList[T any](w io.Writer, asJSON bool, list []T, heading []string, row func(T) []string) error {
 	if asJSON {

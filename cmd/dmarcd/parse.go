@@ -67,7 +67,7 @@ type reportPrinter interface {
 func (p *program) reportPrinter(out io.Writer, forms parseForms) reportPrinter {
 	switch {
 	case forms.json:
-		return &jsonReports{out: out}
+		return &jsonReports{jsonArray{out: out}}
 	case forms.csv:
 		return newCSVReports(out)
 	case forms.summary:

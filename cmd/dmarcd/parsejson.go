@@ -12,18 +12,10 @@ import (
 
 // jsonReports streams an array record by record, so that a report with a million records
 // need not fit into memory. On error the array stays open, which marks it as incomplete.
-type jsonReports struct {
-	out  io.Writer
-	some bool
-}
+type jsonReports struct{ jsonArray }
 
 func (j *jsonReports) print(ctx context.Context, file string, item *intake.Item) error {
-	separator := "[\n"
-	if j.some {
-		separator = ",\n"
-	}
-	j.some = true
-	if _, err := io.WriteString(j.out, separator); err != nil {
+	if err := j.next(); err != nil {
 		return err
 	}
 	if item.Aggregate != nil {
@@ -62,15 +54,6 @@ func (j *jsonReports) aggregate(ctx context.Context, file string, item *intake.I
 	closing := "  ]\n}\n"
 	if item.Aggregate.Report.Records == 0 {
 		closing = "]\n}\n"
-	}
-	_, err := io.WriteString(j.out, closing)
-	return err
-}
-
-func (j *jsonReports) end() error {
-	closing := "]\n"
-	if !j.some {
-		closing = "[]\n"
 	}
 	_, err := io.WriteString(j.out, closing)
 	return err

@@ -29,19 +29,7 @@ type ExportedColumns struct {
 	// Domain is the team's domain that the record counts for, "" for none.
 	Domain string `json:"domain" parquet:"domain,dict"`
 
-	SourceIP     string            `json:"source_ip" parquet:"source_ip,dict"`
-	Count        int64             `json:"count" parquet:"count"`
-	Compliant    bool              `json:"compliant" parquet:"compliant"`
-	Disposition  string            `json:"disposition" parquet:"disposition,dict"`
-	DKIM         string            `json:"dkim" parquet:"dkim,dict"`
-	SPF          string            `json:"spf" parquet:"spf,dict"`
-	HeaderFrom   string            `json:"header_from" parquet:"header_from,dict"`
-	EnvelopeFrom string            `json:"envelope_from" parquet:"envelope_from,dict"`
-	EnvelopeTo   string            `json:"envelope_to" parquet:"envelope_to,dict"`
-	Disagrees    bool              `json:"disagrees" parquet:"disagrees"`
-	Reasons      []AggregateReason `json:"reasons" parquet:"reasons,list"`
-	DKIMResults  []DKIMResult      `json:"dkim_results" parquet:"dkim_results,list"`
-	SPFResults   []SPFResult       `json:"spf_results" parquet:"spf_results,list"`
+	AggregateRecord
 
 	// Report is the id of the report here, ReportID that of the reporter.
 	Report        string `json:"report" parquet:"report,dict"`
@@ -70,12 +58,8 @@ type ExportedColumns struct {
 
 // NewExportedColumns returns the columns of a record with that id that counts for a domain.
 func NewExportedColumns(id, domain string, report *dmarcd.Report, record aggregate.Record) ExportedColumns {
-	r := NewAggregateRecord(record)
 	c := ExportedColumns{
-		ID: id, Domain: domain,
-		SourceIP: r.SourceIP, Count: r.Count, Compliant: r.Compliant, Disposition: r.Disposition, DKIM: r.DKIM, SPF: r.SPF,
-		HeaderFrom: r.HeaderFrom, EnvelopeFrom: r.EnvelopeFrom, EnvelopeTo: r.EnvelopeTo, Disagrees: r.Disagrees,
-		Reasons: r.Reasons, DKIMResults: r.DKIMResults, SPFResults: r.SPFResults,
+		ID: id, Domain: domain, AggregateRecord: NewAggregateRecord(record),
 		Report: report.ID.String(), ReportID: report.ExternalID, ReportState: string(report.State), Organization: report.Organization,
 		Intake: string(report.Intake), Genuine: genuine(report.Verdict), Authenticated: report.Verdict.Domain, PolicyDomain: report.Domain,
 	}

@@ -70,20 +70,20 @@ type AggregateReport struct {
 
 // AggregateRecord is a record of an aggregate report. Missing values are "".
 type AggregateRecord struct {
-	SourceIP     string            `json:"source_ip"`
-	Count        int64             `json:"count"`
-	Compliant    bool              `json:"compliant"`
-	Disposition  string            `json:"disposition"`
-	DKIM         string            `json:"dkim"`
-	SPF          string            `json:"spf"`
-	Reasons      []AggregateReason `json:"reasons"`
-	HeaderFrom   string            `json:"header_from"`
-	EnvelopeFrom string            `json:"envelope_from"`
-	EnvelopeTo   string            `json:"envelope_to"`
-	DKIMResults  []DKIMResult      `json:"dkim_results"`
-	SPFResults   []SPFResult       `json:"spf_results"`
+	SourceIP     string `json:"source_ip" parquet:"source_ip,dict"`
+	Count        int64  `json:"count" parquet:"count"`
+	Compliant    bool   `json:"compliant" parquet:"compliant"`
+	Disposition  string `json:"disposition" parquet:"disposition,dict"`
+	DKIM         string `json:"dkim" parquet:"dkim,dict"`
+	SPF          string `json:"spf" parquet:"spf,dict"`
+	HeaderFrom   string `json:"header_from" parquet:"header_from,dict"`
+	EnvelopeFrom string `json:"envelope_from" parquet:"envelope_from,dict"`
+	EnvelopeTo   string `json:"envelope_to" parquet:"envelope_to,dict"`
 	// Disagrees means that the results contradict the receiver's evaluation.
-	Disagrees bool `json:"disagrees"`
+	Disagrees   bool              `json:"disagrees" parquet:"disagrees"`
+	Reasons     []AggregateReason `json:"reasons" parquet:"reasons,list"`
+	DKIMResults []DKIMResult      `json:"dkim_results" parquet:"dkim_results,list"`
+	SPFResults  []SPFResult       `json:"spf_results" parquet:"spf_results,list"`
 }
 
 // AggregateReason is why a receiver overrode the policy.

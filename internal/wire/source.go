@@ -9,16 +9,7 @@ type Source struct {
 	Name string `json:"name"`
 	// Detail is additional information for display.
 	Detail *string `json:"detail"`
-	Summary
-	// Delivered, Quarantined and Rejected are what receivers did with the messages.
-	Delivered   int64 `json:"delivered"`
-	Quarantined int64 `json:"quarantined"`
-	Rejected    int64 `json:"rejected"`
-	// DKIM and SPF are the messages that passed each, aligned.
-	DKIM int64 `json:"dkim"`
-	SPF  int64 `json:"spf"`
-	// Unverified are the messages of reports with an unverified sender.
-	Unverified int64 `json:"unverified"`
+	Counts
 	// FirstDay and LastDay are the begin of the first and last report in the period, FirstSeen
 	// and LastSeen the same over all time, for senders only, else null.
 	FirstDay  string  `json:"first_day"`
@@ -36,9 +27,7 @@ type Source struct {
 // NewSource returns the shape of a source, which is a sender if seen is not nil.
 func NewSource(key, name, detail string, c dmarcd.Counts, first, last dmarcd.Day, seen *dmarcd.SeenDays) Source {
 	s := Source{
-		Key: key, Name: name, Detail: optionalText(detail), Summary: NewSummary(c.Summary),
-		Delivered:   max(0, c.Total()-c.Quarantined-c.Rejected), // sums that reached their end may not fit
-		Quarantined: c.Quarantined, Rejected: c.Rejected, DKIM: c.DKIM, SPF: c.SPF, Unverified: c.Unverified,
+		Key: key, Name: name, Detail: optionalText(detail), Counts: newCounts(c),
 		FirstDay: first.String(), LastDay: last.String(), Class: dmarcd.ClassUnknown, Evidence: []string{},
 	}
 	if seen != nil {
