@@ -17,17 +17,9 @@ type domainSettingsView struct {
 	Park ui.Action
 }
 
-func newSettingsView(head domainView) domainSettingsView {
-	park := ui.Action{Path: domainPath(head.Head.Name) + "/parked", Label: "Mark as not used for mail", Name: "parked", Value: "yes"}
-	if head.Head.Parked {
-		park.Label, park.Value = "Mark as used for mail", "no"
-	}
-	return domainSettingsView{domainView: head, Purpose: purposeForm(head.Head), Tags: tagsForm(head.Head), Park: park}
-}
-
-func purposeForm(head DomainHead) ui.Form {
-	value := cmp.Or(string(head.Purpose), "none")
-	return ui.Form{Path: domainPath(head.Name) + "/purpose", Method: "post", Submit: "Save purpose", Fields: []ui.Field{{
+func purposeForm(domain dmarcd.Domain) ui.Form {
+	value := cmp.Or(string(domain.Purpose), "none")
+	return ui.Form{Path: domainPath(domain.Name) + "/purpose", Method: "post", Submit: "Save purpose", Fields: []ui.Field{{
 		Name: "purpose", Label: "Purpose", Type: "select", Value: value,
 		Hint: "What the domain is used for: domain_usage_purpose in the API.",
 		Choices: []ui.Choice{
@@ -41,30 +33,35 @@ func purposeForm(head DomainHead) ui.Form {
 }
 
 func (s *Web) domainSettings(c *call) error {
-	page, head, err := s.domainPage(c, "domainsettings", "Settings")
-	if err != nil {
-		return err
-	}
-	return c.render(http.StatusOK, page, newSettingsView(head))
+	return s.showDomainSettings(c, http.StatusOK, func(*domainSettingsView) {})
 }
 
-func (s *Web) setPurpose(c *call, written url.Values) error {
+// showDomainSettings renders the page after edit has added errors.
+func (s *Web) showDomainSettings(c *call, status int, edit func(*domainSettingsView)) error {
 	page, head, err := s.domainPage(c, "domainsettings", "Settings")
 	if err != nil {
 		return err
 	}
+	park := ui.Action{Path: domainPath(head.Head.Name) + "/parked", Label: "Mark as not used for mail", Name: "parked", Value: "yes"}
+	if head.Head.Parked {
+		park.Label, park.Value = "Mark as used for mail", "no"
+	}
+	view := domainSettingsView{domainView: head, Purpose: purposeForm(head.Head.Domain), Tags: tagsForm(head.Head.Name, head.Head.Tags), Park: park}
+	edit(&view)
+	return c.render(status, page, view)
+}
+
+func (s *Web) setPurpose(c *call, domain dmarcd.Domain, written url.Values) error {
 	purpose, err := dmarcd.ParsePurpose(written.Get("purpose"))
 	if err == nil {
-		err = c.team.SetPurpose(c.r.Context(), head.Head.Name, purpose)
+		err = c.team.SetPurpose(c.r.Context(), domain.Name, purpose)
 	}
 	if err != nil {
-		return again(purposeForm(head.Head), written, err, func(form ui.Form) error {
-			view := newSettingsView(head)
-			view.Purpose = form
-			return c.render(http.StatusUnprocessableEntity, page, view)
+		return again(purposeForm(domain), written, err, func(form ui.Form) error {
+			return s.showDomainSettings(c, http.StatusUnprocessableEntity, func(v *domainSettingsView) { v.Purpose = form })
 		})
 	}
-	return c.done(domainPath(head.Head.Name)+"/settings", "purpose-set")
+	return c.done(domainPath(domain.Name)+"/settings", "purpose-set")
 }
 
 // setParked marks a domain as not used for mail, or removes the mark.

@@ -50,27 +50,21 @@ func (c *call) tagLinks(tags []string) []ui.Link {
 	return links
 }
 
-func tagsForm(head DomainHead) ui.Form {
-	return ui.Form{Path: domainPath(head.Name) + "/tags", Method: "post", Submit: "Save tags", Fields: []ui.Field{{
-		Name: "tags", Label: "Tags", Type: "text", Value: strings.Join(head.Tags, " "), Autocomplete: "off", Placeholder: "shop eu",
+func tagsForm(domain string, tags []string) ui.Form {
+	return ui.Form{Path: domainPath(domain) + "/tags", Method: "post", Submit: "Save tags", Fields: []ui.Field{{
+		Name: "tags", Label: "Tags", Type: "text", Value: strings.Join(tags, " "), Autocomplete: "off", Placeholder: "shop eu",
 		Hint: "Separate tags with spaces. You can filter the overview, senders, changes and reports by tag.",
 	}}}
 }
 
-func (s *Web) setTags(c *call, written url.Values) error {
-	page, head, err := s.domainPage(c, "domainsettings", "Settings")
-	if err != nil {
-		return err
-	}
+func (s *Web) setTags(c *call, domain dmarcd.Domain, written url.Values) error {
 	words := strings.FieldsFunc(written.Get("tags"), func(r rune) bool { return r == ',' || r == ' ' })
-	if _, err := c.team.SetTags(c.r.Context(), head.Head.Name, words); err != nil {
-		return again(tagsForm(head.Head), written, err, func(form ui.Form) error {
-			view := newSettingsView(head)
-			view.Tags = form
-			return c.render(http.StatusUnprocessableEntity, page, view)
+	if _, err := c.team.SetTags(c.r.Context(), domain.Name, words); err != nil {
+		return again(tagsForm(domain.Name, nil), written, err, func(form ui.Form) error {
+			return s.showDomainSettings(c, http.StatusUnprocessableEntity, func(v *domainSettingsView) { v.Tags = form })
 		})
 	}
-	return c.done(domainPath(head.Head.Name)+"/settings", "tags-set")
+	return c.done(domainPath(domain.Name)+"/settings", "tags-set")
 }
 
 // askedTag returns the tag in a query, "" if it is invalid.

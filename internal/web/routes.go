@@ -21,16 +21,17 @@ func (r *route) name() string { return r.method + " " + Prefix + r.path }
 // routes returns all pages and actions.
 func (s *Web) routes() []route {
 	const get, post = http.MethodGet, http.MethodPost
+	of := s.options.Service
 	return []route{
 		{get, "/static/{name}", accessAnybody, s.static},
 		{get, "/sign-in", accessAnybody, s.signInPage},
 		{post, "/sign-in", accessAnybody, withForm(s.signIn)},
 		{get, "/invitation/{token}", accessAnybody, s.invitationPage},
 		{post, "/invitation/{token}", accessAnybody, withForm(s.acceptInvitation)},
-		{get, "/confirm/{token}", accessAnybody, s.confirmPage},
-		{post, "/confirm/{token}", accessAnybody, s.confirm},
-		{get, "/unsubscribe/{token}", accessAnybody, s.unsubscribePage},
-		{post, "/unsubscribe/{token}", accessAnybody, s.unsubscribe},
+		{get, "/confirm/{token}", accessAnybody, subscription(true, of.ConfirmableSubscription, nil)},
+		{post, "/confirm/{token}", accessAnybody, subscription(true, of.ConfirmableSubscription, of.Confirm)},
+		{get, "/unsubscribe/{token}", accessAnybody, subscription(false, of.Subscription, nil)},
+		{post, "/unsubscribe/{token}", accessAnybody, subscription(false, of.Subscription, of.Unsubscribe)},
 		{get, "/oidc/start", accessAnybody, s.startSingleSignOn},
 		{get, "/oidc/callback", accessAnybody, s.finishSingleSignOn},
 		{post, "/theme", accessAnybody, withForm(s.setTheme)},
@@ -65,8 +66,8 @@ func (s *Web) routes() []route {
 		{get, "/domains/{domain}/reports", AccessView, s.domainReports},
 		{get, "/domains/{domain}/settings", AccessView, s.domainSettings},
 		{post, "/domains/{domain}/selftest", AccessEdit, s.selfTest},
-		{post, "/domains/{domain}/purpose", AccessEdit, withForm(s.setPurpose)},
-		{post, "/domains/{domain}/tags", AccessEdit, withForm(s.setTags)},
+		{post, "/domains/{domain}/purpose", AccessEdit, withDomain(s.setPurpose)},
+		{post, "/domains/{domain}/tags", AccessEdit, withDomain(s.setTags)},
 		{post, "/domains/{domain}/delete", AccessOwn, withDomain(s.deleteDomain)},
 
 		{get, "/search", AccessView, s.search},

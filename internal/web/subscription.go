@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -18,45 +19,27 @@ type subscriptionView struct {
 	Done bool
 }
 
-func (c *call) showSubscription(subscription service.Subscription, confirm, done bool, err error) error {
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return &failure{http.StatusNotFound, "This link cannot be used", "The address was removed, or the link is incomplete."}
+// subscription returns the handler of a page about an address that receives mail, or of its form,
+// which makes a change. Opening the link changes nothing, because mail servers open links too. The
+// form that unsubscribes is also the one-click POST of mail clients (RFC 8058).
+func subscription(
+	confirm bool, read func(ctx context.Context, token string) (service.Subscription, error), change func(ctx context.Context, token, address string) error,
+) func(*call) error {
+	return func(c *call) error {
+		view := subscriptionView{Path: c.r.URL.EscapedPath(), Confirm: confirm, Done: change != nil}
+		var err error
+		if change != nil {
+			err = change(c.r.Context(), c.params.Get("token"), c.client().Address)
+		}
+		if err == nil {
+			view.Subscription, err = read(c.r.Context(), c.params.Get("token"))
+		}
+		if errors.Is(err, dmarcd.ErrNotFound) {
+			return &failure{http.StatusNotFound, "This link cannot be used", "The address was removed, or the link is incomplete."}
+		}
+		if err != nil {
+			return err
+		}
+		return c.render(http.StatusOK, Page{Template: "subscription", Title: "Email", Bare: true}, view)
 	}
-	if err != nil {
-		return err
-	}
-	page := Page{Template: "subscription", Title: "Email", Bare: true}
-	return c.render(http.StatusOK, page, subscriptionView{Subscription: subscription, Path: c.r.URL.EscapedPath(), Confirm: confirm, Done: done})
-}
-
-// confirmPage asks whether to send mail. Opening the link changes nothing, because mail
-// servers open links too.
-func (s *Web) confirmPage(c *call) error {
-	found, err := s.options.Service.ConfirmableSubscription(c.r.Context(), c.params.Get("token"))
-	return c.showSubscription(found, true, false, err)
-}
-
-func (s *Web) confirm(c *call) error {
-	err := s.options.Service.Confirm(c.r.Context(), c.params.Get("token"), c.client().Address)
-	var found service.Subscription
-	if err == nil {
-		found, err = s.options.Service.ConfirmableSubscription(c.r.Context(), c.params.Get("token"))
-	}
-	return c.showSubscription(found, true, true, err)
-}
-
-func (s *Web) unsubscribePage(c *call) error {
-	found, err := s.options.Service.Subscription(c.r.Context(), c.params.Get("token"))
-	return c.showSubscription(found, false, false, err)
-}
-
-// unsubscribe handles the form of the page, and the one-click POST of mail clients (RFC
-// 8058).
-func (s *Web) unsubscribe(c *call) error {
-	err := s.options.Service.Unsubscribe(c.r.Context(), c.params.Get("token"), c.client().Address)
-	var found service.Subscription
-	if err == nil {
-		found, err = s.options.Service.Subscription(c.r.Context(), c.params.Get("token"))
-	}
-	return c.showSubscription(found, false, true, err)
 }

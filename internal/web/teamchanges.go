@@ -3,12 +3,11 @@ package web
 import (
 	"net/http"
 	"slices"
-	"strconv"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
-	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 const changesPerPage = 100
@@ -21,19 +20,9 @@ func (s *Web) teamChanges(c *call) error {
 	if kind := dmarcd.EventKind(query.Get("kind")); slices.Contains(dmarcd.EventKinds(), kind) {
 		filter.Kind = kind
 	}
-	found, err := requested(c, "events", func(after string) (page wire.Page[dmarcd.Event], err error) {
-		var before int64
-		if after != "" {
-			if before, err = strconv.ParseInt(after, 10, 64); err != nil {
-				return page, wire.ErrAfter
-			}
-		}
-		events, err := c.team.Events(c.r.Context(), filter, before, changesPerPage+1)
-		if err != nil {
-			return page, err
-		}
-		return wire.NewPage(events, changesPerPage, func(e dmarcd.Event) string { return strconv.FormatInt(e.Seq, 10) }, asItIs), nil
-	})
+	found, err := requested(c, "events", pages(changesPerPage, func(before service.Cursor, limit int) ([]dmarcd.Event, error) {
+		return c.team.Events(c.r.Context(), filter, before.ID, limit)
+	}, func(e dmarcd.Event) (time.Time, int64) { return e.At, e.Seq }))
 	if err != nil {
 		return err
 	}
