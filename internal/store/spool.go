@@ -31,7 +31,7 @@ func (s *Store) AddSpooled(ctx context.Context, name, charged string, envelope [
 
 // CopySpooled writes the content of a message to w. It is ErrNotFound if the message is gone.
 func (s *Store) CopySpooled(ctx context.Context, name string, w io.Writer) error {
-	return s.tx(ctx, func(t tx) error { // a standby may not have it yet
+	return s.tx(ctx, func(t tx) error {
 		var rest int64
 		if err := t.queryRow(ctx, `SELECT size FROM spool WHERE name = $1`, []any{name}, &rest); err != nil {
 			return err
