@@ -72,8 +72,9 @@ const (
 const maxJoined = 1000
 
 // joinedRecords returns the expression for several records as one text: fetching a row costs
-// several times more than reading it in the engine. The placeholders are fieldEnd and
-// recordEnd.
+// several times more than reading it in the engine. With a row for each record, named by the key
+// of its share, BenchmarkSent took 1.5 to 2 times as long on PostgreSQL, and 1.4 times or more on
+// SQLite. The placeholders are fieldEnd and recordEnd.
 func joinedRecords(field, record int) string {
 	end := fmt.Sprintf(" || CAST($%d AS TEXT) || ", field)
 	return `string_agg(records.n` + end + `records.count` + end + `(CASE WHEN records.dkim = 'pass' THEN 1 ELSE 0 END

@@ -232,24 +232,29 @@ func TestSentRecords(t *testing.T) {
 
 // BenchmarkSent reads 10,000 records of one domain.
 func BenchmarkSent(b *testing.B) {
-	s := storetest.SQLite(b).Open(b, store.Options{})
-	created := storetest.Team(b, s, "a")
-	team := s.Team(created.ID)
-	addDomain(b, team, "example.com")
-	for id := range 200 {
-		receive(b, team, storetest.Aggregate(fmt.Sprint(id), "example.com", dmarcd.Day(id%30), benchRows(id)...))
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		shares := 0
-		var block rollup.Block
-		err := team.Scan(b.Context(), "example.com", dmarcd.Days{}, atOnce, func(part rollup.Part) error {
-			err := block.Read(part)
-			shares += len(block.Shares)
-			return err
+	for _, db := range []func(testing.TB) storetest.DB{storetest.SQLite, storetest.Postgres} {
+		db := db(b)
+		b.Run(db.Engine, func(b *testing.B) {
+			s := db.Open(b, store.Options{})
+			created := storetest.Team(b, s, "a")
+			team := s.Team(created.ID)
+			addDomain(b, team, "example.com")
+			for id := range 200 {
+				receive(b, team, storetest.Aggregate(fmt.Sprint(id), "example.com", dmarcd.Day(id%30), benchRows(id)...))
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				shares := 0
+				var block rollup.Block
+				err := team.Scan(b.Context(), "example.com", dmarcd.Days{}, atOnce, func(part rollup.Part) error {
+					err := block.Read(part)
+					shares += len(block.Shares)
+					return err
+				})
+				if err != nil || shares != 200 {
+					b.Fatalf("got %d shares, %v", shares, err)
+				}
+			}
 		})
-		if err != nil || shares != 200 {
-			b.Fatalf("got %d shares, %v", shares, err)
-		}
 	}
 }
