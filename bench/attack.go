@@ -47,49 +47,32 @@ type fairTeam struct {
 const fairID = "id-0000000000000000"
 
 // startAttack starts the process and returns when every attacker has struck once.
-func startAttack(ctx context.Context, a attack) (stop func() error, err error) {
-	order, err := json.Marshal(a)
-	if err != nil {
-		return nil, err
-	}
+func startAttack(ctx context.Context, a attack) (stop func() error) {
 	command := []string{"chrt", "--idle", "0", os.Args[0], "-attack"}
 	if a.Entrance == "exports" || a.Entrance == "search" {
 		command = command[3:]
 	}
 	process := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // this program
 	process.Stderr = os.Stderr
-	in, err := process.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := process.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := process.Start(); err != nil {
-		return nil, err
-	}
+	in, out := get(process.StdinPipe()), get(process.StdoutPipe())
+	must(process.Start())
 	stop = func() error { return errors.Join(in.Close(), process.Wait()) }
-	if _, err := in.Write(append(order, '\n')); err != nil {
-		return nil, errors.Join(err, stop())
+	err := json.NewEncoder(in).Encode(a)
+	if err == nil {
+		_, err = io.ReadFull(out, make([]byte, 1)) // all are at work
 	}
-	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil { // all are at work
-		return nil, errors.Join(err, stop())
+	if err != nil {
+		must(errors.Join(err, stop()))
 	}
-	return stop, nil
+	return stop
 }
 
 // runAttack reads an attack and carries it out until the input ends.
 func runAttack(ctx context.Context, in io.Reader, out io.Writer) error {
 	var a attack
 	orders := json.NewDecoder(in)
-	if err := orders.Decode(&a); err != nil {
-		return err
-	}
-	report, err := fairReport(attackRecords)
-	if err != nil {
-		return err
-	}
+	must(orders.Decode(&a))
+	report := fairReport(attackRecords)
 	s := &strikes{attack: a, report: report, tls: []byte(fairTLS(fairID, attackRecords))}
 	s.number.Store(a.First)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -112,9 +95,7 @@ func runAttack(ctx context.Context, in io.Reader, out io.Writer) error {
 		})
 	}
 	begun.Wait()
-	if _, err := out.Write([]byte{'!'}); err != nil {
-		return err
-	}
+	get(out.Write([]byte{'!'}))
 	go func() {
 		_, _ = io.Copy(io.Discard, in) // until the input ends
 		cancel(errAttackOver)
@@ -204,37 +185,26 @@ func (t target) mail(ctx context.Context, from string, team fairTeam, report []b
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(client.Mail("dmarc@receiver.example"), client.Rcpt(team.Address)); err != nil {
-		return err
-	}
-	w, err := client.Data()
-	if err != nil {
-		return err
-	}
 	header := "From: dmarc@receiver.example\r\nSubject: Report\r\nMIME-Version: 1.0\r\nContent-Type: text/xml\r\n\r\n"
-	if _, err := w.Write(append([]byte(header), report...)); err != nil {
+	if err := sendMail(client, team.Address, append([]byte(header), report...)); err != nil {
 		return err
 	}
-	return errors.Join(w.Close(), client.Quit())
+	return client.Quit()
 }
 
 // signUp accepts an invitation and returns the session.
-func (t target) signUp(ctx context.Context, path, form string) ([]*http.Cookie, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+t.HTTP+path, strings.NewReader(form))
-	if err != nil {
-		return nil, err
-	}
+func (t target) signUp(ctx context.Context, path, form string) []*http.Cookie {
+	r := get(http.NewRequestWithContext(ctx, http.MethodPost, "http://"+t.HTTP+path, strings.NewReader(form)))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
 	response, err := client.Do(r)
-	if err != nil {
-		return nil, err
-	}
+	must(err)
+	must(response.Body.Close())
 	session := response.Cookies()
 	if len(session) == 0 {
-		err = fmt.Errorf("POST %s: got status %d and no session", path, response.StatusCode)
+		must(fmt.Errorf("POST %s: got status %d and no session", path, response.StatusCode))
 	}
-	return session, errors.Join(err, response.Body.Close())
+	return session
 }
 
 // client follows no redirects.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -42,25 +41,20 @@ mx2.%[1]s. A 192.0.2.3
 
 // measureChecks makes full checks, against the DNS library asking as many
 // questions, as many at once, and doing nothing else. It needs no database.
-func measureChecks(ctx context.Context, s settings, e engine) ([]figure, error) {
+func measureChecks(ctx context.Context, s settings, e engine) []figure {
 	if e.name() != "SQLite" {
-		return nil, nil // once is enough
+		return nil // once is enough
 	}
-	server, err := resolvertest.Listen("127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
+	server := get(resolvertest.Listen("127.0.0.1:0"))
 	defer server.Close()
-	if err := server.Set(checkZone()); err != nil {
-		return nil, err
-	}
+	must(server.Set(checkZone()))
 	client := resolver.New(resolver.Config{Servers: []string{server.Addr()}, Timeout: 5 * time.Second})
 	defer client.Close()
 	checker := dnscheck.New(dnscheck.Options{Resolver: client.Fresh(), Now: time.Now})
 	var made atomic.Int64
 	before := server.Total()
-	check := func() (float64, error) {
-		return repeat(ctx, s, func(n int) error {
+	check := func() float64 {
+		return repeat(ctx, s.clients, s.duration, func(_, n int) error {
 			result := checker.Examine(ctx, dnscheck.Request{Domain: domainName(n % checkDomains)})
 			if !result.Conclusive {
 				return errors.New("inconclusive: " + result.Reason)
@@ -69,38 +63,13 @@ func measureChecks(ctx context.Context, s settings, e engine) ([]figure, error) 
 			return nil
 		})
 	}
-	if _, err := check(); err != nil { // to learn how many questions one takes
-		return nil, err
-	}
+	check() // to learn how many questions one takes
 	questions := int(float64(server.Total()-before)/float64(made.Load()) + 0.5)
-	ours, alone, share, err := compare(s.rounds, check, func() (float64, error) {
+	ours, alone, share := compare(s.rounds, check, func() float64 {
 		return askAlone(ctx, s, server.Addr(), questions, checkDomains)
 	})
 	return []figure{{
 		fmt.Sprintf("full checks (%d questions each) as a share of the DNS library asking alone", questions),
 		fmt.Sprintf("%.2f (%.0f/s of %.0f/s)", share, ours, alone), "at least 0.5",
-	}}, err
-}
-
-// repeat runs f over and over on several goroutines for a while and returns how
-// often in a second.
-func repeat(ctx context.Context, s settings, f func(n int) error) (float64, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.duration)
-	defer cancel()
-	var done atomic.Int64
-	var group sync.WaitGroup
-	errs := make([]error, s.clients)
-	began := time.Now()
-	for client := range s.clients {
-		group.Go(func() {
-			for n := client; ctx.Err() == nil; n += s.clients {
-				if errs[client] = f(n); errs[client] != nil {
-					return
-				}
-				done.Add(1)
-			}
-		})
-	}
-	group.Wait()
-	return float64(done.Load()) / time.Since(began).Seconds(), errors.Join(errs...)
+	}}
 }

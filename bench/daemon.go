@@ -39,95 +39,59 @@ type daemon struct {
 
 // startDaemon starts the binary on an empty database, with more settings. The access log is on, and
 // written for every request alike.
-func startDaemon(ctx context.Context, s settings, e engine, env ...string) (_ *daemon, err error) {
+func startDaemon(ctx context.Context, s settings, e engine, env ...string) *daemon {
 	d := &daemon{token: auth.NewToken()}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, d.close())
-		}
-	}()
-	dsn, drop, err := e.create(ctx)
-	if err != nil {
-		return nil, err
-	}
-	d.drop = drop
-	if d.folder, err = os.MkdirTemp("", "dmarcd-bench-data-"); err != nil {
-		return nil, err
-	}
-	if d.dns, err = resolvertest.Listen("127.0.0.1:0"); err != nil {
-		return nil, err
-	}
+	d.dsn, d.drop = e.create(ctx)
+	d.folder = get(os.MkdirTemp("", "dmarcd-bench-data-"))
+	d.dns = get(resolvertest.Listen("127.0.0.1:0"))
 	d.process = exec.CommandContext(ctx, s.binary, "serve") //nolint:gosec // our own program
 	d.process.Env = []string{
-		"DMARCD_DATABASE=" + dsn, "DMARCD_DATA=" + d.folder, "DMARCD_LISTEN=127.0.0.1:0", "DMARCD_DNS=" + d.dns.Addr(),
+		"DMARCD_DATABASE=" + d.dsn, "DMARCD_DATA=" + d.folder, "DMARCD_LISTEN=127.0.0.1:0", "DMARCD_DNS=" + d.dns.Addr(),
 		"DMARCD_TOKEN=" + d.token, "DMARCD_RATE_LIMIT=0", "DMARCD_LOG_LEVEL=debug",
 		"DMARCD_SMTP_LISTEN=127.0.0.1:0", "DMARCD_REPORT_DOMAIN=" + benchReportDomain, "DMARCD_SMTP_RATE=0",
 	}
 	d.process.Env = append(d.process.Env, env...) // the last one counts
-	if err := d.start(true); err != nil {
-		return nil, err
-	}
-	return d, d.open(ctx, dsn)
+	d.start(true)
+	d.open(ctx)
+	return d
 }
 
 // startDemo starts the binary with the sample team.
-func startDemo(ctx context.Context, s settings) (_ *daemon, err error) {
-	d := new(daemon)
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, d.close())
-		}
-	}()
-	if d.folder, err = os.MkdirTemp("", "dmarcd-bench-data-"); err != nil {
-		return nil, err
-	}
+func startDemo(ctx context.Context, s settings) *daemon {
+	d := &daemon{folder: get(os.MkdirTemp("", "dmarcd-bench-data-"))}
 	d.process = exec.CommandContext(ctx, s.binary, "demo") //nolint:gosec // our own program
 	d.process.Env = []string{"TMPDIR=" + d.folder, "DMARCD_LISTEN=127.0.0.1:0", "DMARCD_RATE_LIMIT=0", "DMARCD_LOG_LEVEL=debug"}
-	if err := d.start(false); err != nil {
-		return nil, err
-	}
-	databases, err := filepath.Glob(filepath.Join(d.folder, "*", "demo.db"))
-	if err != nil || len(databases) != 1 {
-		return nil, errors.Join(err, fmt.Errorf("the demo made %d databases", len(databases)))
-	}
-	return d, d.open(ctx, databases[0])
+	d.start(false)
+	d.dsn = get(filepath.Glob(filepath.Join(d.folder, "*", "demo.db")))[0]
+	d.open(ctx)
+	return d
 }
 
 // start starts the process and waits until it serves, and until it receives mail where
 // it is to.
-func (d *daemon) start(mail bool) error {
-	log, err := d.process.StderrPipe()
-	if err != nil {
-		return err
+func (d *daemon) start(mail bool) {
+	log := get(d.process.StderrPipe())
+	must(d.process.Start())
+	if err := d.awaitAddresses(log, mail); err != nil {
+		must(errors.Join(err, d.end()))
 	}
-	if err := d.process.Start(); err != nil {
-		return err
-	}
-	return d.awaitAddresses(log, mail)
 }
 
 // whileStopped stops the process, and starts it again after f.
-func (d *daemon) whileStopped(ctx context.Context, f func() error) error {
+func (d *daemon) whileStopped(ctx context.Context, f func()) {
 	path, env := d.process.Path, d.process.Env
-	err := errors.Join(d.process.Process.Signal(syscall.SIGTERM), d.process.Wait())
+	must(errors.Join(d.process.Process.Signal(syscall.SIGTERM), d.process.Wait()))
 	d.process, d.address, d.mail = nil, "", ""
-	if err := errors.Join(err, f()); err != nil {
-		return err
-	}
+	f()
 	d.process = exec.CommandContext(ctx, path, "serve") //nolint:gosec // our own program
 	d.process.Env = env
-	return d.start(true)
+	d.start(true)
 }
 
 // open opens the database of the daemon beside it.
-func (d *daemon) open(ctx context.Context, dsn string) (err error) {
-	d.dsn = dsn
-	if d.store, err = store.Open(ctx, dsn, store.Options{}); err != nil {
-		return err
-	}
-	team, err := d.store.TeamByName(ctx, dmarcd.DefaultTeam)
-	d.team = d.store.Team(team.ID)
-	return err
+func (d *daemon) open(ctx context.Context) {
+	d.store = get(store.Open(ctx, d.dsn, store.Options{}))
+	d.team = d.store.Team(get(d.store.TeamByName(ctx, dmarcd.DefaultTeam)).ID)
 }
 
 // benchReportDomain is the domain of the reporting addresses.
@@ -159,11 +123,8 @@ func (d *daemon) awaitAddresses(log io.Reader, mail bool) error {
 
 // memory returns the resident memory of the process, in bytes: what it is now,
 // and the most it was.
-func (d *daemon) memory() (now, peak int64, err error) {
-	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(d.process.Process.Pid), "status"))
-	if err != nil {
-		return 0, 0, err
-	}
+func (d *daemon) memory() (now, peak int64) {
+	status := get(os.ReadFile(filepath.Join("/proc", strconv.Itoa(d.process.Process.Pid), "status")))
 	for line := range strings.Lines(string(status)) {
 		fields := strings.Fields(line)
 		if len(fields) < 2 {
@@ -177,10 +138,12 @@ func (d *daemon) memory() (now, peak int64, err error) {
 			peak = kilobytes << 10
 		}
 	}
-	return now, peak, nil
+	return now, peak
 }
 
-func (d *daemon) close() error {
+func (d *daemon) close() { must(d.end()) }
+
+func (d *daemon) end() error {
 	var errs []error
 	if d.process != nil && d.process.Process != nil {
 		errs = append(errs, d.process.Process.Signal(syscall.SIGTERM), d.process.Wait())
@@ -198,32 +161,22 @@ func (d *daemon) close() error {
 }
 
 // rest waits until the daemon has worked off its jobs and what clients left behind.
-func (d *daemon) rest(ctx context.Context) error {
+func (d *daemon) rest() {
 	// Jobs rest for up to a second between their turns.
 	const span, spans, limit = 300 * time.Millisecond, 6, 5 * time.Minute
 	pause := time.NewTicker(span)
 	defer pause.Stop()
 	idle := 0
 	for began := time.Now(); time.Since(began) < limit; {
-		before, err := harness.ProcessorTime(d.process.Process.Pid)
-		if err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-pause.C:
-		}
-		after, err := harness.ProcessorTime(d.process.Process.Pid)
-		if err != nil {
-			return err
-		}
+		before := get(harness.ProcessorTime(d.process.Process.Pid))
+		<-pause.C
+		after := get(harness.ProcessorTime(d.process.Process.Pid))
 		if idle++; after-before >= span/10 {
 			idle = 0
 		}
 		if idle == spans {
-			return nil
+			return
 		}
 	}
-	return fmt.Errorf("the daemon is still at work after %v", limit)
+	must(fmt.Errorf("the daemon is still at work after %v", limit))
 }

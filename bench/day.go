@@ -54,45 +54,22 @@ func (s settings) squeeze(d time.Duration) time.Duration { return time.Duration(
 // measureDay simulates a day of many domains in compressed time: scheduled checks, reports by
 // mail, and clients that read, all at their rate of the day times the speed. A figure is how
 // late work was, in compressed time too.
-func measureDay(ctx context.Context, s settings, e engine) (_ []figure, err error) {
+func measureDay(ctx context.Context, s settings, e engine) []figure {
 	interval := s.squeeze(time.Hour)
-	d, err := startDaemon(ctx, s, e, "DMARCD_SCHEDULE_INTERVAL="+interval.String(),
+	d := startDaemon(ctx, s, e, "DMARCD_SCHEDULE_INTERVAL="+interval.String(),
 		fmt.Sprintf("DMARCD_SCHEDULE_RATE=%.0f", 2*float64(s.domains)/interval.Seconds()))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, d.close()) }()
+	defer d.close()
 	day := &dayLoad{daemon: d, length: s.squeeze(s.day), late: map[string][]time.Duration{}}
-	figures, err := day.setUp(ctx, s)
-	if err != nil {
-		return nil, err
-	}
+	figures := day.setUp(ctx, s)
 	began := time.Now()
-	used, err := harness.ProcessorTime(d.process.Process.Pid)
-	if err != nil {
-		return nil, err
-	}
-	if err := day.run(ctx, s); err != nil {
-		return nil, err
-	}
-	backlog, err := day.awaitCounted(ctx)
-	if err != nil {
-		return nil, err
-	}
-	usedAfter, err := harness.ProcessorTime(d.process.Process.Pid)
-	if err != nil {
-		return nil, err
-	}
+	used := get(harness.ProcessorTime(d.process.Process.Pid))
+	must(day.run(ctx, s))
+	backlog := day.awaitCounted(ctx)
+	usedAfter := get(harness.ProcessorTime(d.process.Process.Pid))
 	took := time.Since(began)
-	oldest, err := day.oldestCheck(ctx)
-	if err != nil {
-		return nil, err
-	}
-	seen, err := day.awaitChanges(ctx, interval)
-	if err != nil {
-		return nil, err
-	}
-	_, peak, err := d.memory()
+	oldest := day.oldestCheck(ctx)
+	seen := day.awaitChanges(ctx, interval)
+	_, peak := d.memory()
 	figures = append(figures,
 		figure{fmt.Sprintf("%v of the day at %.0f times its speed: reports by mail, all counted", s.day, s.speed), fmt.Sprintf("%d, the last %.1f s after the end", day.sent, backlog.Seconds()), "all"},
 		figure{"the same: age of the oldest check over the interval of checks", fmt.Sprintf("%.2f", oldest.Seconds()/interval.Seconds()), "about 1"},
@@ -111,7 +88,7 @@ func measureDay(ctx context.Context, s settings, e engine) (_ []figure, err erro
 			fmt.Sprintf("%d, %.1f ms, %.1f ms", len(times), milliseconds(times[len(times)/2]), milliseconds(times[len(times)*99/100])), "",
 		})
 	}
-	return figures, err
+	return figures
 }
 
 // dayLoad is the load of a simulated day.
@@ -136,99 +113,68 @@ type dayDomain struct {
 // setUp adds teams and domains. The daemon checks those of the first team in full. The others
 // get copies of its first check, while the daemon is stopped: what is measured is the day after
 // the first checks.
-func (l *dayLoad) setUp(ctx context.Context, s settings) ([]figure, error) {
-	if err := l.dns.Set(dayZone(0, s.domains, false)); err != nil {
-		return nil, err
-	}
+func (l *dayLoad) setUp(ctx context.Context, s settings) []figure {
+	must(l.dns.Set(dayZone(0, s.domains, false)))
 	perTeam := max(s.domains/dayTeams, 1)
 	began := time.Now()
-	if err := l.addTeam(ctx, 0, min(perTeam, s.domains), began); err != nil {
-		return nil, err
-	}
-	if err := l.awaitChecked(ctx, began); err != nil {
-		return nil, err
-	}
+	l.addTeam(ctx, 0, min(perTeam, s.domains), began)
+	l.awaitChecked(ctx, began)
 	checked, first := time.Since(began), len(l.domains)
 	began = time.Now()
-	err := l.whileStopped(ctx, func() error {
+	l.whileStopped(ctx, func() {
 		for next := first; next < s.domains; next += perTeam {
-			if err := l.addTeam(ctx, next, min(perTeam, s.domains-next), began.Add(24*time.Hour)); err != nil {
-				return err
-			}
+			l.addTeam(ctx, next, min(perTeam, s.domains-next), began.Add(24*time.Hour))
 		}
-		return l.copyCheck(ctx, s, l.domains[0].name)
+		l.copyCheck(ctx, s, l.domains[0].name)
 	})
 	return []figure{
 		{fmt.Sprintf("%d domains of a team added: until each was checked in full", first), fmt.Sprintf("%.1f s (%.0f/s)", checked.Seconds(), float64(first)/checked.Seconds()), ""},
 		{fmt.Sprintf("%d domains of other teams added, with copies of these checks", len(l.domains)-first), fmt.Sprintf("%.1f s", time.Since(began).Seconds()), ""},
-	}, err
+	}
 }
 
 // copyCheck gives the check of a domain to all domains without one. The next checks are due
 // evenly in the intervals from now on.
-func (l *dayLoad) copyCheck(ctx context.Context, s settings, name string) (err error) {
-	db, err := openSQL(l.dsn)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	_, err = db.ExecContext(ctx, `INSERT INTO checks (id, team_id, domain_id, first_at, last_at, grade, document, changes, errors)
+func (l *dayLoad) copyCheck(ctx context.Context, s settings, name string) {
+	db := openSQL(l.dsn)
+	defer func() { must(db.Close()) }()
+	get(db.ExecContext(ctx, `INSERT INTO checks (id, team_id, domain_id, first_at, last_at, grade, document, changes, errors)
 		SELECT domains.id, domains.team_id, domains.id, checks.first_at, checks.last_at, checks.grade,
 			replace(replace(checks.document, checked.name, domains.name), checked.report_mailbox, domains.report_mailbox), checks.changes, checks.errors
 		FROM domains AS checked JOIN checks ON checks.team_id = checked.team_id AND checks.domain_id = checked.id JOIN domains ON domains.checked_at = 0
-		WHERE checked.name = $1`, name)
-	if err != nil {
-		return err
-	}
-	_, err = db.ExecContext(ctx, `UPDATE domains SET active = checked.active, record = checked.record, record_domain = replace(checked.record_domain, checked.name, domains.name),
+		WHERE checked.name = $1`, name))
+	get(db.ExecContext(ctx, `UPDATE domains SET active = checked.active, record = checked.record, record_domain = replace(checked.record_domain, checked.name, domains.name),
 			policy = checked.policy, grade = checked.grade, parked = checked.parked, checked_at = checked.checked_at,
 			known_at = checked.known_at, known_until = checked.known_until, full_at = checked.full_at,
 			next_check_at = CAST($2 AS BIGINT) + domains.id % CAST($3 AS BIGINT), next_full_at = CAST($2 AS BIGINT) + domains.id % CAST($4 AS BIGINT)
 		FROM domains AS checked WHERE checked.name = $1 AND domains.checked_at = 0`,
-		name, time.Now().Unix(), int64(s.squeeze(time.Hour).Seconds()), int64(s.squeeze(24*time.Hour).Seconds()))
-	return err
+		name, time.Now().Unix(), int64(s.squeeze(time.Hour).Seconds()), int64(s.squeeze(24*time.Hour).Seconds())))
 }
 
 // awaitChecked waits until each domain was checked after a time.
-func (l *dayLoad) awaitChecked(ctx context.Context, since time.Time) error {
+func (l *dayLoad) awaitChecked(ctx context.Context, since time.Time) {
 	poll := time.NewTicker(100 * time.Millisecond)
 	defer poll.Stop()
 	for ; ; <-poll.C {
-		oldest, err := l.oldestCheck(ctx)
-		if err != nil {
-			return err
-		}
+		oldest := l.oldestCheck(ctx)
 		if oldest <= time.Since(since.Truncate(time.Second)) { // as the times of checks are
-			return nil
+			return
 		}
 		if time.Since(since) > 10*time.Minute {
-			return errors.New("the first checks take more than ten minutes")
+			must(errors.New("the first checks take more than ten minutes"))
 		}
 	}
 }
 
 // addTeam adds a team with n domains, the first of which has that number.
-func (l *dayLoad) addTeam(ctx context.Context, first, n int, nextCheck time.Time) error {
-	created, err := l.store.CreateTeam(ctx, fmt.Sprintf("team%d", first), true)
-	if err != nil {
-		return err
-	}
+func (l *dayLoad) addTeam(ctx context.Context, first, n int, nextCheck time.Time) {
+	created := get(l.store.CreateTeam(ctx, fmt.Sprintf("team%d", first), true))
 	team, token := l.store.Team(created.ID), auth.NewToken()
-	if _, err := team.CreateToken(ctx, store.NewToken{Name: "bench", Scope: dmarcd.ScopeRead, Hash: auth.HashToken(token)}); err != nil {
-		return err
-	}
-	names := make([]string, n)
-	for i := range names {
-		names[i] = domainName(first + i)
-	}
-	if _, err := team.AddDomains(ctx, names, nextCheck); err != nil {
-		return err
-	}
-	added, err := team.Domains(ctx, "", n)
-	for _, domain := range added {
+	get(team.CreateToken(ctx, store.NewToken{Name: "bench", Scope: dmarcd.ScopeRead, Hash: auth.HashToken(token)}))
+	get(team.AddDomains(ctx, domainNames(first, n), nextCheck))
+	for _, domain := range get(team.Domains(ctx, "", n)) {
 		l.domains = append(l.domains, dayDomain{domain.Name, domain.ReportAddress(benchReportDomain), token, team})
 	}
-	return err
 }
 
 // dayZone returns the records of the domains from a number up to another one; one in dayChanges has
@@ -348,10 +294,7 @@ func (l *dayLoad) mailer() func(ctx context.Context, i int) error {
 		}
 		sent++
 		domain := l.domains[i*7919%len(l.domains)]
-		file, err := sample{number: i, domain: domain.name, records: dayRecords, day: yesterday}.file()
-		if err != nil {
-			return err
-		}
+		file := sample{number: i, domain: domain.name, records: dayRecords, day: yesterday}.file()
 		err = sendMail(client, domain.address, mailWith(file))
 		if reply := (*textproto.Error)(nil); errors.As(err, &reply) && reply.Code/100 == 4 {
 			err = errors.Join(fmt.Errorf("%w: %w", errLater, err), client.Reset())
@@ -363,7 +306,7 @@ func (l *dayLoad) mailer() func(ctx context.Context, i int) error {
 // read reads an answer of the API, as a client of the domain's team.
 func (l *dayLoad) read(ctx context.Context, path string, i int) error {
 	domain := l.domains[i*7919%len(l.domains)]
-	_, err := timeAnswer(ctx, "http://"+l.address+"/api"+strings.ReplaceAll(path, "DOMAIN", domain.name), &http.Cookie{}, domain.token)
+	_, _, err := timeAnswer(ctx, "http://"+l.address+"/api"+strings.ReplaceAll(path, "DOMAIN", domain.name), &http.Cookie{}, domain.token)
 	return err
 }
 
@@ -379,7 +322,7 @@ func (l *dayLoad) teams() []*store.Team {
 }
 
 // awaitCounted waits until every report is counted, and returns how long that took.
-func (l *dayLoad) awaitCounted(ctx context.Context) (time.Duration, error) {
+func (l *dayLoad) awaitCounted(ctx context.Context) time.Duration {
 	perReport := int64(0)
 	for r := range (sample{records: dayRecords}).all() {
 		perReport += r.Count
@@ -390,55 +333,45 @@ func (l *dayLoad) awaitCounted(ctx context.Context) (time.Duration, error) {
 	for ; ; <-poll.C {
 		messages := int64(0)
 		for _, team := range l.teams() {
-			sum, err := team.Summary(ctx, dmarcd.Days{})
-			if err != nil {
-				return 0, err
-			}
+			sum := get(team.Summary(ctx, dmarcd.Days{}))
 			messages += sum.Total()
 		}
 		if messages == perReport*int64(l.sent) {
-			return time.Since(began), nil
+			return time.Since(began)
 		}
 		if time.Since(began) > 10*time.Minute {
-			return 0, fmt.Errorf("%d of %d reports are counted", messages/perReport, l.sent)
+			must(fmt.Errorf("%d of %d reports are counted", messages/perReport, l.sent))
 		}
 	}
 }
 
 // oldestCheck returns the age of the least recent last check of all domains.
-func (l *dayLoad) oldestCheck(ctx context.Context) (oldest time.Duration, err error) {
+func (l *dayLoad) oldestCheck(ctx context.Context) (oldest time.Duration) {
 	for _, team := range l.teams() {
-		domains, err := team.Domains(ctx, "", len(l.domains))
-		if err != nil {
-			return 0, err
-		}
-		for _, domain := range domains {
+		for _, domain := range get(team.Domains(ctx, "", len(l.domains))) {
 			oldest = max(oldest, time.Since(domain.CheckedAt))
 		}
 	}
-	return oldest, nil
+	return oldest
 }
 
 // awaitChanges waits until all changed records became events, for two intervals at most, and
 // returns how many did: the second check after a change confirms it.
-func (l *dayLoad) awaitChanges(ctx context.Context, interval time.Duration) (seen int, err error) {
+func (l *dayLoad) awaitChanges(ctx context.Context, interval time.Duration) (seen int) {
 	poll := time.NewTicker(time.Second)
 	defer poll.Stop()
 	for began := time.Now(); ; <-poll.C {
-		if seen, err = l.changesSeen(ctx); err != nil || seen >= l.changed || time.Since(began) > 2*interval {
-			return seen, err
+		if seen = l.changesSeen(ctx); seen >= l.changed || time.Since(began) > 2*interval {
+			return seen
 		}
 	}
 }
 
 // changesSeen returns how many events tell a changed record.
-func (l *dayLoad) changesSeen(ctx context.Context) (seen int, err error) {
+func (l *dayLoad) changesSeen(ctx context.Context) (seen int) {
 	for _, team := range l.teams() {
-		events, err := team.EventsSince(ctx, store.EventFilter{Kind: dmarcd.PolicyStrengthened}, 0, len(l.domains))
-		if err != nil {
-			return 0, err
-		}
+		events := get(team.EventsSince(ctx, store.EventFilter{Kind: dmarcd.PolicyStrengthened}, 0, len(l.domains)))
 		seen += len(events)
 	}
-	return seen, nil
+	return seen
 }

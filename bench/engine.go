@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"errors"
-	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -20,51 +19,43 @@ import (
 // engine makes empty databases.
 type engine interface {
 	name() string
-	create(ctx context.Context) (dsn string, drop func() error, err error)
+	create(ctx context.Context) (dsn string, drop func() error)
 }
 
 type sqliteEngine struct{ folder string }
 
 func (sqliteEngine) name() string { return "SQLite" }
 
-func (e sqliteEngine) create(context.Context) (string, func() error, error) {
-	folder, err := os.MkdirTemp(e.folder, "")
-	return filepath.Join(folder, "dmarcd.db"), func() error { return os.RemoveAll(folder) }, err
+func (e sqliteEngine) create(context.Context) (string, func() error) {
+	folder := get(os.MkdirTemp(e.folder, ""))
+	return filepath.Join(folder, "dmarcd.db"), func() error { return os.RemoveAll(folder) }
 }
 
 type postgresEngine struct{}
 
 func (postgresEngine) name() string { return "PostgreSQL" }
 
-func (postgresEngine) create(ctx context.Context) (string, func() error, error) {
+func (postgresEngine) create(ctx context.Context) (string, func() error) {
 	server := os.Getenv("DMARCD_TEST_POSTGRES")
 	if server == "" {
-		return "", nil, errors.New("DMARCD_TEST_POSTGRES names no server; `make bench` starts one")
+		must(errors.New("DMARCD_TEST_POSTGRES names no server; `make bench` starts one"))
 	}
-	dsn, err := url.Parse(server)
-	if err != nil {
-		return "", nil, fmt.Errorf("DMARCD_TEST_POSTGRES is no URL: %w", err)
-	}
+	dsn := get(url.Parse(server))
 	name := "dmarcd_bench_" + strings.ToLower(rand.Text())
 	administer := func(statement string) error {
-		db, err := sql.Open("pgx", server)
-		if err != nil {
-			return err
-		}
-		_, err = db.ExecContext(ctx, statement)
+		db := get(sql.Open("pgx", server))
+		_, err := db.ExecContext(ctx, statement)
 		return errors.Join(err, db.Close())
 	}
-	if err := administer(`CREATE DATABASE ` + name); err != nil {
-		return "", nil, err
-	}
+	must(administer(`CREATE DATABASE ` + name))
 	dsn.Path = "/" + name
-	return dsn.String(), func() error { return administer(`DROP DATABASE ` + name + ` WITH (FORCE)`) }, nil
+	return dsn.String(), func() error { return administer(`DROP DATABASE ` + name + ` WITH (FORCE)`) }
 }
 
 // openSQL opens a database for statements of the benchmark's own.
-func openSQL(dsn string) (*sql.DB, error) {
+func openSQL(dsn string) *sql.DB {
 	if store.IsPostgres(dsn) {
-		return sql.Open("pgx", dsn)
+		return get(sql.Open("pgx", dsn))
 	}
-	return sql.Open("sqlite", dsn+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)")
+	return get(sql.Open("sqlite", dsn+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)"))
 }

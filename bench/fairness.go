@@ -5,9 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -38,30 +36,18 @@ const attackers = 10
 
 // measureFairness measures how long a victim waits until a report counts, by
 // each way that it takes, while attackers of other teams saturate an entrance.
-func measureFairness(ctx context.Context, s settings, d *daemon) ([]figure, error) {
+func measureFairness(ctx context.Context, s settings, d *daemon) []figure {
 	// The victim shares this process with the DNS server that checks ask. With a processor
 	// for each, the kernel and not the Go scheduler lets the victim go first.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4 * runtime.NumCPU()))
-	field, err := newField(ctx, d)
-	if err != nil {
-		return nil, err
-	}
+	field := newField(ctx, d)
 	var figures []figure
 	for _, entrance := range entrances {
 		if s.entrance != "" && s.entrance != entrance {
 			continue
 		}
-		if err := d.rest(ctx); err != nil {
-			return nil, err
-		}
-		quiet, err := field.deliverAll(ctx)
-		if err != nil {
-			return nil, err
-		}
-		attacked, err := field.attacked(ctx, entrance)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", entrance, err)
-		}
+		d.rest()
+		quiet, attacked := field.deliverAll(ctx), field.attacked(ctx, entrance)
 		fmt.Fprintf(os.Stderr, "%s: quiet %.4f s, attacked %.4f s\n", entrance, quiet, attacked)
 		worst := 0.0
 		var values []string
@@ -75,7 +61,7 @@ func measureFairness(ctx context.Context, s settings, d *daemon) ([]figure, erro
 			fmt.Sprintf("%s (worst %.1f)", strings.Join(values, "; "), worst), fairGoal,
 		})
 	}
-	return figures, nil
+	return figures
 }
 
 // deliveryWays are the ways in which the victim's reports arrive.
@@ -91,14 +77,11 @@ type field struct {
 	counted   int64 // messages of the victim so far
 }
 
-func newField(ctx context.Context, d *daemon) (*field, error) {
+func newField(ctx context.Context, d *daemon) *field {
 	f := &field{d: d, target: target{d.address, d.mail}}
 	var zone strings.Builder
 	for i := range attackers + 1 {
-		team, err := f.newTeam(ctx, i)
-		if err != nil {
-			return nil, err
-		}
+		team := f.newTeam(ctx, i)
 		fmt.Fprintf(&zone, "_dmarc.%s. TXT \"v=DMARC1; p=none\"\n", team.Domain)
 		if i == 0 {
 			f.victim = team
@@ -106,57 +89,37 @@ func newField(ctx context.Context, d *daemon) (*field, error) {
 			f.attackers = append(f.attackers, team)
 		}
 	}
-	if err := d.dns.Set(zone.String()); err != nil {
-		return nil, err
-	}
-	planted, err := fairReport(plantedRecords)
-	if err != nil {
-		return nil, err
-	}
+	must(d.dns.Set(zone.String()))
+	planted := fairReport(plantedRecords)
 	for _, team := range f.attackers {
-		if err := f.upload(ctx, team, numbered(planted, f.number.Add(1), team)); err != nil {
-			return nil, err
-		}
+		must(f.upload(ctx, team, numbered(planted, f.number.Add(1), team)))
 		for range archives {
-			archive, err := f.archive(plantedReports/archives, team)
-			if err != nil {
-				return nil, err
-			}
-			if err := f.upload(ctx, team, archive); err != nil {
-				return nil, err
-			}
+			must(f.upload(ctx, team, f.archive(plantedReports/archives, team)))
 		}
 	}
-	return f, nil
+	return f
 }
 
 // archive returns a ZIP archive with short reports of a team.
-func (f *field) archive(reports int, team fairTeam) ([]byte, error) {
+func (f *field) archive(reports int, team fairTeam) []byte {
 	var b bytes.Buffer
-	files := zip.NewWriter(&b)
-	short, err := fairReport(1)
-	for i := 0; i < reports && err == nil; i++ {
-		var file io.Writer
-		if file, err = files.Create(fmt.Sprintf("%d.xml", i)); err == nil {
-			_, err = file.Write(numbered(short, f.number.Add(1), team))
-		}
+	files, short := zip.NewWriter(&b), fairReport(1)
+	for i := range reports {
+		file := get(files.Create(fmt.Sprintf("%d.xml", i)))
+		get(file.Write(numbered(short, f.number.Add(1), team)))
 	}
-	err = errors.Join(err, files.Close())
-	return b.Bytes(), err
+	must(files.Close())
+	return b.Bytes()
 }
 
 // newTeam makes a team by the command line, with a domain and a user.
-func (f *field) newTeam(ctx context.Context, i int) (fairTeam, error) {
+func (f *field) newTeam(ctx context.Context, i int) fairTeam {
 	name := fmt.Sprintf("team%d", i)
 	team := fairTeam{Domain: fmt.Sprintf("fair%02d.example", i)}
 	run := func(args ...string) string {
 		command := exec.CommandContext(ctx, f.d.process.Path, args...) //nolint:gosec // our own program
 		command.Env = f.d.process.Env
-		printed, err := command.Output()
-		if err != nil {
-			return fmt.Sprint("!", err)
-		}
-		return strings.TrimSpace(string(printed))
+		return strings.TrimSpace(string(get(command.Output())))
 	}
 	run("team", "create", name, "--api")
 	team.Token = run("token", "create", "--team", name)
@@ -164,42 +127,34 @@ func (f *field) newTeam(ctx context.Context, i int) (fairTeam, error) {
 	var listed []struct {
 		Address string `json:"report_address"`
 	}
-	if err := json.Unmarshal([]byte(run("domain", "list", "--team", name, "--json")), &listed); err != nil || len(listed) != 1 {
-		return team, errors.Join(err, fmt.Errorf("team %s has %d domains", name, len(listed)))
-	}
+	must(json.Unmarshal([]byte(run("domain", "list", "--team", name, "--json")), &listed))
 	team.Address = listed[0].Address
 	team.Mailbox, _, _ = strings.Cut(team.Address, "@")
 	email := "owner@" + team.Domain
-	link, err := url.Parse(run("user", "invite", email, "--team", name, "--role", "owner"))
-	if err != nil {
-		return team, err
-	}
+	link := get(url.Parse(run("user", "invite", email, "--team", name, "--role", "owner")))
 	form := url.Values{"email": {email}, "password": {"correct horse battery staple"}}.Encode()
-	team.Session, err = f.signUp(ctx, link.Path, form)
-	return team, err
+	team.Session = f.signUp(ctx, link.Path, form)
+	return team
 }
 
 // attacked measures the victim while attackers use an entrance.
-func (f *field) attacked(ctx context.Context, entrance string) (took []float64, err error) {
-	stop, err := startAttack(ctx, attack{
+func (f *field) attacked(ctx context.Context, entrance string) (took []float64) {
+	stop := startAttack(ctx, attack{
 		Target: f.target, Teams: f.attackers, Entrance: entrance, Attackers: attackers, First: f.number.Add(1 << 32),
 	})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
+	defer func() { must(stop()) }()
 	return f.deliverAll(ctx)
 }
 
 // deliverAll has the victim deliver reports in turn by every way and returns
 // the median of the seconds that each way took until the report counted.
-func (f *field) deliverAll(ctx context.Context) ([]float64, error) {
+func (f *field) deliverAll(ctx context.Context) []float64 {
 	took := make([][]float64, len(deliveryWays))
 	for range fairSamples {
 		for way := range deliveryWays {
 			began := time.Now()
 			if err := f.deliver(ctx, way); err != nil {
-				return nil, fmt.Errorf("the victim's %s: %w", deliveryWays[way], err)
+				must(fmt.Errorf("the victim's %s: %w", deliveryWays[way], err))
 			}
 			took[way] = append(took[way], time.Since(began).Seconds())
 		}
@@ -208,7 +163,7 @@ func (f *field) deliverAll(ctx context.Context) ([]float64, error) {
 	for way := range took {
 		medians[way] = median(took[way])
 	}
-	return medians, nil
+	return medians
 }
 
 // deliver has one report of the victim delivered and returns when it counts.
@@ -219,27 +174,18 @@ func (f *field) deliver(ctx context.Context, way int) error {
 		body := numbered([]byte(fairTLS(fairID, 1)), f.number.Add(1), f.victim)
 		return f.send(ctx, f.victim, http.MethodPost, "/tlsrpt/"+f.victim.Mailbox, "application/tlsrpt+json", body, nil)
 	}
-	report, err := fairReport(victimRecords)
-	if err != nil {
-		return err
-	}
-	report = numbered(report, f.number.Add(1), f.victim)
+	report := numbered(fairReport(victimRecords), f.number.Add(1), f.victim)
 	if way == 0 {
-		err = f.upload(ctx, f.victim, report)
+		must(f.upload(ctx, f.victim, report))
 	} else {
-		err = f.mail(ctx, "127.2.0.1", f.victim, report)
-	}
-	if err != nil {
-		return err
+		must(f.mail(ctx, "127.2.0.1", f.victim, report))
 	}
 	f.counted += victimRecords
 	pause := time.NewTicker(2 * time.Millisecond)
 	defer pause.Stop()
 	for began := time.Now(); ; <-pause.C {
 		var sum struct{ Total int64 }
-		if err := f.send(ctx, f.victim, http.MethodGet, "/api/reports/"+f.victim.Domain, "", nil, &sum); err != nil {
-			return err
-		}
+		must(f.send(ctx, f.victim, http.MethodGet, "/api/reports/"+f.victim.Domain, "", nil, &sum))
 		if sum.Total >= f.counted {
 			return nil
 		}
@@ -251,17 +197,10 @@ func (f *field) deliver(ctx context.Context, way int) error {
 
 // fairReport returns an aggregate report of one message from each of so many
 // addresses, with places for its id and its domain.
-func fairReport(records int) ([]byte, error) {
+func fairReport(records int) []byte {
 	var b bytes.Buffer
-	domain := "fair00.example"
-	s := sample{number: 0, domain: domain, records: records, day: time.Now().Unix()/86_400 - 1}
-	err := aggregate.Render(&b, aggregate.Report{
-		Version: "1.0",
-		Metadata: aggregate.Metadata{
-			OrgName: "receiver.example", Email: "dmarc@receiver.example", ReportID: fairID, Begin: s.begin(), End: s.begin() + 86_399,
-		},
-		Policy: aggregate.PublishedPolicy{Domain: domain, P: aggregate.PolicyNone, SP: aggregate.PolicyNone, ADKIM: "r", ASPF: "r"},
-	}, func(yield func(aggregate.Record) bool) {
+	s := sample{number: 0, domain: "fair00.example", records: records, day: time.Now().Unix()/86_400 - 1}
+	s.render(&b, "receiver.example", fairID, func(yield func(aggregate.Record) bool) {
 		for n := range records {
 			r := s.record(n)
 			r.Source = fmt.Sprintf("%d.%d.%d.%d", 20+n%180, n/180%256, n/180/256%256, 1)
@@ -271,7 +210,7 @@ func fairReport(records int) ([]byte, error) {
 			}
 		}
 	})
-	return b.Bytes(), err
+	return b.Bytes()
 }
 
 // fairTLS returns a TLS report with so many failures.

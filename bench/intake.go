@@ -11,8 +11,10 @@ import (
 	"net/smtp"
 	"os"
 	"os/exec"
-	"sync"
+	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -27,158 +29,106 @@ const (
 // measureImport has `dmarcd import` read files, against a loop of prepared inserts of
 // as many reports and records into the same tables, one transaction for every 20
 // reports.
-func measureImport(ctx context.Context, s settings, e engine) (_ []figure, err error) {
-	folder, err := os.MkdirTemp("", "dmarcd-bench-import-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	if _, err := writeSamples(folder, importReports, importRecords); err != nil {
-		return nil, err
-	}
-	ours := func() (float64, error) { return importFiles(ctx, s, e, folder) }
-	bare := func() (float64, error) { return insertRows(ctx, e) }
-	rate, bareRate, share, err := compare(s.rounds, ours, bare)
+func measureImport(ctx context.Context, s settings, e engine) []figure {
+	folder := get(os.MkdirTemp("", "dmarcd-bench-import-"))
+	defer func() { must(os.RemoveAll(folder)) }()
+	writeSamples(folder, importReports, importRecords)
+	ours := func() float64 { return importFiles(ctx, s, e, folder) }
+	bare := func() float64 { return insertRows(ctx, e) }
+	rate, bareRate, share := compare(s.rounds, ours, bare)
 	return []figure{{
 		fmt.Sprintf("`dmarcd import` of %d gzip files with %d records each, in rows a second, as a share of a loop of prepared inserts", importReports, importRecords),
 		fmt.Sprintf("%.2f (%.0f/s of %.0f/s)", share, rate, bareRate), "at least 0.7",
-	}}, err
+	}}
 }
 
 // emptyStore makes a database with a team and a domain.
-func emptyStore(ctx context.Context, e engine) (dsn string, team dmarcd.TeamID, done func() error, err error) {
-	dsn, drop, err := e.create(ctx)
-	if err != nil {
-		return "", 0, nil, err
-	}
-	db, err := store.Open(ctx, dsn, store.Options{})
-	if err != nil {
-		return "", 0, nil, errors.Join(err, drop())
-	}
-	if _, err = db.Migrate(ctx); err == nil {
-		var created dmarcd.Team
-		if created, err = db.CreateTeam(ctx, "default", true); err == nil {
-			team = created.ID
-			_, err = db.Team(team).AddDomain(ctx, "example.com", time.Now().Add(24*time.Hour))
-		}
-	}
-	if err = errors.Join(err, db.Close()); err != nil {
-		return "", 0, nil, errors.Join(err, drop())
-	}
-	return dsn, team, drop, nil
+func emptyStore(ctx context.Context, e engine) (dsn string, team dmarcd.TeamID, done func() error) {
+	dsn, drop := e.create(ctx)
+	db := get(store.Open(ctx, dsn, store.Options{}))
+	get(db.Migrate(ctx))
+	team = get(db.CreateTeam(ctx, "default", true)).ID
+	get(db.Team(team).AddDomain(ctx, "example.com", time.Now().Add(24*time.Hour)))
+	must(db.Close())
+	return dsn, team, drop
 }
 
-func importFiles(ctx context.Context, s settings, e engine, folder string) (_ float64, err error) {
-	dsn, _, done, err := emptyStore(ctx, e)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, done()) }()
-	data, err := os.MkdirTemp("", "dmarcd-bench-data-")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
+func importFiles(ctx context.Context, s settings, e engine, folder string) float64 {
+	dsn, _, done := emptyStore(ctx, e)
+	defer func() { must(done()) }()
+	data := get(os.MkdirTemp("", "dmarcd-bench-data-"))
+	defer func() { must(os.RemoveAll(data)) }()
 	command := exec.CommandContext(ctx, s.binary, "import", "--team", "default", folder) //nolint:gosec // our own program
 	command.Env = []string{"DMARCD_DATABASE=" + dsn, "DMARCD_DATA=" + data}
 	began := time.Now()
 	if output, err := command.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("import: %w: %s", err, output)
+		must(fmt.Errorf("import: %w: %s", err, output))
 	}
-	return importReports * importRecords / time.Since(began).Seconds(), nil
+	return importReports * importRecords / time.Since(began).Seconds()
 }
 
 // insertRows is the least that anything has to do that stores the same.
-func insertRows(ctx context.Context, e engine) (_ float64, err error) {
-	dsn, team, done, err := emptyStore(ctx, e)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, done()) }()
-	db, err := openSQL(dsn)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+func insertRows(ctx context.Context, e engine) float64 {
+	dsn, team, done := emptyStore(ctx, e)
+	defer func() { must(done()) }()
+	db := openSQL(dsn)
+	defer func() { must(db.Close()) }()
 	db.SetMaxOpenConns(1)
 	began := time.Now()
 	const perTransaction = 20
 	for first := 0; first < importReports; first += perTransaction {
-		if err := insertSamples(ctx, db, team, first, perTransaction); err != nil {
-			return 0, err
-		}
+		insertSamples(ctx, db, team, first, perTransaction)
 	}
-	return importReports * importRecords / time.Since(began).Seconds(), nil
+	return importReports * importRecords / time.Since(began).Seconds()
 }
 
-func insertSamples(ctx context.Context, db *sql.DB, team dmarcd.TeamID, first, n int) error {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
+func insertSamples(ctx context.Context, db *sql.DB, team dmarcd.TeamID, first, n int) {
+	tx := get(db.BeginTx(ctx, nil))
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
 	//nolint:sqlclosecheck // the transaction closes it
-	report, err := tx.PrepareContext(ctx, `INSERT INTO reports (id, team_id, kind, identity, content, organization, external_id,
+	report := get(tx.PrepareContext(ctx, `INSERT INTO reports (id, team_id, kind, identity, content, organization, external_id,
 			domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, verdict, received_at, original, member, document)
-		VALUES ($1, $2, 'aggregate', $3, $4, 'receiver.example', $5, 'example.com', $6, $7, 50, 200, 160, '', '', 'import', 'unknown', '', 0, $8, '', '{}')`)
-	if err != nil {
-		return err
-	}
-	//nolint:sqlclosecheck // the transaction closes it
-	record, err := tx.PrepareContext(ctx, `INSERT INTO records (team_id, report_id, share, n, count, source, disposition, dkim, spf, details)
-		VALUES ($1, $2, 0, $3, $4, $5, $6, $7, $8, $9)`)
-	if err != nil {
-		return err
-	}
+		VALUES ($1, $2, 'aggregate', $3, $4, 'receiver.example', $5, 'example.com', $6, $7, 50, 200, 160, '', '', 'import', 'unknown', '', 0, $8, '', '{}')`))
+	record := get(tx.PrepareContext(ctx, `INSERT INTO records (team_id, report_id, share, n, count, source, disposition, dkim, spf, details)
+		VALUES ($1, $2, 0, $3, $4, $5, $6, $7, $8, $9)`))
 	const details = `{"f":"example.com","d":[["example.com","s1","pass",""]],"s":[["example.com","mfrom","pass",""]]}`
 	for i := first; i < first+n; i++ {
 		s := sample{number: i, domain: "example.com", records: importRecords}
 		hash := []byte(s.id())
-		if _, err := report.ExecContext(ctx, i+1, team, hash, hash, s.id(), s.begin(), s.begin()+86_399, hash); err != nil {
-			return err
-		}
+		get(report.ExecContext(ctx, i+1, team, hash, hash, s.id(), s.begin(), s.begin()+86_399, hash))
 		n := 0
 		for r := range s.all() {
-			if _, err := record.ExecContext(ctx, team, i+1, n, r.Count, r.Source, string(r.Disposition), string(r.DKIM), string(r.SPF), details); err != nil {
-				return err
-			}
+			get(record.ExecContext(ctx, team, i+1, n, r.Count, r.Source, string(r.Disposition), string(r.DKIM), string(r.SPF), details))
 			n++
 		}
 	}
-	return tx.Commit()
+	must(tx.Commit())
 }
 
 // measureCounters asks for a summary in a database of few and of many records.
-func measureCounters(ctx context.Context, s settings, e engine) (_ []figure, err error) {
+func measureCounters(ctx context.Context, s settings, e engine) []figure {
 	const few = 10_000
 	sides := make([]side, 2)
 	for i, records := range []int{few, s.records} {
-		d, err := startDaemon(ctx, s, e)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, d.close()) }()
-		if err := addRecords(ctx, d, 100, records, 0); err != nil {
-			return nil, err
-		}
+		d := startDaemon(ctx, s, e)
+		defer d.close()
+		addRecords(ctx, d, 100, records, 0)
 		ask := request(http.MethodGet, "/api/reports/"+domainName(5), d.token, "")
-		sides[i] = func() (float64, error) {
-			return load(ctx, d.address, s.clients, s.duration, http.StatusOK, func(int64) []byte { return ask })
+		sides[i] = func() float64 {
+			return load(ctx, d.address, s.clients, s.duration, http.StatusOK, func(int) []byte { return ask })
 		}
 	}
-	rate, _, slower, err := compare(s.rounds, sides[0], sides[1])
+	rate, _, slower := compare(s.rounds, sides[0], sides[1])
 	return []figure{{
 		fmt.Sprintf("`GET /reports/{domain}`: time with %d records stored over time with %d", s.records, few),
 		fmt.Sprintf("%.2f (%.0f/s)", slower, rate), "at most 1.25",
-	}}, err
+	}}
 }
 
 // addRecords stores about as many records, in turn for so many domains.
-func addRecords(ctx context.Context, d *daemon, domains, records int, later int64) error {
-	if err := addDomains(ctx, d, domains); err != nil {
-		return err
-	}
-	return receiveSamples(ctx, d, records/sampleRecords, func(i int) sample {
+func addRecords(ctx context.Context, d *daemon, domains, records int, later int64) {
+	addDomains(ctx, d, domains)
+	receiveSamples(ctx, d, records/sampleRecords, func(i int) sample {
 		return sample{number: i, domain: domainName(i % domains), records: sampleRecords, later: later}
 	})
 }
@@ -187,7 +137,7 @@ func addRecords(ctx context.Context, d *daemon, domains, records int, later int6
 const sampleRecords = 100
 
 // receiveSamples stores n reports, in large transactions.
-func receiveSamples(ctx context.Context, d *daemon, n int, next func(i int) sample) error {
+func receiveSamples(ctx context.Context, d *daemon, n int, next func(i int) sample) {
 	const perTransaction = 50
 	var deliveries []*dmarcd.Delivery
 	for i := range n {
@@ -195,21 +145,15 @@ func receiveSamples(ctx context.Context, d *daemon, n int, next func(i int) samp
 		if len(deliveries) < perTransaction && i < n-1 {
 			continue
 		}
-		if _, err := d.team.Receive(ctx, deliveries); err != nil {
-			return err
-		}
+		get(d.team.Receive(ctx, deliveries))
 		deliveries = deliveries[:0]
 	}
-	return nil
 }
 
 // measureMail sends mails with a report of 50 records each by SMTP, and waits until
 // all are counted.
-func measureMail(ctx context.Context, s settings, d *daemon) ([]figure, error) {
-	domain, err := d.team.AddDomain(ctx, "example.com", time.Now().Add(24*time.Hour))
-	if err != nil {
-		return nil, err
-	}
+func measureMail(ctx context.Context, s settings, d *daemon) []figure {
+	domain := get(d.team.AddDomain(ctx, "example.com", time.Now().Add(24*time.Hour)))
 	const mails = 2000
 	content := make([][]byte, mails)
 	messages := int64(0)
@@ -218,34 +162,25 @@ func measureMail(ctx context.Context, s settings, d *daemon) ([]figure, error) {
 		for r := range report.all() {
 			messages += r.Count
 		}
-		file, err := report.file()
-		if err != nil {
-			return nil, err
-		}
-		content[i] = mailWith(file)
+		content[i] = mailWith(report.file())
 	}
 	to := domain.ReportAddress(benchReportDomain)
 	began := time.Now()
-	if err := sendAll(d.mail, to, content, s.clients); err != nil {
-		return nil, err
-	}
+	must(sendAll(d.mail, to, content, s.clients))
 	accepted := time.Since(began)
 	for {
-		sum, err := d.team.DomainSummary(ctx, "example.com", dmarcd.Days{})
-		if err != nil {
-			return nil, err
-		}
+		sum := get(d.team.DomainSummary(ctx, "example.com", dmarcd.Days{}))
 		if sum.Total() == messages {
 			break
 		}
 		if time.Since(began) > 5*time.Minute {
-			return nil, fmt.Errorf("%d of %d messages counted", sum.Total(), messages)
+			must(fmt.Errorf("%d of %d messages counted", sum.Total(), messages))
 		}
 	}
 	return []figure{
 		{fmt.Sprintf("mails of %d records by SMTP, on disk and acknowledged", importRecords), fmt.Sprintf("%.0f/s", mails/accepted.Seconds()), ""},
 		{"the same, verified and counted", fmt.Sprintf("%.0f/s", mails/time.Since(began).Seconds()), ""},
-	}, nil
+	}
 }
 
 func mailWith(report []byte) []byte {
@@ -263,39 +198,22 @@ func mailWith(report []byte) []byte {
 
 // sendAll sends mails over some connections at once.
 func sendAll(address, to string, mails [][]byte, clients int) error {
-	work := make(chan []byte)
-	failed := make(chan error, clients)
-	var group sync.WaitGroup
-	for range clients {
-		group.Go(func() { failed <- sendSome(address, to, work) })
+	var group errgroup.Group
+	for part := range slices.Chunk(mails, (len(mails)+clients-1)/clients) {
+		group.Go(func() error {
+			client, err := smtp.Dial(address)
+			if err != nil {
+				return err
+			}
+			for _, mail := range part {
+				if err := sendMail(client, to, mail); err != nil {
+					return err
+				}
+			}
+			return client.Quit()
+		})
 	}
-	for _, mail := range mails {
-		select {
-		case work <- mail:
-		case err := <-failed:
-			return err
-		}
-	}
-	close(work)
-	group.Wait()
-	var errs []error
-	for range clients {
-		errs = append(errs, <-failed)
-	}
-	return errors.Join(errs...)
-}
-
-func sendSome(address, to string, work <-chan []byte) error {
-	client, err := smtp.Dial(address)
-	if err != nil {
-		return err
-	}
-	for mail := range work {
-		if err := sendMail(client, to, mail); err != nil {
-			return err
-		}
-	}
-	return client.Quit()
+	return group.Wait()
 }
 
 func sendMail(client *smtp.Client, to string, mail []byte) error {

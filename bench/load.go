@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -25,39 +26,38 @@ func request(method, path, token, body string) []byte {
 
 // load sends requests over several connections for a while and returns how many
 // were answered with that status in a second. next makes the request of a number.
-func load(ctx context.Context, address string, clients int, d time.Duration, status int, next func(n int64) []byte) (float64, error) {
+func load(ctx context.Context, address string, clients int, d time.Duration, status int, next func(n int) []byte) float64 {
+	conns, readers := make([]net.Conn, clients), make([]*bufio.Reader, clients)
+	for i := range conns {
+		conns[i] = get((&net.Dialer{}).DialContext(ctx, "tcp", address))
+		defer func() { _ = conns[i].Close() }() // nothing is written any more
+		readers[i] = bufio.NewReader(conns[i])
+	}
+	return repeat(ctx, clients, d, func(client, n int) error { return exchange(conns[client], readers[client], next(n), status) })
+}
+
+// repeat has several clients run f over and over for a while, each with numbers of its own,
+// and returns how often in a second.
+func repeat(ctx context.Context, clients int, d time.Duration, f func(client, n int) error) float64 {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
-	var answered, number atomic.Int64
+	var done atomic.Int64
 	var group sync.WaitGroup
-	errs := make(chan error, clients)
+	errs := make([]error, clients)
 	began := time.Now()
-	for range clients {
+	for client := range clients {
 		group.Go(func() {
-			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-			if err != nil {
-				errs <- err
-				return
-			}
-			defer func() { _ = conn.Close() }() // nothing is written any more
-			reader := bufio.NewReader(conn)
-			for ctx.Err() == nil {
-				if err := exchange(conn, reader, next(number.Add(1)), status); err != nil {
-					errs <- err
+			for n := client; ctx.Err() == nil; n += clients {
+				if errs[client] = f(client, n); errs[client] != nil {
 					return
 				}
-				answered.Add(1)
+				done.Add(1)
 			}
 		})
 	}
 	group.Wait()
-	took := time.Since(began)
-	select {
-	case err := <-errs:
-		return 0, err
-	default:
-		return float64(answered.Load()) / took.Seconds(), nil
-	}
+	must(errors.Join(errs...))
+	return float64(done.Load()) / time.Since(began).Seconds()
 }
 
 func exchange(conn net.Conn, reader *bufio.Reader, request []byte, status int) error {
@@ -77,26 +77,19 @@ func exchange(conn net.Conn, reader *bufio.Reader, request []byte, status int) e
 }
 
 // side is one side of a comparison: a turn of it returns a rate.
-type side func() (float64, error)
+type side func() float64
 
 // compare lets both sides take turns and returns the median rate of each and the
 // median of the ratios of neighbouring turns.
-func compare(rounds int, ours, theirs side) (ourRate, theirRate, ratio float64, err error) {
+func compare(rounds int, ours, theirs side) (ourRate, theirRate, ratio float64) {
 	var all [3][]float64
 	for range rounds {
-		a, err := ours()
-		if err != nil {
-			return 0, 0, 0, err
-		}
-		b, err := theirs()
-		if err != nil {
-			return 0, 0, 0, err
-		}
+		a, b := ours(), theirs()
 		for i, v := range []float64{a, b, a / b} {
 			all[i] = append(all[i], v)
 		}
 	}
-	return median(all[0]), median(all[1]), median(all[2]), nil
+	return median(all[0]), median(all[1]), median(all[2])
 }
 
 func median(values []float64) float64 {

@@ -10,7 +10,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -36,17 +35,14 @@ type settings struct {
 // suite is a group of figures.
 type suite struct {
 	name    string
-	measure func(ctx context.Context, s settings, e engine) ([]figure, error)
+	measure func(ctx context.Context, s settings, e engine) []figure
 }
 
 // withDaemon returns a measurement of a daemon that runs for it.
-func withDaemon(measure func(ctx context.Context, s settings, d *daemon) ([]figure, error)) func(context.Context, settings, engine) ([]figure, error) {
-	return func(ctx context.Context, s settings, e engine) (_ []figure, err error) {
-		d, err := startDaemon(ctx, s, e)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, d.close()) }()
+func withDaemon(measure func(ctx context.Context, s settings, d *daemon) []figure) func(context.Context, settings, engine) []figure {
+	return func(ctx context.Context, s settings, e engine) []figure {
+		d := startDaemon(ctx, s, e)
+		defer d.close()
 		return measure(ctx, s, d)
 	}
 }
@@ -70,42 +66,53 @@ func main() {
 	flag.StringVar(&s.entrance, "entrance", "", "attack only that entrance in the suite fairness, such as exports")
 	attacking := flag.Bool("attack", false, "attack a daemon as the standard input says; used by the suite fairness")
 	flag.Parse()
-	if *attacking {
-		if err := runAttack(context.Background(), os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, "bench: attack:", err)
-			os.Exit(1)
-		}
-		return
-	}
-	if flag.Arg(0) == parseXML {
-		if err := parseWithXML(os.Stdout, flag.Args()[1:]); err != nil {
+	defer func() {
+		if failed := recover(); failed != nil {
+			err, ok := failed.(failure)
+			if !ok {
+				panic(failed)
+			}
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			os.Exit(1)
 		}
-		return
-	}
-	if err := run(context.Background(), s, *only, *engineName); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
+	}()
+	switch {
+	case *attacking:
+		must(runAttack(context.Background(), os.Stdin, os.Stdout))
+	case flag.Arg(0) == parseXML:
+		parseWithXML(os.Stdout, flag.Args()[1:])
+	default:
+		run(context.Background(), s, *only, *engineName)
 	}
 }
 
-func run(ctx context.Context, s settings, only, engineName string) error {
-	folder, err := os.MkdirTemp("", "dmarcd-bench-")
+// failure is an error that ends the program. What is deferred is still done.
+type failure struct{ error }
+
+// must ends the program with an error.
+func must(err error) {
 	if err != nil {
-		return err
+		panic(failure{err})
 	}
+}
+
+// get returns a value, or ends the program with an error.
+func get[T any](value T, err error) T {
+	must(err)
+	return value
+}
+
+func run(ctx context.Context, s settings, only, engineName string) {
+	folder := get(os.MkdirTemp("", "dmarcd-bench-"))
 	defer func() { _ = os.RemoveAll(folder) }() // scratch
 	s.binary = filepath.Join(folder, "dmarcd")
 	build := exec.CommandContext(ctx, "go", "build", "-o", s.binary, "./cmd/dmarcd") //nolint:gosec // our own program
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
-		return fmt.Errorf("build the daemon (run it from the root of the repository): %w", err)
+		must(fmt.Errorf("build the daemon (run it from the root of the repository): %w", err))
 	}
-	if err := linkNetworks(folder); err != nil {
-		return err
-	}
+	linkNetworks(folder)
 	for _, suite := range []suite{
 		{"reports", measureReports},
 		{"list", withDaemon(measureList)},
@@ -134,33 +141,17 @@ func run(ctx context.Context, s settings, only, engineName string) error {
 			if engineName != "" && engineName != engine.name() {
 				continue
 			}
-			figures, err := suite.measure(ctx, s, engine)
-			if err != nil {
-				return fmt.Errorf("%s on %s: %w", suite.name, engine.name(), err)
-			}
-			for _, f := range figures {
+			for _, f := range suite.measure(ctx, s, engine) {
 				fmt.Println("|", strings.Join([]string{engine.name(), f.what, f.value, f.goal}, " | "), "|")
 			}
 		}
 	}
-	return nil
 }
 
 // linkNetworks puts the databases of networks beside the daemon, where `make build`
 // has made them.
-func linkNetworks(folder string) error {
-	found, err := filepath.Glob("bin/*.mmdb")
-	if err != nil {
-		return err
+func linkNetworks(folder string) {
+	for _, file := range get(filepath.Glob("bin/*.mmdb")) {
+		must(os.Symlink(get(filepath.Abs(file)), filepath.Join(folder, filepath.Base(file))))
 	}
-	for _, file := range found {
-		file, err := filepath.Abs(file)
-		if err != nil {
-			return err
-		}
-		if err := os.Symlink(file, filepath.Join(folder, filepath.Base(file))); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,27 +19,15 @@ const parseXML = "parse-xml"
 // measureParse compares `dmarcd parse` with compress/gzip and encoding/xml into structs,
 // on small files and on a large one. Both are processes, and rates are per second of CPU
 // time, so that other processes on the machine do not matter.
-func measureParse(ctx context.Context, s settings, e engine) (_ []figure, err error) {
+func measureParse(ctx context.Context, s settings, e engine) []figure {
 	if e.name() != "SQLite" {
-		return nil, nil // no database is involved
+		return nil // no database is involved
 	}
-	folder, err := os.MkdirTemp("", "dmarcd-bench-parse-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	small, err := writeSamples(folder, importReports, importRecords)
-	if err != nil {
-		return nil, err
-	}
-	large, err := writeSamples(folder, 1, importReports*importRecords)
-	if err != nil {
-		return nil, err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
+	folder := get(os.MkdirTemp("", "dmarcd-bench-parse-"))
+	defer func() { must(os.RemoveAll(folder)) }()
+	small := writeSamples(folder, importReports, importRecords)
+	large := writeSamples(folder, 1, importReports*importRecords)
+	self := get(os.Executable())
 	var figures []figure
 	for _, row := range []struct {
 		what, goal string
@@ -52,49 +39,39 @@ func measureParse(ctx context.Context, s settings, e engine) (_ []figure, err er
 		{"the same, --json", "", []string{"parse", "--json"}, small},
 		{fmt.Sprintf("one file with %d records, --summary", importReports*importRecords), "at least 6", []string{"parse", "--summary"}, large},
 	} {
-		ours := func() (float64, error) {
-			return parseFiles(ctx, s.binary, slices.Concat(row.args, row.files))
-		}
-		theirs := func() (float64, error) { return parseFiles(ctx, self, append([]string{parseXML}, row.files...)) }
-		rate, otherRate, ratio, err := compare(s.rounds, ours, theirs)
-		if err != nil {
-			return nil, err
-		}
+		ours := func() float64 { return parseFiles(ctx, s.binary, slices.Concat(row.args, row.files)) }
+		theirs := func() float64 { return parseFiles(ctx, self, append([]string{parseXML}, row.files...)) }
+		rate, otherRate, ratio := compare(s.rounds, ours, theirs)
 		figures = append(figures, figure{
 			"`dmarcd parse` of " + row.what + ": records per CPU second, over gzip and `encoding/xml` into structs",
 			fmt.Sprintf("%.1f times (%.0f over %.0f)", ratio, rate, otherRate), row.goal,
 		})
 	}
-	return figures, nil
+	return figures
 }
 
 // writeSamples writes reports to a folder and returns the file names.
-func writeSamples(folder string, reports, records int) ([]string, error) {
+func writeSamples(folder string, reports, records int) []string {
 	names := make([]string, reports)
 	for i := range reports {
-		content, err := sample{number: i, domain: "example.com", records: records}.file()
-		if err != nil {
-			return nil, err
-		}
+		content := sample{number: i, domain: "example.com", records: records}.file()
 		names[i] = filepath.Join(folder, fmt.Sprintf("receiver!example.com!%d!%d.xml.gz", records, i))
-		if err := os.WriteFile(names[i], content, 0o600); err != nil {
-			return nil, err
-		}
+		must(os.WriteFile(names[i], content, 0o600))
 	}
-	return names, nil
+	return names
 }
 
 // parseFiles runs a program that parses importReports*importRecords records, and returns
 // the records per second of CPU time.
-func parseFiles(ctx context.Context, program string, args []string) (float64, error) {
+func parseFiles(ctx context.Context, program string, args []string) float64 {
 	command := exec.CommandContext(ctx, program, args...) //nolint:gosec // our own programs
 	var problems bytes.Buffer
 	command.Stderr = &problems
 	if err := command.Run(); err != nil {
-		return 0, fmt.Errorf("%s: %w: %s", args[0], err, problems.Bytes())
+		must(fmt.Errorf("%s: %w: %s", args[0], err, problems.Bytes()))
 	}
 	used := command.ProcessState.UserTime() + command.ProcessState.SystemTime()
-	return importReports * importRecords / used.Seconds(), nil
+	return importReports * importRecords / used.Seconds()
 }
 
 // xmlReport contains the elements of an aggregate report.
@@ -141,23 +118,12 @@ type xmlResult struct {
 }
 
 // parseWithXML prints a line for each report in gzip files.
-func parseWithXML(out io.Writer, files []string) error {
+func parseWithXML(out io.Writer, files []string) {
 	for _, name := range files {
-		file, err := os.Open(name) //nolint:gosec // files of this program
-		if err != nil {
-			return err
-		}
+		file := get(os.Open(name)) //nolint:gosec // files of this program
 		var report xmlReport
-		packed, err := gzip.NewReader(file)
-		if err == nil {
-			err = xml.NewDecoder(packed).Decode(&report)
-		}
-		if err := errors.Join(err, file.Close()); err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintln(out, name, report.Metadata.OrgName, report.Metadata.ReportID, len(report.Records)); err != nil {
-			return err
-		}
+		must(xml.NewDecoder(get(gzip.NewReader(file))).Decode(&report))
+		must(file.Close())
+		get(fmt.Fprintln(out, name, report.Metadata.OrgName, report.Metadata.ReportID, len(report.Records)))
 	}
-	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -14,67 +13,53 @@ import (
 // measureReports asks for the summary of one domain: against a handler that
 // answers a constant behind the same middleware (/healthz), and in a team of 10
 // domains against one of many.
-func measureReports(ctx context.Context, s settings, e engine) (_ []figure, err error) {
-	d, err := startDaemon(ctx, s, e)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, d.close()) }()
-	if err := addDomains(ctx, d, 10); err != nil {
-		return nil, err
-	}
+func measureReports(ctx context.Context, s settings, e engine) []figure {
+	d := startDaemon(ctx, s, e)
+	defer d.close()
+	addDomains(ctx, d, 10)
 	ask := func(path string) side {
 		bytes := request(http.MethodGet, path, d.token, "")
-		return func() (float64, error) {
-			return load(ctx, d.address, s.clients, s.duration, http.StatusOK, func(int64) []byte { return bytes })
+		return func() float64 {
+			return load(ctx, d.address, s.clients, s.duration, http.StatusOK, func(int) []byte { return bytes })
 		}
 	}
 	summary := ask("/api/reports/" + domainName(5))
-	ours, bare, share, err := compare(s.rounds, summary, ask("/healthz"))
-	if err != nil {
-		return nil, err
-	}
+	ours, bare, share := compare(s.rounds, summary, ask("/healthz"))
 	// The same daemon before and after cannot take turns: a second one can.
-	large, err := startDaemon(ctx, s, e)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, large.close()) }()
-	if err := addDomains(ctx, large, s.domains); err != nil {
-		return nil, err
-	}
+	large := startDaemon(ctx, s, e)
+	defer large.close()
+	addDomains(ctx, large, s.domains)
 	inLarge := request(http.MethodGet, "/api/reports/"+domainName(s.domains/2), large.token, "")
-	_, _, slower, err := compare(s.rounds, summary, func() (float64, error) {
-		return load(ctx, large.address, s.clients, s.duration, http.StatusOK, func(int64) []byte { return inLarge })
+	_, _, slower := compare(s.rounds, summary, func() float64 {
+		return load(ctx, large.address, s.clients, s.duration, http.StatusOK, func(int) []byte { return inLarge })
 	})
-	if err != nil {
-		return nil, err
-	}
 	goal := map[string]string{"SQLite": "at least 0.5", "PostgreSQL": "at least 0.3"}[e.name()]
 	return []figure{
 		{"`GET /reports/{domain}` as a share of a constant behind the same middleware", fmt.Sprintf("%.2f (%.0f/s of %.0f/s)", share, ours, bare), goal},
 		{fmt.Sprintf("the same: time with %d domains in the team over time with 10", s.domains), fmt.Sprintf("%.2f", slower), "at most 1.25"},
-	}, nil
+	}
 }
 
 func domainName(i int) string { return fmt.Sprintf("d%06d.bench.example", i) }
 
-// addDomains adds n domains past HTTP, and 90 days of counters to the one that
-// is asked about. Their checks are due in a day, out of the way.
-func addDomains(ctx context.Context, d *daemon, n int) error {
+// domainNames returns the names of n domains, the first of which has that number.
+func domainNames(first, n int) []string {
 	names := make([]string, n)
 	for i := range names {
-		names[i] = domainName(i)
+		names[i] = domainName(first + i)
 	}
-	for part := range slices.Chunk(names, 5000) {
-		if _, err := d.team.AddDomains(ctx, part, time.Now().Add(24*time.Hour)); err != nil {
-			return err
-		}
+	return names
+}
+
+// addDomains adds n domains past HTTP, and 90 days of counters to the one that
+// is asked about. Their checks are due in a day, out of the way.
+func addDomains(ctx context.Context, d *daemon, n int) {
+	for part := range slices.Chunk(domainNames(0, n), 5000) {
+		get(d.team.AddDomains(ctx, part, time.Now().Add(24*time.Hour)))
 	}
 	deliveries := make([]*dmarcd.Delivery, 90)
 	for i := range deliveries {
 		deliveries[i] = sample{number: i, domain: domainName(n / 2), records: 10}.delivery()
 	}
-	_, err := d.team.Receive(ctx, deliveries)
-	return err
+	get(d.team.Receive(ctx, deliveries))
 }

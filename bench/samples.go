@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -71,21 +70,23 @@ func (s sample) all() iter.Seq[aggregate.Record] {
 }
 
 // file returns the report as reporters send it.
-func (s sample) file() ([]byte, error) {
+func (s sample) file() []byte {
 	var b bytes.Buffer
 	packed := gzip.NewWriter(&b)
-	err := aggregate.Render(packed, aggregate.Report{
+	s.render(packed, fmt.Sprintf("receiver%d.example", s.number%20), s.id(), s.all())
+	must(packed.Close())
+	return b.Bytes()
+}
+
+// render writes the report of an organization under an id, with some records.
+func (s sample) render(w io.Writer, organization, id string, records iter.Seq[aggregate.Record]) {
+	must(aggregate.Render(w, aggregate.Report{
 		Version: "1.0",
 		Metadata: aggregate.Metadata{
-			OrgName: fmt.Sprintf("receiver%d.example", s.number%20), Email: "dmarc@receiver.example", ReportID: s.id(),
-			Begin: s.begin(), End: s.begin() + 86_399,
+			OrgName: organization, Email: "dmarc@receiver.example", ReportID: id, Begin: s.begin(), End: s.begin() + 86_399,
 		},
 		Policy: aggregate.PublishedPolicy{Domain: s.domain, P: aggregate.PolicyNone, SP: aggregate.PolicyNone, ADKIM: "r", ASPF: "r"},
-	}, s.all())
-	if err := errors.Join(err, packed.Close()); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	}, records))
 }
 
 // delivery returns the report as the store takes it.
@@ -122,10 +123,8 @@ func (s sample) delivery() *dmarcd.Delivery {
 }
 
 // buildRollups builds all rollups, as the daemon would within a minute.
-func buildRollups(ctx context.Context, d *daemon) error {
-	for {
-		if more, err := d.store.BuildRollups(ctx); err != nil || !more {
-			return err
-		}
+func buildRollups(ctx context.Context, d *daemon) {
+	for get(d.store.BuildRollups(ctx)) {
+		continue
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -22,45 +21,22 @@ const scheduleDomains = 2000
 
 // measureSchedule adds many domains at once, claims all that becomes due of them,
 // and runs their schedule for a day on a simulated clock.
-func measureSchedule(ctx context.Context, s settings, e engine) (_ []figure, err error) {
-	dsn, drop, err := e.create(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, drop()) }()
+func measureSchedule(ctx context.Context, s settings, e engine) []figure {
+	dsn, drop := e.create(ctx)
+	defer func() { must(drop()) }()
 	clock := time.Date(2026, 11, 15, 0, 0, 0, 0, time.UTC)
-	st, err := store.Open(ctx, dsn, store.Options{Now: func() time.Time { return clock }})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	if _, err := st.Migrate(ctx); err != nil {
-		return nil, err
-	}
-	created, err := st.CreateTeam(ctx, "bench", true)
-	if err != nil {
-		return nil, err
-	}
+	st := get(store.Open(ctx, dsn, store.Options{Now: func() time.Time { return clock }}))
+	defer func() { must(st.Close()) }()
+	get(st.Migrate(ctx))
+	created := get(st.CreateTeam(ctx, "bench", true))
 	d := &daemon{store: st, team: st.Team(created.ID)}
 
 	began := time.Now()
-	names := make([]string, s.domains)
-	for i := range names {
-		names[i] = domainName(i)
-	}
-	if _, err := d.team.AddDomains(ctx, names, clock); err != nil {
-		return nil, err
-	}
+	get(d.team.AddDomains(ctx, domainNames(0, s.domains), clock))
 	planned := time.Since(began)
 
-	perMinute, claiming, err := claimAll(ctx, d, &clock, s.domains)
-	if err != nil {
-		return nil, err
-	}
-	together, single, times, err := compareClaims(ctx, s, st, &clock)
-	if err != nil {
-		return nil, err
-	}
+	perMinute, claiming := claimAll(ctx, d, &clock, s.domains)
+	together, single, times := compareClaims(ctx, s, st, &clock)
 	busiest := slices.Max(perMinute)
 	later := simulateDay(s.domains)
 	return []figure{
@@ -70,7 +46,7 @@ func measureSchedule(ctx context.Context, s settings, e engine) (_ []figure, err
 		{fmt.Sprintf("%d domains of %d teams are due: claims and results without DNS, rate relative to a claim for each domain", scheduleDomains, dayTeams), fmt.Sprintf("%.2f (%.0f/s of %.0f/s)", times, together, single), ""},
 		{"the same: heap afterwards", fmt.Sprintf("%.1f MiB", float64(heapInUse())/(1<<20)), ""},
 		{"after a day by the hour (simulated): busiest and quietest minute over the mean", later, ""},
-	}, nil
+	}
 }
 
 func heapInUse() int64 {
@@ -82,16 +58,13 @@ func heapInUse() int64 {
 
 // claimAll moves the clock until every domain was claimed once, and returns how
 // many were in each minute.
-func claimAll(ctx context.Context, d *daemon, clock *time.Time, domains int) (perMinute []int, took time.Duration, err error) {
+func claimAll(ctx context.Context, d *daemon, clock *time.Time, domains int) (perMinute []int, took time.Duration) {
 	began := time.Now()
 	for claimed, minute := 0, 0; claimed < domains; minute++ {
 		inMinute := 0
 		for range 60 {
 			for {
-				due, err := d.store.ClaimDueDomains(ctx, 24*time.Hour, map[dmarcd.TeamID]int{d.team.ID(): 100})
-				if err != nil {
-					return nil, 0, err
-				}
+				due := get(d.store.ClaimDueDomains(ctx, 24*time.Hour, map[dmarcd.TeamID]int{d.team.ID(): 100}))
 				inMinute += len(due)
 				if len(due) < 100 {
 					break
@@ -102,10 +75,10 @@ func claimAll(ctx context.Context, d *daemon, clock *time.Time, domains int) (pe
 		claimed += inMinute
 		perMinute = append(perMinute, inMinute)
 		if minute > 24*60 {
-			return nil, 0, fmt.Errorf("after a day only %d of %d domains became due", claimed, domains)
+			must(fmt.Errorf("after a day only %d of %d domains became due", claimed, domains))
 		}
 	}
-	return perMinute, time.Since(began), nil
+	return perMinute, time.Since(began)
 }
 
 // claims claim domains, as jobs.Checks has it.
@@ -113,19 +86,10 @@ type claims func(ctx context.Context, lease time.Duration, shares map[dmarcd.Tea
 
 // compareClaims compares how many checks of many teams the job does per second with claims of
 // several domains, and with a claim for each of them.
-func compareClaims(ctx context.Context, s settings, st *store.Store, clock *time.Time) (together, single, ratio float64, err error) {
+func compareClaims(ctx context.Context, s settings, st *store.Store, clock *time.Time) (together, single, ratio float64) {
 	for i := range dayTeams {
-		created, err := st.CreateTeam(ctx, fmt.Sprintf("team%d", i), true)
-		if err != nil {
-			return 0, 0, 0, err
-		}
-		names := make([]string, scheduleDomains/dayTeams)
-		for n := range names {
-			names[n] = domainName(n)
-		}
-		if _, err := st.Team(created.ID).AddDomains(ctx, names, *clock); err != nil {
-			return 0, 0, 0, err
-		}
+		created := get(st.CreateTeam(ctx, fmt.Sprintf("team%d", i), true))
+		get(st.Team(created.ID).AddDomains(ctx, domainNames(0, scheduleDomains/dayTeams), *clock))
 	}
 	each := func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) (due []dmarcd.DueDomain, err error) {
 		for team, n := range shares {
@@ -140,7 +104,7 @@ func compareClaims(ctx context.Context, s settings, st *store.Store, clock *time
 		return due, nil
 	}
 	turn := func(claim claims) side {
-		return func() (float64, error) {
+		return func() float64 {
 			*clock = clock.Add(time.Hour)
 			return checkTeams(ctx, st, *clock, claim)
 		}
@@ -150,7 +114,7 @@ func compareClaims(ctx context.Context, s settings, st *store.Store, clock *time
 
 // checkTeams has the job check scheduleDomains domains, all of which are due, with a result that is
 // made up, and returns how many it checks per second.
-func checkTeams(ctx context.Context, st *store.Store, now time.Time, claim claims) (float64, error) {
+func checkTeams(ctx context.Context, st *store.Store, now time.Time, claim claims) float64 {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var checked atomic.Int64
@@ -169,8 +133,8 @@ func checkTeams(ctx context.Context, st *store.Store, now time.Time, claim claim
 		},
 	}
 	began := time.Now()
-	err := job.Run(ctx)
-	return float64(checked.Load()) / time.Since(began).Seconds(), err
+	must(job.Run(ctx))
+	return float64(checked.Load()) / time.Since(began).Seconds()
 }
 
 // simulateDay lets the checker plan the hourly looks of a day, from domains that

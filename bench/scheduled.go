@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -16,27 +15,14 @@ import (
 const scheduledDomains = 1000
 
 // measureScheduled measures the processor time of scheduled checks of domains that are all due at once.
-func measureScheduled(ctx context.Context, s settings, e engine) (_ []figure, err error) {
-	d, err := startDaemon(ctx, s, e, "DMARCD_SCHEDULE_RATE=100000")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, d.close()) }()
-	if err := d.dns.Set(checkZone() + dayZone(checkDomains, checkDomains+scheduledDomains, false)); err != nil {
-		return nil, err
-	}
-	names := make([]string, checkDomains+scheduledDomains)
-	for i := range names {
-		names[i] = domainName(i)
-	}
-	if _, err := d.team.AddDomains(ctx, names, time.Now().Add(time.Hour)); err != nil {
-		return nil, err
-	}
-	db, err := openSQL(d.dsn)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+func measureScheduled(ctx context.Context, s settings, e engine) []figure {
+	d := startDaemon(ctx, s, e, "DMARCD_SCHEDULE_RATE=100000")
+	defer d.close()
+	must(d.dns.Set(checkZone() + dayZone(checkDomains, checkDomains+scheduledDomains, false)))
+	names := domainNames(0, checkDomains+scheduledDomains)
+	get(d.team.AddDomains(ctx, names, time.Now().Add(time.Hour)))
+	db := openSQL(d.dsn)
+	defer func() { must(db.Close()) }()
 	c := checkCost{daemon: d, db: db}
 	var figures []figure
 	for _, kind := range []struct {
@@ -57,10 +43,7 @@ func measureScheduled(ctx context.Context, s settings, e engine) (_ []figure, er
 		var ours, theirs, queries []float64
 		for range rounds {
 			asked := d.dns.Total()
-			daemon, server, err := c.round(ctx, domainName(kind.first), domainName(kind.after), kind.full)
-			if err != nil {
-				return nil, err
-			}
+			daemon, server := c.round(ctx, domainName(kind.first), domainName(kind.after), kind.full)
 			n := float64(kind.after - kind.first)
 			ours, theirs = append(ours, milliseconds(daemon)/n), append(theirs, milliseconds(server)/n)
 			queries = append(queries, float64(d.dns.Total()-asked)/n)
@@ -73,7 +56,7 @@ func measureScheduled(ctx context.Context, s settings, e engine) (_ []figure, er
 			fmt.Sprintf("%s, %d at once (%.1f queries each): processor time of each", kind.what, kind.after-kind.first, median(queries)), value, "",
 		})
 	}
-	return figures, nil
+	return figures
 }
 
 // checkCost measures checks by the schedule of a daemon.
@@ -84,55 +67,42 @@ type checkCost struct {
 
 // round makes the domains with names from first up to after due and waits until each is checked. It
 // returns the processor time of the daemon and, if there is one, of the database server.
-func (c checkCost) round(ctx context.Context, first, after string, full bool) (daemon, server time.Duration, err error) {
+func (c checkCost) round(ctx context.Context, first, after string, full bool) (daemon, server time.Duration) {
 	now := time.Now().Unix()
 	fullAt := now
 	if !full {
 		fullAt += 86_400
 	}
-	before, serverBefore, err := c.used(ctx)
-	if err != nil {
-		return 0, 0, err
-	}
-	if _, err := c.db.ExecContext(ctx, `UPDATE domains SET next_check_at = $1, next_full_at = $2 WHERE name >= $3 AND name < $4`, now, fullAt, first, after); err != nil {
-		return 0, 0, err
-	}
+	before, serverBefore := c.used(ctx)
+	get(c.db.ExecContext(ctx, `UPDATE domains SET next_check_at = $1, next_full_at = $2 WHERE name >= $3 AND name < $4`, now, fullAt, first, after))
 	poll := time.NewTicker(50 * time.Millisecond)
 	defer poll.Stop()
 	for left := 1; left > 0; <-poll.C {
 		row := c.db.QueryRowContext(ctx, `SELECT COUNT(*) FROM domains WHERE name >= $1 AND name < $2 AND (next_check_at <= $3 OR unfinished > 0)`, first, after, now)
-		if err := row.Scan(&left); err != nil {
-			return 0, 0, err
-		}
+		must(row.Scan(&left))
 		if time.Now().Unix()-now > 600 {
-			return 0, 0, fmt.Errorf("%d domains are not checked after ten minutes", left)
+			must(fmt.Errorf("%d domains are not checked after ten minutes", left))
 		}
 	}
-	daemon, server, err = c.used(ctx)
-	return daemon - before, server - serverBefore, err
+	daemon, server = c.used(ctx)
+	return daemon - before, server - serverBefore
 }
 
 // used returns the processor time so far of the daemon, and of its connections to PostgreSQL, which is
 // on this machine.
-func (c checkCost) used(ctx context.Context) (daemon, server time.Duration, err error) {
-	if daemon, err = harness.ProcessorTime(c.process.Process.Pid); err != nil || !store.IsPostgres(c.dsn) {
-		return daemon, 0, err
+func (c checkCost) used(ctx context.Context) (daemon, server time.Duration) {
+	daemon = get(harness.ProcessorTime(c.process.Process.Pid))
+	if !store.IsPostgres(c.dsn) {
+		return daemon, 0
 	}
 	rows, err := c.db.QueryContext(ctx, `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'dmarcd'`)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
+	must(err)
+	defer func() { must(rows.Close()) }()
 	for rows.Next() {
 		var pid int
-		if err := rows.Scan(&pid); err != nil {
-			return 0, 0, err
-		}
-		one, err := harness.ProcessorTime(pid)
-		if err != nil {
-			return 0, 0, err
-		}
-		server += one
+		must(rows.Scan(&pid))
+		server += get(harness.ProcessorTime(pid))
 	}
-	return daemon, server, rows.Err()
+	must(rows.Err())
+	return daemon, server
 }
