@@ -41,7 +41,7 @@ type Problem struct {
 	At string
 	// Part is the affected tag, field or term.
 	Part string
-	// Text is the affected text, Name the other name, Other the other place.
+	// Text is the affected text, Name the other name, Other the other position.
 	Text, Name, Other string
 	// Count is the actual value and Limit what it is compared with.
 	Count, Limit int

@@ -7,6 +7,18 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
+func TestFormatCount(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{0: "0 addresses", 1: "1 address", 2: "2 addresses", 1200: "1,200 addresses"} {
+		if got := dmarcd.FormatCount(n, "address"); got != want {
+			t.Errorf("%d: got %s want %s", n, got, want)
+		}
+	}
+	if got, want := dmarcd.FormatCount(2, "failing message"), "2 failing messages"; got != want {
+		t.Errorf("got %s want %s", got, want)
+	}
+}
+
 func TestFormatNumber(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int64]string{

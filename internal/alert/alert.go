@@ -96,20 +96,17 @@ func isSender(kind dmarcd.EventKind) bool {
 func Merge(known []dmarcd.Incident, found []dmarcd.Detection) (fresh []dmarcd.Detection, extended []dmarcd.Incident) {
 	known = slices.Clone(known)
 	changed := make(map[int]bool)
-	added := make(map[int]int) // the place in fresh of incidents that are not known yet
+	stored := len(known) // those behind it are fresh
 	for _, d := range found {
 		at := slices.IndexFunc(known, func(i dmarcd.Incident) bool { return belongs(d, i) })
 		if at < 0 {
-			added[len(known)] = len(fresh)
 			known = append(known, dmarcd.Incident{Kind: d.Kind, Domain: d.Domain, Subject: d.Subject, First: d.Day, Last: d.Day})
 			fresh = append(fresh, d)
 			continue
 		}
 		if i := &known[at]; d.Day > i.Last {
 			i.Last = d.Day
-			if _, isNew := added[at]; !isNew {
-				changed[at] = true
-			}
+			changed[at] = at < stored
 		}
 	}
 	for at := range known {

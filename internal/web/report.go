@@ -86,7 +86,7 @@ func (c *call) reportByID(id dmarcd.ReportID) (dmarcd.Report, error) {
 
 // reportDocument returns a report with up to limit records after a cursor.
 func (c *call) reportDocument(id dmarcd.ReportID, after string, limit int) (ReportDocument, error) {
-	place, err := parseRecordCursor(after)
+	position, err := parseRecordCursor(after)
 	if err != nil {
 		return ReportDocument{}, err
 	}
@@ -101,16 +101,16 @@ func (c *call) reportDocument(id dmarcd.ReportID, after string, limit int) (Repo
 	more := true
 	for part := 0; more && len(document.Records) < limit && part < maxRecordParts; part++ {
 		var records []service.Record
-		if records, more, err = c.team.Records(c.r.Context(), report.ID, place, limit-len(document.Records)); err != nil {
+		if records, more, err = c.team.Records(c.r.Context(), report.ID, position, limit-len(document.Records)); err != nil {
 			return ReportDocument{}, err
 		}
 		for _, stored := range records {
 			document.Records = append(document.Records, stored.Record)
-			place = stored.Cursor
+			position = stored.Cursor
 		}
 	}
 	if more {
-		document.Next = wire.FormatRecordCursor(place.Share, place.N)
+		document.Next = wire.FormatRecordCursor(position.Share, position.N)
 	}
 	return document, nil
 }

@@ -19,7 +19,7 @@ func next[T any](page wire.Page[T]) string {
 }
 
 // pages returns a function that reads a page of a list, newest first, after a cursor.
-func pages[T any](perPage int, read func(before service.Cursor, limit int) ([]T, error), place func(T) (at time.Time, id int64)) func(after string) (wire.Page[T], error) {
+func pages[T any](perPage int, read func(before service.Cursor, limit int) ([]T, error), position func(T) (at time.Time, id int64)) func(after string) (wire.Page[T], error) {
 	return func(after string) (page wire.Page[T], err error) {
 		before, err := parseCursor(after)
 		if err != nil {
@@ -29,7 +29,7 @@ func pages[T any](perPage int, read func(before service.Cursor, limit int) ([]T,
 		if err != nil {
 			return page, err
 		}
-		return wire.NewPage(found, perPage, func(item T) string { return wire.FormatCursor(place(item)) }, asItIs), nil
+		return wire.NewPage(found, perPage, func(item T) string { return wire.FormatCursor(position(item)) }, asItIs), nil
 	}
 }
 

@@ -12,7 +12,7 @@ const (
 	barsHeight = 140
 	// maxBars is how many days have a bar each. More are drawn by week.
 	maxBars = 120
-	// barShare is the part of its place that a bar fills.
+	// barShare is the part of its width that a bar fills.
 	barShare = 0.8
 )
 
