@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Facts is the result of a check without judgement: plain data that can be stored,
@@ -98,11 +97,9 @@ type DMARCFacts struct {
 // LegacyFacts is the result of policy discovery under RFC 7489.
 type LegacyFacts struct {
 	Status               string `json:"-"`
-	Record               string `json:"-"`
 	RecordDomain         string `json:"record_domain,omitzero"`
 	OrganizationalDomain string `json:"organizational_domain,omitzero"`
 	Policy               string `json:"policy,omitzero"`
-	Percent              int    `json:"-"`
 }
 
 // PolicyDomain returns the publisher of the applicable policy, "" if there is none.
@@ -248,13 +245,11 @@ type MTASTSFacts struct {
 	Status string `json:"status,omitzero"`
 	Reason string `json:"reason,omitzero"`
 	Record string `json:"record,omitzero"`
-	ID     string `json:"-"`
 	// Fetch is the result of fetching the policy: ok, invalid, bad certificate, redirect,
 	// bad status, no host, inconclusive; "" if it was not fetched.
 	Fetch       string `json:"fetch,omitzero"`
 	FetchReason string `json:"-"`
-	// Policy is the text of the policy; Mode, MaxAge (in seconds) and MX are its fields.
-	Policy string   `json:"-"`
+	// Mode, MaxAge (in seconds) and MX are fields of the policy.
 	Mode   string   `json:"mode,omitzero"`
 	MaxAge int64    `json:"max_age,omitzero"`
 	MX     []string `json:"mx,omitempty"`
@@ -287,9 +282,7 @@ type BIMIFacts struct {
 	RecordDomain string `json:"record_domain,omitzero"`
 	Location     string `json:"location,omitzero"`
 	Evidence     string `json:"evidence,omitzero"`
-	// Mark is VMC or CMC if there is a mark certificate, Expires its expiry.
-	Mark     string    `json:"-"`
-	Expires  time.Time `json:"-"`
+
 	Problems []Problem `json:"-"`
 }
 

@@ -86,9 +86,6 @@ func (e *examination) checkLogo(ctx context.Context, record bimi.Record, query b
 			evidence := bimi.CheckEvidence(document.Content, bimi.Expectation{
 				Query: query, ImageSHA256: hash, Roots: e.options.MarkRoots, At: e.options.Now(),
 			})
-			if evidence.Certificate != nil {
-				f.Mark, f.Expires = evidence.Mark.String(), evidence.Certificate.NotAfter.UTC()
-			}
 			problems = slices.Concat(problems, evidence.Problems)
 		}
 	}

@@ -81,13 +81,9 @@ func recordFacts(f *dmarcd.DMARCFacts, r dmarc.Record) {
 // checkLegacy discovers the policy as RFC 7489 describes.
 func (e *examination) checkLegacy(ctx context.Context) {
 	found := dmarc.DiscoverLegacy(ctx, e.dns, e.Domain)
-	legacy := &e.facts.DMARC.Legacy
-	*legacy = dmarcd.LegacyFacts{
+	e.facts.DMARC.Legacy = dmarcd.LegacyFacts{
 		Status: found.Status.String(), RecordDomain: found.RecordDomain, OrganizationalDomain: found.Organization,
-		Policy: found.Policy.String(), Percent: found.Percent,
-	}
-	if found.Record != nil {
-		legacy.Record = storable(found.Record.Text)
+		Policy: found.Policy.String(),
 	}
 }
 

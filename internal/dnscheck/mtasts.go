@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/mtasts"
 )
 
@@ -13,14 +14,11 @@ func (e *examination) checkMTASTS(ctx context.Context) {
 	found := mtasts.LookupRecord(ctx, e.dns, e.Domain)
 	f := &e.facts.MTASTS
 	f.Status, f.Reason = found.Status.String(), found.Answer.Reason
-	if e.wildcardAlias(ctx, found.Answer) {
-		found.Problems = slices.DeleteFunc(found.Problems, func(p mtasts.Problem) bool { return p.Kind == mtasts.DanglingAlias })
-	}
-	f.Problems = mtastsProblems(mtasts.QueryName(e.Domain), found.Problems)
+	f.Problems = fieldProblems(mtasts.QueryName(e.Domain), e.lookupProblems(ctx, found.Answer, found.Problems))
 	if len(found.Records) == 1 {
 		record := found.Records[0]
-		f.Record, f.ID = storable(record.Text), storable(record.ID)
-		f.Problems = append(f.Problems, mtastsProblems(mtasts.QueryName(e.Domain), record.Problems)...)
+		f.Record = storable(record.Text)
+		f.Problems = append(f.Problems, fieldProblems(mtasts.QueryName(e.Domain), record.Problems)...)
 	}
 	if found.Status != mtasts.StatusOK {
 		return
@@ -28,9 +26,9 @@ func (e *examination) checkMTASTS(ctx context.Context) {
 	fetched := mtasts.Fetch(ctx, e.client(), e.Domain)
 	f.Fetch, f.FetchReason = fetched.Status.String(), storableReason(fetched.Reason)
 	f.HTTPStatus, f.Location = fetched.Code, storable(fetched.Location)
-	f.Policy, f.Mode, f.MaxAge = storable(fetched.Policy.Text), fetched.Policy.Mode.String(), int64(fetched.Policy.MaxAge.Seconds())
+	f.Mode, f.MaxAge = fetched.Policy.Mode.String(), int64(fetched.Policy.MaxAge.Seconds())
 	f.MX = fetched.Policy.MX
-	f.PolicyProblems = mtastsProblems(fetched.URL, slices.Concat(fetched.Problems, fetched.ExpiresSoon(e.options.Now()), fetched.Policy.Problems))
+	f.PolicyProblems = fieldProblems(fetched.URL, slices.Concat(fetched.Problems, fetched.ExpiresSoon(e.options.Now()), fetched.Policy.Problems))
 	if fetched.Status == mtasts.FetchOK && fetched.Policy.Mode != mtasts.ModeNone {
 		compareMX(f, e.facts.MX.Hosts)
 	}
@@ -57,7 +55,7 @@ func compareMX(f *dmarcd.MTASTSFacts, hosts []dmarcd.MXHost) {
 	}
 }
 
-func mtastsProblems(at string, problems []mtasts.Problem) []dmarcd.Problem {
+func fieldProblems(at string, problems []mtasts.Problem) []dmarcd.Problem {
 	var facts []dmarcd.Problem
 	for _, p := range problems {
 		facts = append(facts, dmarcd.Problem{
@@ -65,4 +63,12 @@ func mtastsProblems(at string, problems []mtasts.Problem) []dmarcd.Problem {
 		})
 	}
 	return facts
+}
+
+// lookupProblems returns the problems of a lookup. An alias that a wildcard causes is none.
+func (e *examination) lookupProblems(ctx context.Context, a dns.Answer, problems []mtasts.Problem) []mtasts.Problem {
+	if !e.wildcardAlias(ctx, a) {
+		return problems
+	}
+	return slices.DeleteFunc(problems, func(p mtasts.Problem) bool { return p.Kind == mtasts.DanglingAlias })
 }

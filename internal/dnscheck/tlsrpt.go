@@ -2,9 +2,7 @@ package dnscheck
 
 import (
 	"context"
-	"slices"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
@@ -13,10 +11,7 @@ func (e *examination) checkTLSRPT(ctx context.Context) {
 	found := tlsrpt.LookupRecord(ctx, e.dns, e.Domain)
 	f := &e.facts.TLSRPT
 	f.Status, f.Reason = found.Status.String(), found.Answer.Reason
-	problems := found.Problems
-	if e.wildcardAlias(ctx, found.Answer) {
-		problems = slices.DeleteFunc(problems, func(p tlsrpt.Problem) bool { return p.Kind == tlsrpt.DanglingAlias })
-	}
+	problems := e.lookupProblems(ctx, found.Answer, found.Problems)
 	if len(found.Records) == 1 {
 		record := found.Records[0]
 		f.Record = storable(record.Text)
@@ -25,9 +20,5 @@ func (e *examination) checkTLSRPT(ctx context.Context) {
 		}
 		problems = append(problems[:len(problems):len(problems)], record.Problems...)
 	}
-	for _, p := range problems {
-		f.Problems = append(f.Problems, dmarcd.Problem{
-			Kind: string(p.Kind), At: tlsrpt.QueryName(e.Domain), Part: storable(p.Field), Text: storable(p.Text), Count: p.Count, Limit: p.Limit,
-		})
-	}
+	f.Problems = fieldProblems(tlsrpt.QueryName(e.Domain), problems)
 }
