@@ -14,6 +14,8 @@
 // and its io.Reader.
 package aggregate
 
+import "cmp"
+
 // Limits limits the resources for one report. A zero or negative field means the value of
 // DefaultLimits.
 type Limits struct {
@@ -49,17 +51,11 @@ const runFactor = 8
 // orDefault fills in defaults.
 func (l Limits) orDefault() Limits {
 	standard := DefaultLimits()
-	for _, field := range []struct{ value, standard *int }{
-		{&l.TextBytes, &standard.TextBytes},
-		{&l.Depth, &standard.Depth},
-		{&l.Records, &standard.Records},
-		{&l.AuthResults, &standard.AuthResults},
-		{&l.Reasons, &standard.Reasons},
-		{&l.RecordBytes, &standard.RecordBytes},
-	} {
-		if *field.value <= 0 {
-			*field.value = *field.standard
-		}
-	}
+	l.TextBytes = cmp.Or(max(l.TextBytes, 0), standard.TextBytes)
+	l.Depth = cmp.Or(max(l.Depth, 0), standard.Depth)
+	l.Records = cmp.Or(max(l.Records, 0), standard.Records)
+	l.AuthResults = cmp.Or(max(l.AuthResults, 0), standard.AuthResults)
+	l.Reasons = cmp.Or(max(l.Reasons, 0), standard.Reasons)
+	l.RecordBytes = cmp.Or(max(l.RecordBytes, 0), standard.RecordBytes)
 	return l
 }

@@ -1,5 +1,7 @@
 package tlsrpt
 
+import "cmp"
+
 // Limits limits the resources for one report. A zero or negative field means the value of
 // DefaultLimits.
 type Limits struct {
@@ -29,17 +31,11 @@ func DefaultLimits() Limits {
 // orDefault fills in defaults.
 func (l Limits) orDefault() Limits {
 	standard := DefaultLimits()
-	for _, field := range []struct{ value, standard *int }{
-		{&l.TextBytes, &standard.TextBytes},
-		{&l.KeptBytes, &standard.KeptBytes},
-		{&l.Depth, &standard.Depth},
-		{&l.Policies, &standard.Policies},
-		{&l.Failures, &standard.Failures},
-		{&l.Values, &standard.Values},
-	} {
-		if *field.value <= 0 {
-			*field.value = *field.standard
-		}
-	}
+	l.TextBytes = cmp.Or(max(l.TextBytes, 0), standard.TextBytes)
+	l.KeptBytes = cmp.Or(max(l.KeptBytes, 0), standard.KeptBytes)
+	l.Depth = cmp.Or(max(l.Depth, 0), standard.Depth)
+	l.Policies = cmp.Or(max(l.Policies, 0), standard.Policies)
+	l.Failures = cmp.Or(max(l.Failures, 0), standard.Failures)
+	l.Values = cmp.Or(max(l.Values, 0), standard.Values)
 	return l
 }

@@ -36,11 +36,7 @@ func (a *API) getDomain(c *call) error {
 }
 
 func (a *API) deleteDomain(c *call) error {
-	if err := c.service.DeleteDomain(c.r.Context(), c.params.Get("domain")); err != nil {
-		return missing(err, errNoSuchDomain)
-	}
-	c.w.WriteHeader(http.StatusNoContent)
-	return nil
+	return c.deleted(c.service.DeleteDomain(c.r.Context(), c.params.Get("domain")), errNoSuchDomain)
 }
 
 // verifyError is the shape of the one error that has a code.

@@ -28,6 +28,15 @@ func (c *call) writeJSON(status int, v any) error {
 	return nil
 }
 
+// deleted answers a request to delete something, with words for what is not there.
+func (c *call) deleted(err error, words *failure) error {
+	if err != nil {
+		return missing(err, words)
+	}
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	writeBody(w, status, encode(v))
 }

@@ -36,9 +36,5 @@ func (a *API) setTeamSender(c *call) error {
 }
 
 func (a *API) removeTeamSender(c *call) error {
-	if err := c.service.RemoveTeamSender(c.r.Context(), c.params.Get("key")); err != nil {
-		return missing(err, errNoSuchSender)
-	}
-	c.w.WriteHeader(http.StatusNoContent)
-	return nil
+	return c.deleted(c.service.RemoveTeamSender(c.r.Context(), c.params.Get("key")), errNoSuchSender)
 }

@@ -61,11 +61,7 @@ func (a *API) deleteReport(c *call) error {
 	if err != nil {
 		return errNoSuchReport
 	}
-	if err := c.service.DeleteReport(c.r.Context(), id); err != nil {
-		return missing(err, errNoSuchReport)
-	}
-	c.w.WriteHeader(http.StatusNoContent)
-	return nil
+	return c.deleted(c.service.DeleteReport(c.r.Context(), id), errNoSuchReport)
 }
 
 func (a *API) deleteRejected(c *call) error {
@@ -73,11 +69,7 @@ func (a *API) deleteRejected(c *call) error {
 	if err != nil {
 		return errNoSuchRejected
 	}
-	if err := c.service.DeleteRejected(c.r.Context(), id); err != nil {
-		return missing(err, errNoSuchRejected)
-	}
-	c.w.WriteHeader(http.StatusNoContent)
-	return nil
+	return c.deleted(c.service.DeleteRejected(c.r.Context(), id), errNoSuchRejected)
 }
 
 // missing replaces dmarcd.ErrNotFound with a message.

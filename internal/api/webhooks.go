@@ -68,11 +68,7 @@ func (a *API) deleteWebhook(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.service.RemoveWebhook(c.r.Context(), id); err != nil {
-		return missing(err, errNoSuchWebhook)
-	}
-	c.w.WriteHeader(http.StatusNoContent)
-	return nil
+	return c.deleted(c.service.RemoveWebhook(c.r.Context(), id), errNoSuchWebhook)
 }
 
 func (a *API) rotateWebhook(c *call) error {
