@@ -174,3 +174,95 @@ func (s *Store) PurgeSignIns(ctx context.Context) (more bool, err error) {
 	}
 	return more, nil
 }
+
+// Grant is what the changes of an actor rest on. The zero value permits none.
+type Grant struct {
+	// Token is a token of the team; 0 for a user.
+	Token dmarcd.TokenID
+	// Session is the hash of the user's session.
+	Session [32]byte
+	// Operator tells that the changes need an operator, otherwise Role is the role in the team that
+	// they need, "" for changes of the user's own account.
+	Operator bool
+	Role     dmarcd.Role
+}
+
+// As returns the store for an actor: each transaction checks the grant again before it commits,
+// and holds it until then. After a revocation has returned, no transaction of the actor commits.
+// A lost session or token is ErrUnauthorized, a lost role or a denied team ErrForbidden.
+func (s *Store) As(grant Grant) *Store { return &Store{database: s.database, grant: &grant} }
+
+// due is the check of a transaction's grant.
+type due struct {
+	team dmarcd.TeamID
+	done bool
+}
+
+// checkGrant checks the grant, unless that is done. Otherwise it is the last statement of a
+// transaction: a revocation waits for the rows that it locks, or is seen by it, and these locks
+// are held briefly. They follow all others, and are in the order users, members, sessions. A
+// change that may end the grant itself checks first.
+func (t tx) checkGrant(ctx context.Context) error {
+	grant := t.store.grant
+	if grant == nil || t.due.done {
+		return nil
+	}
+	t.due.done = true
+	if grant.Token != 0 {
+		return t.checkToken(ctx, grant.Token)
+	}
+	now := t.store.now()
+	const session = `sessions.hash = $1 AND sessions.expires_at > $2 AND sessions.seen_at > $3`
+	args := []any{grant.Session[:], unix(now), unix(now.Add(-dmarcd.SessionIdle))}
+	var role dmarcd.Role
+	var err error
+	lost := false
+	switch {
+	case grant.Operator:
+		err = t.queryRow(ctx, `SELECT '' FROM users JOIN sessions ON sessions.user_id = users.id
+			WHERE users.operator AND `+session+t.store.dialect.shareRow, args, &role)
+	case grant.Role != "":
+		err = t.queryRow(ctx, `SELECT members.role FROM members JOIN sessions ON sessions.user_id = members.user_id
+			WHERE members.team_id = $4 AND `+session+t.store.dialect.shareRow, append(args, t.due.team), &role)
+		lost = role.Greater(grant.Role) != role
+	default:
+		err = t.queryRow(ctx, `SELECT '' FROM sessions WHERE `+session+t.store.dialect.shareRow, args, &role)
+	}
+	switch {
+	case err == nil && lost:
+		return dmarcd.ErrForbidden
+	case !errors.Is(err, dmarcd.ErrNotFound):
+		return err
+	}
+	err = t.queryRow(ctx, `SELECT '' FROM sessions WHERE `+session, args, &role)
+	switch {
+	case err == nil:
+		return dmarcd.ErrForbidden
+	case errors.Is(err, dmarcd.ErrNotFound):
+		return dmarcd.ErrUnauthorized
+	}
+	return err
+}
+
+// checkToken checks a token and its team.
+func (t tx) checkToken(ctx context.Context, id dmarcd.TokenID) error {
+	var token dmarcd.Token
+	var allowed bool
+	var err error
+	if t.store.citus { // a row lock on the table of teams, which every server has, could be a deadlock
+		token, err = scanToken(rowOf(ctx, t, `SELECT `+tokenColumns+` FROM tokens WHERE team_id = $1 AND id = $2`+t.store.dialect.shareRow, t.due.team, id))
+		if err == nil { // another statement, to see what was committed while that one waited: see SetAPI
+			err = t.queryRow(ctx, `SELECT api FROM teams WHERE id = $1`, []any{t.due.team}, &allowed)
+		}
+	} else {
+		token, err = scanToken(rowOf(ctx, t, `SELECT `+tokenColumns+`, teams.api FROM tokens JOIN teams ON teams.id = tokens.team_id
+			WHERE tokens.team_id = $1 AND teams.id = $1 AND tokens.id = $2`+t.store.dialect.shareRow, t.due.team, id).before(&allowed))
+	}
+	switch {
+	case errors.Is(err, dmarcd.ErrNotFound), err == nil && !token.Valid(t.store.now()):
+		return dmarcd.ErrUnauthorized
+	case err == nil && !allowed:
+		return dmarcd.ErrForbidden
+	}
+	return err
+}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -104,4 +105,107 @@ func (t *Team) RevokeToken(ctx context.Context, id dmarcd.TokenID, audit ...dmar
 	return t.change(ctx, audit, `UPDATE tokens
 		SET revoked_at = CASE WHEN revoked_at = 0 THEN $1 ELSE revoked_at END
 		WHERE team_id = $2 AND id = $3`, unix(t.store.now()), t.id, id)
+}
+
+// Credential returns the token with that SHA-256, in any state, or ErrNotFound. It is one
+// indexed read.
+func (s *Store) Credential(ctx context.Context, hash [32]byte) (c dmarcd.Credential, err error) {
+	c.Token, err = scanToken(rowOf(ctx, s.own(), `SELECT `+tokenColumns+`, teams.api
+		FROM tokens JOIN teams ON teams.id = tokens.team_id
+		WHERE tokens.hash = $1`, hash[:]).before(&c.API))
+	return c, err
+}
+
+// TouchToken records when a token was last used, to the minute. It never moves the time back.
+func (s *Store) TouchToken(ctx context.Context, id dmarcd.TokenID, usedAt time.Time) error {
+	minute := unix(usedAt.Truncate(time.Minute))
+	_, err := s.exec(ctx, `UPDATE tokens SET used_at = $1 WHERE id = $2 AND used_at < $1`, minute, id)
+	return err
+}
+
+// TeamOfToken returns the team of a token, or ErrNotFound: operators name a token by its id
+// alone.
+func (s *Store) TeamOfToken(ctx context.Context, id dmarcd.TokenID) (dmarcd.TeamID, error) {
+	return scanValue[dmarcd.TeamID](rowOf(ctx, s.own(), `SELECT team_id FROM tokens WHERE id = $1`, id))
+}
+
+// FirstStart creates the team dmarcd.DefaultTeam, on the API whitelist, with one token of that
+// hash, if there is no team, and reports whether it did. Only one of several replicas does.
+func (s *Store) FirstStart(ctx context.Context, hash [32]byte) (made bool, err error) {
+	err = s.tx(ctx, func(t tx) error {
+		var teams int
+		if err := t.queryRow(ctx, `SELECT count(*) FROM teams`, nil, &teams); err != nil || teams > 0 {
+			return err
+		}
+		team, err := t.createTeam(ctx, dmarcd.DefaultTeam, true)
+		if err != nil {
+			return err
+		}
+		made = true
+		_, err = t.createToken(ctx, team.ID, NewToken{Name: "first start", Scope: dmarcd.ScopeWrite, Hash: hash})
+		return err
+	})
+	if errors.Is(err, dmarcd.ErrConflict) { // another replica was faster
+		return false, nil
+	}
+	return made && err == nil, err
+}
+
+// EnsureToken makes the token of that hash usable by the team dmarcd.DefaultTeam, and creates
+// both if needed. A token of another team is ErrConflict.
+func (s *Store) EnsureToken(ctx context.Context, hash [32]byte) error {
+	return s.Team(system).retryTx(ctx, func(t tx) error { // another replica may be faster
+		team, err := teamBy(ctx, t, "name", dmarcd.DefaultTeam)
+		if errors.Is(err, dmarcd.ErrNotFound) {
+			team, err = t.createTeam(ctx, dmarcd.DefaultTeam, true)
+		}
+		if err != nil {
+			return err
+		}
+		var owner dmarcd.TeamID
+		err = t.queryRow(ctx, `SELECT team_id FROM tokens WHERE hash = $1`, []any{hash[:]}, &owner)
+		switch {
+		case errors.Is(err, dmarcd.ErrNotFound):
+			_, err = t.createToken(ctx, team.ID, NewToken{Name: "configured", Scope: dmarcd.ScopeWrite, Hash: hash})
+			return err
+		case err != nil:
+			return err
+		case owner != team.ID:
+			return fmt.Errorf("%w: the configured token belongs to another team than %q", dmarcd.ErrConflict, dmarcd.DefaultTeam)
+		}
+		_, err = t.exec(ctx, `UPDATE tokens SET revoked_at = 0, expires_at = 0, scope = $1 WHERE hash = $2`,
+			dmarcd.ScopeWrite, hash[:])
+		return err
+	})
+}
+
+// FirstInvitation creates the invitation of the first user, an operator and owner of the
+// oldest team, if there is no user and no open invitation, and reports whether it did. Only
+// one of several replicas does.
+func (s *Store) FirstInvitation(ctx context.Context, hash [32]byte) (made bool, err error) {
+	err = s.tx(ctx, func(t tx) error {
+		var team dmarcd.TeamID
+		err := t.queryRow(ctx, `SELECT id FROM teams ORDER BY created_at, id LIMIT 1`, nil, &team)
+		if err != nil {
+			return err
+		}
+		if err := s.Team(team).lock(ctx, t); err != nil { // serializes replicas
+			return err
+		}
+		now := s.now()
+		var known int
+		err = t.queryRow(ctx, `SELECT (SELECT count(*) FROM users)
+			+ (SELECT count(*) FROM invites WHERE used_at = 0 AND expires_at > $1)`, []any{unix(now)}, &known)
+		if err != nil || known > 0 {
+			return err
+		}
+		made = true
+		return t.createInvitation(ctx, hash, dmarcd.Invitation{
+			Team: team, Role: dmarcd.RoleOwner, Operator: true, ExpiresAt: now.Add(dmarcd.InvitationLife),
+		})
+	})
+	if err != nil {
+		return false, fmt.Errorf("make the first sign-in link: %w", err)
+	}
+	return made, nil
 }
