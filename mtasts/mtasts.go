@@ -20,9 +20,6 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// maxKept bounds the fields and problems per record, so that a hostile record stays cheap.
-const maxKept = 100
-
 const whitespace = " \t" // WSP of the grammars
 
 // isLDHName follows Domain of RFC 5321 §4.1.2: labels of letters, digits and inner

@@ -13,14 +13,14 @@ type Table[Q ~uint8] []struct{ name, meaning string }
 // numbered from 1.
 func (t *Table[Q]) Define(name, meaning string) Q {
 	*t = append(*t, struct{ name, meaning string }{name, meaning})
-	return Q(len(*t)) //nolint:gosec // at most Max
+	return Q(len(*t))
 }
 
 // All returns the quirks in order.
 func (t Table[Q]) All() []Q {
 	all := make([]Q, len(t))
 	for i := range all {
-		all[i] = Q(i + 1) //nolint:gosec // at most Max
+		all[i] = Q(i + 1)
 	}
 	return all
 }
