@@ -145,8 +145,9 @@ func TestCheck(t *testing.T) {
 	if diff := cmp.Diff(wantDNSSEC, got.Facts.DNSSEC); diff != "" {
 		t.Errorf("DNSSEC (-want +got):\n%s", diff)
 	}
-	if got.Facts.SPF.Lookups != 2 || got.Facts.MTASTS.Policy != policy {
-		t.Errorf("got %d lookups of SPF, MTA-STS policy %q want 2, %q", got.Facts.SPF.Lookups, got.Facts.MTASTS.Policy, policy)
+	sts := got.Facts.MTASTS
+	if got.Facts.SPF.Lookups != 2 || sts.Mode != "enforce" || sts.MaxAge != 2419200 || !slices.Equal(sts.MX, []string{"*.example.test"}) {
+		t.Errorf("got %d lookups of SPF, MTA-STS %+v want 2, %q", got.Facts.SPF.Lookups, sts, policy)
 	}
 }
 
