@@ -43,7 +43,7 @@ var transports = []string{
 }
 
 // workers are the services, the use cases and their dependencies.
-var workers = join(append(slices.Clone(protocols), ".", "internal/service"), services...)
+var workers = join(append(slices.Clone(protocols), ".", "internal/facts", "internal/service"), services...)
 
 // packages is the table of ARCHITECTURE.md: for each package, the packages of this module
 // that it may import. Imports point one way:
@@ -88,11 +88,12 @@ var packages = map[string][]string{
 	"internal/musttest":   nil,
 
 	"internal/config":                {"."},
-	"internal/wire":                  join(protocols, "."),
+	"internal/facts":                 {"."},
+	"internal/wire":                  join(protocols, ".", "internal/facts"),
 	"internal/export":                {".", "internal/wire"},
-	"internal/store":                 join(protocols, ".", "internal/cache", "internal/fair", "internal/recovered", "internal/rollup", "internal/cold", "internal/store/shape", "internal/trace"),
+	"internal/store":                 join(protocols, ".", "internal/cache", "internal/facts", "internal/fair", "internal/recovered", "internal/rollup", "internal/cold", "internal/store/shape", "internal/trace"),
 	"internal/cold":                  nil,
-	"internal/store/shape":           join(protocols, "."),
+	"internal/store/shape":           join(protocols, ".", "internal/facts"),
 	"internal/rollup":                join(protocols, "."),
 	"internal/store/storetest":       join(protocols, ".", "internal/store", "internal/musttest", "test/daemon"),
 	"internal/resolver":              {"dns", "internal/cache", "internal/fair", "internal/recovered"},
@@ -101,8 +102,8 @@ var packages = map[string][]string{
 
 	"internal/outbound":        {"dns"},
 	"internal/starttls":        {"dns", "internal/cache"},
-	"internal/dnscheck":        join(protocols, ".", "internal/outbound", "internal/fair", "internal/recovered", "internal/trace"),
-	"internal/proposal":        {".", "dns", "dmarc", "spf", "dkim", "mtasts"},
+	"internal/dnscheck":        join(protocols, ".", "internal/facts", "internal/outbound", "internal/fair", "internal/recovered", "internal/trace"),
+	"internal/proposal":        {".", "internal/facts", "dns", "dmarc", "spf", "dkim", "mtasts"},
 	"internal/alert":           {"."},
 	"internal/alert/alerttest": {"."},
 	"internal/notify":          {".", "internal/jobs", "internal/recovered", "internal/trace"},
@@ -112,7 +113,7 @@ var packages = map[string][]string{
 	"internal/probe":           {".", "dns"},
 	"internal/jobs":            join(protocols, ".", "internal/fair", "internal/recovered"),
 	"internal/auth":            {".", "internal/cache", "internal/clientaddr", "internal/fair"},
-	"internal/insight":         join(protocols, ".", "internal/senders", "internal/cache", "internal/memory", "internal/proposal", "internal/recovered", "internal/rollup"),
+	"internal/insight":         join(protocols, ".", "internal/facts", "internal/senders", "internal/cache", "internal/memory", "internal/proposal", "internal/recovered", "internal/rollup"),
 
 	"internal/intake":         join(protocols, ".", "internal/intake/unpack", "internal/fair", "internal/recovered", "internal/reporttext", "internal/tempfile", "internal/trace"),
 	"internal/intake/unpack":  join(protocols, ".", "internal/tempfile"),
@@ -132,7 +133,7 @@ var packages = map[string][]string{
 	"internal/api":         join(workers, "internal/httproute", "internal/fair", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire", "internal/intake"),
 	"internal/api/apitest": {".", "internal/api", "internal/wire"},
 	"internal/web/ui":      {".", "internal/wire"},
-	"internal/web":         join(protocols, ".", "internal/fair", "internal/httproute", "internal/web/ui", "internal/service", "internal/insight", "internal/intake", "internal/memory", "internal/recovered", "internal/upload", "internal/clientaddr", "internal/wire"),
+	"internal/web":         join(protocols, ".", "internal/facts", "internal/fair", "internal/httproute", "internal/web/ui", "internal/service", "internal/insight", "internal/intake", "internal/memory", "internal/recovered", "internal/upload", "internal/clientaddr", "internal/wire"),
 	"internal/app": join(append(slices.Clone(workers), transports...), "internal/memory", "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/store/shape", "internal/config",
 		"internal/resolver", "internal/resolver/zone", "internal/outbound", "internal/starttls", "internal/api", "internal/web", "internal/web/ui", "internal/secret", "internal/senders", "internal/demo", "internal/recovered", "internal/trace"),
 
@@ -149,7 +150,7 @@ var packages = map[string][]string{
 	"test/truth":     {"internal/senders/mmdb"},
 	"bench":          {anything},
 
-	"internal/service": join(protocols, ".", "internal/cache", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth", "internal/insight",
+	"internal/service": join(protocols, ".", "internal/cache", "internal/facts", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth", "internal/insight",
 		"internal/memory", "internal/outbound", "internal/fair", "internal/notify/chat", "internal/notify/mail", "internal/notify/webhook"),
 }
 

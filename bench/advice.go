@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 // measureAdvice asks for the advice for all domains of a team with 1,000 domains and many
@@ -19,7 +20,7 @@ func measureAdvice(ctx context.Context, s settings, d *daemon) []figure {
 	today := int64(dmarcd.DayOf(time.Now()))
 	addRecords(ctx, d, domains, s.records, today-sampleDay-sampleDays)
 	for i := range domains {
-		check := dmarcd.Check{
+		check := facts.Check{
 			At: time.Now(), Conclusive: true, Usable: true, Asked: true, Record: "v=DMARC1; p=none", RecordDomain: domainName(i), Policy: "none",
 		}
 		get(d.team.SaveCheck(ctx, domainName(i), check, dmarcd.Plan{Next: time.Now().Add(24 * time.Hour)}))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/jobs"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
@@ -121,7 +122,7 @@ func checkTeams(ctx context.Context, st *store.Store, now time.Time, claim claim
 	job := &jobs.Checks{
 		Teams: st.DueTeams, Claim: claim, Rate: 1e6, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Check: func(ctx context.Context, due dmarcd.DueDomain) error {
-			check := dmarcd.Check{At: now, Conclusive: true, Usable: true, Record: "v=DMARC1; p=none", Policy: "none"}
+			check := facts.Check{At: now, Conclusive: true, Usable: true, Record: "v=DMARC1; p=none", Policy: "none"}
 			_, err := st.Team(due.Team).SaveCheck(ctx, due.Name, check, dmarcd.Plan{Next: now.Add(time.Hour), NextFull: now.Add(time.Hour)})
 			if checked.Add(1) == scheduleDomains {
 				stop()

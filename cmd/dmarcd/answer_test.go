@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -86,8 +87,8 @@ func TestDomainAnswer(t *testing.T) {
 	s := musttest.Get(store.Open(t.Context(), file, store.Options{}))(t)
 	team := s.Team(musttest.Get(s.TeamByName(t.Context(), "acme"))(t).ID)
 	for _, domain := range []string{"a.example", "b.example", "forwarded.example"} {
-		musttest.Get(team.SaveCheck(t.Context(), domain, dmarcd.Check{
-			At: time.Now(), Conclusive: true, Record: "v=DMARC1; p=none; rua=mailto:d@example.com", RecordDomain: domain, Policy: "none", Usable: true, Facts: &dmarcd.Facts{Domain: domain},
+		musttest.Get(team.SaveCheck(t.Context(), domain, facts.Check{
+			At: time.Now(), Conclusive: true, Record: "v=DMARC1; p=none; rua=mailto:d@example.com", RecordDomain: domain, Policy: "none", Usable: true, Facts: &facts.Facts{Domain: domain},
 		}, dmarcd.Plan{Next: time.Now().Add(time.Hour)}))(t)
 	}
 	musttest.Do(t, s.Close())

@@ -12,6 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -115,17 +116,17 @@ func (p *program) checkDomains(ctx context.Context, checker *dnscheck.Checker, n
 
 // examineAll examines the names, at most checksAtOnce at a time, and sends the checks in
 // the order of the names. The caller must drain the channel.
-func examineAll(ctx context.Context, checker *dnscheck.Checker, names, selectors []string) <-chan dmarcd.Check {
+func examineAll(ctx context.Context, checker *dnscheck.Checker, names, selectors []string) <-chan facts.Check {
 	declared := convert(selectors, func(s string) dnscheck.Selector {
 		return dnscheck.Selector{Name: s, From: dnscheck.FromOwner}
 	})
 	// A promise enters the queue before its check starts, so the length of the queue
 	// limits the checks under way.
-	promises := make(chan chan dmarcd.Check, checksAtOnce-1)
+	promises := make(chan chan facts.Check, checksAtOnce-1)
 	go func() {
 		defer close(promises)
 		for _, name := range names {
-			promise := make(chan dmarcd.Check, 1)
+			promise := make(chan facts.Check, 1)
 			promises <- promise
 			go func() {
 				ctx, cancel := context.WithTimeout(ctx, checkTimeout)
@@ -134,7 +135,7 @@ func examineAll(ctx context.Context, checker *dnscheck.Checker, names, selectors
 			}()
 		}
 	}()
-	checks := make(chan dmarcd.Check)
+	checks := make(chan facts.Check)
 	go func() {
 		defer close(checks)
 		for promise := range promises {
@@ -146,7 +147,7 @@ func examineAll(ctx context.Context, checker *dnscheck.Checker, names, selectors
 
 // checkPrinter prints checks one at a time.
 type checkPrinter interface {
-	print(check dmarcd.Check) error
+	print(check facts.Check) error
 	end() error
 }
 
@@ -164,7 +165,7 @@ func (p *program) checkPrinter(count int, options checkOptions) checkPrinter {
 // jsonChecks streams an array, so that a hundred thousand checks need not fit into memory.
 type jsonChecks struct{ jsonArray }
 
-func (j *jsonChecks) print(check dmarcd.Check) error {
+func (j *jsonChecks) print(check facts.Check) error {
 	if err := j.next(); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/goldentest"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
@@ -185,7 +186,7 @@ func TestCheckLinesFit(t *testing.T) {
 		domain := strings.Repeat("label.", labels) + "example"
 		var out bytes.Buffer
 		lines := &checkLines{&checkPage{out: &out}}
-		musttest.Do(t, lines.print(dmarcd.Check{Conclusive: true, Grade: "F", Facts: &dmarcd.Facts{Domain: domain}}))
+		musttest.Do(t, lines.print(facts.Check{Conclusive: true, Grade: "F", Facts: &facts.Facts{Domain: domain}}))
 		got := strings.TrimSuffix(out.String(), "\n")
 		if n := utf8.RuneCountInString(got); n > max(pageWidth, len(domain)+3) || !strings.Contains(got, domain) {
 			t.Errorf("got %d columns, want the name and no more than fits: %s", n, got)
@@ -205,7 +206,7 @@ func TestCheckPageCounts(t *testing.T) {
 	findings = append(findings, next, dmarcd.Finding{ID: "e.e", Level: dmarcd.LevelInfo})
 	var out bytes.Buffer
 	page := &checkPage{out: &out}
-	musttest.Do(t, page.print(dmarcd.Check{Conclusive: true, Facts: &dmarcd.Facts{Domain: "example.com"}, Findings: findings, Next: &next}))
+	musttest.Do(t, page.print(facts.Check{Conclusive: true, Facts: &facts.Facts{Domain: "example.com"}, Findings: findings, Next: &next}))
 	if want := "1 more finding is informational"; !strings.Contains(out.String(), want) {
 		t.Errorf("got %s, want %q in it", out.String(), want)
 	}
@@ -236,8 +237,8 @@ func TestCheckSelector(t *testing.T) {
 // TestCheckColours checks that colours do not change the text.
 func TestCheckColours(t *testing.T) {
 	t.Parallel()
-	check := dmarcd.Check{
-		Conclusive: true, Grade: "C", Facts: &dmarcd.Facts{Domain: "example.com"},
+	check := facts.Check{
+		Conclusive: true, Grade: "C", Facts: &facts.Facts{Domain: "example.com"},
 		Findings: []dmarcd.Finding{{ID: "spf.ptr", Level: dmarcd.LevelWarning, What: "The record says \x1b[2J.", Why: "It matters.", Fix: "Fix it.", RFC: "RFC 7208"}},
 	}
 	var dull, coloured bytes.Buffer
@@ -258,20 +259,20 @@ func TestCheckSaysWhichLookupsFailed(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
-		facts dmarcd.Facts
+		facts facts.Facts
 		want  [][3]string
 	}{
-		{"all", dmarcd.Facts{
-			DMARC: dmarcd.DMARCFacts{Status: "inconclusive"}, SPF: dmarcd.SPFFacts{Status: "inconclusive"},
-			DKIM: dmarcd.DKIMFacts{Namespace: "unknown", Probed: 37, Unanswered: 37},
+		{"all", facts.Facts{
+			DMARC: facts.DMARC{Status: "inconclusive"}, SPF: facts.SPF{Status: "inconclusive"},
+			DKIM: facts.DKIM{Namespace: "unknown", Probed: 37, Unanswered: 37},
 		}, [][3]string{
 			{"DMARC", "inconclusive", "the lookup failed; the policy is unknown"},
 			{"SPF", "inconclusive", "the lookup failed"},
 			{"DKIM", "inconclusive", "the lookups of all 37 common selectors failed"},
 		}},
-		{"some", dmarcd.Facts{
-			DMARC: dmarcd.DMARCFacts{Status: "none"}, SPF: dmarcd.SPFFacts{Status: "none"},
-			DKIM: dmarcd.DKIMFacts{Namespace: "exists", Probed: 37, Unanswered: 1},
+		{"some", facts.Facts{
+			DMARC: facts.DMARC{Status: "none"}, SPF: facts.SPF{Status: "none"},
+			DKIM: facts.DKIM{Namespace: "exists", Probed: 37, Unanswered: 1},
 		}, [][3]string{
 			{"DMARC", "none", "no policy applies"},
 			{"SPF", "none", ""},

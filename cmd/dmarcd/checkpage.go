@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 const (
@@ -50,7 +51,7 @@ type checkPage struct {
 func (c *checkPage) end() error { return nil }
 
 // print prints one check.
-func (c *checkPage) print(check dmarcd.Check) error {
+func (c *checkPage) print(check facts.Check) error {
 	if c.some {
 		c.line("")
 	}
@@ -119,7 +120,7 @@ func (c *checkPage) brief(f dmarcd.Finding) {
 }
 
 // spfTree prints the terms with the running lookup count if it is relevant.
-func (c *checkPage) spfTree(check dmarcd.Check) {
+func (c *checkPage) spfTree(check facts.Check) {
 	f := check.Facts.SPF
 	matters := slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool {
 		return strings.HasPrefix(f.ID, "spf.") && (f.Level == dmarcd.LevelError || f.Level == dmarcd.LevelWarning)
@@ -143,7 +144,7 @@ func (c *checkPage) spfTree(check dmarcd.Check) {
 }
 
 // treeOf returns the lines of a tree.
-func treeOf(terms []dmarcd.SPFTerm, indent string, lines []string) []string {
+func treeOf(terms []facts.SPFTerm, indent string, lines []string) []string {
 	for _, t := range terms {
 		count := ""
 		if t.Cost > 0 {
@@ -164,7 +165,7 @@ func treeOf(terms []dmarcd.SPFTerm, indent string, lines []string) []string {
 
 // ending prints the next step, unless already explained, and the number of omitted
 // findings.
-func (c *checkPage) ending(check dmarcd.Check, explained, named []dmarcd.Finding) {
+func (c *checkPage) ending(check facts.Check, explained, named []dmarcd.Finding) {
 	told := len(explained) + len(named)
 	if next := check.Next; next != nil && !slices.Contains(explained, *next) {
 		c.finding(*next)
@@ -279,7 +280,7 @@ func levelColour(level dmarcd.Level) string {
 // checkLines prints each check in one line.
 type checkLines struct{ *checkPage }
 
-func (c *checkLines) print(check dmarcd.Check) error {
+func (c *checkLines) print(check facts.Check) error {
 	grade := cmp.Or(check.Grade, "?")
 	const column = 32
 	domain := fmt.Sprintf("%-*s ", column, check.Facts.Domain)

@@ -6,10 +6,11 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 // verdict returns the one-line summary of a check.
-func verdict(check dmarcd.Check) string {
+func verdict(check facts.Check) string {
 	f := check.Facts
 	if !check.Conclusive {
 		return "The check was inconclusive: " + check.Reason + "."
@@ -50,7 +51,7 @@ func verdict(check dmarcd.Check) string {
 }
 
 // partRows returns the parts with their status and most important detail.
-func partRows(f dmarcd.Facts) [][3]string {
+func partRows(f facts.Facts) [][3]string {
 	return [][3]string{
 		{"DMARC", f.DMARC.Status, policyWords(f.DMARC)},
 		{"SPF", f.SPF.Status, lookupWords(f.SPF)},
@@ -67,7 +68,7 @@ func partRows(f dmarcd.Facts) [][3]string {
 // inconclusive is the status of a part whose lookups failed.
 const inconclusive = "inconclusive"
 
-func policyWords(f dmarcd.DMARCFacts) string {
+func policyWords(f facts.DMARC) string {
 	switch {
 	case f.Policy == "" && f.Status == inconclusive:
 		return "the lookup failed; the policy is unknown"
@@ -79,7 +80,7 @@ func policyWords(f dmarcd.DMARCFacts) string {
 	return fmt.Sprintf("%s (from %s)", f.Policy, f.RecordDomain)
 }
 
-func lookupWords(f dmarcd.SPFFacts) string {
+func lookupWords(f facts.SPF) string {
 	if f.Record == "" {
 		if f.Status == inconclusive {
 			return "the lookup failed"
@@ -90,7 +91,7 @@ func lookupWords(f dmarcd.SPFFacts) string {
 }
 
 // dkimState returns the state of the keys. "not found" does not mean that there are none.
-func dkimState(f dmarcd.DKIMFacts) string {
+func dkimState(f facts.DKIM) string {
 	state := "not found"
 	switch {
 	case f.Namespace == "missing":
@@ -107,7 +108,7 @@ func dkimState(f dmarcd.DKIMFacts) string {
 	return state
 }
 
-func keyWords(f dmarcd.DKIMFacts) string {
+func keyWords(f facts.DKIM) string {
 	var words []string
 	for _, key := range f.Keys {
 		word := key.Selector
@@ -131,7 +132,7 @@ func keyWords(f dmarcd.DKIMFacts) string {
 	return strings.Join(words, ", ")
 }
 
-func hostWords(f dmarcd.MXFacts) string {
+func hostWords(f facts.MX) string {
 	var names []string
 	for _, host := range f.Hosts {
 		name := cmp.Or(host.Name, ".") // a null MX next to others

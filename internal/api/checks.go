@@ -2,6 +2,7 @@ package api
 
 import (
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -36,7 +37,7 @@ func (a *API) listChecks(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.writeCacheable(wire.NewPage(checks, limit, func(check dmarcd.StoredCheck) string {
+	return c.writeCacheable(wire.NewPage(checks, limit, func(check facts.StoredCheck) string {
 		return wire.FormatCursor(check.FirstAt, int64(check.ID))
 	}, wire.NewKeptCheck))
 }

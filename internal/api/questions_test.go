@@ -13,6 +13,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
@@ -39,7 +40,7 @@ func newAdvised(t *testing.T, db storetest.DB) *service {
 func (s *service) advised(domain, record string, mail ...aggregate.Record) {
 	s.t.Helper()
 	s.add(domain)
-	check := dmarcd.Check{At: time.Now(), Conclusive: true, Record: record, Usable: record != "", Asked: true, Facts: &dmarcd.Facts{Domain: domain}}
+	check := facts.Check{At: time.Now(), Conclusive: true, Record: record, Usable: record != "", Asked: true, Facts: &facts.Facts{Domain: domain}}
 	if record != "" {
 		check.RecordDomain = domain
 	}
@@ -328,7 +329,7 @@ func TestSetParked(t *testing.T) {
 		}
 		// It stays parked once the record is there, and nothing is left to do.
 		read[wire.Parked](t, s.put(domain, "parked", `{"parked": true}`), http.StatusOK)
-		check := dmarcd.Check{At: time.Now().Add(time.Second), Conclusive: true, Record: "v=DMARC1; p=reject", RecordDomain: domain, Usable: true, Facts: &dmarcd.Facts{Domain: domain}}
+		check := facts.Check{At: time.Now().Add(time.Second), Conclusive: true, Record: "v=DMARC1; p=reject", RecordDomain: domain, Usable: true, Facts: &facts.Facts{Domain: domain}}
 		musttest.Get(s.team.SaveCheck(t.Context(), domain, check, dmarcd.Plan{Next: time.Now().Add(time.Hour)}))(t)
 		items := read[page[wire.Advice]](t, s.get("/insights/advice?domain="+domain), http.StatusOK).Items
 		if len(items) != 1 || items[0].Stage != "parked" || items[0].NextAction != nil || items[0].Done != 100 {

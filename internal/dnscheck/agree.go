@@ -6,6 +6,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 // tightening are the findings whose fix is a stricter policy. The fix of all others leaves
@@ -66,12 +67,12 @@ func (j *judgement) repairedRecord() string {
 }
 
 // tried reports whether the domain has a text that is meant as a record but is none.
-func (j *judgement) tried(f dmarcd.DMARCFacts) bool {
-	return len(f.OwnRecords) == 0 && slices.ContainsFunc(f.Misses, func(m dmarcd.Problem) bool { return missFlaws[m.Kind] != "" })
+func (j *judgement) tried(f facts.DMARC) bool {
+	return len(f.OwnRecords) == 0 && slices.ContainsFunc(f.Misses, func(m facts.Problem) bool { return missFlaws[m.Kind] != "" })
 }
 
 // meant returns what the owner of a domain without a record tried to publish, if anything.
-func (j *judgement) meant(f dmarcd.DMARCFacts) dmarc.Record {
+func (j *judgement) meant(f facts.DMARC) dmarc.Record {
 	for _, miss := range f.Misses {
 		if missFlaws[miss.Kind] != "" && len(f.OwnRecords) == 0 {
 			return meantRecord(miss.Text)
@@ -82,7 +83,7 @@ func (j *judgement) meant(f dmarcd.DMARCFacts) dmarc.Record {
 
 // Repaired returns the DMARC record that the findings of a check propose for a domain without
 // a change of its policy; "" if they propose none, or if the record has changed since.
-func Repaired(check dmarcd.Check, domain dmarcd.Domain) string {
+func Repaired(check facts.Check, domain dmarcd.Domain) string {
 	if check.Facts == nil || check.Facts.DMARC.Record != domain.Record || check.Facts.DMARC.RecordDomain != domain.RecordDomain {
 		return ""
 	}
@@ -101,7 +102,7 @@ func Repaired(check dmarcd.Check, domain dmarcd.Domain) string {
 // ProposedHere returns the record of baseRecord for an installation without a report domain.
 // Where it would have no reports sent anywhere, they go to the domain itself, unless that is
 // known not to accept mail.
-func ProposedHere(check dmarcd.Check, domain dmarcd.Domain) string {
+func ProposedHere(check facts.Check, domain dmarcd.Domain) string {
 	text := baseRecord(domain, Repaired(check, domain), "", nil)
 	record, _ := dmarc.Parse(text)
 	j := &judgement{}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/bimi"
 	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 // checkBIMI looks up the BIMI record and fetches the logo and certificate it refers to. It
@@ -51,7 +51,7 @@ func (e *examination) bimiPolicies(ctx context.Context) []bimi.Policy {
 	if found.Status == dmarc.StatusInconclusive {
 		return policies
 	}
-	facts := dmarcd.DMARCFacts{RecordDomain: found.RecordDomain, Policy: found.Policy.String()}
+	facts := facts.DMARC{RecordDomain: found.RecordDomain, Policy: found.Policy.String()}
 	if found.Record != nil {
 		recordFacts(&facts, *found.Record)
 	}
@@ -59,7 +59,7 @@ func (e *examination) bimiPolicies(ctx context.Context) []bimi.Policy {
 }
 
 // bimiPolicy converts the DMARC facts of domain to the form that package bimi expects.
-func bimiPolicy(domain string, f dmarcd.DMARCFacts) bimi.Policy {
+func bimiPolicy(domain string, f facts.DMARC) bimi.Policy {
 	policy := bimi.Policy{Domain: domain, P: f.Policy, Percent: f.Percent, Testing: f.Testing, Collapsed: f.Record != "" && f.State != stateOK}
 	if f.RecordDomain == domain {
 		policy.SP = f.SP
@@ -99,10 +99,10 @@ func (e *examination) checkLogo(ctx context.Context, record bimi.Record, query b
 	f.Problems = append(f.Problems, bimiProblems(problems)...)
 }
 
-func bimiProblems(problems []bimi.Problem) []dmarcd.Problem {
-	var facts []dmarcd.Problem
+func bimiProblems(problems []bimi.Problem) []facts.Problem {
+	var stored []facts.Problem
 	for _, p := range problems {
-		facts = append(facts, dmarcd.Problem{Kind: string(p.Kind), Part: storable(p.Subject), Text: storable(p.Text)})
+		stored = append(stored, facts.Problem{Kind: string(p.Kind), Part: storable(p.Subject), Text: storable(p.Text)})
 	}
-	return facts
+	return stored
 }

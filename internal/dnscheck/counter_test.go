@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/resolver"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 )
@@ -29,7 +29,7 @@ func (c *counter) Resolve(ctx context.Context, q dns.Question) dns.Answer {
 func (c *counter) count() int { return int(c.asked.Load()) }
 
 // ids returns the ids of the findings of a check.
-func ids(check dmarcd.Check) []string {
+func ids(check facts.Check) []string {
 	var all []string
 	for _, f := range check.Findings {
 		all = append(all, f.ID)

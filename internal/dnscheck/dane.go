@@ -7,9 +7,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dane"
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/mtasts"
 )
@@ -24,7 +24,7 @@ func (e *examination) checkDANE(ctx context.Context) {
 	f := &e.facts.DANE
 	f.Status, f.Reason = found.Status.String(), found.Reason
 	for _, host := range found.Hosts {
-		fact := dmarcd.DANEHost{Name: host.Name, Status: host.Status.String()}
+		fact := facts.DANEHost{Name: host.Name, Status: host.Status.String()}
 		for _, record := range host.Records {
 			fact.Records = append(fact.Records, cut(record.String(), maxText))
 		}
@@ -89,7 +89,7 @@ func (e *examination) checkCertificates(ctx context.Context, found dane.Result) 
 				continue
 			}
 		}
-		f.Problems = append(f.Problems, dmarcd.Problem{Kind: string(kind), At: host.Name, Text: p.certificate.NotAfter.UTC().Format(time.DateOnly)})
+		f.Problems = append(f.Problems, facts.Problem{Kind: string(kind), At: host.Name, Text: p.certificate.NotAfter.UTC().Format(time.DateOnly)})
 	}
 	// What was found is reported, even if another server of the domain does not answer.
 	f.Status = "ok"
@@ -98,10 +98,10 @@ func (e *examination) checkCertificates(ctx context.Context, found dane.Result) 
 	}
 }
 
-func daneProblems(problems []dane.Problem) []dmarcd.Problem {
-	var facts []dmarcd.Problem
+func daneProblems(problems []dane.Problem) []facts.Problem {
+	var stored []facts.Problem
 	for _, p := range problems {
-		facts = append(facts, dmarcd.Problem{Kind: string(p.Kind), At: p.Host, Text: storable(p.Text)})
+		stored = append(stored, facts.Problem{Kind: string(p.Kind), At: p.Host, Text: storable(p.Text)})
 	}
-	return facts
+	return stored
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"strings"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dkim"
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 // dkimBudget is the number of queries for selectors. It is enough for all known selectors
@@ -41,7 +41,7 @@ func (e *examination) checkDKIM(ctx context.Context) {
 		// Nothing was queried, because _domainkey does not exist.
 		for _, name := range names {
 			if origins[name] != FromGuessing {
-				f.Keys = append(f.Keys, dmarcd.DKIMKey{Selector: name, From: string(origins[name]), Status: dkim.StatusNone.String()})
+				f.Keys = append(f.Keys, facts.DKIMKey{Selector: name, From: string(origins[name]), Status: dkim.StatusNone.String()})
 			}
 		}
 	}
@@ -72,8 +72,8 @@ func (e *examination) selectors() ([]string, map[string]Origin) {
 	return names, origins
 }
 
-func keyFacts(l dkim.Lookup, from Origin) dmarcd.DKIMKey {
-	fact := dmarcd.DKIMKey{
+func keyFacts(l dkim.Lookup, from Origin) facts.DKIMKey {
+	fact := facts.DKIMKey{
 		Selector: l.Selector, From: string(from), Status: l.Status.String(),
 		Reason: l.Answer.Reason, Aliases: l.Answer.Aliases,
 	}
@@ -83,7 +83,7 @@ func keyFacts(l dkim.Lookup, from Origin) dmarcd.DKIMKey {
 		problems = append(problems[:len(problems):len(problems)], key.Problems...)
 	}
 	for _, p := range problems {
-		fact.Problems = append(fact.Problems, dmarcd.Problem{
+		fact.Problems = append(fact.Problems, facts.Problem{
 			Kind: string(p.Kind), At: l.Selector, Part: storable(p.Tag), Text: storable(p.Text), Count: p.Count, Limit: p.Limit,
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 // checkDMARC records the policy that receivers of RFC 9989 find, and discovers that of RFC 7489.
@@ -41,7 +42,7 @@ func (e *examination) checkDMARC(ctx context.Context, found dmarc.Discovery) {
 }
 
 // ownName records what is published at the domain's own name.
-func (e *examination) ownName(ctx context.Context, f *dmarcd.DMARCFacts, step dmarc.Step) {
+func (e *examination) ownName(ctx context.Context, f *facts.DMARC, step dmarc.Step) {
 	f.Aliases = step.Answer.Aliases
 	empty := step.Answer.Outcome == dns.NoData || step.Answer.Outcome == dns.NoSuchName
 	f.Dangling = len(f.Aliases) > 0 && empty && !e.wildcardAlias(ctx, step.Answer)
@@ -49,7 +50,7 @@ func (e *examination) ownName(ctx context.Context, f *dmarcd.DMARCFacts, step dm
 		f.OwnRecords = append(f.OwnRecords, storable(r.Text))
 	}
 	for _, text := range step.Others {
-		f.Misses = append(f.Misses, dmarcd.Problem{Kind: string(dmarc.ClassifyMiss(text)), At: step.Domain, Text: storable(text)})
+		f.Misses = append(f.Misses, facts.Problem{Kind: string(dmarc.ClassifyMiss(text)), At: step.Domain, Text: storable(text)})
 	}
 }
 
@@ -64,7 +65,7 @@ func (e *examination) wildcardAlias(ctx context.Context, a dns.Answer) bool {
 }
 
 // recordFacts records the facts of the record that applies.
-func recordFacts(f *dmarcd.DMARCFacts, r dmarc.Record) {
+func recordFacts(f *facts.DMARC, r dmarc.Record) {
 	f.Record, f.State = storable(r.Text), r.State.String()
 	f.P, f.SP, f.NP = r.P.String(), r.SP.String(), r.NP.String()
 	f.PSD, f.Testing = r.PSD.String(), r.Testing
@@ -74,14 +75,14 @@ func recordFacts(f *dmarcd.DMARCFacts, r dmarc.Record) {
 		}
 	}
 	for _, p := range r.Problems {
-		f.Problems = append(f.Problems, dmarcd.Problem{Kind: string(p.Kind), At: f.RecordDomain, Part: p.Tag, Text: storable(p.Text)})
+		f.Problems = append(f.Problems, facts.Problem{Kind: string(p.Kind), At: f.RecordDomain, Part: p.Tag, Text: storable(p.Text)})
 	}
 }
 
 // checkLegacy discovers the policy as RFC 7489 describes.
 func (e *examination) checkLegacy(ctx context.Context) {
 	found := dmarc.DiscoverLegacy(ctx, e.dns, e.Domain)
-	e.facts.DMARC.Legacy = dmarcd.LegacyFacts{
+	e.facts.DMARC.Legacy = facts.Legacy{
 		Status: found.Status.String(), RecordDomain: found.RecordDomain, OrganizationalDomain: found.Organization,
 		Policy: found.Policy.String(),
 	}
@@ -96,7 +97,7 @@ func above(name, other string) bool {
 func (e *examination) checkDestinations(ctx context.Context, record dmarc.Record) {
 	f := &e.facts.DMARC
 	for _, d := range dmarc.Destinations(ctx, e.dns, f.RecordDomain, record) {
-		f.Destinations = append(f.Destinations, dmarcd.DestinationFacts{
+		f.Destinations = append(f.Destinations, facts.Destination{
 			Tag: d.Tag, URI: storable(d.URI.Text), Address: storable(d.URI.Address), Host: d.URI.Host,
 			Consent: d.Consent.String(), Queried: d.Queried,
 		})

@@ -15,6 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd/dane"
 	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/trace"
 )
@@ -95,7 +96,7 @@ func (c *Checker) Plan(name string, occasion Occasion) dmarcd.Plan {
 
 // CheckDMARC discovers a domain's DMARC policy until the deadline of ctx, with a single query
 // if the domain has its own record.
-func (c *Checker) CheckDMARC(ctx context.Context, name string) dmarcd.Check {
+func (c *Checker) CheckDMARC(ctx context.Context, name string) facts.Check {
 	ctx, span := trace.Start(ctx, "DNS check", trace.Internal)
 	defer span.End(nil)
 	span.Text("dmarcd.check", "dmarc")
@@ -104,8 +105,8 @@ func (c *Checker) CheckDMARC(ctx context.Context, name string) dmarcd.Check {
 }
 
 // result returns the DMARC part of a check that began at a time.
-func (c *Checker) result(began time.Time, found dmarc.Discovery) dmarcd.Check {
-	check := dmarcd.Check{At: began, NeedsMailbox: c.options.ReportDomain != ""}
+func (c *Checker) result(began time.Time, found dmarc.Discovery) facts.Check {
+	check := facts.Check{At: began, NeedsMailbox: c.options.ReportDomain != ""}
 	if found.Status == dmarc.StatusInconclusive {
 		check.Reason = found.Reason
 		return check

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/trace"
 )
@@ -59,13 +60,13 @@ type examination struct {
 	Request
 	options Options
 	dns     *budget
-	facts   dmarcd.Facts
+	facts   facts.Facts
 }
 
 // Examine runs a full check of a domain: all parts in parallel, until the deadline of ctx,
 // with one shared query budget. It never fails. A part whose lookups fail is inconclusive;
 // the check as a whole is inconclusive if DMARC is.
-func (c *Checker) Examine(ctx context.Context, request Request) dmarcd.Check {
+func (c *Checker) Examine(ctx context.Context, request Request) facts.Check {
 	ctx, span := trace.Start(ctx, "DNS check", trace.Internal)
 	defer span.End(nil)
 	span.Text("dmarcd.check", "full")

@@ -12,6 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 // findingCase is a zone and the findings it must produce.
@@ -63,7 +64,7 @@ func without(texts ...string) string {
 }
 
 // examine runs one case.
-func (c findingCase) examine(t *testing.T, web *policyWeb) dmarcd.Check {
+func (c findingCase) examine(t *testing.T, web *policyWeb) facts.Check {
 	t.Helper()
 	zone := dnstest.New(c.zone)
 	for _, name := range c.signed {
@@ -128,7 +129,7 @@ func TestFindings(t *testing.T) {
 
 // checkWords checks that the texts of every finding are complete: no placeholder left, and
 // a record if the fix announces one.
-func checkWords(t *testing.T, check dmarcd.Check) {
+func checkWords(t *testing.T, check facts.Check) {
 	t.Helper()
 	entries := map[string]dnscheck.Entry{}
 	for _, e := range dnscheck.Catalogue() {

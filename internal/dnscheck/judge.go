@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 const (
@@ -17,14 +18,14 @@ const (
 
 // judgement turns facts into findings, without I/O.
 type judgement struct {
-	facts    dmarcd.Facts
+	facts    facts.Facts
 	request  Request
 	findings []dmarcd.Finding
 	counts   map[string]int
 }
 
 // judge returns the findings for the facts, the most severe first.
-func judge(facts dmarcd.Facts, request Request) []dmarcd.Finding {
+func judge(facts facts.Facts, request Request) []dmarcd.Finding {
 	j := &judgement{facts: facts, request: request, counts: map[string]int{}}
 	j.dmarc()
 	if facts.Missing {
@@ -77,7 +78,7 @@ func (j *judgement) addRecord(id string, w words, record dmarcd.DNSRecord) {
 	if strings.HasSuffix(e.Fix, ":") {
 		finding.Record = record
 	}
-	if dmarcd.OfServer(id) {
+	if facts.OfServer(id) {
 		finding.Host = all["at"]
 	}
 	if j.counts[id] >= maxPerID || slices.Contains(j.findings, finding) {
@@ -88,7 +89,7 @@ func (j *judgement) addRecord(id string, w words, record dmarcd.DNSRecord) {
 }
 
 // problemWords returns the placeholder values of a problem.
-func problemWords(p dmarcd.Problem) words {
+func problemWords(p facts.Problem) words {
 	return words{
 		"at": p.At, "part": p.Part, "text": p.Text, "name": p.Name, "other": p.Other, "reason": p.Reason,
 		"count": strconv.Itoa(p.Count), "limit": strconv.Itoa(p.Limit),
@@ -107,7 +108,7 @@ type mapping struct{ id, flaw string }
 
 // addProblem adds the finding that table assigns to a problem, with additional words and
 // the record to publish. A test checks that the tables are complete.
-func (j *judgement) addProblem(table map[string]mapping, p dmarcd.Problem, w words, record dmarcd.DNSRecord) {
+func (j *judgement) addProblem(table map[string]mapping, p facts.Problem, w words, record dmarcd.DNSRecord) {
 	how := table[p.Kind]
 	if how.id == "" {
 		return

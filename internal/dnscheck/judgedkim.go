@@ -5,6 +5,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dkim"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 // dkimFindings maps DKIM problems to findings.
@@ -85,7 +86,7 @@ func (j *judgement) dkim() {
 	}
 }
 
-func (j *judgement) dkimKey(key dmarcd.DKIMKey) {
+func (j *judgement) dkimKey(key facts.DKIMKey) {
 	w := words{"selector": key.Selector, "from": fromWords[key.From]}
 	switch {
 	case key.Status == dkim.StatusRevoked.String() && key.From == string(FromReport):

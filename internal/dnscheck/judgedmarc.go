@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 // stateOK is the state of a valid record.
@@ -68,7 +68,7 @@ func (j *judgement) dmarc() {
 
 // apexRecord reports a record at the wrong name. If there is also one at the right name,
 // that is the one to keep: two records would disable both.
-func (j *judgement) apexRecord(f dmarcd.DMARCFacts) {
+func (j *judgement) apexRecord(f facts.DMARC) {
 	for _, text := range f.ApexRecords {
 		record := j.own(j.firstRecord(j.misplaced(f)))
 		if len(f.OwnRecords) > 0 {
@@ -79,7 +79,7 @@ func (j *judgement) apexRecord(f dmarcd.DMARCFacts) {
 }
 
 // misplaced returns the first record at the wrong name.
-func (j *judgement) misplaced(f dmarcd.DMARCFacts) dmarc.Record {
+func (j *judgement) misplaced(f facts.DMARC) dmarc.Record {
 	if len(f.ApexRecords) == 0 {
 		return dmarc.Record{}
 	}
@@ -89,7 +89,7 @@ func (j *judgement) misplaced(f dmarcd.DMARCFacts) dmarc.Record {
 
 // ownNameBroken reports invalid content at the domain's own name. It returns true if that
 // leaves the domain without a record.
-func (j *judgement) ownNameBroken(f dmarcd.DMARCFacts) bool {
+func (j *judgement) ownNameBroken(f facts.DMARC) bool {
 	for _, miss := range f.Misses {
 		w := words{"text": miss.Text, "flaw": missFlaws[miss.Kind], "record_domain": f.RecordDomain}
 		near := missFlaws[miss.Kind] != ""
@@ -129,7 +129,7 @@ var missFlaws = map[string]string{
 }
 
 // usability reports a record that receivers cannot use.
-func (j *judgement) usability(f dmarcd.DMARCFacts) {
+func (j *judgement) usability(f facts.DMARC) {
 	id := map[string]string{
 		dmarc.NoProcessing.String(): "dmarc.policy-off",
 		dmarc.ActsAsNone.String():   "dmarc.policy-lost",
@@ -149,7 +149,7 @@ func (j *judgement) usability(f dmarcd.DMARCFacts) {
 }
 
 // policyFlaw describes how a problem disables the policy, or returns "".
-func policyFlaw(p dmarcd.Problem) string {
+func policyFlaw(p facts.Problem) string {
 	if !slices.Contains([]string{"p", "sp", "np"}, p.Part) {
 		return ""
 	}
@@ -163,12 +163,12 @@ func policyFlaw(p dmarcd.Problem) string {
 }
 
 // ofSuffix reports whether the applicable record belongs to a public suffix.
-func (j *judgement) ofSuffix(f dmarcd.DMARCFacts) bool {
+func (j *judgement) ofSuffix(f facts.DMARC) bool {
 	return f.RecordDomain != j.facts.Domain && (f.RecordIsSuffix || f.PSD == dmarc.PSDYes.String())
 }
 
 // inheritance reports whose record applies if it is not the domain's own.
-func (j *judgement) inheritance(f dmarcd.DMARCFacts) {
+func (j *judgement) inheritance(f facts.DMARC) {
 	w := words{
 		"record_domain": f.RecordDomain, "policy": f.Policy, "suffix": f.OrganizationalDomain,
 		"organization": f.Legacy.OrganizationalDomain,
@@ -186,7 +186,7 @@ func (j *judgement) inheritance(f dmarcd.DMARCFacts) {
 }
 
 // strength judges how strict the policy is.
-func (j *judgement) strength(f dmarcd.DMARCFacts) {
+func (j *judgement) strength(f facts.DMARC) {
 	if j.request.Parked {
 		return // covered by the findings for parked domains
 	}
@@ -209,7 +209,7 @@ func (j *judgement) strength(f dmarcd.DMARCFacts) {
 }
 
 // subdomains reports weaker protection of subdomains.
-func (j *judgement) subdomains(f dmarcd.DMARCFacts) {
+func (j *judgement) subdomains(f facts.DMARC) {
 	if f.RecordDomain != j.facts.Domain {
 		return
 	}
@@ -239,7 +239,7 @@ func (j *judgement) subdomains(f dmarcd.DMARCFacts) {
 }
 
 // disagreement reports where receivers of RFC 9989 and RFC 7489 differ.
-func (j *judgement) disagreement(f dmarcd.DMARCFacts) {
+func (j *judgement) disagreement(f facts.DMARC) {
 	old := f.Legacy
 	if old.Status == inconclusive || f.RecordIsSuffix {
 		return

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 // firstRecord returns the DMARC record for a domain without one, based on what its owner
@@ -47,7 +48,7 @@ func meantRecord(text string) dmarc.Record {
 }
 
 // ownRecord returns a record for the domain itself with the policy that applies to it now.
-func (j *judgement) ownRecord(f dmarcd.DMARCFacts) string {
+func (j *judgement) ownRecord(f facts.DMARC) string {
 	record, _ := dmarc.Parse(f.Record)
 	if f.RecordDomain != j.facts.Domain {
 		record = inherited(record, policyNamed(f.Applied))
@@ -93,7 +94,7 @@ func together(some, more []dmarc.URI) []dmarc.URI {
 
 // usable returns the record that applies as receivers can use it, with reports sent where
 // they are wanted. The setup guide and the advice start from the same record.
-func (j *judgement) usable(f dmarcd.DMARCFacts) dmarcd.DNSRecord {
+func (j *judgement) usable(f facts.DMARC) dmarcd.DNSRecord {
 	record, _ := dmarc.Parse(f.Record)
 	return txtRecord(dmarc.QueryName(f.RecordDomain), proposed(record, j.wanted(record, f.RecordDomain), nil))
 }

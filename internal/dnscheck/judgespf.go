@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/spf"
 )
 
@@ -111,7 +111,7 @@ func (j *judgement) spf() {
 }
 
 // spfMissing reports a missing or malformed record.
-func (j *judgement) spfMissing(f dmarcd.SPFFacts) {
+func (j *judgement) spfMissing(f facts.SPF) {
 	record := "v=spf1 mx ~all"
 	switch mx := j.facts.MX.Status; {
 	case j.unused() || mx == mxNull:
@@ -141,12 +141,12 @@ func meantSPF(text string) string {
 	if err != nil || len(record.Terms) == 0 {
 		return ""
 	}
-	return fixedSPF(record.Text, dmarcd.Problem{}, nil)
+	return fixedSPF(record.Text, facts.Problem{}, nil)
 }
 
 // spfProblem reports one problem. The records in effective decide about all senders that
 // no term matches; included records do not.
-func (j *judgement) spfProblem(f dmarcd.SPFFacts, p dmarcd.Problem, effective []string) {
+func (j *judgement) spfProblem(f facts.SPF, p facts.Problem, effective []string) {
 	how := spfFindings[p.Kind]
 	own := slices.Contains(effective, p.At)
 	w := problemWords(p).with("at", cmp.Or(p.At, j.facts.Domain)).with("part", cmp.Or(p.Part, "the record"))
@@ -170,7 +170,7 @@ func (j *judgement) spfProblem(f dmarcd.SPFFacts, p dmarcd.Problem, effective []
 }
 
 // redirected returns the domain and the targets of its redirects.
-func redirected(domain string, terms []dmarcd.SPFTerm) []string {
+func redirected(domain string, terms []facts.SPFTerm) []string {
 	names := []string{domain}
 	for _, t := range terms {
 		if strings.HasPrefix(strings.ToLower(t.Term), redirectPrefix) && t.Terms != nil {
@@ -181,7 +181,7 @@ func redirected(domain string, terms []dmarcd.SPFTerm) []string {
 }
 
 // recordOf returns the record of a domain in the SPF tree.
-func recordOf(f dmarcd.Facts, domain string) string {
+func recordOf(f facts.Facts, domain string) string {
 	if domain == f.Domain || domain == "" {
 		return f.SPF.Record
 	}
@@ -193,7 +193,7 @@ func recordOf(f dmarcd.Facts, domain string) string {
 	return ""
 }
 
-func recordBelow(t dmarcd.SPFTerm, domain string) string {
+func recordBelow(t facts.SPFTerm, domain string) string {
 	if t.Target == domain && t.Record != "" {
 		return t.Record
 	}
@@ -206,7 +206,7 @@ func recordBelow(t dmarcd.SPFTerm, domain string) string {
 }
 
 // brokenTerms returns the terms of a domain's record that make it a permerror.
-func brokenTerms(problems []dmarcd.Problem, at string) []string {
+func brokenTerms(problems []facts.Problem, at string) []string {
 	var terms []string
 	for _, p := range problems {
 		id := spfFindings[p.Kind].id
@@ -220,7 +220,7 @@ func brokenTerms(problems []dmarcd.Problem, at string) []string {
 // fixedSPF returns the record without the term in question and without terms that cause a
 // permerror, ending in a failing all. A record with redirect gets no all, because that
 // would disable the redirect (RFC 7208 §6.1).
-func fixedSPF(record string, p dmarcd.Problem, broken []string) string {
+func fixedSPF(record string, p facts.Problem, broken []string) string {
 	all, handsOver := "", false
 	var terms []string
 	for _, term := range strings.Fields(record) {
@@ -252,10 +252,10 @@ func failing(all string) string {
 }
 
 // costly lists the terms with the most lookups.
-func costly(terms []dmarcd.SPFTerm) string {
+func costly(terms []facts.SPFTerm) string {
 	const most = 3
-	sorted := slices.DeleteFunc(slices.Clone(terms), func(t dmarcd.SPFTerm) bool { return t.Cost == 0 })
-	slices.SortStableFunc(sorted, func(a, b dmarcd.SPFTerm) int { return cmp.Compare(b.Cost, a.Cost) })
+	sorted := slices.DeleteFunc(slices.Clone(terms), func(t facts.SPFTerm) bool { return t.Cost == 0 })
+	slices.SortStableFunc(sorted, func(a, b facts.SPFTerm) int { return cmp.Compare(b.Cost, a.Cost) })
 	var names []string
 	for _, t := range sorted[:min(len(sorted), most)] {
 		names = append(names, fmt.Sprintf("%s (%d)", t.Term, t.Cost))
@@ -264,7 +264,7 @@ func costly(terms []dmarcd.SPFTerm) string {
 }
 
 // voidNames returns the names without records.
-func voidNames(problems []dmarcd.Problem) []string {
+func voidNames(problems []facts.Problem) []string {
 	var names []string
 	for _, p := range problems {
 		if p.Kind == string(spf.VoidLookup) && !slices.Contains(names, p.Name) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 // dmarcFindings maps DMARC problems to findings.
@@ -30,7 +31,7 @@ var dmarcFindings = map[string]mapping{
 }
 
 // tags reports problems of individual tags.
-func (j *judgement) tags(f dmarcd.DMARCFacts) {
+func (j *judgement) tags(f facts.DMARC) {
 	if len(f.Record) > maxRecord {
 		j.add("dmarc.long-record", words{"at": f.RecordDomain, "count": strconv.Itoa(len(f.Record))})
 	}
@@ -47,7 +48,7 @@ func (j *judgement) tags(f dmarcd.DMARCFacts) {
 }
 
 // destinations checks that reports reach their destinations.
-func (j *judgement) destinations(f dmarcd.DMARCFacts) {
+func (j *judgement) destinations(f facts.DMARC) {
 	aggregate, wanted := 0, false
 	for _, d := range f.Destinations {
 		if d.Tag == "rua" {
@@ -68,7 +69,7 @@ func (j *judgement) destinations(f dmarcd.DMARCFacts) {
 	}
 }
 
-func (j *judgement) destination(f dmarcd.DMARCFacts, d dmarcd.DestinationFacts) {
+func (j *judgement) destination(f facts.DMARC, d facts.Destination) {
 	w := words{"at": f.RecordDomain, "tag": d.Tag, "host": d.Host, "text": d.URI}
 	var consent dmarcd.DNSRecord
 	if d.Queried != "" {

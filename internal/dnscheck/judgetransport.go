@@ -7,6 +7,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dane"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/mtasts"
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
@@ -30,7 +31,7 @@ func (j *judgement) mx() {
 	}
 }
 
-func (j *judgement) mxHost(host dmarcd.MXHost) {
+func (j *judgement) mxHost(host facts.MXHost) {
 	target := lastAlias(host.Aliases)
 	w := words{"name": host.Name, "target": target}
 	switch host.Status {
@@ -122,7 +123,7 @@ func (j *judgement) mtasts() {
 }
 
 // mtastsMode reports the mode of a valid policy and mail servers that it does not cover.
-func (j *judgement) mtastsMode(f dmarcd.MTASTSFacts) {
+func (j *judgement) mtastsMode(f facts.MTASTS) {
 	for _, name := range f.Uncovered {
 		j.add("mta-sts.mx-not-covered", words{"name": name})
 	}
@@ -232,8 +233,8 @@ func (j *judgement) dane() {
 
 // ignored reports whether senders ignore the TLSA records of a host because DNSSEC is
 // missing.
-func ignored(problems []dmarcd.Problem, host string) bool {
-	return slices.ContainsFunc(problems, func(p dmarcd.Problem) bool {
+func ignored(problems []facts.Problem, host string) bool {
+	return slices.ContainsFunc(problems, func(p facts.Problem) bool {
 		return p.At == host && (p.Kind == string(dane.TLSAWithoutDNSSEC) || p.Kind == string(dane.MXWithoutDNSSEC))
 	})
 }

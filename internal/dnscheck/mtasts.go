@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/mtasts"
 )
 
@@ -35,7 +35,7 @@ func (e *examination) checkMTASTS(ctx context.Context) {
 }
 
 // compareMX compares the patterns of the policy with the MX hosts.
-func compareMX(f *dmarcd.MTASTSFacts, hosts []dmarcd.MXHost) {
+func compareMX(f *facts.MTASTS, hosts []facts.MXHost) {
 	used := map[string]bool{}
 	for _, host := range hosts {
 		covered := false
@@ -55,14 +55,14 @@ func compareMX(f *dmarcd.MTASTSFacts, hosts []dmarcd.MXHost) {
 	}
 }
 
-func fieldProblems(at string, problems []mtasts.Problem) []dmarcd.Problem {
-	var facts []dmarcd.Problem
+func fieldProblems(at string, problems []mtasts.Problem) []facts.Problem {
+	var stored []facts.Problem
 	for _, p := range problems {
-		facts = append(facts, dmarcd.Problem{
+		stored = append(stored, facts.Problem{
 			Kind: string(p.Kind), At: at, Part: storable(p.Field), Text: storable(p.Text), Count: p.Count, Limit: p.Limit,
 		})
 	}
-	return facts
+	return stored
 }
 
 // lookupProblems returns the problems of a lookup. An alias that a wildcard causes is none.

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
@@ -54,7 +54,7 @@ func (e *examination) checkMX(ctx context.Context) {
 	}
 	f.Status = mxOK
 	records := mx.Records[:min(len(mx.Records), maxHosts)] // in order: see budget
-	f.Hosts = make([]dmarcd.MXHost, len(records))
+	f.Hosts = make([]facts.MXHost, len(records))
 	var all recovered.Group
 	for i, r := range records {
 		all.Go(func() { f.Hosts[i] = e.mxHost(ctx, r) })
@@ -69,7 +69,7 @@ func (e *examination) checkImplicitMX(ctx context.Context) {
 	host := e.mxHost(ctx, dns.Record{Host: e.Domain})
 	switch host.Status {
 	case mxOK:
-		f.Status, f.Hosts = mxImplicit, []dmarcd.MXHost{host}
+		f.Status, f.Hosts = mxImplicit, []facts.MXHost{host}
 	case mxInconclusive:
 		f.Status, f.Reason = mxInconclusive, "the addresses of "+e.Domain+" could not be looked up"
 	default:
@@ -77,8 +77,8 @@ func (e *examination) checkImplicitMX(ctx context.Context) {
 	}
 }
 
-func (e *examination) mxHost(ctx context.Context, r dns.Record) dmarcd.MXHost {
-	host := dmarcd.MXHost{Name: r.Host, Preference: int(r.Preference)}
+func (e *examination) mxHost(ctx context.Context, r dns.Record) facts.MXHost {
+	host := facts.MXHost{Name: r.Host, Preference: int(r.Preference)}
 	if r.Host == "" {
 		host.Status = hostRoot
 		return host

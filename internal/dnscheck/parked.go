@@ -5,6 +5,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dkim"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/spf"
 )
 
@@ -12,10 +13,10 @@ import (
 const denyAll = "v=spf1 -all"
 
 // takesMail reports whether mail can be delivered to the domain, as far as known.
-func takesMail(f dmarcd.MXFacts) bool { return f.Status == mxOK || f.Status == mxImplicit }
+func takesMail(f facts.MX) bool { return f.Status == mxOK || f.Status == mxImplicit }
 
 // sendsNothing reports whether the SPF record allows no sender.
-func sendsNothing(f dmarcd.SPFFacts) bool {
+func sendsNothing(f facts.SPF) bool {
 	return strings.EqualFold(strings.Join(strings.Fields(f.Record), " "), denyAll)
 }
 
@@ -51,7 +52,7 @@ func (j *judgement) parked() {
 }
 
 // locked judges the policy of a parked domain.
-func (j *judgement) locked(f dmarcd.DMARCFacts) {
+func (j *judgement) locked(f facts.DMARC) {
 	switch {
 	case f.Policy == "":
 		return // a more severe finding covers this

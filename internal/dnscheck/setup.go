@@ -6,6 +6,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
@@ -16,7 +17,7 @@ import (
 //
 // Addresses at the report domain for which active returns false belong to deleted domains
 // and are removed from the record to publish.
-func Setup(domain dmarcd.Domain, reportDomain, baseURL string, published dmarcd.Published, active func(mailbox string) bool) []dmarcd.SetupRecord {
+func Setup(domain dmarcd.Domain, reportDomain, baseURL string, published facts.Published, active func(mailbox string) bool) []dmarcd.SetupRecord {
 	address := domain.ReportAddress(reportDomain)
 	if address == "" {
 		return nil
@@ -42,7 +43,7 @@ func Setup(domain dmarcd.Domain, reportDomain, baseURL string, published dmarcd.
 
 // consentRecord returns the record with which the report domain authorizes reports about
 // another organization's domain (RFC 9990 §4). It is not needed within an organization.
-func consentRecord(domain, reportDomain string, published dmarcd.Published) (dmarcd.SetupRecord, bool) {
+func consentRecord(domain, reportDomain string, published facts.Published) (dmarcd.SetupRecord, bool) {
 	name, fits := dmarc.ConsentName(domain, reportDomain)
 	record := dmarcd.SetupRecord{
 		Purpose: dmarcd.SetupConsent, Name: name, Value: "v=DMARC1",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 func TestSetup(t *testing.T) {
@@ -29,7 +30,7 @@ func TestSetup(t *testing.T) {
 		domain       dmarcd.Domain
 		reportDomain string
 		baseURL      string
-		published    dmarcd.Published
+		published    facts.Published
 		want         []step
 	}{
 		{name: "no report domain", domain: domain("", "")},
@@ -47,7 +48,7 @@ func TestSetup(t *testing.T) {
 		},
 		{
 			name: "all is there", domain: domain("v=DMARC1; p=none; rua=mailto:BOX@reports.example.net", "mail.example.com"), reportDomain: "reports.example.net",
-			published: dmarcd.Published{Consent: "authorized", TLSRecord: "v=TLSRPTv1; rua=mailto:" + address, TLSKnown: true},
+			published: facts.Published{Consent: "authorized", TLSRecord: "v=TLSRPTv1; rua=mailto:" + address, TLSKnown: true},
 			want: []step{
 				{dmarcd.SetupDMARC, "v=DMARC1; p=none; rua=mailto:BOX@reports.example.net", true, true},
 				{dmarcd.SetupConsent, "v=DMARC1", true, true},
@@ -80,7 +81,7 @@ func TestSetup(t *testing.T) {
 		},
 		{
 			name: "TLS reports by HTTPS alone are asked for", domain: domain("", ""), reportDomain: "reports.example.com", baseURL: "https://dmarc.example.com/api",
-			published: dmarcd.Published{TLSRecord: "v=TLSRPTv1; rua=https://dmarc.example.com/tlsrpt/box", TLSKnown: true},
+			published: facts.Published{TLSRecord: "v=TLSRPTv1; rua=https://dmarc.example.com/tlsrpt/box", TLSKnown: true},
 			want: []step{
 				{dmarcd.SetupDMARC, "v=DMARC1; p=none; rua=mailto:box@reports.example.com", true, false},
 				{dmarcd.SetupTLS, "v=TLSRPTv1; rua=mailto:box@reports.example.com,https://dmarc.example.com/tlsrpt/box", true, true},
@@ -88,7 +89,7 @@ func TestSetup(t *testing.T) {
 		},
 		{
 			name: "reporters speak no plain HTTP", domain: domain("", ""), reportDomain: "reports.example.com", baseURL: "http://localhost:8080/api",
-			published: dmarcd.Published{TLSRecord: "v=TLSRPTv1; rua=https://localhost:8080/tlsrpt/box", TLSKnown: true},
+			published: facts.Published{TLSRecord: "v=TLSRPTv1; rua=https://localhost:8080/tlsrpt/box", TLSKnown: true},
 			want: []step{
 				{dmarcd.SetupDMARC, "v=DMARC1; p=none; rua=mailto:box@reports.example.com", true, false},
 				{dmarcd.SetupTLS, "v=TLSRPTv1; rua=mailto:box@reports.example.com", true, false},
@@ -97,7 +98,7 @@ func TestSetup(t *testing.T) {
 		{name: "HTTPS without a report domain", domain: domain("", ""), baseURL: "https://dmarc.example.com/api"},
 		{
 			name: "the check saw that no consent is needed", domain: domain("v=DMARC1; p=none; rua=mailto:"+address, "mail.example.com"),
-			reportDomain: "reports.example.net", published: dmarcd.Published{Consent: "not needed"},
+			reportDomain: "reports.example.net", published: facts.Published{Consent: "not needed"},
 			want: []step{{dmarcd.SetupDMARC, "v=DMARC1; p=none; rua=mailto:" + address, true, true}, tls},
 		},
 	} {

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/spf"
 )
 
@@ -63,8 +63,8 @@ func (m mergedRecord) Resolve(ctx context.Context, q dns.Question) dns.Answer {
 	return dns.Answer{Question: q, Outcome: dns.Data, Records: []dns.Record{{Name: q.Name, Type: dns.TXT, Text: []string{m.record}}}}
 }
 
-func spfProblem(p spf.Problem) dmarcd.Problem {
-	fact := dmarcd.Problem{
+func spfProblem(p spf.Problem) facts.Problem {
+	fact := facts.Problem{
 		Kind: string(p.Kind), At: p.Domain, Part: storable(p.Term), Text: storable(p.Text), Name: storable(p.Name),
 		Count: p.Count, Limit: p.Limit, Reason: p.Reason, Other: storable(p.Other.Term),
 	}
@@ -78,10 +78,10 @@ func spfProblem(p spf.Problem) dmarcd.Problem {
 }
 
 // termFacts returns the terms of a record, including those of nested records.
-func termFacts(node *spf.Node) []dmarcd.SPFTerm {
-	var terms []dmarcd.SPFTerm
+func termFacts(node *spf.Node) []facts.SPFTerm {
+	var terms []facts.SPFTerm
 	for _, step := range node.Terms {
-		term := dmarcd.SPFTerm{
+		term := facts.SPFTerm{
 			Term: storable(step.Term.Text), Target: step.Target, Provider: step.Provider,
 			Cost: step.Cost, Lookups: step.Lookups, Note: stepNote(step),
 		}
@@ -120,8 +120,8 @@ func addressFacts(step spf.Step) (networks []netip.Prefix, complete bool) {
 	complete = complete && found == len(networks)
 	slices.SortFunc(networks, netip.Prefix.Compare)
 	networks = slices.Compact(networks)
-	if len(networks) > dmarcd.MaxSPFAddresses {
-		networks, complete = networks[:dmarcd.MaxSPFAddresses:dmarcd.MaxSPFAddresses], false
+	if len(networks) > facts.MaxSPFAddresses {
+		networks, complete = networks[:facts.MaxSPFAddresses:facts.MaxSPFAddresses], false
 	}
 	return networks, complete
 }
@@ -138,9 +138,9 @@ func stepNote(step spf.Step) string {
 	case step.Truncated != "":
 		return "not followed: " + step.Truncated
 	case step.Child != nil && step.Child.Status == spf.StatusNone:
-		return dmarcd.SPFNoRecord
+		return facts.SPFNoRecord
 	case step.Child != nil && step.Child.Status == spf.StatusMultiple:
-		return dmarcd.SPFMultipleRecords
+		return facts.SPFMultipleRecords
 	case step.Child != nil && step.Child.Status == spf.StatusInconclusive:
 		return "could not be looked up"
 	case step.Void.IPv4 > 0:

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 func repeat(text string, n int) string { return strings.Repeat(text, n) }
@@ -167,13 +167,13 @@ m.example.com MX 20 b.example.com
 // TestSPFAddressesAreBounded wants the same addresses in whatever order they are answered.
 func TestSPFAddressesAreBounded(t *testing.T) {
 	t.Parallel()
-	var trees [][]dmarcd.SPFTerm
+	var trees [][]facts.SPFTerm
 	for _, first := range []int{0, 17} {
 		zone := dnstest.New(sending("v=spf1 a:big.example.com a:small.example.com -all"))
 		for i := range 250 {
 			octet := byte((i*7 + first) % 250)
 			zone.Add(dns.Record{Name: "big.example.com", Type: dns.A, Addr: netip.AddrFrom4([4]byte{192, 0, 2, octet})})
-			if octet < dmarcd.MaxSPFAddresses {
+			if octet < facts.MaxSPFAddresses {
 				zone.Add(dns.Record{Name: "small.example.com", Type: dns.A, Addr: netip.AddrFrom4([4]byte{192, 0, 2, octet})})
 			}
 		}
@@ -183,8 +183,8 @@ func TestSPFAddressesAreBounded(t *testing.T) {
 	want := netip.MustParsePrefix("192.0.2.99/32")
 	for i, complete := range []bool{false, true} {
 		a, b := trees[0][i], trees[1][i]
-		if !slices.Equal(a.Addresses, b.Addresses) || len(a.Addresses) != dmarcd.MaxSPFAddresses || a.Addresses[99] != want || a.Complete != complete {
-			t.Errorf("%s: got %v and %v, complete: %v; want the lowest %d, %v", a.Term, a.Addresses, b.Addresses, a.Complete, dmarcd.MaxSPFAddresses, complete)
+		if !slices.Equal(a.Addresses, b.Addresses) || len(a.Addresses) != facts.MaxSPFAddresses || a.Addresses[99] != want || a.Complete != complete {
+			t.Errorf("%s: got %v and %v, complete: %v; want the lowest %d, %v", a.Term, a.Addresses, b.Addresses, a.Complete, facts.MaxSPFAddresses, complete)
 		}
 	}
 }

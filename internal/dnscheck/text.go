@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 const (
@@ -87,7 +88,7 @@ func lastAlias(aliases []string) string {
 }
 
 // has reports whether problems contains one of that kind.
-func has(problems []dmarcd.Problem, kind string) bool {
+func has(problems []facts.Problem, kind string) bool {
 	for _, p := range problems {
 		if p.Kind == kind {
 			return true

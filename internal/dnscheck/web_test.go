@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/certtest"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 )
 
@@ -95,6 +95,6 @@ func (w *policyWeb) dialMX(context.Context, string, string) ([]*x509.Certificate
 }
 
 // diffFacts compares the facts and findings of two checks.
-func diffFacts(a, b dmarcd.Check) string {
+func diffFacts(a, b facts.Check) string {
 	return cmp.Diff(a.Facts, b.Facts, cmpopts.EquateComparable(netip.Prefix{})) + cmp.Diff(a.Findings, b.Findings)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/proposal"
 	"github.com/dmarcd/dmarcd/spf"
 )
@@ -24,7 +25,7 @@ type authorized struct {
 const minListed4, minListed6 = 20, 48
 
 // authorizedBy reads the terms that allow mail, as the latest check found them.
-func authorizedBy(f *dmarcd.Facts) (a authorized) {
+func authorizedBy(f *facts.Facts) (a authorized) {
 	if f != nil {
 		organization := cmp.Or(f.DMARC.OrganizationalDomain, dmarc.LegacyOrganization(f.Domain))
 		a.read(f.SPF.Tree, organization, true)
@@ -33,7 +34,7 @@ func authorizedBy(f *dmarcd.Facts) (a authorized) {
 }
 
 // read reads terms. own tells that they are of a record within the organization.
-func (a *authorized) read(terms []dmarcd.SPFTerm, organization string, own bool) {
+func (a *authorized) read(terms []facts.SPFTerm, organization string, own bool) {
 	for _, t := range terms {
 		if len(a.networks)+len(a.names) >= maxAuthorizedBy {
 			return

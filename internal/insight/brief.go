@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 // brief is what a check says about who sends as a domain: enough for classes, but not for causes.
@@ -26,7 +27,7 @@ func (m *Mail) LoadDomains(ctx context.Context) error {
 		}
 		return ok
 	}
-	domains, err := m.team.SenderDomains(ctx, known, func(check dmarcd.CheckID, facts *dmarcd.Facts) {
+	domains, err := m.team.SenderDomains(ctx, known, func(check dmarcd.CheckID, facts *facts.Facts) {
 		found[check] = &brief{organization: facts.DMARC.OrganizationalDomain, authorized: authorizedBy(facts)}
 		cache.Put(briefKey{team, check}, found[check], found[check].size())
 	})

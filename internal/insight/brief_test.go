@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/rollup"
@@ -29,7 +30,7 @@ func TestOneResult(t *testing.T) {
 		s.facts.Domain = "example.com"
 		check := dmarcd.CheckID(i + 1)
 		reports.domains = []dmarcd.SenderDomain{{ID: 1, Name: "example.com", Check: check, Classes: s.team}}
-		reports.facts = map[dmarcd.CheckID]*dmarcd.Facts{check: &s.facts}
+		reports.facts = map[dmarcd.CheckID]*facts.Facts{check: &s.facts}
 		list := func(domain string, know func(*insight.Mail)) map[string]string {
 			m := musttest.Get(service.Read(t.Context(), reports, domain, days))(t)
 			defer m.Close()
@@ -83,12 +84,12 @@ func TestFirstDayOfAMovedAddress(t *testing.T) {
 	}
 	last := dmarcd.Day(20029)
 	for check, want := range map[dmarcd.CheckID]string{1: "AS64497:others 20000", 2: "AS64497:yours 20000"} {
-		facts := &dmarcd.Facts{Domain: "example.com"}
+		checked := &facts.Facts{Domain: "example.com"}
 		if check == 2 {
-			facts.SPF.Tree = []dmarcd.SPFTerm{{Term: "ip4:198.51.100.77", Addresses: []netip.Prefix{netip.MustParsePrefix("198.51.100.77/32")}}}
+			checked.SPF.Tree = []facts.SPFTerm{{Term: "ip4:198.51.100.77", Addresses: []netip.Prefix{netip.MustParsePrefix("198.51.100.77/32")}}}
 		}
 		reports.domains = []dmarcd.SenderDomain{{ID: 1, Name: "example.com", Check: check}}
-		reports.facts = map[dmarcd.CheckID]*dmarcd.Facts{check: facts}
+		reports.facts = map[dmarcd.CheckID]*facts.Facts{check: checked}
 		var got []string
 		musttest.Do(t, service.FindSenders(t.Context(), reports, dmarcd.Days{From: &last, To: &last}, func(found []dmarcd.Sender) error {
 			for _, s := range found {

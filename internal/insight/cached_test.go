@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 // TestAnswersAreBounded caches small answers about many periods, and one again after it expired.
@@ -67,9 +68,9 @@ func TestKnowledge(t *testing.T) {
 		{ID: 1},
 		{Name: "example.com"},
 		{Check: 1},
-		{Checks: []dmarcd.StoredCheck{{ID: 1}}},
-		{Checks: []dmarcd.StoredCheck{{ID: 1, FirstAt: at}}},
-		{Checks: []dmarcd.StoredCheck{{ID: 1}, {ID: 2}}},
+		{Checks: []facts.StoredCheck{{ID: 1}}},
+		{Checks: []facts.StoredCheck{{ID: 1, FirstAt: at}}},
+		{Checks: []facts.StoredCheck{{ID: 1}, {ID: 2}}},
 		{Classes: map[string]dmarcd.Class{"a": dmarcd.ClassYours}},
 		{Classes: map[string]dmarcd.Class{"a": dmarcd.ClassSpoofing}},
 	} {

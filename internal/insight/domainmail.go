@@ -8,6 +8,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
@@ -16,11 +17,11 @@ type Domain struct {
 	ID   dmarcd.DomainID
 	Name string
 	// Facts is what the latest full check, Check, found, nil if there is none.
-	Facts *dmarcd.Facts
+	Facts *facts.Facts
 	Check dmarcd.CheckID
 	// Checks are the full checks of the period, the latest first: causes follow from what
 	// they found at the time. Without them the latest check counts.
-	Checks []dmarcd.StoredCheck
+	Checks []facts.StoredCheck
 	// Classes are those that the team gave senders, by their keys.
 	Classes map[string]dmarcd.Class
 	// brief is set instead of Facts and Checks where there may be many domains. There are no
@@ -37,7 +38,7 @@ func (d *Domain) authorized() authorized {
 }
 
 // factsAt returns what the check found that was valid on a day.
-func (d *Domain) factsAt(day dmarcd.Day) *dmarcd.Facts {
+func (d *Domain) factsAt(day dmarcd.Day) *facts.Facts {
 	for _, check := range d.Checks {
 		if dmarcd.DayOf(check.FirstAt) <= day && check.Check.Facts != nil {
 			return check.Check.Facts

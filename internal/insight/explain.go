@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/spf"
 )
 
@@ -96,15 +97,15 @@ func (s *assessed) dkimCause(f failure, of failed, domain string) string {
 }
 
 // keyStatus returns what a check says of the key of a failure, "" if nothing.
-func keyStatus(f failure, facts *dmarcd.Facts) string {
-	if facts == nil || f.signer != facts.Domain {
+func keyStatus(f failure, now *facts.Facts) string {
+	if now == nil || f.signer != now.Domain {
 		return ""
 	}
-	at := slices.IndexFunc(facts.DKIM.Keys, func(k dmarcd.DKIMKey) bool { return k.Selector == f.selector })
+	at := slices.IndexFunc(now.DKIM.Keys, func(k facts.DKIMKey) bool { return k.Selector == f.selector })
 	if at < 0 {
 		return ""
 	}
-	return facts.DKIM.Keys[at].Status
+	return now.DKIM.Keys[at].Status
 }
 
 // spfProblem says what was wrong with the SPF record of a domain on a day.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/proposal"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 )
@@ -92,7 +92,7 @@ func (d *Domain) proposeSPF(ctx context.Context, mail []proposal.Mail) (proposal
 	if d.Facts == nil || !slices.ContainsFunc(mail, func(m proposal.Mail) bool { return !m.Passes }) {
 		return proposal.Fix{}, false
 	}
-	var history []*dmarcd.Facts
+	var history []*facts.Facts
 	for _, check := range d.Checks {
 		if check.ID != d.Check && check.Check.Facts != nil {
 			history = append(history, check.Check.Facts)

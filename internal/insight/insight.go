@@ -14,6 +14,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/cache"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/senders"
@@ -65,7 +66,7 @@ type Records interface {
 	TeamSenders(ctx context.Context) ([]dmarcd.TeamSender, error)
 	// SenderDomains returns all domains, and calls facts with what their latest checks found,
 	// unless that is known.
-	SenderDomains(ctx context.Context, known func(dmarcd.CheckID) bool, facts func(dmarcd.CheckID, *dmarcd.Facts)) ([]dmarcd.SenderDomain, error)
+	SenderDomains(ctx context.Context, known func(dmarcd.CheckID) bool, facts func(dmarcd.CheckID, *facts.Facts)) ([]dmarcd.SenderDomain, error)
 }
 
 // Names knows the names of addresses; see senders.Names.

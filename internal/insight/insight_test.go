@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/musttest"
@@ -55,7 +56,7 @@ func (f failing) ReadTurn(context.Context) (end func()) { return func() {} }
 
 func (f failing) TeamSenders(context.Context) ([]dmarcd.TeamSender, error) { return nil, nil }
 
-func (f failing) SenderDomains(context.Context, func(dmarcd.CheckID) bool, func(dmarcd.CheckID, *dmarcd.Facts)) ([]dmarcd.SenderDomain, error) {
+func (f failing) SenderDomains(context.Context, func(dmarcd.CheckID) bool, func(dmarcd.CheckID, *facts.Facts)) ([]dmarcd.SenderDomain, error) {
 	return nil, f.err
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
@@ -24,7 +25,7 @@ func broken(source, selector string, perDay int64) flow {
 }
 
 // addressTerm is an a or mx term with the addresses of its hosts.
-func addressTerm(term string, networks ...string) dmarcd.Facts {
+func addressTerm(term string, networks ...string) facts.Facts {
 	f := lists(term)
 	for _, network := range networks {
 		f.SPF.Tree[0].Addresses = append(f.SPF.Tree[0].Addresses, netip.MustParsePrefix(network))
@@ -33,7 +34,7 @@ func addressTerm(term string, networks ...string) dmarcd.Facts {
 }
 
 // included is an SPF record that includes another with a term.
-func included(name, term string) dmarcd.Facts {
+func included(name, term string) facts.Facts {
 	f := includes(name)
 	f.SPF.Tree[0].Terms = lists(term).SPF.Tree
 	return f

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/rollup"
@@ -32,7 +33,7 @@ type team struct {
 	sample     bool                       // it has sample data
 	own        []dmarcd.TeamSender
 	domains    []dmarcd.SenderDomain
-	facts      map[dmarcd.CheckID]*dmarcd.Facts
+	facts      map[dmarcd.CheckID]*facts.Facts
 	state      dmarcd.SentState // with records that are not in Shares
 	scans      int              // of the records
 	jobTurns   atomic.Int64
@@ -56,7 +57,7 @@ func (t *team) JobTurn(context.Context) (end func()) {
 	return func() {}
 }
 
-func (t *team) SenderDomains(_ context.Context, known func(dmarcd.CheckID) bool, facts func(dmarcd.CheckID, *dmarcd.Facts)) ([]dmarcd.SenderDomain, error) {
+func (t *team) SenderDomains(_ context.Context, known func(dmarcd.CheckID) bool, facts func(dmarcd.CheckID, *facts.Facts)) ([]dmarcd.SenderDomain, error) {
 	for _, d := range t.domains {
 		if d.Check != 0 && !known(d.Check) {
 			facts(d.Check, t.facts[d.Check])

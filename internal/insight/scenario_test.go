@@ -15,6 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/rollup"
@@ -49,8 +50,8 @@ type scenario struct {
 	// record is the DMARC record, "v=DMARC1; p=none; rua=mailto:d@example.com" if "",
 	// "-" for none.
 	record string
-	facts  dmarcd.Facts
-	checks []dmarcd.StoredCheck // of the period, the latest first; none for facts alone
+	facts  facts.Facts
+	checks []facts.StoredCheck // of the period, the latest first; none for facts alone
 	team   map[string]dmarcd.Class
 	own    []dmarcd.TeamSender
 	mail   []flow
@@ -186,9 +187,9 @@ func TestScenarios(t *testing.T) {
 }
 
 // checked is a check that found these facts from a day on, until the next one.
-func checked(day dmarcd.Day, facts dmarcd.Facts) dmarcd.StoredCheck {
-	facts.Domain = "example.com"
-	return dmarcd.StoredCheck{FirstAt: time.Unix(int64(day)*24*60*60, 0).UTC(), Check: dmarcd.Check{Facts: &facts}}
+func checked(day dmarcd.Day, found facts.Facts) facts.StoredCheck {
+	found.Domain = "example.com"
+	return facts.StoredCheck{FirstAt: time.Unix(int64(day)*24*60*60, 0).UTC(), Check: facts.Check{Facts: &found}}
 }
 
 func (s scenario) check(t *testing.T, service *insight.Service) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
@@ -21,32 +22,32 @@ func botnet(perDay int64) (all []flow) {
 }
 
 // key is what a check found of a selector.
-func key(selector, status string) dmarcd.Facts {
-	return dmarcd.Facts{DKIM: dmarcd.DKIMFacts{Keys: []dmarcd.DKIMKey{{Selector: selector, Status: status}}}}
+func key(selector, status string) facts.Facts {
+	return facts.Facts{DKIM: facts.DKIM{Keys: []facts.DKIMKey{{Selector: selector, Status: status}}}}
 }
 
 // includes is an SPF record that includes domains.
-func includes(domains ...string) dmarcd.Facts {
-	f := dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "ok", Record: "v=spf1"}}
+func includes(domains ...string) facts.Facts {
+	f := facts.Facts{SPF: facts.SPF{Status: "ok", Record: "v=spf1"}}
 	for _, domain := range domains {
 		f.SPF.Record += " include:" + domain
-		f.SPF.Tree = append(f.SPF.Tree, dmarcd.SPFTerm{Term: "include:" + domain, Target: domain})
+		f.SPF.Tree = append(f.SPF.Tree, facts.SPFTerm{Term: "include:" + domain, Target: domain})
 	}
 	return f
 }
 
 // lists is an SPF record with terms of the owner.
-func lists(terms ...string) dmarcd.Facts {
-	f := dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "ok", Record: "v=spf1"}}
+func lists(terms ...string) facts.Facts {
+	f := facts.Facts{SPF: facts.SPF{Status: "ok", Record: "v=spf1"}}
 	for _, term := range terms {
 		f.SPF.Record += " " + term
-		f.SPF.Tree = append(f.SPF.Tree, dmarcd.SPFTerm{Term: term})
+		f.SPF.Tree = append(f.SPF.Tree, facts.SPFTerm{Term: term})
 	}
 	return f
 }
 
 // withKey adds a key to facts.
-func withKey(f dmarcd.Facts, selector, status string) dmarcd.Facts {
+func withKey(f facts.Facts, selector, status string) facts.Facts {
 	f.DKIM = key(selector, status).DKIM
 	return f
 }
@@ -78,7 +79,7 @@ var ownScenarios = []scenario{
 			{source: "192.0.2.1", perDay: 50, days: 20, spf: "example.com pass"},
 			{source: "192.0.2.1", perDay: 50, first: 20, days: 10, spf: "example.com permerror"},
 		},
-		facts: dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "permerror", Lookups: 12}},
+		facts: facts.Facts{SPF: facts.SPF{Status: "permerror", Lookups: 12}},
 		want: []want{{
 			"AS64496:yours", dmarcd.ClassYours, "(permerror) since 2024-10-24: the SPF record of example.com needs 12 lookups; the limit is 10",
 			"Fix the SPF record of example.com.",
@@ -87,7 +88,7 @@ var ownScenarios = []scenario{
 	},
 	{
 		name: "broken SPF all the time, listed address", mail: []flow{{source: "192.0.2.1", perDay: 50, spf: "example.com permerror"}},
-		facts: dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "multiple", Tree: []dmarcd.SPFTerm{{Term: "ip4:192.0.2.0/28"}}}},
+		facts: facts.Facts{SPF: facts.SPF{Status: "multiple", Tree: []facts.SPFTerm{{Term: "ip4:192.0.2.0/28"}}}},
 		want:  []want{{"AS64496:yours", dmarcd.ClassYours, "example.com has several SPF records", "Fix the SPF record"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
@@ -96,7 +97,7 @@ var ownScenarios = []scenario{
 			{source: "192.0.2.1", perDay: 50, days: 3, spf: "example.com permerror"},
 			{source: "192.0.2.1", perDay: 50, first: 3, days: 27, spf: "example.com pass"},
 		},
-		facts: dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "ok"}},
+		facts: facts.Facts{SPF: facts.SPF{Status: "ok"}},
 		want:  []want{{"AS64496:yours", dmarcd.ClassYours, "is valid now", "Nothing to do: the SPF record is valid now."}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
@@ -105,12 +106,12 @@ var ownScenarios = []scenario{
 			{source: "192.0.2.1", perDay: 50, days: 10, spf: "example.com permerror"},
 			{source: "192.0.2.1", perDay: 50, first: 10, days: 20, spf: "example.com pass"},
 		},
-		facts: dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "ok"}},
-		checks: []dmarcd.StoredCheck{
-			checked(20010, dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "ok"}}),
-			checked(19992, dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "permerror", Lookups: 12}}),
-			checked(19990, dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "permerror", Lookups: 11}}),
-			checked(19950, dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "ok"}}),
+		facts: facts.Facts{SPF: facts.SPF{Status: "ok"}},
+		checks: []facts.StoredCheck{
+			checked(20010, facts.Facts{SPF: facts.SPF{Status: "ok"}}),
+			checked(19992, facts.Facts{SPF: facts.SPF{Status: "permerror", Lookups: 12}}),
+			checked(19990, facts.Facts{SPF: facts.SPF{Status: "permerror", Lookups: 11}}),
+			checked(19950, facts.Facts{SPF: facts.SPF{Status: "ok"}}),
 		},
 		want: []want{{
 			"AS64496:yours", dmarcd.ClassYours, "(permerror) since 2024-09-24: the SPF record of example.com needs 12 lookups; the limit is 10",
@@ -124,7 +125,7 @@ var ownScenarios = []scenario{
 			{source: "192.0.2.1", perDay: 50, first: 5, days: 25, signed: "s2 example.com pass", spf: "bounce.example.net fail"},
 		},
 		facts:  key("s2", "found"),
-		checks: []dmarcd.StoredCheck{checked(20005, key("s2", "found")), checked(19990, key("s2", "none"))},
+		checks: []facts.StoredCheck{checked(20005, key("s2", "found")), checked(19990, key("s2", "none"))},
 		want: []want{{
 			"AS64496:yours", dmarcd.ClassYours, "the key s2._domainkey.example.com is missing in the DNS", "Nothing to do: the key s2._domainkey.example.com is published now.",
 		}},

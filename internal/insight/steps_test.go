@@ -10,6 +10,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 )
@@ -181,7 +182,7 @@ func TestSteps(t *testing.T) {
 // whose mail a list changes.
 func inTrouble() scenario {
 	return scenario{
-		facts: dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "permerror", Lookups: 12}},
+		facts: facts.Facts{SPF: facts.SPF{Status: "permerror", Lookups: 12}},
 		mail: []flow{
 			{source: "192.0.2.17", first: -60, days: 60, perDay: 160, spf: "example.com pass"},
 			{source: "192.0.2.17", perDay: 160, spf: "example.com permerror"},
@@ -228,7 +229,7 @@ func TestStepsOfADomainInTrouble(t *testing.T) {
 	if _, lines := stepsOf(t, s, published); !slices.Contains(lines, "now fix-sender AS64496:yours") {
 		t.Errorf("after the answer: got %q, want the sender to fix", lines)
 	}
-	s.facts.SPF = dmarcd.SPFFacts{Status: "ok"}
+	s.facts.SPF = facts.SPF{Status: "ok"}
 	s.mail[1].spf = "example.com pass"
 	if _, lines := stepsOf(t, s, published); !slices.Contains(lines, "now tighten-policy") {
 		t.Errorf("after the fix: got %q, want the policy", lines)

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/spf"
 )
 
@@ -35,13 +35,13 @@ type answers struct {
 	hosts   map[hostKey]hostAddresses
 }
 
-func newAnswers(f *dmarcd.Facts) answers {
+func newAnswers(f *facts.Facts) answers {
 	a := answers{domain: dns.Name(f.Domain), records: make(map[string][]string), hosts: make(map[hostKey]hostAddresses)}
 	a.read(f.SPF.Tree)
 	return a
 }
 
-func (a *answers) read(terms []dmarcd.SPFTerm) {
+func (a *answers) read(terms []facts.SPFTerm) {
 	for _, t := range terms {
 		name := dns.Name(t.Target)
 		term := ParseTerm(t.Term)
@@ -50,9 +50,9 @@ func (a *answers) read(terms []dmarcd.SPFTerm) {
 			switch {
 			case t.Record != "":
 				a.records[name] = []string{t.Record}
-			case t.Note == dmarcd.SPFNoRecord:
+			case t.Note == facts.SPFNoRecord:
 				a.records[name] = []string{}
-			case t.Note == dmarcd.SPFMultipleRecords:
+			case t.Note == facts.SPFMultipleRecords:
 				a.records[name] = []string{"v=spf1", "v=spf1"}
 			}
 			a.read(t.Terms)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/spf"
 )
 
@@ -100,9 +101,9 @@ func (t *trial) repaired() draft {
 			records, known := t.records[dns.Name(term.Domain.String())]
 			switch {
 			case known && len(records) == 0:
-				return dmarcd.SPFNoRecord
+				return facts.SPFNoRecord
 			case len(records) > 1:
-				return dmarcd.SPFMultipleRecords
+				return facts.SPFMultipleRecords
 			}
 		}
 		return ""
@@ -111,7 +112,7 @@ func (t *trial) repaired() draft {
 
 // extended adds terms for failing mail that the draft does not list: those of earlier records, then
 // the addresses of own servers.
-func (t *trial) extended(d draft, history []*dmarcd.Facts) draft {
+func (t *trial) extended(d draft, history []*facts.Facts) draft {
 	var need []source
 	for _, s := range t.sources {
 		if s.fails > 0 && s.today != passes && !t.lists(d, s.addr) {

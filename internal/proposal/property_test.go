@@ -11,9 +11,9 @@ import (
 	other "blitiri.com.ar/go/spf"
 	"pgregory.net/rapid"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/proposal"
 	"github.com/dmarcd/dmarcd/spf"
 )
@@ -78,7 +78,7 @@ func TestProposals(t *testing.T) {
 		}
 		before := zoneWith(included, published)
 		in := proposal.Input{Facts: stored(t, before, domain)}
-		in.History = []*dmarcd.Facts{{Domain: domain, SPF: dmarcd.SPFFacts{Record: record(t, "earlier", 6, "host.example", "gone.example")}}}
+		in.History = []*facts.Facts{{Domain: domain, SPF: facts.SPF{Record: record(t, "earlier", 6, "host.example", "gone.example")}}}
 		for i, text := range addresses {
 			addr := netip.MustParseAddr(text)
 			m := proposal.Mail{Addr: addr, Messages: 1 << i, Passes: passesSPF(before, addr)}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/spf"
 )
 
@@ -34,8 +35,8 @@ type Mail struct {
 // Input is what an SPF record is proposed from.
 type Input struct {
 	// Facts are those of the last check, History those of earlier ones, newest first.
-	Facts   *dmarcd.Facts
-	History []*dmarcd.Facts
+	Facts   *facts.Facts
+	History []*facts.Facts
 	// Mail is the failing mail of legitimate senders, and all mail that passes. An address may
 	// have both. Mail that the record cannot affect is ignored.
 	Mail []Mail

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/proposal"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
@@ -21,7 +21,7 @@ import (
 const domain = "example.com"
 
 // stored returns the facts of a check as the store has them.
-func stored(t musttest.TB, zone dns.Resolver, name string) *dmarcd.Facts {
+func stored(t musttest.TB, zone dns.Resolver, name string) *facts.Facts {
 	checker := dnscheck.New(dnscheck.Options{Resolver: zone, Now: func() time.Time { return time.Unix(1_800_000_000, 0) }})
 	check := checker.Examine(context.Background(), dnscheck.Request{Domain: name})
 	return musttest.Get(shape.DecodeCheck(shape.EncodeCheck(check)))(t).Facts
@@ -216,7 +216,7 @@ mx.example.com AAAA 2001:db8::2
 			}
 			in := proposal.Input{Facts: stored(t, dnstest.New(text), domain), Mail: slices.Concat(tt.mail...)}
 			for _, r := range tt.history {
-				in.History = append(in.History, &dmarcd.Facts{Domain: domain, SPF: dmarcd.SPFFacts{Status: "ok", Record: r}})
+				in.History = append(in.History, &facts.Facts{Domain: domain, SPF: facts.SPF{Status: "ok", Record: r}})
 			}
 			fix, ok := proposal.SPF(t.Context(), in)
 			if fix.Record != tt.want || ok != (tt.want != "") || fix.Sentence != tt.sentence || fix.Fixed != tt.fixed {
@@ -234,13 +234,13 @@ func TestOldChecks(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
-		facts *dmarcd.Facts
+		facts *facts.Facts
 		want  string
 	}{
 		{"no check", nil, "has not been checked"},
-		{"no addresses", &dmarcd.Facts{Domain: domain, SPF: dmarcd.SPFFacts{Status: "ok", Record: "v=spf1 mx -all", Tree: []dmarcd.SPFTerm{{Term: "mx", Target: domain, Cost: 1}, {Term: "-all"}}}}, "no complete answer for mx"},
-		{"several records", &dmarcd.Facts{Domain: domain, SPF: dmarcd.SPFFacts{Status: "multiple"}}, "did not store"},
-		{"a cut record", &dmarcd.Facts{Domain: domain, SPF: dmarcd.SPFFacts{Status: "ok", Record: "v=spf1 ip4:192.0.2.1 ip4:192…"}}, "too long"},
+		{"no addresses", &facts.Facts{Domain: domain, SPF: facts.SPF{Status: "ok", Record: "v=spf1 mx -all", Tree: []facts.SPFTerm{{Term: "mx", Target: domain, Cost: 1}, {Term: "-all"}}}}, "no complete answer for mx"},
+		{"several records", &facts.Facts{Domain: domain, SPF: facts.SPF{Status: "multiple"}}, "did not store"},
+		{"a cut record", &facts.Facts{Domain: domain, SPF: facts.SPF{Status: "ok", Record: "v=spf1 ip4:192.0.2.1 ip4:192…"}}, "too long"},
 	} {
 		fix, ok := proposal.SPF(t.Context(), proposal.Input{Facts: tt.facts, Mail: fail("192.0.2.7 3")})
 		if ok || fix.Record != "" || !strings.Contains(fix.Missing, tt.want) {

@@ -10,6 +10,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/insight"
 )
 
@@ -78,21 +79,21 @@ const maxPeriodChecks = 20
 
 // about returns the facts of a domain that do not come from mail of some days, and its latest
 // check.
-func (t *Team) about(ctx context.Context, domain dmarcd.Domain, days dmarcd.Days) (insight.Domain, dmarcd.Check, error) {
+func (t *Team) about(ctx context.Context, domain dmarcd.Domain, days dmarcd.Days) (insight.Domain, facts.Check, error) {
 	latest, err := t.team.LatestCheck(ctx, domain.Name)
 	if errors.Is(err, dmarcd.ErrNotFound) {
-		latest, err = dmarcd.StoredCheck{}, nil
+		latest, err = facts.StoredCheck{}, nil
 	}
 	if err != nil {
-		return insight.Domain{}, dmarcd.Check{}, err
+		return insight.Domain{}, facts.Check{}, err
 	}
 	from, to := t.period(days)
-	var checks []dmarcd.StoredCheck
+	var checks []facts.StoredCheck
 	if dmarcd.DayOf(latest.FirstAt) <= from {
 		checks = append(checks, latest) // it was valid on all days
 	} else if latest.Check.Facts != nil {
 		if checks, err = t.team.Checks(ctx, domain.Name, Cursor{At: (to + 1).Time()}, maxPeriodChecks); err != nil {
-			return insight.Domain{}, dmarcd.Check{}, err
+			return insight.Domain{}, facts.Check{}, err
 		}
 	}
 	classes, err := t.team.SenderClasses(ctx, domain.Name)
@@ -358,7 +359,7 @@ func (t *Team) situation(ctx context.Context, domain dmarcd.Domain, days dmarcd.
 	published := insight.Published{Record: domain.Record, Own: domain.RecordDomain == domain.Name, Parked: domain.Parked, Unchecked: domain.KnownAt.IsZero(), Accepted: domain.ForwardingAccepted}
 	repaired := dnscheck.Repaired(check, domain)
 	published.Base = dnscheck.ProposedHere(check, domain)
-	setup := dnscheck.Setup(domain, options.ReportDomain, options.BaseURL, dmarcd.Published{Repaired: repaired}, t.service.store.ActiveMailbox(ctx))
+	setup := dnscheck.Setup(domain, options.ReportDomain, options.BaseURL, facts.Published{Repaired: repaired}, t.service.store.ActiveMailbox(ctx))
 	at := slices.IndexFunc(setup, func(r dmarcd.SetupRecord) bool { return r.Purpose == dmarcd.SetupDMARC })
 	if at >= 0 {
 		published.Base, published.Addressed, published.ReportsHere = setup[at].Value, true, setup[at].Seen

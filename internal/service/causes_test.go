@@ -8,6 +8,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
@@ -29,12 +30,12 @@ func TestCausesComeFromTheChecksOfThePeriod(t *testing.T) {
 	musttest.Get(team.AddDomain(t.Context(), ours, now.Add(time.Hour)))(t)
 	for _, check := range []struct {
 		daysAgo int
-		spf     dmarcd.SPFFacts
-	}{{40, dmarcd.SPFFacts{Status: "ok"}}, {25, dmarcd.SPFFacts{Status: "permerror", Lookups: 12}}, {5, dmarcd.SPFFacts{Status: "ok"}}} {
+		spf     facts.SPF
+	}{{40, facts.SPF{Status: "ok"}}, {25, facts.SPF{Status: "permerror", Lookups: 12}}, {5, facts.SPF{Status: "ok"}}} {
 		clock = now.AddDate(0, 0, -check.daysAgo)
-		result := dmarcd.Check{
+		result := facts.Check{
 			At: clock, Conclusive: true, Record: "v=DMARC1; p=none", RecordDomain: ours, Usable: true, Asked: true,
-			Facts: &dmarcd.Facts{Domain: ours, SPF: check.spf}, Grade: "A",
+			Facts: &facts.Facts{Domain: ours, SPF: check.spf}, Grade: "A",
 		}
 		musttest.Get(team.SaveCheck(t.Context(), ours, result, dmarcd.Plan{Next: now.Add(time.Hour)}))(t)
 	}
@@ -84,7 +85,7 @@ func TestAdviceAboutTheWayOfReports(t *testing.T) {
 			})
 			team := s.Team(storetest.Team(t, s, "acme").ID)
 			musttest.Get(team.AddDomain(t.Context(), ours, time.Now().Add(time.Hour)))(t)
-			check := dmarcd.Check{At: time.Now(), Conclusive: true, Record: "v=DMARC1; p=none; " + ownMailbox, RecordDomain: ours, Usable: true, Policy: "none"}
+			check := facts.Check{At: time.Now(), Conclusive: true, Record: "v=DMARC1; p=none; " + ownMailbox, RecordDomain: ours, Usable: true, Policy: "none"}
 			musttest.Get(team.SaveCheck(t.Context(), ours, check, dmarcd.Plan{Next: time.Now().Add(time.Hour)}))(t)
 			if test.mailbox {
 				musttest.Get(team.AddMailbox(t.Context(), sampleMailbox(), func(dmarcd.Mailbox) ([]byte, error) { return []byte("sealed"), nil }))(t)

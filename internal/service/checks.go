@@ -8,6 +8,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
@@ -53,7 +54,7 @@ func (s *Service) CheckDue(ctx context.Context, due dmarcd.DueDomain) error {
 // checkNow checks the DMARC record of a domain for a waiting client. It continues if the client
 // disconnects: otherwise impatient clients would produce inconclusive checks and delay the
 // schedule again and again.
-func (t *Team) checkNow(ctx context.Context, name string, occasion dnscheck.Occasion, most time.Duration) (dmarcd.Domain, dmarcd.Check, error) {
+func (t *Team) checkNow(ctx context.Context, name string, occasion dnscheck.Occasion, most time.Duration) (dmarcd.Domain, facts.Check, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
 	defer cancel()
 	return t.service.checks.record(ctx, t.team, name, occasion)
@@ -61,7 +62,7 @@ func (t *Team) checkNow(ctx context.Context, name string, occasion dnscheck.Occa
 
 // record checks a domain's DMARC record until the deadline of ctx and saves the result,
 // conclusive or not.
-func (c Checks) record(ctx context.Context, team *store.Team, name string, occasion dnscheck.Occasion) (dmarcd.Domain, dmarcd.Check, error) {
+func (c Checks) record(ctx context.Context, team *store.Team, name string, occasion dnscheck.Occasion) (dmarcd.Domain, facts.Check, error) {
 	queries := dns.ForClient(ctx, int64(team.ID()))
 	if occasion != dnscheck.Scheduled {
 		queries = dns.ForUser(queries)
@@ -95,7 +96,7 @@ func (c Checks) Full(ctx context.Context, team *store.Team, name string, occasio
 
 // save stores a check with the plan of the next one. It works after the deadline of ctx, but not
 // after cancellation: the process stops, and a missing answer means nothing.
-func (c Checks) save(ctx context.Context, team *store.Team, name string, check *dmarcd.Check, occasion dnscheck.Occasion) (dmarcd.Domain, error) {
+func (c Checks) save(ctx context.Context, team *store.Team, name string, check *facts.Check, occasion dnscheck.Occasion) (dmarcd.Domain, error) {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return dmarcd.Domain{}, ctx.Err()
 	}

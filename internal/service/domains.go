@@ -8,6 +8,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 // AddDomain adds a domain and checks its DNS before it returns. If the check fails the domain
@@ -82,16 +83,16 @@ func (t *Team) SetParked(ctx context.Context, name string, parked bool) error {
 
 // Verify checks the DMARC record of a domain now, and returns the updated domain. A sample
 // domain stays as it is.
-func (t *Team) Verify(ctx context.Context, name string) (dmarcd.Domain, dmarcd.Check, error) {
+func (t *Team) Verify(ctx context.Context, name string) (dmarcd.Domain, facts.Check, error) {
 	// Find the domain first: a team must not trigger queries for names of others.
 	end := t.team.ReadTurn(ctx)
 	domain, err := t.named(ctx, dmarcd.RightChange, name)
 	end()
 	if err != nil {
-		return dmarcd.Domain{}, dmarcd.Check{}, err
+		return dmarcd.Domain{}, facts.Check{}, err
 	}
 	if domain.Sample {
-		return domain, dmarcd.Check{Conclusive: true}, nil
+		return domain, facts.Check{Conclusive: true}, nil
 	}
 	return t.checkNow(ctx, domain.Name, dnscheck.Requested, verifyTimeout)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
@@ -28,7 +29,7 @@ import (
 )
 
 // save saves a check of a domain.
-func (w *world) save(domain string, check dmarcd.Check) {
+func (w *world) save(domain string, check facts.Check) {
 	w.Helper()
 	check.At, check.Conclusive = time.Now(), true
 	musttest.Get(w.store.Team(w.team.ID).SaveCheck(ctx, domain, check, dmarcd.Plan{Next: time.Now().Add(time.Hour)}))(w)
@@ -264,9 +265,9 @@ func TestSeries(t *testing.T) {
 	w.must(w.store.Team(w.team.ID).DeleteReport(ctx, w.report))
 	const parked = "parked.example"
 	musttest.Get(w.store.Team(w.team.ID).AddDomain(ctx, parked, time.Now().Add(time.Hour)))(t)
-	w.save(parked, dmarcd.Check{
+	w.save(parked, facts.Check{
 		Record: "v=DMARC1; p=reject", RecordDomain: parked, Usable: true, Policy: "reject", Grade: "A",
-		Facts: &dmarcd.Facts{Domain: parked},
+		Facts: &facts.Facts{Domain: parked},
 	})
 	w.must(w.store.Team(w.team.ID).SetParked(ctx, parked, true))
 	domain := musttest.Get(w.store.Team(w.team.ID).Domain(ctx, parked))(t)
@@ -401,7 +402,7 @@ func TestAdvicePages(t *testing.T) {
 	w := newWorld(t, storetest.SQLite(t))
 	team := w.service.Team(w.team.ID, w.asOwner())
 	musttest.Get(team.AddDomains(ctx, []string{"a.example", "b.example"}))(t)
-	w.save("b.example", dmarcd.Check{Record: "v=DMARC1; p=none", RecordDomain: "b.example", Usable: true, Policy: "none"})
+	w.save("b.example", facts.Check{Record: "v=DMARC1; p=none", RecordDomain: "b.example", Usable: true, Policy: "none"})
 	for _, test := range []struct {
 		after, limit int
 		want         string
@@ -431,7 +432,7 @@ func TestAdvicePages(t *testing.T) {
 		"v=DMARC1; p=none": dmarcd.ActionReports,
 		"v=DMARC1; p=none; rua=mailto:" + domain.ReportAddress("reports.example"): dmarcd.ActionWait,
 	} {
-		w.save(domain.Name, dmarcd.Check{Record: record, RecordDomain: domain.Name, Usable: true, Policy: "none"})
+		w.save(domain.Name, facts.Check{Record: record, RecordDomain: domain.Name, Usable: true, Policy: "none"})
 		if got, err := team.Advice(ctx, domain.Name); err != nil || got.Next() == nil || got.Next().ID != action {
 			t.Errorf("%s: got %+v, %v; want %s", record, got.Next(), err, action)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
@@ -29,11 +30,11 @@ func manyDomains(tb testing.TB, db storetest.DB, count, days int) (*service.Team
 	for i := range count {
 		name := fmt.Sprintf("d%d.example", i)
 		musttest.Get(team.AddDomain(tb.Context(), name, time.Now().Add(time.Hour)))(tb)
-		facts := &dmarcd.Facts{Domain: name, SPF: dmarcd.SPFFacts{Status: "ok", Tree: []dmarcd.SPFTerm{
+		checked := &facts.Facts{Domain: name, SPF: facts.SPF{Status: "ok", Tree: []facts.SPFTerm{
 			{Term: fmt.Sprintf("ip4:192.0.2.%d", i%200)},
-			{Term: "include:_spf.provider.example", Target: "_spf.provider.example", Terms: []dmarcd.SPFTerm{{Term: "a", Addresses: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/28")}}}},
+			{Term: "include:_spf.provider.example", Target: "_spf.provider.example", Terms: []facts.SPFTerm{{Term: "a", Addresses: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/28")}}}},
 		}}}
-		musttest.Get(team.SaveCheck(tb.Context(), name, dmarcd.Check{At: time.Now(), Conclusive: true, Facts: facts}, dmarcd.Plan{Next: time.Now().Add(time.Hour)}))(tb)
+		musttest.Get(team.SaveCheck(tb.Context(), name, facts.Check{At: time.Now(), Conclusive: true, Facts: checked}, dmarcd.Plan{Next: time.Now().Add(time.Hour)}))(tb)
 	}
 	for day := range dmarcd.Day(days) {
 		var mail []*dmarcd.Delivery

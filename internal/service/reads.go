@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
@@ -59,13 +60,13 @@ func (t *Team) DomainSummary(ctx context.Context, name string, days dmarcd.Days)
 }
 
 // LatestCheck returns the latest check of a domain, or dmarcd.ErrNotFound.
-func (t *Team) LatestCheck(ctx context.Context, domain dmarcd.Domain) (dmarcd.StoredCheck, error) {
-	return see(t, func() (dmarcd.StoredCheck, error) { return t.team.LatestCheck(ctx, domain.Name) })
+func (t *Team) LatestCheck(ctx context.Context, domain dmarcd.Domain) (facts.StoredCheck, error) {
+	return see(t, func() (facts.StoredCheck, error) { return t.team.LatestCheck(ctx, domain.Name) })
 }
 
 // Checks returns up to limit checks of a domain, the latest first, older than the cursor.
-func (t *Team) Checks(ctx context.Context, domain dmarcd.Domain, before Cursor, limit int) ([]dmarcd.StoredCheck, error) {
-	return see(t, func() ([]dmarcd.StoredCheck, error) { return t.team.Checks(ctx, domain.Name, before, limit) })
+func (t *Team) Checks(ctx context.Context, domain dmarcd.Domain, before Cursor, limit int) ([]facts.StoredCheck, error) {
+	return see(t, func() ([]facts.StoredCheck, error) { return t.team.Checks(ctx, domain.Name, before, limit) })
 }
 
 // Reports returns up to limit reports, newest first, received before that id; 0 starts at the

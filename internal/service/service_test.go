@@ -16,6 +16,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/memory"
@@ -210,14 +211,14 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 	"DomainSummary": reads(func(_ *world, t *service.Team) (dmarcd.Summary, error) {
 		return t.DomainSummary(ctx, ours, dmarcd.Days{})
 	}),
-	"LatestCheck": asks(func(_ *world, t *service.Team) (dmarcd.StoredCheck, error) {
+	"LatestCheck": asks(func(_ *world, t *service.Team) (facts.StoredCheck, error) {
 		check, err := t.LatestCheck(ctx, dmarcd.Domain{Name: ours})
 		if errors.Is(err, dmarcd.ErrNotFound) {
 			err = nil // there is none yet
 		}
 		return check, err
 	}),
-	"Checks": asks(func(_ *world, t *service.Team) ([]dmarcd.StoredCheck, error) {
+	"Checks": asks(func(_ *world, t *service.Team) ([]facts.StoredCheck, error) {
 		return t.Checks(ctx, dmarcd.Domain{Name: ours}, service.Cursor{}, 10)
 	}),
 	"Events": reads(func(_ *world, t *service.Team) ([]dmarcd.Event, error) {
@@ -391,7 +392,7 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 		prepare: func(w *world) {
 			// Another use case may have deleted the domain.
 			musttest.Get(w.store.Team(w.team.ID).AddDomains(ctx, []string{ours}, time.Now().Add(time.Hour)))(w)
-			w.save(ours, dmarcd.Check{Facts: &dmarcd.Facts{Domain: ours}})
+			w.save(ours, facts.Check{Facts: &facts.Facts{Domain: ours}})
 			asked := storetest.Passed(ours, 20) // as another domain
 			asked.Addr, asked.Source, asked.DKIM = netip.MustParseAddr("198.51.100.1"), "198.51.100.1", aggregate.ResultFail
 			asked.DKIMResults = []aggregate.DKIMResult{{Domain: "news.example", Selector: "s1", Result: aggregate.ResultPass}}

@@ -15,6 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
@@ -356,7 +357,7 @@ func storeHistories(t *testing.T, team *store.Team, all []history, day dmarcd.Da
 		musttest.Get(team.AddDomains(t.Context(), names, time.Now().Add(time.Hour)))(t)
 		musttest.Get(team.Receive(t.Context(), deliveries))(t)
 		for _, h := range part {
-			check := dmarcd.Check{At: time.Now(), Conclusive: true, Record: h.record, RecordDomain: h.domain, Usable: true, Asked: true}
+			check := facts.Check{At: time.Now(), Conclusive: true, Record: h.record, RecordDomain: h.domain, Usable: true, Asked: true}
 			musttest.Get(team.SaveCheck(t.Context(), h.domain, check, dmarcd.Plan{Next: time.Now().Add(time.Hour)}))(t)
 		}
 	}

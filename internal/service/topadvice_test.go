@@ -14,6 +14,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/musttest"
@@ -121,7 +122,7 @@ func TestAdviceTakesLittleMemory(t *testing.T) { //nolint:paralleltest // see ab
 
 // saveRecord saves a check that found a DMARC record.
 func saveRecord(team *store.Team, domain, record string) error {
-	check := dmarcd.Check{At: time.Now(), Conclusive: true, Record: record, RecordDomain: domain, Usable: true, Asked: true}
+	check := facts.Check{At: time.Now(), Conclusive: true, Record: record, RecordDomain: domain, Usable: true, Asked: true}
 	_, err := team.SaveCheck(ctx, domain, check, dmarcd.Plan{Next: time.Now().Add(time.Hour)})
 	return err
 }
@@ -264,9 +265,9 @@ func advised(t *testing.T, s *store.Store, w *service.Service, domains int, text
 	stored := s.Team(acme.ID)
 	musttest.Get(stored.AddDomains(t.Context(), names, time.Now().Add(time.Hour)))(t)
 	for _, name := range names {
-		check := dmarcd.Check{
+		check := facts.Check{
 			At: time.Now(), Conclusive: true, Record: "v=DMARC1; p=none", RecordDomain: name, Usable: true, Asked: true,
-			Facts: &dmarcd.Facts{Domain: name, DMARC: dmarcd.DMARCFacts{Status: "ok", Record: text}},
+			Facts: &facts.Facts{Domain: name, DMARC: facts.DMARC{Status: "ok", Record: text}},
 		}
 		_, err := stored.SaveCheck(t.Context(), name, check, dmarcd.Plan{Next: time.Now().Add(time.Hour)})
 		if err == nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -181,7 +182,7 @@ func TestPurgeRemovesWhatWasDeleted(t *testing.T) {
 			}
 			storetest.Count(t, team, name, counts...)
 			for i := range 3 {
-				check := dmarcd.Check{At: clock.advance(time.Second), Conclusive: true, Record: fmt.Sprint(i)}
+				check := facts.Check{At: clock.advance(time.Second), Conclusive: true, Record: fmt.Sprint(i)}
 				musttest.Get(team.SaveCheck(ctx, name, check, dmarcd.Plan{Next: clock.Now()}))(t)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 const (
@@ -31,7 +32,7 @@ const (
 // changes, as a later time of the last one. New and resolved errors become events. They need
 // no confirmation: full checks are a day apart, longer than caches live, or follow a confirmed
 // change.
-func (t *Team) SaveCheck(ctx context.Context, name string, check dmarcd.Check, plan dmarcd.Plan) (dmarcd.Domain, error) {
+func (t *Team) SaveCheck(ctx context.Context, name string, check facts.Check, plan dmarcd.Plan) (dmarcd.Domain, error) {
 	domain, err := t.confirmCheck(ctx, name, check, plan)
 	if err == nil {
 		return domain, nil
@@ -70,7 +71,7 @@ func (t *Team) SaveCheck(ctx context.Context, name string, check dmarcd.Check, p
 
 // confirmCheck saves a check of the DMARC record that found what is known, which is what most checks
 // find, in one statement. It returns ErrNotFound, without a change, if there is more to save.
-func (t *Team) confirmCheck(ctx context.Context, name string, check dmarcd.Check, plan dmarcd.Plan) (dmarcd.Domain, error) {
+func (t *Team) confirmCheck(ctx context.Context, name string, check facts.Check, plan dmarcd.Plan) (dmarcd.Domain, error) {
 	// An own address in the record makes the domain active. Whose the others are is in another table.
 	active, mailbox := check.Usable, ""
 	if check.Usable && check.NeedsMailbox {
@@ -142,7 +143,7 @@ func (t *Team) updateChecked(ctx context.Context, tx tx, row checkedDomain) erro
 }
 
 // judge applies the confirmed DMARC result of a check to a domain, and plans the next check.
-func (t *Team) judge(ctx context.Context, tx tx, row *checkedDomain, check dmarcd.Check, plan dmarcd.Plan) error {
+func (t *Team) judge(ctx context.Context, tx tx, row *checkedDomain, check facts.Check, plan dmarcd.Plan) error {
 	now := t.store.now()
 	if !check.Conclusive {
 		row.failures++
@@ -192,7 +193,7 @@ func (t *Team) judge(ctx context.Context, tx tx, row *checkedDomain, check dmarc
 }
 
 // seen returns the domain as the check found it.
-func (t *Team) seen(ctx context.Context, tx tx, domain dmarcd.Domain, check dmarcd.Check) (dmarcd.Domain, error) {
+func (t *Team) seen(ctx context.Context, tx tx, domain dmarcd.Domain, check facts.Check) (dmarcd.Domain, error) {
 	domain.Record, domain.Policy, domain.Active = check.Record, check.Policy, check.Usable
 	if !check.Usable || !check.NeedsMailbox {
 		return domain, nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -178,7 +179,7 @@ func TestDomainWhoseChecksNeverEnd(t *testing.T) {
 		if got := claims(); got != 0 {
 			t.Errorf("claimed %d times while suspended, want 0", got)
 		}
-		check := dmarcd.Check{At: clock.Now(), Asked: true, Reason: "no answer"}
+		check := facts.Check{At: clock.Now(), Asked: true, Reason: "no answer"}
 		plan := dmarcd.Plan{Next: clock.Now().Add(time.Minute), Retry: time.Minute, MaxRetry: time.Minute}
 		musttest.Get(team.SaveCheck(ctx, "example.com", check, plan))(t)
 		if got := claims(); got != 3 {
@@ -233,37 +234,37 @@ func TestUnchangedChecks(t *testing.T) {
 		for i, name := range names {
 			domains[i] = musttest.Get(team.AddDomain(t.Context(), name, clock.Now()))(t)
 		}
-		base := dmarcd.Check{
+		base := facts.Check{
 			Conclusive: true, Usable: true, NeedsMailbox: true, Record: "v=DMARC1; p=none", Policy: "none", RecordDomain: "example", TTL: time.Hour,
 		}
-		asked := func(c *dmarcd.Check, own string) { c.Mailboxes, c.Asked = []string{own}, true }
+		asked := func(c *facts.Check, own string) { c.Mailboxes, c.Asked = []string{own}, true }
 		for _, step := range []struct {
 			name   string
-			change func(c *dmarcd.Check, own string)
+			change func(c *facts.Check, own string)
 			after  time.Duration // since the step before; 0 is a minute
 			ago    time.Duration
 			one    bool // a single statement saves it
 		}{
-			{name: "the first one", change: func(c *dmarcd.Check, own string) { c.Mailboxes = []string{own} }},
-			{name: "unchanged", change: func(c *dmarcd.Check, own string) { c.Mailboxes = []string{own} }, one: true},
-			{name: "a full one", change: func(c *dmarcd.Check, own string) { c.Mailboxes, c.Facts = []string{own}, &dmarcd.Facts{} }},
+			{name: "the first one", change: func(c *facts.Check, own string) { c.Mailboxes = []string{own} }},
+			{name: "unchanged", change: func(c *facts.Check, own string) { c.Mailboxes = []string{own} }, one: true},
+			{name: "a full one", change: func(c *facts.Check, own string) { c.Mailboxes, c.Facts = []string{own}, &facts.Facts{} }},
 			{name: "on request", change: asked, one: true},
 			{name: "on request again", change: asked, one: true},
-			{name: "another full one", change: func(c *dmarcd.Check, own string) { c.Mailboxes, c.Facts = []string{own}, &dmarcd.Facts{} }},
+			{name: "another full one", change: func(c *facts.Check, own string) { c.Mailboxes, c.Facts = []string{own}, &facts.Facts{} }},
 			{name: "on request, just after a full one", change: asked, after: time.Second, one: true},
-			{name: "another TTL", change: func(c *dmarcd.Check, own string) { c.Mailboxes, c.TTL = []string{own}, 90*time.Second }, one: true},
-			{name: "inconclusive", change: func(c *dmarcd.Check, _ string) { *c = dmarcd.Check{Reason: "silence"} }},
-			{name: "unchanged after a failure", change: func(c *dmarcd.Check, own string) { c.Mailboxes = []string{own} }, one: true},
-			{name: "older than the last", change: func(c *dmarcd.Check, own string) { c.Mailboxes = []string{own} }, ago: time.Hour},
-			{name: "another policy, doubted", change: func(c *dmarcd.Check, own string) { c.Mailboxes, c.Policy = []string{own}, "reject" }},
-			{name: "not confirmed", change: func(c *dmarcd.Check, own string) { c.Mailboxes = []string{own} }, one: true},
-			{name: "another record", change: func(c *dmarcd.Check, own string) { c.Mailboxes, c.Asked, c.Record = []string{own}, true, "v=DMARC1" }},
-			{name: "a record of another domain", change: func(c *dmarcd.Check, own string) { c.Mailboxes, c.Asked, c.RecordDomain = []string{own}, true, "org" }},
-			{name: "no mailbox", change: func(c *dmarcd.Check, _ string) { c.Asked = true }},
-			{name: "still no mailbox", change: func(*dmarcd.Check, string) {}, one: true},
-			{name: "unusable", change: func(c *dmarcd.Check, _ string) { c.Usable = false }, one: true},
-			{name: "an unknown mailbox", change: func(c *dmarcd.Check, _ string) { c.Mailboxes = []string{"unknown"} }},
-			{name: "no record", change: func(c *dmarcd.Check, _ string) { *c = dmarcd.Check{Conclusive: true, Asked: true} }},
+			{name: "another TTL", change: func(c *facts.Check, own string) { c.Mailboxes, c.TTL = []string{own}, 90*time.Second }, one: true},
+			{name: "inconclusive", change: func(c *facts.Check, _ string) { *c = facts.Check{Reason: "silence"} }},
+			{name: "unchanged after a failure", change: func(c *facts.Check, own string) { c.Mailboxes = []string{own} }, one: true},
+			{name: "older than the last", change: func(c *facts.Check, own string) { c.Mailboxes = []string{own} }, ago: time.Hour},
+			{name: "another policy, doubted", change: func(c *facts.Check, own string) { c.Mailboxes, c.Policy = []string{own}, "reject" }},
+			{name: "not confirmed", change: func(c *facts.Check, own string) { c.Mailboxes = []string{own} }, one: true},
+			{name: "another record", change: func(c *facts.Check, own string) { c.Mailboxes, c.Asked, c.Record = []string{own}, true, "v=DMARC1" }},
+			{name: "a record of another domain", change: func(c *facts.Check, own string) { c.Mailboxes, c.Asked, c.RecordDomain = []string{own}, true, "org" }},
+			{name: "no mailbox", change: func(c *facts.Check, _ string) { c.Asked = true }},
+			{name: "still no mailbox", change: func(*facts.Check, string) {}, one: true},
+			{name: "unusable", change: func(c *facts.Check, _ string) { c.Usable = false }, one: true},
+			{name: "an unknown mailbox", change: func(c *facts.Check, _ string) { c.Mailboxes = []string{"unknown"} }},
+			{name: "no record", change: func(c *facts.Check, _ string) { *c = facts.Check{Conclusive: true, Asked: true} }},
 		} {
 			clock.advance(cmp.Or(step.after, time.Minute))
 			var rows []string

@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
 // scanCheck reads checkColumns.
-func scanCheck(scan scanner) (dmarcd.StoredCheck, error) {
-	var c dmarcd.StoredCheck
+func scanCheck(scan scanner) (facts.StoredCheck, error) {
+	var c facts.StoredCheck
 	var firstAt, lastAt int64
 	var document, changes string
 	if err := scan(&c.ID, &firstAt, &lastAt, &document, &changes); err != nil {
@@ -35,7 +36,7 @@ func scanCheck(scan scanner) (dmarcd.StoredCheck, error) {
 const checkColumns = `id, first_at, last_at, document, changes`
 
 // saveEntry adds a full check to the history of its domain.
-func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check dmarcd.Check, plan dmarcd.Plan) error {
+func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check facts.Check, plan dmarcd.Plan) error {
 	row.fullAt = row.CheckedAt
 	row.nextFullAt = plan.NextFull
 	if check.Grade != "" {
@@ -46,7 +47,7 @@ func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check d
 	if err != nil {
 		return err
 	}
-	var changes []dmarcd.Change
+	var changes []facts.Change
 	problems := problemsOf(last.problems, check)
 	if found && document == last.document && slices.Equal(problems, last.problems) {
 		return t.confirmEntry(ctx, tx, row, last.id) // what most checks find
@@ -55,7 +56,7 @@ func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check d
 		if last.check, err = shape.DecodeCheck(last.document); err != nil {
 			return fmt.Errorf("read check %s: %w", last.id, err)
 		}
-		changes = dmarcd.Changes(last.check, check)
+		changes = facts.Changes(last.check, check)
 		// A problem that the last check could not see may be the only one that is resolved.
 		resolved := slices.ContainsFunc(last.problems, func(f dmarcd.Finding) bool { return lacks(problems, f.ID) })
 		if len(changes) == 0 && !resolved && !seesMore(check, last.check) {
@@ -124,7 +125,7 @@ func (t *Team) trimHistory(ctx context.Context, tx tx, domain dmarcd.DomainID) e
 // seesMore reports whether a check without changes determined a part that the last entry lacks, or
 // other answers below the SPF record, and lacks none itself. It completes that entry: otherwise all
 // later checks would be compared with what is unknown, and SPF evaluated with outdated addresses.
-func seesMore(check, last dmarcd.Check) bool {
+func seesMore(check, last facts.Check) bool {
 	now, before := check.Facts.Unseen(), last.Facts.Unseen()
 	if slices.ContainsFunc(now, func(part string) bool { return !slices.Contains(before, part) }) {
 		return false
@@ -140,7 +141,7 @@ type entry struct {
 	id       dmarcd.CheckID
 	firstAt  int64
 	document string
-	check    dmarcd.Check // decoded from the document when the documents differ
+	check    facts.Check // decoded from the document when the documents differ
 	problems []dmarcd.Finding
 }
 
@@ -161,7 +162,7 @@ func (t *Team) lastEntry(ctx context.Context, tx tx, domain dmarcd.DomainID) (la
 
 // problemsOf returns the errors and warnings of a check, and the earlier ones for parts that
 // it could not examine, without what only users read.
-func problemsOf(before []dmarcd.Finding, check dmarcd.Check) []dmarcd.Finding {
+func problemsOf(before []dmarcd.Finding, check facts.Check) []dmarcd.Finding {
 	var problems []dmarcd.Finding
 	for _, f := range check.Findings {
 		if f.Level == dmarcd.LevelError || f.Level == dmarcd.LevelWarning {
@@ -198,20 +199,20 @@ func findingEvents(before, after []dmarcd.Finding) []dmarcd.Event {
 }
 
 // LatestCheck returns the newest entry of a domain's history, or ErrNotFound.
-func (t *Team) LatestCheck(ctx context.Context, name string) (dmarcd.StoredCheck, error) {
+func (t *Team) LatestCheck(ctx context.Context, name string) (facts.StoredCheck, error) {
 	checks, err := t.Checks(ctx, name, Cursor{}, 1)
 	if err == nil && len(checks) == 0 {
 		err = dmarcd.ErrNotFound
 	}
 	if err != nil {
-		return dmarcd.StoredCheck{}, err
+		return facts.StoredCheck{}, err
 	}
 	return checks[0], nil
 }
 
 // Checks returns up to limit entries of a domain's history, newest first, older than the
 // cursor; none for an unknown domain.
-func (t *Team) Checks(ctx context.Context, name string, before Cursor, limit int) ([]dmarcd.StoredCheck, error) {
+func (t *Team) Checks(ctx context.Context, name string, before Cursor, limit int) ([]facts.StoredCheck, error) {
 	at, id := before.bounds()
 	return collectRead(ctx, t.store, `SELECT `+checkColumns+` FROM checks
 		WHERE team_id = $1 AND (first_at < $2 OR first_at = $2 AND id < $3)

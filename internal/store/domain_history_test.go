@@ -12,14 +12,15 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
 // found is a conclusive check with a record of that policy.
-func found(policy string) dmarcd.Check {
-	check := dmarcd.Check{Conclusive: true, TTL: time.Hour}
+func found(policy string) facts.Check {
+	check := facts.Check{Conclusive: true, TTL: time.Hour}
 	if policy != "" {
 		check.Record, check.Policy, check.Usable = "v=DMARC1; p="+policy, policy, true
 	}
@@ -33,14 +34,14 @@ func TestWhatTheScheduleSeesIsDoubted(t *testing.T) {
 		s := db.Open(t, store.Options{Now: clock.Now})
 		team := newTeam(t, s, "a")
 		addDomain(t, team, "example.com")
-		asked := func(c dmarcd.Check) dmarcd.Check {
+		asked := func(c facts.Check) facts.Check {
 			c.Asked = true
 			return c
 		}
 		for _, step := range []struct {
 			name   string
 			wait   time.Duration
-			check  dmarcd.Check
+			check  facts.Check
 			policy string // of the domain afterwards
 			events []dmarcd.EventKind
 		}{
@@ -49,7 +50,7 @@ func TestWhatTheScheduleSeesIsDoubted(t *testing.T) {
 			{"another change is doubted too", time.Minute, found("quarantine"), "reject", nil},
 			{"back to the old: nothing happened", time.Minute, found("reject"), "reject", nil},
 			{"doubted again", time.Minute, found("none"), "reject", nil},
-			{"no answer", time.Minute, dmarcd.Check{Reason: "timeout"}, "reject", nil},
+			{"no answer", time.Minute, facts.Check{Reason: "timeout"}, "reject", nil},
 			{"two looks agree", time.Minute, found("none"), "none", []dmarcd.EventKind{dmarcd.RecordChanged, dmarcd.PolicyWeakened}},
 			{"the TTL has run out", time.Hour, found("reject"), "reject", []dmarcd.EventKind{dmarcd.RecordChanged, dmarcd.PolicyStrengthened}},
 			{"a requested check", time.Minute, asked(found("")), "", []dmarcd.EventKind{dmarcd.RecordRemoved, dmarcd.PolicyWeakened}},
@@ -101,7 +102,7 @@ func TestHistory(t *testing.T) {
 		if _, err := team.LatestCheck(ctx, "example.com"); !errors.Is(err, dmarcd.ErrNotFound) {
 			t.Errorf("before the first: got %v, want ErrNotFound", err)
 		}
-		save := func(grade string, facts dmarcd.Facts, errorIDs ...string) dmarcd.Domain {
+		save := func(grade string, facts facts.Facts, errorIDs ...string) dmarcd.Domain {
 			t.Helper()
 			now := clock.advance(24 * time.Hour)
 			check := found("reject")
@@ -112,8 +113,8 @@ func TestHistory(t *testing.T) {
 			check.Findings = append(check.Findings, dmarcd.Finding{ID: "bimi.none", Level: dmarcd.LevelInfo})
 			return musttest.Get(team.SaveCheck(ctx, "example.com", check, dmarcd.Plan{Next: now.Add(time.Hour), NextFull: now.Add(24 * time.Hour)}))(t)
 		}
-		key := func(status string) dmarcd.Facts {
-			return dmarcd.Facts{Domain: "example.com", DKIM: dmarcd.DKIMFacts{Keys: []dmarcd.DKIMKey{{Selector: "s1", Status: status}}}}
+		key := func(status string) facts.Facts {
+			return facts.Facts{Domain: "example.com", DKIM: facts.DKIM{Keys: []facts.DKIMKey{{Selector: "s1", Status: status}}}}
 		}
 		save("C", key("found"), "spf.too-many-lookups", "dkim.key-too-short")
 		save("C", key("found"), "spf.too-many-lookups", "dkim.key-too-short")
@@ -129,10 +130,10 @@ func TestHistory(t *testing.T) {
 		if err != nil || len(older) != 1 || older[0].Check.Grade != "C" || older[0].Changes != nil || older[0].LastAt.Sub(older[0].FirstAt) != 24*time.Hour {
 			t.Errorf("second page: %+v, %v", older, err)
 		}
-		wantChanges := []dmarcd.Change{
-			{Fact: dmarcd.FactFinding, Of: "mx.none", After: "error"},
-			{Fact: dmarcd.FactFinding, Of: "spf.too-many-lookups", Before: "error"},
-			{Fact: dmarcd.FactGrade, Before: "B", After: "A"},
+		wantChanges := []facts.Change{
+			{Fact: facts.NameFinding, Of: "mx.none", After: "error"},
+			{Fact: facts.NameFinding, Of: "spf.too-many-lookups", Before: "error"},
+			{Fact: facts.NameGrade, Before: "B", After: "A"},
 		}
 		if diff := cmp.Diff(wantChanges, checks[0].Changes); diff != "" {
 			t.Errorf("changes (-want +got):\n%s", diff)
@@ -157,7 +158,7 @@ func TestHistory(t *testing.T) {
 			t.Errorf("by kind: %d events, %v; want 2", len(events), err)
 		}
 		old := found("reject")
-		old.Facts = &dmarcd.Facts{}
+		old.Facts = &facts.Facts{}
 		if _, err := team.SaveCheck(ctx, "example.com", old, dmarcd.Plan{}); err != nil {
 			t.Errorf("older news: %v", err)
 		}
@@ -180,7 +181,7 @@ func TestChecksOfOneSecond(t *testing.T) {
 		addDomain(t, team, "example.com")
 		for i := range 20 {
 			check := found("reject")
-			check.At, check.Grade, check.Facts = clock.Now(), "A", &dmarcd.Facts{DMARC: dmarcd.DMARCFacts{Record: fmt.Sprint("v=DMARC1; p=reject; x=", i)}}
+			check.At, check.Grade, check.Facts = clock.Now(), "A", &facts.Facts{DMARC: facts.DMARC{Record: fmt.Sprint("v=DMARC1; p=reject; x=", i)}}
 			if i%2 == 1 {
 				check.Findings = []dmarcd.Finding{{ID: "spf.missing", Level: dmarcd.LevelError, What: "words"}}
 			}
@@ -223,7 +224,7 @@ func TestMailServersThatDoNotAnswer(t *testing.T) {
 		} {
 			check := found("reject")
 			check.At, check.Grade = clock.advance(24*time.Hour), "B"
-			check.Facts = &dmarcd.Facts{Domain: "example.com", STARTTLS: dmarcd.STARTTLSFacts{Status: step.status}}
+			check.Facts = &facts.Facts{Domain: "example.com", STARTTLS: facts.STARTTLS{Status: step.status}}
 			if step.finding != "" {
 				check.Findings = []dmarcd.Finding{{ID: step.finding, Level: dmarcd.LevelWarning, What: "words"}}
 			}
@@ -261,7 +262,7 @@ func TestSilentMailServerHidesItsOwnFindings(t *testing.T) {
 			before := musttest.Get(in.team.LastEvent(in.Context()))(in)
 			check := found("reject")
 			check.At, check.Findings = in.clock.advance(24*time.Hour), step.findings
-			check.Facts = &dmarcd.Facts{Domain: ours, STARTTLS: dmarcd.STARTTLSFacts{Status: step.status, Silent: step.silent}}
+			check.Facts = &facts.Facts{Domain: ours, STARTTLS: facts.STARTTLS{Status: step.status, Silent: step.silent}}
 			musttest.Get(in.team.SaveCheck(in.Context(), ours, check, dmarcd.Plan{}))(in)
 			events := musttest.Get(in.team.EventsSince(in.Context(), store.EventFilter{}, before, 10))(in)
 			var got []dmarcd.EventKind
@@ -291,7 +292,7 @@ func TestCompletedEntryHasAnotherID(t *testing.T) {
 		}{{"inconclusive", true}, {"inconclusive", false}, {"ok", true}, {"ok", false}, {"inconclusive", false}} {
 			check := found("reject")
 			check.At = in.clock.advance(24 * time.Hour)
-			check.Facts = &dmarcd.Facts{Domain: ours, STARTTLS: dmarcd.STARTTLSFacts{Status: step.status}}
+			check.Facts = &facts.Facts{Domain: ours, STARTTLS: facts.STARTTLS{Status: step.status}}
 			musttest.Get(in.team.SaveCheck(in.Context(), ours, check, dmarcd.Plan{}))(in)
 			entries := musttest.Get(in.team.Checks(in.Context(), ours, store.Cursor{}, 10))(in)
 			if len(entries) != 1 || (entries[0].ID != last) != step.other {
@@ -321,7 +322,7 @@ func TestEntryHasTheLatestAddresses(t *testing.T) {
 		} {
 			check := found("reject")
 			check.At = in.clock.advance(24 * time.Hour)
-			check.Facts = &dmarcd.Facts{Domain: ours, SPF: dmarcd.SPFFacts{Status: step.status, Tree: []dmarcd.SPFTerm{{Term: "mx"}}}}
+			check.Facts = &facts.Facts{Domain: ours, SPF: facts.SPF{Status: step.status, Tree: []facts.SPFTerm{{Term: "mx"}}}}
 			if step.address != "" {
 				check.Facts.SPF.Tree[0].Addresses, check.Facts.SPF.Tree[0].Complete = []netip.Prefix{netip.MustParsePrefix(step.address)}, true
 			}
@@ -356,7 +357,7 @@ func TestOverlappingChecks(t *testing.T) {
 			for i := range overlapping {
 				group.Go(func() {
 					now := time.Now()
-					check := dmarcd.Check{At: now, Conclusive: true, Grade: fmt.Sprint(round*overlapping + i), Facts: &dmarcd.Facts{Domain: "example.com"}}
+					check := facts.Check{At: now, Conclusive: true, Grade: fmt.Sprint(round*overlapping + i), Facts: &facts.Facts{Domain: "example.com"}}
 					plan := dmarcd.Plan{Next: now.Add(time.Hour), NextFull: now.Add(time.Hour)}
 					if _, err := team.SaveCheck(ctx, "example.com", check, plan); err != nil {
 						t.Error(err)
@@ -374,7 +375,7 @@ func TestOverlappingChecks(t *testing.T) {
 			switch {
 			case len(check.Changes) == 0:
 				first++
-			case check.Changes[0].Fact != dmarcd.FactGrade || check.Changes[0].After != check.Check.Grade:
+			case check.Changes[0].Fact != facts.NameGrade || check.Changes[0].After != check.Check.Grade:
 				t.Errorf("got the changes %+v of a check with grade %s", check.Changes, check.Check.Grade)
 			}
 		}
@@ -394,13 +395,13 @@ func TestFullChecksBecomeDue(t *testing.T) {
 				t.Errorf("due: %+v, %v; want full: %v", due, err, want)
 			}
 		}
-		save := func(check dmarcd.Check, full bool) {
+		save := func(check facts.Check, full bool) {
 			t.Helper()
 			check.At = clock.Now()
 			plan := dmarcd.Plan{Next: check.At.Add(time.Hour), Retry: time.Minute, MaxRetry: time.Hour}
 			if full {
 				plan.NextFull = check.At.Add(24 * time.Hour)
-				check.Facts = &dmarcd.Facts{Domain: "example.com"}
+				check.Facts = &facts.Facts{Domain: "example.com"}
 			}
 			musttest.Get(team.SaveCheck(ctx, "example.com", check, plan))(t)
 		}
@@ -426,7 +427,7 @@ func TestFullChecksBecomeDue(t *testing.T) {
 		claim() // not twice within a minute
 		clock.advance(time.Minute)
 		claim(true)
-		save(dmarcd.Check{Reason: "timeout"}, true)
+		save(facts.Check{Reason: "timeout"}, true)
 		claim()
 		clock.advance(time.Minute)
 		claim(true) // DNS did not answer: both are retried together

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -35,7 +36,7 @@ func overviewTeam(t *testing.T, s *store.Store) *store.Team {
 			if d.policy == "absent" {
 				d.policy = ""
 			}
-			check := dmarcd.Check{At: time.Unix(1e9, 0), Conclusive: true, Usable: true, Record: "v=DMARC1", Policy: d.policy, Grade: d.grade, Facts: &dmarcd.Facts{}}
+			check := facts.Check{At: time.Unix(1e9, 0), Conclusive: true, Usable: true, Record: "v=DMARC1", Policy: d.policy, Grade: d.grade, Facts: &facts.Facts{}}
 			musttest.Get(team.SaveCheck(t.Context(), d.name, check, dmarcd.Plan{}))(t)
 		}
 		if d.compliant+d.nonCompliant > 0 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -30,7 +31,7 @@ func taggedTeam(t *testing.T, s *store.Store) *store.Team {
 		musttest.Do(t, team.SetTags(t.Context(), d.name, d.tags))
 		receive(t, team, storetest.Aggregate(d.name, d.name, 100, storetest.Passed(d.name, int64(i+1)), storetest.Failed(d.name, 10)))
 		for n, record := range []string{"v=DMARC1; p=none", "v=DMARC1; p=reject"} {
-			check := dmarcd.Check{At: time.Unix(1e9+int64(n), 0), Asked: true, Conclusive: true, Usable: true, Record: record, Policy: strings.TrimPrefix(record, "v=DMARC1; p=")}
+			check := facts.Check{At: time.Unix(1e9+int64(n), 0), Asked: true, Conclusive: true, Usable: true, Record: record, Policy: strings.TrimPrefix(record, "v=DMARC1; p=")}
 			musttest.Get(team.SaveCheck(t.Context(), d.name, check, dmarcd.Plan{}))(t)
 		}
 	}
@@ -201,7 +202,7 @@ func TestLockedDomains(t *testing.T) {
 			parked bool
 		}{"locked.example": {"reject", true}, "open.example": {"none", true}, "used.example": {"reject", false}} {
 			addDomain(t, team, name)
-			check := dmarcd.Check{At: time.Unix(1e9, 0), Conclusive: true, Usable: true, Record: "v=DMARC1; p=" + d.policy, Policy: d.policy, Grade: "F", Facts: &dmarcd.Facts{}}
+			check := facts.Check{At: time.Unix(1e9, 0), Conclusive: true, Usable: true, Record: "v=DMARC1; p=" + d.policy, Policy: d.policy, Grade: "F", Facts: &facts.Facts{}}
 			musttest.Get(team.SaveCheck(t.Context(), name, check, dmarcd.Plan{}))(t)
 			musttest.Do(t, team.SetParked(t.Context(), name, d.parked))
 			receive(t, team, storetest.Aggregate(name, name, 100, storetest.Failed(name, 10)))

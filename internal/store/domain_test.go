@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -161,28 +162,28 @@ func TestSaveCheck(t *testing.T) {
 		other := addDomain(t, team, "example.net")
 
 		const record = "v=DMARC1; p=reject; rua=mailto:x@reports.example"
-		found := dmarcd.Check{Conclusive: true, Record: record, Policy: "reject", Usable: true}
-		at := func(c dmarcd.Check, mailboxes ...string) dmarcd.Check {
+		found := facts.Check{Conclusive: true, Record: record, Policy: "reject", Usable: true}
+		at := func(c facts.Check, mailboxes ...string) facts.Check {
 			c.NeedsMailbox, c.Mailboxes = true, mailboxes
 			return c
 		}
 		steps := []struct {
 			name   string
-			check  dmarcd.Check
+			check  facts.Check
 			active bool
 			record string
 			moves  bool // updated_at
 		}{
-			{"nothing is found", dmarcd.Check{Conclusive: true}, false, "", false},
+			{"nothing is found", facts.Check{Conclusive: true}, false, "", false},
 			{"a record appears", found, true, record, true},
 			{"the same again", found, true, record, false},
-			{"no answer", dmarcd.Check{Reason: "timeout"}, true, record, false},
-			{"unusable now", dmarcd.Check{Conclusive: true, Record: "v=DMARC1"}, false, "v=DMARC1", true},
+			{"no answer", facts.Check{Reason: "timeout"}, true, record, false},
+			{"unusable now", facts.Check{Conclusive: true, Record: "v=DMARC1"}, false, "v=DMARC1", true},
 			{"a report domain, another address", at(found), false, record, true},
 			{"its own mailbox", at(found, child.ReportMailbox), true, record, true},
 			{"its parent's, behind another address", at(found, "other", parent.ReportMailbox), true, record, false},
 			{"a mailbox of an unrelated domain", at(found, other.ReportMailbox), false, record, true},
-			{"gone", dmarcd.Check{Conclusive: true}, false, "", true},
+			{"gone", facts.Check{Conclusive: true}, false, "", true},
 		}
 		for _, step := range steps {
 			before := musttest.Get(team.Domain(ctx, child.Name))(t)

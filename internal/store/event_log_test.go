@@ -12,13 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
 // checkWithPolicy returns a check that a user asked for, with that policy.
-func checkWithPolicy(policy string) dmarcd.Check {
+func checkWithPolicy(policy string) facts.Check {
 	check := found(policy)
 	check.At, check.Asked = time.Now(), true
 	return check

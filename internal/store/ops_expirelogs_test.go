@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -114,7 +115,7 @@ func TestHistoryIsLimited(t *testing.T) {
 			in.Helper()
 			check := found("none")
 			check.At, check.Asked = in.clock.advance(time.Second), true
-			check.Facts = &dmarcd.Facts{Domain: ours, DMARC: dmarcd.DMARCFacts{Status: "ok", Record: record}}
+			check.Facts = &facts.Facts{Domain: ours, DMARC: facts.DMARC{Status: "ok", Record: record}}
 			musttest.Get(in.team.SaveCheck(in.Context(), ours, check, dmarcd.Plan{}))(in)
 		}
 		size := func() int {

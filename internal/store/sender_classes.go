@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
@@ -132,7 +133,7 @@ func (t *Team) classHashes(ctx context.Context, read tx, domains []dmarcd.Domain
 
 // SenderDomains returns all domains of the view, in the order of their ids. It calls facts with
 // those of the latest checks that are not known, one after the other: a team may have many.
-func (t *Team) SenderDomains(ctx context.Context, known func(dmarcd.CheckID) bool, facts func(dmarcd.CheckID, *dmarcd.Facts)) (all []dmarcd.SenderDomain, err error) {
+func (t *Team) SenderDomains(ctx context.Context, known func(dmarcd.CheckID) bool, facts func(dmarcd.CheckID, *facts.Facts)) (all []dmarcd.SenderDomain, err error) {
 	err = t.store.longRead(ctx, func(read tx) error {
 		tagged, args := t.tagged([]any{t.id})
 		all, err = collect(ctx, read, `SELECT domains.id, domains.name,

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -86,7 +87,7 @@ func TestAdviceStates(t *testing.T) {
 				storetest.Count(t, team, "n150.example", dmarcd.DayCount{Day: 100, Summary: dmarcd.Summary{Compliant: 3}})
 			}},
 			{"a check", func() {
-				musttest.Get(team.SaveCheck(t.Context(), "n150.example", dmarcd.Check{At: time.Now(), Conclusive: true, Facts: &dmarcd.Facts{}}, dmarcd.Plan{}))(t)
+				musttest.Get(team.SaveCheck(t.Context(), "n150.example", facts.Check{At: time.Now(), Conclusive: true, Facts: &facts.Facts{}}, dmarcd.Plan{}))(t)
 			}},
 		}
 		for _, c := range changes {
@@ -143,7 +144,7 @@ func TestSenderDomains(t *testing.T) {
 		}
 		for i, at := range []time.Time{time.Unix(1e9, 0), time.Unix(2e9, 0)} {
 			for n := i; n < count; n++ { // the first domain has one check, all others two
-				check := dmarcd.Check{At: at, Conclusive: true, Facts: &dmarcd.Facts{Domain: want[n].Name, SPF: dmarcd.SPFFacts{Record: fmt.Sprint(i)}}}
+				check := facts.Check{At: at, Conclusive: true, Facts: &facts.Facts{Domain: want[n].Name, SPF: facts.SPF{Record: fmt.Sprint(i)}}}
 				musttest.Get(team.SaveCheck(t.Context(), want[n].Name, check, dmarcd.Plan{}))(t)
 			}
 		}
@@ -152,15 +153,15 @@ func TestSenderDomains(t *testing.T) {
 		}
 		musttest.Do(t, team.SetSenderClass(t.Context(), "n7.example", "AS64496:yours", dmarcd.ClassSpoofing))
 		want[7].Classes = map[string]dmarcd.Class{"AS64496:yours": dmarcd.ClassSpoofing}
-		facts := make(map[dmarcd.CheckID]string)
+		records := make(map[dmarcd.CheckID]string)
 		ask := func(team *store.Team) []dmarcd.SenderDomain {
 			t.Helper()
-			known := func(id dmarcd.CheckID) bool { return facts[id] != "" }
-			return musttest.Get(team.SenderDomains(t.Context(), known, func(id dmarcd.CheckID, f *dmarcd.Facts) {
+			known := func(id dmarcd.CheckID) bool { return records[id] != "" }
+			return musttest.Get(team.SenderDomains(t.Context(), known, func(id dmarcd.CheckID, f *facts.Facts) {
 				if known(id) {
 					t.Errorf("got the facts of check %s, which are known", id)
 				}
-				facts[id] = f.Domain + " " + f.SPF.Record
+				records[id] = f.Domain + " " + f.SPF.Record
 			}))(t)
 		}
 		first, last := want[0].Check, want[119].Check
@@ -170,8 +171,8 @@ func TestSenderDomains(t *testing.T) {
 		if diff := cmp.Diff(sorted(want), sorted(ask(team))); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
-		if len(facts) != count || facts[first] != "n0.example 0" || facts[last] != "n119.example 1" {
-			t.Errorf("got the facts %v", facts)
+		if len(records) != count || records[first] != "n0.example 0" || records[last] != "n119.example 1" {
+			t.Errorf("got the records %v", records)
 		}
 		ask(team)
 		if got := ask(team.Tagged("shop")); len(got) != 0 {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -99,7 +100,7 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 	},
 	"SenderDomains": func(ctx context.Context, other *store.Team, v victim) error {
 		read := 0
-		domains, err := other.SenderDomains(ctx, func(dmarcd.CheckID) bool { return false }, func(dmarcd.CheckID, *dmarcd.Facts) { read++ })
+		domains, err := other.SenderDomains(ctx, func(dmarcd.CheckID) bool { return false }, func(dmarcd.CheckID, *facts.Facts) { read++ })
 		found := slices.DeleteFunc(domains, func(d dmarcd.SenderDomain) bool { return d.ID != v.domain.ID && len(d.Classes) == 0 })
 		return wantNone(len(found)+read, err)
 	},
@@ -111,7 +112,7 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 		return wantNotFound(other.DeleteDomain(ctx, v.domain.Name))
 	},
 	"SaveCheck": func(ctx context.Context, other *store.Team, v victim) error {
-		check := dmarcd.Check{At: time.Unix(2e9, 0), Conclusive: true, Record: "forged"}
+		check := facts.Check{At: time.Unix(2e9, 0), Conclusive: true, Record: "forged"}
 		_, err := other.SaveCheck(ctx, v.domain.Name, check, dmarcd.Plan{})
 		if err := wantNotFound(err); err != nil {
 			return err
@@ -460,7 +461,7 @@ func addVictim(t *testing.T, s *store.Store) (*store.Team, victim) {
 	team := storetest.Team(t, s, "victim")
 	mine := s.Team(team.ID)
 	musttest.Get(mine.AddDomain(ctx, "example.com", time.Time{}))(t)
-	check := dmarcd.Check{At: time.Unix(1e9, 0), Conclusive: true, Usable: true, Record: "v=DMARC1; p=reject", Policy: "reject", Facts: &dmarcd.Facts{}}
+	check := facts.Check{At: time.Unix(1e9, 0), Conclusive: true, Usable: true, Record: "v=DMARC1; p=reject", Policy: "reject", Facts: &facts.Facts{}}
 	musttest.Get(mine.SaveCheck(ctx, "example.com", check, dmarcd.Plan{}))(t)
 	check.Facts = nil
 	check.At, check.Asked, check.Policy = check.At.Add(time.Hour), true, "none" // adds an event

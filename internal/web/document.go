@@ -18,29 +18,29 @@ func newDocument(report dmarcd.Report) ReportDocument {
 	case wire.FailureReport:
 		document.Facts = failureFacts(r)
 	case wire.TLSReport:
-		var f facts
+		var f factList
 		f.add("Contact", r.ContactInfo)
 		document.Facts, document.Policies = f, r.Policies
 	}
 	return document
 }
 
-// facts collects the facts in a report.
-type facts []insight.Fact
+// factList collects the facts in a report.
+type factList []insight.Fact
 
-func (f *facts) add(name string, value *string) {
+func (f *factList) add(name string, value *string) {
 	if value != nil && *value != "" {
 		*f = append(*f, insight.Fact{Name: name, Value: *value})
 	}
 }
 
-func (f *facts) addAll(name string, values []string) {
+func (f *factList) addAll(name string, values []string) {
 	joined := strings.Join(values, "; ")
 	f.add(name, &joined)
 }
 
 func aggregateFacts(r wire.AggregateReport) []insight.Fact {
-	var f facts
+	var f factList
 	f.add("Contact", r.Email)
 	f.add("More information", r.ExtraContact)
 	policy := []string{}
@@ -74,7 +74,7 @@ func aggregateFacts(r wire.AggregateReport) []insight.Fact {
 }
 
 func failureFacts(r wire.FailureReport) []insight.Fact {
-	var f facts
+	var f factList
 	f.add("Failure", r.AuthFailure)
 	f.add("Failed to align", r.IdentityAlignment)
 	f.add("Sent from", r.SourceIP)

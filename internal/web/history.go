@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 	"github.com/dmarcd/dmarcd/internal/wire"
@@ -39,9 +40,9 @@ func (s *Web) history(c *call) error {
 	if err != nil {
 		return err
 	}
-	found, err := requested(c, "changes", pages(checksPerPage, func(before service.Cursor, limit int) ([]dmarcd.StoredCheck, error) {
+	found, err := requested(c, "changes", pages(checksPerPage, func(before service.Cursor, limit int) ([]facts.StoredCheck, error) {
 		return c.team.Checks(c.r.Context(), head.Head.Domain, before, limit)
-	}, func(k dmarcd.StoredCheck) (time.Time, int64) { return k.FirstAt, int64(k.ID) }))
+	}, func(k facts.StoredCheck) (time.Time, int64) { return k.FirstAt, int64(k.ID) }))
 	if err != nil {
 		return err
 	}

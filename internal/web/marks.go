@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
@@ -14,15 +15,15 @@ import (
 const maxMarks = 30
 
 // markedFacts are the DNS changes that charts mark, with their descriptions.
-var markedFacts = map[dmarcd.FactName]string{
-	dmarcd.FactDMARCRecord:  "DMARC record",
-	dmarcd.FactSPFRecord:    "SPF record",
-	dmarcd.FactSPFIncluded:  "SPF record of",
-	dmarcd.FactDKIMRecord:   "DKIM key",
-	dmarcd.FactMXHost:       "mail server",
-	dmarcd.FactMTASTSRecord: "MTA-STS record",
-	dmarcd.FactTLSRPTRecord: "TLS-RPT record",
-	dmarcd.FactBIMIRecord:   "BIMI record",
+var markedFacts = map[facts.Name]string{
+	facts.NameDMARCRecord:  "DMARC record",
+	facts.NameSPFRecord:    "SPF record",
+	facts.NameSPFIncluded:  "SPF record of",
+	facts.NameDKIMRecord:   "DKIM key",
+	facts.NameMXHost:       "mail server",
+	facts.NameMTASTSRecord: "MTA-STS record",
+	facts.NameTLSRPTRecord: "TLS-RPT record",
+	facts.NameBIMIRecord:   "BIMI record",
 }
 
 // dnsMarks are the days of a period on which the DNS or the policy of a domain changed,
@@ -49,12 +50,12 @@ func (c *call) dnsMarks(domain string, period ui.Period) ([]ui.Mark, error) {
 }
 
 // markText describes the changes of a check, the policy first.
-func markText(changes []dmarcd.Change) string {
+func markText(changes []facts.Change) string {
 	var policy, others []string
 	for _, change := range changes {
 		words, marked := markedFacts[change.Fact]
 		switch {
-		case change.Fact == dmarcd.FactDMARCApplied:
+		case change.Fact == facts.NameDMARCApplied:
 			policy = append(policy, "policy "+cmp.Or(change.Before, "nothing")+" → "+cmp.Or(change.After, "nothing"))
 		case marked:
 			others = append(others, strings.Join(strings.Fields(words+" "+change.Of+" "+changeVerb(change)), " "))
@@ -63,7 +64,7 @@ func markText(changes []dmarcd.Change) string {
 	return strings.Join(append(policy, others...), ", ")
 }
 
-func changeVerb(change dmarcd.Change) string {
+func changeVerb(change facts.Change) string {
 	switch {
 	case change.Before == "":
 		return "added"

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 // Check is a full check of a domain. Lists are never null.
@@ -158,7 +159,7 @@ type Finding struct {
 }
 
 // NewCheck returns the shape of a check with facts.
-func NewCheck(c dmarcd.Check) Check {
+func NewCheck(c facts.Check) Check {
 	f := *c.Facts
 	shape := Check{
 		Domain: f.Domain, CheckedAt: Time(c.At), Grade: c.Grade,
@@ -168,7 +169,7 @@ func NewCheck(c dmarcd.Check) Check {
 			Lookups: f.SPF.Lookups, VoidLookups: f.SPF.VoidLookups, Tree: list(f.SPF.Tree, newSPFTerm),
 		},
 		DKIM: list(f.DKIM.Keys, newDKIMKey),
-		MX: list(f.MX.Hosts, func(h dmarcd.MXHost) MXHost {
+		MX: list(f.MX.Hosts, func(h facts.MXHost) MXHost {
 			return MXHost{Host: h.Name, Preference: h.Preference, Status: h.Status, Addresses: notNull(h.Addresses)}
 		}),
 		MTASTS: MTASTS{
@@ -183,7 +184,7 @@ func NewCheck(c dmarcd.Check) Check {
 			Status: f.BIMI.Status, Reason: f.BIMI.Reason, Record: f.BIMI.Record, RecordDomain: f.BIMI.RecordDomain,
 			Location: f.BIMI.Location, Evidence: f.BIMI.Evidence,
 		},
-		DANE: DANE{Status: f.DANE.Status, Reason: f.DANE.Reason, Hosts: list(f.DANE.Hosts, func(h dmarcd.DANEHost) DANEHost {
+		DANE: DANE{Status: f.DANE.Status, Reason: f.DANE.Reason, Hosts: list(f.DANE.Hosts, func(h facts.DANEHost) DANEHost {
 			return DANEHost{Host: h.Name, Status: h.Status, Records: notNull(h.Records)}
 		})},
 		DNSSEC:   DNSSEC{Status: f.DNSSEC.Status, Reason: f.DNSSEC.Reason, Zone: f.DNSSEC.Zone},
@@ -202,27 +203,27 @@ func newFinding(f dmarcd.Finding) Finding {
 	}
 }
 
-func newDMARC(f dmarcd.DMARCFacts) DMARC {
+func newDMARC(f facts.DMARC) DMARC {
 	return DMARC{
 		Status: f.Status, Reason: f.Reason, Record: f.Record, RecordDomain: f.PolicyDomain(),
 		OrganizationalDomain: f.OrganizationalDomain, Policy: f.Policy, Applied: f.Applied, Queries: notNull(f.Queries),
 		Legacy: Legacy{
 			RecordDomain: f.Legacy.PolicyDomain(), OrganizationalDomain: f.Legacy.OrganizationalDomain, Policy: f.Legacy.Policy,
 		},
-		Destinations: list(f.Destinations, func(d dmarcd.DestinationFacts) Destination {
+		Destinations: list(f.Destinations, func(d facts.Destination) Destination {
 			return Destination{Tag: d.Tag, URI: d.URI, Consent: d.Consent}
 		}),
 	}
 }
 
-func newSPFTerm(t dmarcd.SPFTerm) SPFTerm {
+func newSPFTerm(t facts.SPFTerm) SPFTerm {
 	return SPFTerm{
 		Term: t.Term, Target: t.Target, Provider: t.Provider, Cost: t.Cost, Lookups: t.Lookups, Note: t.Note,
 		Record: t.Record, Terms: list(t.Terms, newSPFTerm),
 	}
 }
 
-func newDKIMKey(k dmarcd.DKIMKey) DKIMKey {
+func newDKIMKey(k facts.DKIMKey) DKIMKey {
 	return DKIMKey{
 		Selector: k.Selector, From: k.From, Status: k.Status, Reason: k.Reason, Record: k.Record,
 		Algorithm: k.Algorithm, Bits: k.Bits, Testing: k.Testing, Aliases: notNull(k.Aliases),

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -55,8 +56,8 @@ func marshal(t *testing.T, v any) string {
 func TestCheckHasTheMembersOfTheContract(t *testing.T) {
 	t.Parallel()
 	finding := dmarcd.Finding{ID: "spf.ptr", Level: dmarcd.LevelWarning, What: "a", Why: "b", Fix: "Publish:", Record: dmarcd.DNSRecord{Name: "example.com", Type: "TXT", Data: "x"}, RFC: "RFC 7208"}
-	check := wire.NewCheck(dmarcd.Check{
-		At: time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC), Facts: &dmarcd.Facts{Domain: "example.com"},
+	check := wire.NewCheck(facts.Check{
+		At: time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC), Facts: &facts.Facts{Domain: "example.com"},
 		Findings: []dmarcd.Finding{finding},
 	})
 	for _, tt := range []struct {
@@ -92,11 +93,11 @@ func TestCheckHasTheMembersOfTheContract(t *testing.T) {
 
 func TestCheckListsAreNeverNull(t *testing.T) {
 	t.Parallel()
-	text := marshal(t, wire.NewCheck(dmarcd.Check{Facts: &dmarcd.Facts{
-		SPF:  dmarcd.SPFFacts{Tree: []dmarcd.SPFTerm{{Term: "mx"}}},
-		DKIM: dmarcd.DKIMFacts{Keys: []dmarcd.DKIMKey{{Selector: "s1"}}},
-		MX:   dmarcd.MXFacts{Hosts: []dmarcd.MXHost{{Name: "mx"}}},
-		DANE: dmarcd.DANEFacts{Hosts: []dmarcd.DANEHost{{Name: "mx"}}},
+	text := marshal(t, wire.NewCheck(facts.Check{Facts: &facts.Facts{
+		SPF:  facts.SPF{Tree: []facts.SPFTerm{{Term: "mx"}}},
+		DKIM: facts.DKIM{Keys: []facts.DKIMKey{{Selector: "s1"}}},
+		MX:   facts.MX{Hosts: []facts.MXHost{{Name: "mx"}}},
+		DANE: facts.DANE{Hosts: []facts.DANEHost{{Name: "mx"}}},
 	}}))
 	if got := strings.ReplaceAll(text, `"next_step":null`, ""); strings.Contains(got, "null") {
 		t.Errorf("got %s, want no null but that of next_step", text)
@@ -107,9 +108,9 @@ func TestCheckListsAreNeverNull(t *testing.T) {
 // cannot be used.
 func TestPolicyThatDoesNotApply(t *testing.T) {
 	t.Parallel()
-	got := wire.NewCheck(dmarcd.Check{Facts: &dmarcd.Facts{DMARC: dmarcd.DMARCFacts{
+	got := wire.NewCheck(facts.Check{Facts: &facts.Facts{DMARC: facts.DMARC{
 		Status: "unusable", Record: "v=DMARC1; p=x", RecordDomain: "example.com", OrganizationalDomain: "example.com",
-		Legacy: dmarcd.LegacyFacts{RecordDomain: "example.com", OrganizationalDomain: "example.com"},
+		Legacy: facts.Legacy{RecordDomain: "example.com", OrganizationalDomain: "example.com"},
 	}}}).DMARC
 	want := wire.DMARC{
 		Status: "unusable", Record: "v=DMARC1; p=x", OrganizationalDomain: "example.com", Queries: []string{},

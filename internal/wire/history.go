@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
 // StoredCheck is an entry of a domain's history: a check that had the same result from FirstAt
@@ -18,7 +18,7 @@ type StoredCheck struct {
 }
 
 // NewKeptCheck returns the shape of an entry.
-func NewKeptCheck(c dmarcd.StoredCheck) StoredCheck {
+func NewKeptCheck(c facts.StoredCheck) StoredCheck {
 	changes := list(c.Changes, newChange)
 	slices.SortStableFunc(changes, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
 	return StoredCheck{
@@ -37,6 +37,6 @@ type Change struct {
 	After  string `json:"after"`  // "" where it is not any more
 }
 
-func newChange(c dmarcd.Change) Change {
+func newChange(c facts.Change) Change {
 	return Change{Path: c.Path(), Before: c.Before, After: c.After}
 }

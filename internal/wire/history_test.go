@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -20,30 +20,30 @@ import (
 func TestPathsOfChanges(t *testing.T) {
 	t.Parallel()
 	status := "ok"
-	full := dmarcd.Check{Grade: "B", Facts: &dmarcd.Facts{
+	full := facts.Check{Grade: "B", Facts: &facts.Facts{
 		Domain: "example.com",
-		DMARC: dmarcd.DMARCFacts{
+		DMARC: facts.DMARC{
 			Status: status, Reason: "r", Record: "v=DMARC1; p=none", RecordDomain: "example.com", OrganizationalDomain: "example.com",
 			Policy: "none", Applied: "none",
-			Destinations: []dmarcd.DestinationFacts{{Tag: "rua", URI: "mailto:a@example.com", Consent: "not needed"}},
-			Legacy:       dmarcd.LegacyFacts{RecordDomain: "example.com", OrganizationalDomain: "example.com", Policy: "none"},
+			Destinations: []facts.Destination{{Tag: "rua", URI: "mailto:a@example.com", Consent: "not needed"}},
+			Legacy:       facts.Legacy{RecordDomain: "example.com", OrganizationalDomain: "example.com", Policy: "none"},
 		},
-		SPF: dmarcd.SPFFacts{Status: status, Reason: "r", Record: "v=spf1 mx -all", Lookups: 1, VoidLookups: 1},
-		DKIM: dmarcd.DKIMFacts{Keys: []dmarcd.DKIMKey{{
+		SPF: facts.SPF{Status: status, Reason: "r", Record: "v=spf1 mx -all", Lookups: 1, VoidLookups: 1},
+		DKIM: facts.DKIM{Keys: []facts.DKIMKey{{
 			Selector: "s1", From: "report", Status: "found", Reason: "r", Record: "p=", Algorithm: "rsa", Bits: 1024, Testing: true,
 			Aliases: []string{"s1.example.net"},
 		}}},
-		MX: dmarcd.MXFacts{Status: status, Hosts: []dmarcd.MXHost{{Name: "mx.example.com", Preference: 10, Status: status, Addresses: []string{"192.0.2.1"}}}},
-		MTASTS: dmarcd.MTASTSFacts{
+		MX: facts.MX{Status: status, Hosts: []facts.MXHost{{Name: "mx.example.com", Preference: 10, Status: status, Addresses: []string{"192.0.2.1"}}}},
+		MTASTS: facts.MTASTS{
 			Status: status, Reason: "r", Record: "v=STSv1; id=1", Fetch: "ok", Mode: "enforce", MaxAge: 3600, MX: []string{"mx.example.com"},
 		},
-		TLSRPT: dmarcd.TLSRPTFacts{Status: status, Reason: "r", Record: "v=TLSRPTv1", Destinations: []string{"mailto:t@example.com"}},
-		BIMI:   dmarcd.BIMIFacts{Status: status, Reason: "r", Record: "v=BIMI1", RecordDomain: "example.com", Location: "l", Evidence: "a"},
-		DANE:   dmarcd.DANEFacts{Status: status, Reason: "r", Hosts: []dmarcd.DANEHost{{Name: "mx.example.com", Status: status, Records: []string{"3 1 1 ab"}}}},
-		DNSSEC: dmarcd.DNSSECFacts{Status: status, Reason: "r", Zone: "example.com"},
+		TLSRPT: facts.TLSRPT{Status: status, Reason: "r", Record: "v=TLSRPTv1", Destinations: []string{"mailto:t@example.com"}},
+		BIMI:   facts.BIMI{Status: status, Reason: "r", Record: "v=BIMI1", RecordDomain: "example.com", Location: "l", Evidence: "a"},
+		DANE:   facts.DANE{Status: status, Reason: "r", Hosts: []facts.DANEHost{{Name: "mx.example.com", Status: status, Records: []string{"3 1 1 ab"}}}},
+		DNSSEC: facts.DNSSEC{Status: status, Reason: "r", Zone: "example.com"},
 	}}
-	changes := dmarcd.Changes(dmarcd.Check{Facts: &dmarcd.Facts{}}, full)
-	entry := wire.NewKeptCheck(dmarcd.StoredCheck{Check: full, Changes: changes})
+	changes := facts.Changes(facts.Check{Facts: &facts.Facts{}}, full)
+	entry := wire.NewKeptCheck(facts.StoredCheck{Check: full, Changes: changes})
 	var document any
 	musttest.Do(t, json.Unmarshal([]byte(marshal(t, entry.Check)), &document))
 	values := map[string]string{}
@@ -97,13 +97,13 @@ func elementName(i int, element any) string {
 
 func TestKeptCheck(t *testing.T) {
 	t.Parallel()
-	stored := dmarcd.StoredCheck{
+	stored := facts.StoredCheck{
 		ID: 36, FirstAt: time.Unix(1e9, 0), LastAt: time.Unix(2e9, 0),
-		Check: dmarcd.Check{At: time.Unix(2e9, 0), Grade: "B", Facts: &dmarcd.Facts{Domain: "example.com"}},
-		Changes: []dmarcd.Change{
+		Check: facts.Check{At: time.Unix(2e9, 0), Grade: "B", Facts: &facts.Facts{Domain: "example.com"}},
+		Changes: []facts.Change{
 			{Fact: "part.later", Before: "b"},
-			{Fact: dmarcd.FactSPFIncluded, Of: "include:{member}", Before: "v=spf1", After: "v=spf1 -all"},
-			{Fact: dmarcd.FactFinding, Of: "spf.ptr", After: "warning"},
+			{Fact: facts.NameSPFIncluded, Of: "include:{member}", Before: "v=spf1", After: "v=spf1 -all"},
+			{Fact: facts.NameFinding, Of: "spf.ptr", After: "warning"},
 		},
 	}
 	got := wire.NewKeptCheck(stored)

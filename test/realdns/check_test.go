@@ -13,6 +13,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/certtest"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 )
 
@@ -29,7 +30,7 @@ func good() standing {
 	}
 }
 
-func standingOf(c dmarcd.Check) standing {
+func standingOf(c facts.Check) standing {
 	f := c.Facts
 	return standing{
 		DMARC: f.DMARC.Status, Policy: f.DMARC.Policy, SPF: f.SPF.Status, MX: f.MX.Status,
@@ -67,7 +68,7 @@ func startOffice(t *testing.T) *office {
 }
 
 // examine examines the domain, of whose selectors one is known from a report.
-func (o *office) examine(t *testing.T) dmarcd.Check {
+func (o *office) examine(t *testing.T) facts.Check {
 	t.Helper()
 	return dnscheck.New(o.options).Examine(t.Context(), dnscheck.Request{
 		Domain: "example.test",
@@ -79,7 +80,7 @@ func (o *office) examine(t *testing.T) dmarcd.Check {
 }
 
 // wantFindings wants a check to have findings with some ids.
-func wantFindings(t *testing.T, c dmarcd.Check, ids ...string) {
+func wantFindings(t *testing.T, c facts.Check, ids ...string) {
 	t.Helper()
 	var got []string
 	for _, f := range c.Findings {
@@ -111,14 +112,14 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	wantFindings(t, got, "dmarc.reject", "spf.valid", "dkim.found", "mta-sts.enforced", "dane.protected", "dnssec.signed")
-	destinations := []dmarcd.DestinationFacts{{
+	destinations := []facts.Destination{{
 		Tag: "rua", URI: "mailto:dmarc@provider.test", Address: "dmarc@provider.test", Host: "provider.test",
 		Consent: "authorized", Queried: "example.test._report._dmarc.provider.test", Mail: "yes",
 	}}
 	if diff := cmp.Diff(destinations, got.Facts.DMARC.Destinations); diff != "" {
 		t.Errorf("destinations (-want +got):\n%s", diff)
 	}
-	hosts := []dmarcd.MXHost{{Name: "mail.example.test", Preference: 10, Status: "ok", Addresses: []string{"192.0.2.25", "2001:db8::25"}}}
+	hosts := []facts.MXHost{{Name: "mail.example.test", Preference: 10, Status: "ok", Addresses: []string{"192.0.2.25", "2001:db8::25"}}}
 	if diff := cmp.Diff(hosts, got.Facts.MX.Hosts); diff != "" {
 		t.Errorf("MX hosts (-want +got):\n%s", diff)
 	}
@@ -138,7 +139,7 @@ func TestCheck(t *testing.T) {
 	if diff := cmp.Diff(wantKeys, keys); diff != "" {
 		t.Errorf("DKIM keys (-want +got):\n%s", diff)
 	}
-	wantDNSSEC := dmarcd.DNSSECFacts{
+	wantDNSSEC := facts.DNSSEC{
 		Status: "signed", Zone: "example.test", Nameservers: []string{"ns.example.test"},
 		Algorithms: []int{13}, Digests: []int{2},
 	}

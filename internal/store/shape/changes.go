@@ -1,15 +1,18 @@
 package shape
 
-import "github.com/dmarcd/dmarcd"
+import (
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/facts"
+)
 
 // changesV1 is how a check differs from the one before.
 type changesV1 struct {
-	V       int             `json:"v"`
-	Changes []dmarcd.Change `json:"changes"`
+	V       int            `json:"v"`
+	Changes []facts.Change `json:"changes"`
 }
 
 // EncodeChanges returns the document of changes, "" for none.
-func EncodeChanges(changes []dmarcd.Change) string {
+func EncodeChanges(changes []facts.Change) string {
 	if len(changes) == 0 {
 		return ""
 	}
@@ -17,14 +20,14 @@ func EncodeChanges(changes []dmarcd.Change) string {
 }
 
 // DecodeChanges reads what EncodeChanges of this or an earlier version returned.
-func DecodeChanges(document string) ([]dmarcd.Change, error) {
+func DecodeChanges(document string) ([]facts.Change, error) {
 	if document == "" {
 		return nil, nil
 	}
 	return decode[changesV1]("changes", document)
 }
 
-func (s changesV1) value() []dmarcd.Change { return s.Changes }
+func (s changesV1) value() []facts.Change { return s.Changes }
 
 // findingsV1 are findings of which not all parts are kept.
 type findingsV1 struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/failure"
+	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/goldentest"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 	"github.com/dmarcd/dmarcd/tlsrpt"
@@ -69,7 +70,7 @@ func TestCheck(t *testing.T) {
 // TestCheckOfNothing wants a check without anything to be short, and to be read as such.
 func TestCheckOfNothing(t *testing.T) {
 	t.Parallel()
-	empty := dmarcd.Check{Facts: &dmarcd.Facts{}}
+	empty := facts.Check{Facts: &facts.Facts{}}
 	document := shape.EncodeCheck(empty)
 	got, err := shape.DecodeCheck(document)
 	if diff := cmp.Diff(empty, got); err != nil || diff != "" {
@@ -93,10 +94,10 @@ func TestFindings(t *testing.T) {
 
 func TestChanges(t *testing.T) {
 	t.Parallel()
-	golden(t, "changes", 1, []dmarcd.Change{
-		{Fact: dmarcd.FactDKIMBits, Of: "google", Before: "1024", After: "2048"},
-		{Fact: dmarcd.FactDMARCRecord, Before: "v=DMARC1; p=none", After: "v=DMARC1; p=reject"},
-		{Fact: dmarcd.FactFinding, Of: "spf.ptr", Before: "warning"},
+	golden(t, "changes", 1, []facts.Change{
+		{Fact: facts.NameDKIMBits, Of: "google", Before: "1024", After: "2048"},
+		{Fact: facts.NameDMARCRecord, Before: "v=DMARC1; p=none", After: "v=DMARC1; p=reject"},
+		{Fact: facts.NameFinding, Of: "spf.ptr", Before: "warning"},
 	}, shape.EncodeChanges, shape.DecodeChanges)
 
 	if got := shape.EncodeChanges(nil); got != "" {
@@ -201,24 +202,24 @@ func TestAlertRules(t *testing.T) {
 }
 
 // sampleCheck has something in every field that is stored.
-func sampleCheck() dmarcd.Check {
-	check := dmarcd.Check{
+func sampleCheck() facts.Check {
+	check := facts.Check{
 		Grade: "B",
-		Facts: &dmarcd.Facts{
+		Facts: &facts.Facts{
 			Domain: "example.com", Missing: true,
-			DMARC: dmarcd.DMARCFacts{
+			DMARC: facts.DMARC{
 				Status: "ok", Reason: "a reason", Record: "v=DMARC1; p=quarantine; rua=mailto:a@example.net", RecordDomain: "example.com",
 				OrganizationalDomain: "example.com", Policy: "quarantine", Applied: "quarantine", Queries: []string{"example.com", "com"},
-				Legacy:       dmarcd.LegacyFacts{RecordDomain: "example.com", OrganizationalDomain: "example.com", Policy: "quarantine"},
-				Destinations: []dmarcd.DestinationFacts{{Tag: "rua", URI: "mailto:a@example.net", Consent: "authorized"}},
+				Legacy:       facts.Legacy{RecordDomain: "example.com", OrganizationalDomain: "example.com", Policy: "quarantine"},
+				Destinations: []facts.Destination{{Tag: "rua", URI: "mailto:a@example.net", Consent: "authorized"}},
 			},
-			SPF: dmarcd.SPFFacts{
+			SPF: facts.SPF{
 				Status: "ok", Reason: "a reason", Record: "v=spf1 include:_spf.example.net <&> -all", Lookups: 3, VoidLookups: 1,
 				Records: []string{"v=spf1 include:_spf.example.net <&> -all", "v=spf1 -all"},
-				Tree: []dmarcd.SPFTerm{
+				Tree: []facts.SPFTerm{
 					{
 						Term: "include:_spf.example.net", Target: "_spf.example.net", Provider: "Example", Cost: 3, Lookups: 3, Note: "a note",
-						Record: "v=spf1 a mx -all", Terms: []dmarcd.SPFTerm{{
+						Record: "v=spf1 a mx -all", Terms: []facts.SPFTerm{{
 							Term: "a/28", Target: "_spf.example.net", Cost: 1, Lookups: 2, Complete: true,
 							Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/28"), netip.MustParsePrefix("2001:db8::1/128")},
 						}},
@@ -226,29 +227,29 @@ func sampleCheck() dmarcd.Check {
 					{Term: "-all", Lookups: 3},
 				},
 			},
-			DKIM: dmarcd.DKIMFacts{Keys: []dmarcd.DKIMKey{{
+			DKIM: facts.DKIM{Keys: []facts.DKIMKey{{
 				Selector: "s1", From: "report", Status: "found", Reason: "a reason", Record: "v=DKIM1; p=AAAA", Algorithm: "rsa", Bits: 2048,
 				Testing: true, Aliases: []string{"s1.example.net"},
 			}}},
-			MX: dmarcd.MXFacts{Status: "ok", Reason: "a reason", Hosts: []dmarcd.MXHost{{
+			MX: facts.MX{Status: "ok", Reason: "a reason", Hosts: []facts.MXHost{{
 				Name: "mx.example.com", Preference: 10, Status: "ok", Addresses: []string{"192.0.2.1", "2001:db8::1"},
 			}}},
-			MTASTS: dmarcd.MTASTSFacts{
+			MTASTS: facts.MTASTS{
 				Status: "ok", Reason: "a reason", Record: "v=STSv1; id=1", Fetch: "ok", Mode: "enforce", MaxAge: 7 * 24 * 60 * 60,
 				MX: []string{"*.example.com"},
 			},
-			TLSRPT: dmarcd.TLSRPTFacts{
+			TLSRPT: facts.TLSRPT{
 				Status: "ok", Reason: "a reason", Record: "v=TLSRPTv1; rua=mailto:t@example.com", Destinations: []string{"mailto:t@example.com"},
 			},
-			BIMI: dmarcd.BIMIFacts{
+			BIMI: facts.BIMI{
 				Status: "ok", Reason: "a reason", Record: "v=BIMI1; l=https://example.com/l.svg", RecordDomain: "example.com",
 				Location: "https://example.com/l.svg", Evidence: "https://example.com/e.pem",
 			},
-			STARTTLS: dmarcd.STARTTLSFacts{Status: "ok"},
-			DANE: dmarcd.DANEFacts{Status: "ok", Reason: "a reason", Hosts: []dmarcd.DANEHost{{
+			STARTTLS: facts.STARTTLS{Status: "ok"},
+			DANE: facts.DANE{Status: "ok", Reason: "a reason", Hosts: []facts.DANEHost{{
 				Name: "mx.example.com", Status: "ok", Records: []string{"3 1 1 00ff"},
 			}}},
-			DNSSEC: dmarcd.DNSSECFacts{Status: "signed", Reason: "a reason", Zone: "example.com"},
+			DNSSEC: facts.DNSSEC{Status: "signed", Reason: "a reason", Zone: "example.com"},
 		},
 		Findings: []dmarcd.Finding{
 			{ID: "dnssec.signed", Level: dmarcd.LevelGood, What: "What is so.", Why: "Why it matters.", RFC: "RFC 4035"},

@@ -1,6 +1,11 @@
-package dmarcd
+package facts
 
-import "time"
+import (
+	"strings"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
 
 // Check is the result of checking the DNS of a domain.
 type Check struct {
@@ -34,21 +39,50 @@ type Check struct {
 	// below are then empty too.
 	Facts *Facts
 	// Findings are sorted by severity, the most serious first.
-	Findings []Finding
+	Findings []dmarcd.Finding
 	// Grade is A+, A, B, C, D, E or F; "" if the policy could not be determined.
 	Grade string
 	// Next is the finding to fix next, nil if there is none.
-	Next *Finding
+	Next *dmarcd.Finding
 }
 
 // StoredCheck is an entry of a domain's history: all full checks from FirstAt to LastAt had
 // the same result.
 type StoredCheck struct {
-	ID              CheckID
+	ID              dmarcd.CheckID
 	FirstAt, LastAt time.Time
 	// Check is the result. Its At is LastAt, fields for checks of DMARC alone are not
 	// set, and the facts are limited to those in the API.
 	Check Check
 	// Changes are the differences from the previous entry; none for the first.
 	Changes []Change
+}
+
+// Published is what the latest full check says about the destinations of reports.
+type Published struct {
+	// Consent is whether the reporting address may receive reports about the domain, in
+	// the terms of the check; "" if the DMARC record does not contain the address.
+	Consent string
+	// TLSRecord is the TLS-RPT record, "" if there is none; it is meaningful only if
+	// TLSKnown is true.
+	TLSRecord string
+	TLSKnown  bool
+	// Repaired is the DMARC record that the findings of the check propose without a change
+	// of policy, "" if they propose none.
+	Repaired string
+}
+
+// Published returns the published destinations according to a check, as far as they
+// concern the address. It is empty for a check without facts.
+func (c Check) Published(address string) Published {
+	if c.Facts == nil {
+		return Published{}
+	}
+	published := Published{TLSRecord: c.Facts.TLSRPT.Record, TLSKnown: c.Facts.TLSRPT.Status != inconclusive}
+	for _, d := range c.Facts.DMARC.Destinations {
+		if strings.EqualFold(d.URI, "mailto:"+address) {
+			published.Consent = d.Consent
+		}
+	}
+	return published
 }

@@ -1,9 +1,13 @@
-package dmarcd
+// Package facts contains what a check found in the DNS of a domain, and how two checks differ. It is
+// data without judgement: package dnscheck collects it and derives the findings.
+package facts
 
 import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/dmarcd/dmarcd"
 )
 
 // Facts is the result of a check without judgement: plain data that can be stored,
@@ -19,17 +23,17 @@ import (
 type Facts struct {
 	Domain string `json:"domain,omitzero"`
 	// Missing is true if the name does not exist in DNS.
-	Missing  bool          `json:"missing,omitzero"`
-	DMARC    DMARCFacts    `json:"dmarc"`
-	SPF      SPFFacts      `json:"spf"`
-	DKIM     DKIMFacts     `json:"dkim"`
-	MX       MXFacts       `json:"mx"`
-	MTASTS   MTASTSFacts   `json:"mta_sts"`
-	TLSRPT   TLSRPTFacts   `json:"tls_rpt"`
-	BIMI     BIMIFacts     `json:"bimi"`
-	DANE     DANEFacts     `json:"dane"`
-	STARTTLS STARTTLSFacts `json:"starttls"`
-	DNSSEC   DNSSECFacts   `json:"dnssec"`
+	Missing  bool     `json:"missing,omitzero"`
+	DMARC    DMARC    `json:"dmarc"`
+	SPF      SPF      `json:"spf"`
+	DKIM     DKIM     `json:"dkim"`
+	MX       MX       `json:"mx"`
+	MTASTS   MTASTS   `json:"mta_sts"`
+	TLSRPT   TLSRPT   `json:"tls_rpt"`
+	BIMI     BIMI     `json:"bimi"`
+	DANE     DANE     `json:"dane"`
+	STARTTLS STARTTLS `json:"starttls"`
+	DNSSEC   DNSSEC   `json:"dnssec"`
 }
 
 // Problem is a problem of a record: a stable kind of its protocol, and the values for its
@@ -47,8 +51,8 @@ type Problem struct {
 	Reason       string
 }
 
-// DMARCFacts is the result of policy discovery.
-type DMARCFacts struct {
+// DMARC is the result of policy discovery.
+type DMARC struct {
 	// Status is ok, none, multiple, unusable or inconclusive, for the domain's own name;
 	// Record is what applies.
 	Status string `json:"status,omitzero"`
@@ -85,17 +89,17 @@ type DMARCFacts struct {
 	Misses      []Problem `json:"-"`
 	ApexRecords []string  `json:"-"`
 	// Destinations are the destinations of reports.
-	Destinations []DestinationFacts `json:"destinations,omitempty"`
+	Destinations []Destination `json:"destinations,omitempty"`
 	// Problems are the problems of Record.
-	Problems []Problem   `json:"-"`
-	Legacy   LegacyFacts `json:"legacy,omitzero"`
+	Problems []Problem `json:"-"`
+	Legacy   Legacy    `json:"legacy,omitzero"`
 	// OrganizationIsSuffix is true if OrganizationalDomain is above the registrable
 	// domain, RecordIsSuffix if RecordDomain is.
 	OrganizationIsSuffix, RecordIsSuffix bool `json:"-"`
 }
 
-// LegacyFacts is the result of policy discovery under RFC 7489.
-type LegacyFacts struct {
+// Legacy is the result of policy discovery under RFC 7489.
+type Legacy struct {
 	Status               string `json:"-"`
 	RecordDomain         string `json:"record_domain,omitzero"`
 	OrganizationalDomain string `json:"organizational_domain,omitzero"`
@@ -103,7 +107,7 @@ type LegacyFacts struct {
 }
 
 // PolicyDomain returns the publisher of the applicable policy, "" if there is none.
-func (f DMARCFacts) PolicyDomain() string {
+func (f DMARC) PolicyDomain() string {
 	if f.Policy == "" {
 		return ""
 	}
@@ -111,15 +115,15 @@ func (f DMARCFacts) PolicyDomain() string {
 }
 
 // PolicyDomain returns the publisher of the applicable policy, "" if there is none.
-func (f LegacyFacts) PolicyDomain() string {
+func (f Legacy) PolicyDomain() string {
 	if f.Policy == "" {
 		return ""
 	}
 	return f.RecordDomain
 }
 
-// DestinationFacts is one destination of reports.
-type DestinationFacts struct {
+// Destination is one destination of reports.
+type Destination struct {
 	// Tag is rua or ruf.
 	Tag string `json:"tag"`
 	URI string `json:"uri"`
@@ -133,8 +137,8 @@ type DestinationFacts struct {
 	Mail string `json:"-"`
 }
 
-// SPFFacts is the SPF record and what follows from it.
-type SPFFacts struct {
+// SPF is the SPF record and what follows from it.
+type SPF struct {
 	// Status is ok, none, multiple, permerror or inconclusive.
 	Status string `json:"status,omitzero"`
 	Reason string `json:"reason,omitzero"`
@@ -182,9 +186,9 @@ const (
 // MaxSPFAddresses limits the stored addresses of an SPF term.
 const MaxSPFAddresses = 100
 
-// DKIMFacts is what is known about the DKIM keys. DNS has no list of selectors, so finding
+// DKIM is what is known about the DKIM keys. DNS has no list of selectors, so finding
 // no key does not mean that there is none.
-type DKIMFacts struct {
+type DKIM struct {
 	// Namespace is exists, missing or unknown. Only missing means that there are
 	// no keys.
 	Namespace string `json:"-"`
@@ -217,8 +221,8 @@ type DKIMKey struct {
 	Problems []Problem `json:"-"`
 }
 
-// MXFacts are the mail servers of the domain.
-type MXFacts struct {
+// MX are the mail servers of the domain.
+type MX struct {
 	// Status is ok, none, null (the domain accepts no mail, RFC 7505), implicit (no MX
 	// record, but an address) or inconclusive.
 	Status string `json:"status,omitzero"`
@@ -239,8 +243,8 @@ type MXHost struct {
 	Aliases   []string `json:"-"`
 }
 
-// MTASTSFacts are the MTA-STS record and policy.
-type MTASTSFacts struct {
+// MTASTS are the MTA-STS record and policy.
+type MTASTS struct {
 	// Status is ok, none, multiple, invalid or inconclusive, for the record.
 	Status string `json:"status,omitzero"`
 	Reason string `json:"reason,omitzero"`
@@ -263,8 +267,8 @@ type MTASTSFacts struct {
 	Problems, PolicyProblems []Problem `json:"-"`
 }
 
-// TLSRPTFacts is the TLS-RPT record.
-type TLSRPTFacts struct {
+// TLSRPT is the TLS-RPT record.
+type TLSRPT struct {
 	// Status is ok, none, multiple, invalid or inconclusive.
 	Status       string    `json:"status,omitzero"`
 	Reason       string    `json:"reason,omitzero"`
@@ -273,8 +277,8 @@ type TLSRPTFacts struct {
 	Problems     []Problem `json:"-"`
 }
 
-// BIMIFacts is the BIMI record with its logo and certificate.
-type BIMIFacts struct {
+// BIMI is the BIMI record with its logo and certificate.
+type BIMI struct {
 	// Status is ok, none, declined, multiple, invalid or inconclusive.
 	Status       string `json:"status,omitzero"`
 	Reason       string `json:"reason,omitzero"`
@@ -286,8 +290,8 @@ type BIMIFacts struct {
 	Problems []Problem `json:"-"`
 }
 
-// DANEFacts is the DANE status of the mail servers.
-type DANEFacts struct {
+// DANE is the DANE status of the mail servers.
+type DANE struct {
 	// Status is ok, none, insecure, unusable, mixed or inconclusive.
 	Status   string     `json:"status,omitzero"`
 	Reason   string     `json:"reason,omitzero"`
@@ -303,8 +307,8 @@ type DANEHost struct {
 	Records []string `json:"records,omitempty"`
 }
 
-// STARTTLSFacts are the certificates of the most preferred mail servers.
-type STARTTLSFacts struct {
+// STARTTLS are the certificates of the most preferred mail servers.
+type STARTTLS struct {
 	// Status is ok, inconclusive (a server does not answer, and no other has a problem), or
 	// "" if no server was contacted.
 	Status string `json:"status,omitzero"`
@@ -315,8 +319,8 @@ type STARTTLSFacts struct {
 	Problems []Problem `json:"-"`
 }
 
-// DNSSECFacts is the DNSSEC status of the domain's zone.
-type DNSSECFacts struct {
+// DNSSEC is the DNSSEC status of the domain's zone.
+type DNSSEC struct {
 	// Status is signed (validated by the resolver), unvalidated (signed, but the resolver
 	// does not report validation), undelegated (keys without a DS record in the parent
 	// zone), broken (a DS record without keys), unsigned or inconclusive.
@@ -372,7 +376,7 @@ func IsUnseen(unseen []string, finding string) bool {
 
 // Hides reports whether a finding of an earlier check may exist in spite of a check with these
 // facts. A mail server that does not answer hides its own findings only.
-func (f Facts) Hides(finding Finding) bool {
+func (f Facts) Hides(finding dmarcd.Finding) bool {
 	if f.hidesByServer(finding.ID) {
 		return slices.Contains(f.STARTTLS.Silent, finding.Host)
 	}
