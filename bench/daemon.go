@@ -160,21 +160,21 @@ func (d *daemon) end() error {
 	return errors.Join(append(errs, os.RemoveAll(d.folder))...)
 }
 
-// rest waits until the daemon has worked off its jobs and what clients left behind.
-func (d *daemon) rest() {
-	// Jobs rest for up to a second between their turns.
-	const span, spans, limit = 300 * time.Millisecond, 6, 5 * time.Minute
+// rest waits until the daemon has worked off its jobs and what clients left behind: until it is idle
+// for that time. Jobs rest for up to a second between their turns, and start every minute.
+func (d *daemon) rest(idleFor time.Duration) {
+	const span, limit = 300 * time.Millisecond, 15 * time.Minute
 	pause := time.NewTicker(span)
 	defer pause.Stop()
-	idle := 0
+	idle := time.Duration(0)
 	for began := time.Now(); time.Since(began) < limit; {
 		before := get(harness.ProcessorTime(d.process.Process.Pid))
 		<-pause.C
 		after := get(harness.ProcessorTime(d.process.Process.Pid))
-		if idle++; after-before >= span/10 {
+		if idle += span; after-before >= span/10 {
 			idle = 0
 		}
-		if idle == spans {
+		if idle >= idleFor {
 			return
 		}
 	}

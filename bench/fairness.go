@@ -46,7 +46,7 @@ func measureFairness(ctx context.Context, s settings, d *daemon) []figure {
 		if s.entrance != "" && s.entrance != entrance {
 			continue
 		}
-		d.rest()
+		d.rest(2 * time.Second)
 		quiet, attacked := field.deliverAll(ctx), field.attacked(ctx, entrance)
 		fmt.Fprintf(os.Stderr, "%s: quiet %.4f s, attacked %.4f s\n", entrance, quiet, attacked)
 		worst := 0.0

@@ -52,7 +52,7 @@ func timePages(ctx context.Context, d *daemon, domain, days string, more []strin
 	cookie := signIn(ctx, d)
 	must(checkOnce(ctx, d, domain))
 	paths := pagePaths(ctx, d, domain, days)
-	d.rest()
+	d.rest(65 * time.Second)
 	var figures []figure
 	for _, group := range insight.Groups() {
 		list := "/senders" + days + "&group=" + string(group)
