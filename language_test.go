@@ -25,6 +25,17 @@ var retired = regexp.MustCompile(`(?i)\b(mend(s|ed|ing)?|somebody|nobody|whoever
 // glossary matches the table of words in CONTRIBUTING.md, which lists the retired ones.
 var glossary = regexp.MustCompile(`(?s)\| idea \| we say \| we do not say \|.*?(\n\n|\z)`)
 
+// retiredName matches those that occur in names. Sentences may use some of them.
+var retiredName = regexp.MustCompile(`(?i)^(mend(s|ed|ing)?|somebody|nobody|whoever|strangers?|misfits?|keep(s|ing)?|kept|say(s|ing)?|said|` +
+	`tell(s|ing)?|told|refus(e|es|ed|al)|places?|placed|suspects?|dockets?|home|nearby|foremost|keyed|room|desk|plot|deed|story|welcome)$`)
+
+// allowedNames are names with a retired word that has another meaning in them: a technical term, a
+// response code of the DNS, what a user selects, names of other libraries.
+var allowedNames = []string{"keepAlive", "inPlace", "AfterKeep", "KeepLocalParts", "Refused", "refuseEDNS", "refusesEDNS", "Kept", "DisableKeepAlives", "RcodeRefused"}
+
+// namePart matches a word of a name.
+var namePart = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
+
 // unixUser is the name of the user without rights on Unix.
 const unixUser = `"nobody"`
 
@@ -43,6 +54,9 @@ func TestLanguage(t *testing.T) {
 			continue // it names them
 		}
 		ast.Inspect(f.tree, func(n ast.Node) bool {
+			if name, ok := n.(*ast.Ident); ok && !strings.HasSuffix(f.path, "_test.go") && isRetiredName(name.Name) {
+				t.Errorf("%s: got the name %s, want one without a retired word (CONTRIBUTING.md)", positions.Position(name.Pos()), name.Name)
+			}
 			literal, ok := n.(*ast.BasicLit)
 			if !ok || literal.Kind != token.STRING || literal.Value == unixUser {
 				return true
@@ -116,6 +130,11 @@ func checkYAML(t *testing.T, name string) {
 	check(&document)
 }
 
+// isRetiredName reports whether a name contains a retired word.
+func isRetiredName(name string) bool {
+	return !slices.Contains(allowedNames, name) && slices.ContainsFunc(namePart.FindAllString(name, -1), retiredName.MatchString)
+}
+
 func retiredWords(text string) []string { return retired.FindAllString(text, -1) }
 
 func TestRetiredWords(t *testing.T) {
@@ -132,6 +151,17 @@ func TestRetiredWords(t *testing.T) {
 	} {
 		if got := retiredWords(tt.text); !slices.Equal(got, tt.want) {
 			t.Errorf("%q: got %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
+
+func TestRetiredNames(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"storeReport": false, "keepReport": true, "maxKept": true, "ParsePlace": true, "replacement": false, "keepAlive": false, "homogeneous": false,
+	} {
+		if got := isRetiredName(name); got != want {
+			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}
 }

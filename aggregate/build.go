@@ -32,11 +32,11 @@ func (r *Reader) closed(n node) {
 		r.endRecord()
 	case reason:
 		r.endReason()
-		r.row.reasons = keep(r, r.row.reasons, r.row.reason, r.limits.Reasons, &r.row.bytes, r.row.reason.size())
+		r.row.reasons = appendWithin(r, r.row.reasons, r.row.reason, r.limits.Reasons, &r.row.bytes, r.row.reason.size())
 	case dkim:
-		r.row.dkims = keep(r, r.row.dkims, r.row.dkim, r.limits.AuthResults, &r.row.bytes, r.row.dkim.size())
+		r.row.dkims = appendWithin(r, r.row.dkims, r.row.dkim, r.limits.AuthResults, &r.row.bytes, r.row.dkim.size())
 	case spf:
-		r.row.spfs = keep(r, r.row.spfs, r.row.spf, r.limits.AuthResults, &r.row.bytes, r.row.spf.size())
+		r.row.spfs = appendWithin(r, r.row.spfs, r.row.spf, r.limits.AuthResults, &r.row.bytes, r.row.spf.size())
 	default:
 		if n.isValue() {
 			r.set(n, r.text(n, r.value))
@@ -59,9 +59,9 @@ func (r *Reader) endReason() {
 	}
 }
 
-// keep appends to a list up to a limit, and while the texts of all lists, whose size is sum, are
+// appendWithin appends to a list up to a limit, and while the texts of all lists, whose size is sum, are
 // within theirs.
-func keep[T any](r *Reader, list []T, item T, limit int, sum *int, size int) []T {
+func appendWithin[T any](r *Reader, list []T, item T, limit int, sum *int, size int) []T {
 	if len(list) >= limit || *sum+size > r.limits.RecordBytes {
 		r.quirks.Note(ElementsDropped)
 		return list
@@ -121,7 +121,7 @@ func (r *Reader) set(n node, value string) {
 		for _, e := range errs {
 			sum += len(e)
 		}
-		r.report.Metadata.Errors = keep(r, errs, value, r.limits.Reasons, &sum, len(value))
+		r.report.Metadata.Errors = appendWithin(r, errs, value, r.limits.Reasons, &sum, len(value))
 	case generator:
 		r.report.Metadata.Generator = value
 	default:

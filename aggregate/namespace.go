@@ -65,7 +65,7 @@ func (r *Reader) isForeign() bool {
 		return false // same namespace as the parent
 	}
 	uri, ok := r.stack.namespace(l.prefix, l.attributes)
-	return ok && uri != "" && uri != r.home && !isDMARC(uri)
+	return ok && uri != "" && uri != r.namespace && !isDMARC(uri)
 }
 
 // isDMARC reports whether a namespace belongs to a specification or one of its drafts.

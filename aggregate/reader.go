@@ -26,11 +26,11 @@ type Reader struct {
 	strings map[string]string
 	latest  [nodeCount]string // the last value of each element
 
-	stack stack
-	root  int    // the number of elements around the report
-	home  string // the namespace of the report, "" if it has none
-	seen  uint64 // the elements found so far that may occur once
-	value []byte // the text of the current value
+	stack     stack
+	root      int    // the number of elements around the report
+	namespace string // the namespace of the report, "" if it has none
+	seen      uint64 // the elements found so far that may occur once
+	value     []byte // the text of the current value
 
 	report   Report
 	record   Record

@@ -40,7 +40,7 @@ func (r *Reader) endRecord() {
 	c.Reasons = r.reasons.clone(r.row.reasons)
 	c.DKIMResults = r.dkims.clone(r.row.dkims)
 	c.SPFResults = r.spfs.clone(r.row.spfs)
-	r.judge(c)
+	r.checkRecord(c)
 	c.Disagrees = r.disagrees(c)
 	r.quirks.NoteIf(c.Disagrees, EvaluationDisagrees)
 	r.complete = true
@@ -65,8 +65,8 @@ func (s *slab[T]) clone(list []T) []T {
 	return copied
 }
 
-// judge notes what is missing in a record, and what its dialect does not allow.
-func (r *Reader) judge(c *Record) {
+// checkRecord notes what is missing in a record, and what its dialect does not allow.
+func (r *Reader) checkRecord(c *Record) {
 	modern := r.dialect() == DialectRFC9990
 	q := &r.quirks
 	q.NoteIf(c.Disposition == "", DispositionMissing)

@@ -131,7 +131,7 @@ func (r *Reader) start() error {
 	if len(r.stack.open) >= r.limits.Depth {
 		return reject(RejectedLimit, "the elements are nested too deep")
 	}
-	n, err := r.place()
+	n, err := r.enter()
 	if err != nil {
 		return err
 	}
@@ -165,13 +165,13 @@ func (r *Reader) takeValue(n node, text []byte) error {
 	return err
 }
 
-// place returns the node of a start tag, and closes elements that must have been left
+// enter returns the node of a start tag, and closes elements that must have been left
 // open.
-func (r *Reader) place() (node, error) {
+func (r *Reader) enter() (node, error) {
 	name, parent := r.lex.name, r.stack.top()
 	switch parent {
 	case outside:
-		return r.placeOutside(name)
+		return r.enterOutside(name)
 	case ignored, extension:
 		return ignored, nil
 	}
@@ -186,7 +186,7 @@ func (r *Reader) place() (node, error) {
 	found, capital, ok := parent.find(name)
 	if !ok {
 		if found, capital, ok = r.recover(name); !ok {
-			return r.placeUnknown(parent), nil
+			return r.enterUnknown(parent), nil
 		}
 	}
 	r.quirks.NoteIf(capital, ElementCase)
@@ -200,8 +200,8 @@ func (r *Reader) place() (node, error) {
 	return found.node, nil
 }
 
-// placeOutside searches the report, which other elements may enclose.
-func (r *Reader) placeOutside(name []byte) (node, error) {
+// enterOutside searches the report, which other elements may enclose.
+func (r *Reader) enterOutside(name []byte) (node, error) {
 	if r.isHTML(name) {
 		return 0, reject(RejectedHTML, "the content is a web page")
 	}
@@ -222,7 +222,7 @@ func (r *Reader) placeOutside(name []byte) (node, error) {
 
 // readNamespace determines the namespace of the root element.
 func (r *Reader) readNamespace() {
-	r.home, _ = r.stack.namespace(r.lex.prefix, r.lex.attributes)
+	r.namespace, _ = r.stack.namespace(r.lex.prefix, r.lex.attributes)
 	value := attribute(r.lex.attributes, declarationOf(r.lex.prefix))
 	r.report.Namespace = string(bytes.TrimSpace(r.appendText(nil, value, false)))
 	switch r.report.Namespace {
@@ -254,9 +254,9 @@ func (r *Reader) recover(name []byte) (found element, capital, ok bool) {
 	return element{}, false, false
 }
 
-// placeUnknown places an unknown element. With an undeclared prefix it may be an
+// enterUnknown places an unknown element. With an undeclared prefix it may be an
 // extension of a record.
-func (r *Reader) placeUnknown(parent node) node {
+func (r *Reader) enterUnknown(parent node) node {
 	switch {
 	case parent.isValue():
 		r.quirks.Note(MarkupInText)

@@ -15,9 +15,9 @@ import (
 	"strings"
 )
 
-// maxKept limits the tags, problems and other items per source, so that hostile input
+// maxListed limits the tags, problems and other items per source, so that hostile input
 // stays cheap.
-const maxKept = 100
+const maxListed = 100
 
 // problems is a list without duplicates.
 type problems []Problem
@@ -25,7 +25,7 @@ type problems []Problem
 // note adds a problem if the condition holds.
 func (p *problems) note(condition bool, kind Kind, subject, text string) {
 	problem := Problem{Kind: kind, Subject: subject, Text: shorten(text)}
-	if condition && len(*p) < maxKept && !slices.Contains(*p, problem) {
+	if condition && len(*p) < maxListed && !slices.Contains(*p, problem) {
 		*p = append(*p, problem)
 	}
 }

@@ -102,8 +102,8 @@ func (result *Result) lookUp(ctx context.Context, r dns.Resolver, domain string)
 		result.Status, result.Reason = StatusInconclusive, found.Answer.Reason
 		return true
 	}
-	room := maxKept - len(result.Ignored)
-	result.Ignored = append(result.Ignored, found.Others[:min(room, len(found.Others))]...)
+	left := maxListed - len(result.Ignored)
+	result.Ignored = append(result.Ignored, found.Others[:min(left, len(found.Others))]...)
 	for _, record := range found.Records {
 		result.Texts = append(result.Texts, record.Text)
 	}

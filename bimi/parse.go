@@ -58,7 +58,7 @@ func (p *parser) elements(text string) {
 			p.problems.note(more, EmptyElement, "", "")
 			continue
 		}
-		if len(p.record.Tags) == maxKept {
+		if len(p.record.Tags) == maxListed {
 			p.problems.note(true, TooManyTags, "", element)
 			return
 		}
@@ -156,7 +156,7 @@ func (p *parser) finish() {
 func parseLocalParts(list string) (parts []string, ok bool) {
 	for part := range strings.SplitSeq(list, ",") {
 		part = strings.Trim(part, whitespace)
-		if len(part) > maxLocalPart || !isLocalPart(part) || len(parts) == maxKept {
+		if len(part) > maxLocalPart || !isLocalPart(part) || len(parts) == maxListed {
 			return nil, false
 		}
 		parts = append(parts, part)

@@ -81,7 +81,7 @@ func lookupHost(ctx context.Context, r dns.Resolver, e exchange, mx Security) Ho
 		return h
 	}
 	h.readRecords(tlsa)
-	h.judge(SecurityOf(tlsa), mx)
+	h.evaluate(SecurityOf(tlsa), mx)
 	return h
 }
 
@@ -142,8 +142,8 @@ func (h *Host) readRecords(tlsa dns.Answer) {
 	}
 }
 
-// judge sets the status of a host with TLSA records.
-func (h *Host) judge(tlsa, mx Security) {
+// evaluate sets the status of a host with TLSA records.
+func (h *Host) evaluate(tlsa, mx Security) {
 	usable := h.Usable()
 	switch {
 	case h.Address != Secure || tlsa != Secure:

@@ -28,7 +28,7 @@ func TestCorpusValidity(t *testing.T) {
 		key, ok := dkim.ParseKey(c.Record)
 		// The source calls a revoked key a valid record.
 		agrees := ok == c.Expect.IsDKIM && (ok && key.State != dkim.Invalid) == c.Expect.Valid
-		comparison.Judge(c.ID, agrees, key, c.Expect)
+		comparison.Compare(c.ID, agrees, key, c.Expect)
 	}
 }
 

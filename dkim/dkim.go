@@ -14,8 +14,8 @@
 // results are in the form of dns.Name.
 package dkim
 
-// maxKept bounds the tags and problems per record, so that a hostile record stays cheap.
-const maxKept = 100
+// maxListed bounds the tags and problems per record, so that a hostile record stays cheap.
+const maxListed = 100
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 

@@ -83,13 +83,13 @@ func LookupKey(ctx context.Context, r dns.Resolver, selector, domain string) Loo
 	if target, ok := found.DanglingAlias(); ok {
 		l.Problems = append(l.Problems, Problem{Kind: DanglingAlias, Text: target})
 	}
-	l.judge()
+	l.evaluate()
 	return l
 }
 
-// judge sets the status and reports multiple records. Texts next to a key count too,
+// evaluate sets the status and reports multiple records. Texts next to a key count too,
 // because it is undefined which record a verifier uses (RFC 6376 §3.6.2.2).
-func (l *Lookup) judge() {
+func (l *Lookup) evaluate() {
 	records := len(l.Answer.Texts())
 	switch {
 	case l.Answer.Outcome == dns.Inconclusive:

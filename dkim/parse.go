@@ -81,7 +81,7 @@ func (p *parser) note(condition bool, problem Problem) {
 	}
 	p.broken = p.broken || problem.Kind.syntactic()
 	p.unusable = p.unusable || problem.Kind.Fatal()
-	if len(p.key.Problems) < maxKept {
+	if len(p.key.Problems) < maxListed {
 		p.key.Problems = append(p.key.Problems, problem)
 	}
 }
@@ -97,7 +97,7 @@ func (p *parser) elements(text string) {
 			p.note(true, Problem{Kind: EmptyElement})
 		case trimmed == "":
 			p.note(element != "", Problem{Kind: TrailingSpace})
-		case len(p.key.Tags) == maxKept:
+		case len(p.key.Tags) == maxListed:
 			p.note(true, Problem{Kind: TooManyTags, Text: trimmed})
 			return
 		default:
@@ -170,7 +170,7 @@ func (p *parser) list(tag, value string) []string {
 	var words []string
 	for word := range strings.SplitSeq(value, ":") {
 		word = strings.Trim(word, whitespace)
-		if len(words) == maxKept || !isWord(word) && (tag != tagS || word != "*") {
+		if len(words) == maxListed || !isWord(word) && (tag != tagS || word != "*") {
 			p.note(true, Problem{Kind: InvalidValue, Tag: tag, Text: value})
 			return nil
 		}

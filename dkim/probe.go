@@ -139,12 +139,12 @@ func namespace(top, below dns.Answer) Namespace {
 // distinct returns the selectors in the form of dns.Name without duplicates.
 func distinct(selectors []string) []string {
 	seen := make(map[string]bool, len(selectors))
-	var kept []string
+	var probed []string
 	for _, s := range selectors {
 		if s = dns.Name(s); !seen[s] {
 			seen[s] = true
-			kept = append(kept, s)
+			probed = append(probed, s)
 		}
 	}
-	return kept
+	return probed
 }

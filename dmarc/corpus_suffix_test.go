@@ -37,11 +37,11 @@ func TestCorpusSuffixTables(t *testing.T) {
 		for _, c := range table.Cases {
 			if want := c.Expect.IsPublicSuffix; want != nil {
 				got := dmarc.IsPublicSuffix(c.Domain)
-				comparison.Judge(c.ID, got == *want, got, *want)
+				comparison.Compare(c.ID, got == *want, got, *want)
 			}
 			if want := c.Expect.OrgDomain; want != nil {
 				got := dmarc.LegacyOrganization(c.Domain)
-				comparison.Judge(c.ID, got == *want, got, *want)
+				comparison.Compare(c.ID, got == *want, got, *want)
 			}
 		}
 	}

@@ -76,7 +76,7 @@ func Destinations(ctx context.Context, r dns.Resolver, domain string, record Rec
 				c = askConsent(ctx, r, domain, u.Host)
 				hosts[u.Host] = c
 			}
-			d := Destination{Tag: list.tag, URI: u, Consent: c.verdict, Queried: c.queried}
+			d := Destination{Tag: list.tag, URI: u, Consent: c.consent, Queried: c.queried}
 			d.replace(c.records, list.own)
 			destinations = append(destinations, d)
 		}
@@ -86,7 +86,7 @@ func Destinations(ctx context.Context, r dns.Resolver, domain string, record Rec
 
 // consent is the authorization of a host for reports about a domain.
 type consent struct {
-	verdict Consent
+	consent Consent
 	queried string
 	records []Record
 }
@@ -96,21 +96,21 @@ type consent struct {
 func askConsent(ctx context.Context, r dns.Resolver, domain, host string) consent {
 	switch Align(ctx, r, domain, host, Relaxed) {
 	case Aligned:
-		return consent{verdict: NotNeeded}
+		return consent{consent: NotNeeded}
 	case AlignmentUnknown:
-		return consent{verdict: ConsentUnknown}
+		return consent{consent: ConsentUnknown}
 	}
 	name, ok := ConsentName(domain, host)
 	if !ok {
-		return consent{verdict: NotAuthorized}
+		return consent{consent: NotAuthorized}
 	}
 	found := txt.Find(ctx, r, name, Parse)
-	c := consent{verdict: NotAuthorized, queried: name, records: found.Records}
+	c := consent{consent: NotAuthorized, queried: name, records: found.Records}
 	switch {
 	case found.Answer.Outcome == dns.Inconclusive:
-		c.verdict = ConsentUnknown
+		c.consent = ConsentUnknown
 	case len(c.records) > 0:
-		c.verdict = Authorized
+		c.consent = Authorized
 	}
 	return c
 }
@@ -122,7 +122,7 @@ func (d *Destination) replace(consenting []Record, own func(Record) []URI) {
 	for _, record := range consenting {
 		for _, u := range own(record) {
 			listed = true
-			if u.Host == d.URI.Host && len(d.Replacements) < maxKept {
+			if u.Host == d.URI.Host && len(d.Replacements) < maxListed {
 				d.Replacements = append(d.Replacements, u)
 			}
 		}

@@ -18,9 +18,9 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// maxKept bounds the tags, problems and URIs per record, so that a hostile record stays
+// maxListed bounds the tags, problems and URIs per record, so that a hostile record stays
 // cheap.
-const maxKept = 100
+const maxListed = 100
 
 // isAtOrBelow reports whether name is the domain itself or a subdomain of it.
 func isAtOrBelow(name, domain string) bool {

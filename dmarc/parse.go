@@ -66,7 +66,7 @@ type parser struct {
 
 // note adds a problem if the condition is true.
 func (p *parser) note(condition bool, kind Kind, tag, text string) {
-	if condition && len(p.record.Problems) < maxKept {
+	if condition && len(p.record.Problems) < maxListed {
 		p.record.Problems = append(p.record.Problems, Problem{Kind: kind, Tag: tag, Text: text})
 	}
 }
@@ -81,7 +81,7 @@ func (p *parser) elements(text string) {
 			p.note(more, EmptyElement, "", "")
 			continue
 		}
-		if len(p.record.Tags) == maxKept {
+		if len(p.record.Tags) == maxListed {
 			p.note(true, TooManyTags, "", element)
 			return
 		}
@@ -156,7 +156,7 @@ func (p *parser) value(tag, value, element string) {
 // uris parses the comma-separated list of rua or ruf. One valid entry is enough to use the
 // tag.
 func (p *parser) uris(tag, list string) {
-	var kept []URI
+	var parsed []URI
 	for entry := range strings.SplitSeq(list, ",") {
 		entry = strings.Trim(entry, whitespace)
 		uri, ok := parseURI(entry)
@@ -164,19 +164,19 @@ func (p *parser) uris(tag, list string) {
 			p.note(true, BadURI, tag, entry)
 			continue
 		}
-		if len(kept) == maxKept {
+		if len(parsed) == maxListed {
 			break
 		}
 		p.note(uri.Scheme != reporturi.Mailto, UnsupportedScheme, tag, entry)
 		p.note(uri.Size != "", SizeSuffix, tag, entry)
-		p.note(slices.ContainsFunc(kept, uri.sameDestination), DuplicateURI, tag, entry)
-		kept = append(kept, uri)
+		p.note(slices.ContainsFunc(parsed, uri.sameDestination), DuplicateURI, tag, entry)
+		parsed = append(parsed, uri)
 	}
-	p.note(len(kept) > servedURIs, TooManyURIs, tag, list)
+	p.note(len(parsed) > servedURIs, TooManyURIs, tag, list)
 	if tag == tagRUA {
-		p.record.RUA = kept
+		p.record.RUA = parsed
 	} else {
-		p.record.RUF = kept
+		p.record.RUF = parsed
 	}
 }
 

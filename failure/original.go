@@ -27,12 +27,12 @@ func (p *parser) original() {
 func headerOf(original []byte) string {
 	header, _, _ := strings.Cut(strings.TrimLeft(lineEnds(original), "\n"), "\n\n")
 	var b strings.Builder
-	kept := false
+	inField := false
 	for line := range strings.Lines(header) {
 		if line[0] != ' ' && line[0] != '\t' {
-			kept = fieldLine.MatchString(line)
+			inField = fieldLine.MatchString(line)
 		}
-		if kept {
+		if inField {
 			b.WriteString(line)
 		}
 	}

@@ -43,7 +43,7 @@ func TestCorpusRecords(t *testing.T) {
 				}
 				record, _ := mtasts.ParseRecord(c.Record)
 				agrees := record.Valid == c.Expect.Valid && (c.Expect.ID == "" || record.ID == c.Expect.ID)
-				comparison.Judge(c.ID, agrees, record, c.Expect)
+				comparison.Compare(c.ID, agrees, record, c.Expect)
 			}
 		})
 	}
@@ -84,7 +84,7 @@ func TestCorpusPolicies(t *testing.T) {
 				mode, mx, age := want.Mode+want.OtherMode, slices.Concat(want.MX, want.OtherMX), max(want.MaxAge, want.OtherMaxAge)
 				agrees := got.Valid == want.Valid && (mode == "" || got.Mode.String() == mode) &&
 					(mx == nil || slices.Equal(got.MX, mx)) && (age == 0 || got.MaxAge == time.Duration(age)*time.Second)
-				comparison.Judge(c.ID, agrees, got, want)
+				comparison.Compare(c.ID, agrees, got, want)
 			}
 		})
 	}

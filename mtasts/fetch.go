@@ -114,7 +114,7 @@ func Fetch(ctx context.Context, client *http.Client, domain string) Fetched {
 	}
 	response, err := withoutRedirects(client).Do(request)
 	if err != nil {
-		f.refuse(host, err)
+		f.fail(host, err)
 		return f
 	}
 	defer func() { _ = response.Body.Close() }() // nothing was written
@@ -132,11 +132,11 @@ func withoutRedirects(client *http.Client) *http.Client {
 	}
 }
 
-// refuse sets the status for a failed request.
-func (f *Fetched) refuse(host string, err error) {
+// fail sets the status for a failed request.
+func (f *Fetched) fail(host string, err error) {
 	var failed *tls.CertificateVerificationError
 	if errors.As(err, &failed) {
-		f.refuseCertificate(host, failed.Err)
+		f.failCertificate(host, failed.Err)
 		return
 	}
 	f.Reason = err.Error()
@@ -145,8 +145,8 @@ func (f *Fetched) refuse(host string, err error) {
 	}
 }
 
-// refuseCertificate sets the status for an invalid certificate.
-func (f *Fetched) refuseCertificate(host string, err error) {
+// failCertificate sets the status for an invalid certificate.
+func (f *Fetched) failCertificate(host string, err error) {
 	f.Status, f.Reason = FetchBadCertificate, err.Error()
 	f.Problems = append(f.Problems, certificateProblem(host, err))
 }
@@ -177,7 +177,7 @@ func certificateProblem(host string, err error) Problem {
 // read processes the response of the web server.
 func (f *Fetched) read(host string, response *http.Response) {
 	if err := verify(response.TLS, host); err != nil {
-		f.refuseCertificate(host, err)
+		f.failCertificate(host, err)
 		return
 	}
 	f.Code, f.Certificate = response.StatusCode, response.TLS.PeerCertificates[0]

@@ -23,7 +23,7 @@ type Verdict struct {
 	Scope  Scope
 	// Path leads to the mechanism that matched: from the record of Domain, through include
 	// and redirect terms, to the mechanism. It is empty if none matched.
-	Path []Place
+	Path []Position
 	// Problem is the reason for None, TempError or PermError; nil for other results.
 	Problem *Problem
 	// Lookups is the number of terms that caused DNS queries, Voids how many of them found
@@ -75,7 +75,7 @@ type checker struct {
 // decision is the result of evaluating one record.
 type decision struct {
 	result  Result
-	path    []Place
+	path    []Position
 	problem *Problem
 	// domain and record are those that decided: after a redirect, those of its target.
 	domain string
@@ -93,7 +93,7 @@ type stop struct {
 func (c *checker) host(ctx context.Context, domain string) decision {
 	answer := c.resolver.Resolve(ctx, dns.Question{Name: domain, Type: dns.TXT})
 	texts := recordTexts(answer)
-	problem := Problem{Place: Place{Domain: domain}, Name: domain}
+	problem := Problem{Position: Position{Domain: domain}, Name: domain}
 	switch {
 	case answer.Outcome == dns.Inconclusive:
 		problem.Kind, problem.Reason = Inconclusive, answer.Reason
@@ -145,27 +145,27 @@ func (c *checker) redirect(ctx context.Context, domain string, t Term) decision 
 	}
 	if d.result == None {
 		d.result = PermError
-		d.problem.Place = t.place(domain)
+		d.problem.Position = t.position(domain)
 	}
 	if d.path != nil {
-		d.path = append([]Place{t.place(domain)}, d.path...)
+		d.path = append([]Position{t.position(domain)}, d.path...)
 	}
 	return d
 }
 
 // include evaluates another record and matches if it passes (RFC 7208 §5.2).
-func (c *checker) include(ctx context.Context, domain string, t Term) ([]Place, *stop) {
+func (c *checker) include(ctx context.Context, domain string, t Term) ([]Position, *stop) {
 	d, halt := c.follow(ctx, domain, t)
 	if halt != nil {
 		return nil, halt
 	}
 	switch d.result {
 	case Pass:
-		return append([]Place{t.place(domain)}, d.path...), nil
+		return append([]Position{t.position(domain)}, d.path...), nil
 	case TempError, PermError:
 		return nil, &stop{d.result, *d.problem}
 	case None:
-		d.problem.Place = t.place(domain)
+		d.problem.Position = t.position(domain)
 		return nil, &stop{PermError, *d.problem}
 	default:
 		return nil, nil

@@ -210,7 +210,7 @@ func TestCheckTellsWhatMatched(t *testing.T) {
 	})
 	want := spf.Verdict{
 		Result: spf.Pass, Domain: "example.com", Scope: spf.MailFrom,
-		Path: []spf.Place{
+		Path: []spf.Position{
 			{Domain: "example.com", Term: "redirect=b.example", Offset: 22},
 			{Domain: "b.example", Term: "include:c.example", Offset: 10},
 			{Domain: "c.example", Term: "ip4:192.0.2.0/24", Offset: 7},
@@ -236,15 +236,15 @@ func TestCheckTellsWhatFailed(t *testing.T) {
 	}{
 		{"example.com", spf.Problem{
 			Kind: spf.InvalidAddress, Text: "192.0.2.300",
-			Place: spf.Place{Domain: "b.example", Term: "ip4:192.0.2.300", Offset: 11},
+			Position: spf.Position{Domain: "b.example", Term: "ip4:192.0.2.300", Offset: 11},
 		}},
 		{"example.net", spf.Problem{
 			Kind: spf.NoSuchName, Name: "c.example",
-			Place: spf.Place{Domain: "example.net", Term: "include:c.example", Offset: 7},
+			Position: spf.Position{Domain: "example.net", Term: "include:c.example", Offset: 7},
 		}},
 		{"example.org", spf.Problem{
 			Kind: spf.Inconclusive, Name: "slow.example",
-			Place: spf.Place{Domain: "example.org", Term: "a:slow.example", Offset: 7},
+			Position: spf.Position{Domain: "example.org", Term: "a:slow.example", Offset: 7},
 		}},
 	}
 	for _, tt := range tests {

@@ -28,13 +28,13 @@ func (c *collector) collect() {
 	c.others(root)
 	switch root.Status {
 	case StatusInconclusive:
-		c.add(Problem{Kind: Inconclusive, Place: Place{Domain: root.Domain}, Name: root.Domain, Reason: root.Reason})
+		c.add(Problem{Kind: Inconclusive, Position: Position{Domain: root.Domain}, Name: root.Domain, Reason: root.Reason})
 	case StatusMultiple:
-		c.add(Problem{Kind: MultipleRecords, Place: Place{Domain: root.Domain}, Name: root.Domain, Count: len(root.Texts)})
+		c.add(Problem{Kind: MultipleRecords, Position: Position{Domain: root.Domain}, Name: root.Domain, Count: len(root.Texts)})
 	}
 	c.node(root, true)
 	if at := c.tally.lookups; at != nil {
-		c.add(Problem{Kind: LookupLimit, Place: *at, Count: root.Lookups, Limit: MaxLookups})
+		c.add(Problem{Kind: LookupLimit, Position: *at, Count: root.Lookups, Limit: MaxLookups})
 	}
 	c.voids()
 	for _, p := range overlaps(root) {
@@ -61,7 +61,7 @@ func (c *collector) status() Status {
 func (c *collector) others(n *Node) {
 	for _, text := range n.others {
 		meant := strings.ToLower(strings.Trim(text, " \t\r\n\"'"))
-		p := Problem{Place: Place{Domain: n.Domain}, Name: n.Domain, Text: text}
+		p := Problem{Position: Position{Domain: n.Domain}, Name: n.Domain, Text: text}
 		switch {
 		case strings.HasPrefix(strings.TrimPrefix(meant, "v="), "spf2.0/"):
 			p.Kind = SenderID
@@ -82,17 +82,17 @@ func (c *collector) node(n *Node, own bool) {
 	for _, p := range n.Record.Problems {
 		if own || p.Kind.Permanent() || p.Kind == PassAll || p.Kind == PTRUsed || p.Kind == BroadRange {
 			p.Domain = n.Domain
-			if p.Other != (Place{}) {
+			if p.Other != (Position{}) {
 				p.Other.Domain = n.Domain
 			}
 			c.add(p)
 		}
 	}
 	if own && n.longString > 0 {
-		c.add(Problem{Kind: LongString, Place: Place{Domain: n.Domain}, Count: n.longString, Limit: maxString})
+		c.add(Problem{Kind: LongString, Position: Position{Domain: n.Domain}, Count: n.longString, Limit: maxString})
 	}
 	if n.Truncated == outOfTerms {
-		c.add(Problem{Kind: Truncated, Place: Place{Domain: n.Domain}, Reason: outOfTerms, Limit: maxTerms})
+		c.add(Problem{Kind: Truncated, Position: Position{Domain: n.Domain}, Reason: outOfTerms, Limit: maxTerms})
 	}
 	for _, s := range n.evaluated() {
 		c.step(n, s)
@@ -104,7 +104,7 @@ func (c *collector) node(n *Node, own bool) {
 
 // step adds the problems found by the lookups of one term.
 func (c *collector) step(n *Node, s *Step) {
-	p := Problem{Place: s.Term.place(n.Domain), Name: s.Target}
+	p := Problem{Position: s.Term.position(n.Domain), Name: s.Target}
 	of := func(kind Kind) Problem {
 		p.Kind = kind
 		return p
@@ -199,11 +199,11 @@ func (c *collector) voids() {
 	p := Problem{Kind: VoidLimit, Limit: MaxVoids}
 	switch {
 	case ipv4 != nil && ipv6 != nil:
-		p.Place, p.Count = *ipv4, max(count.IPv4, count.IPv6)
+		p.Position, p.Count = *ipv4, max(count.IPv4, count.IPv6)
 	case ipv4 != nil:
-		p.Place, p.Count, p.Family = *ipv4, count.IPv4, IPv4
+		p.Position, p.Count, p.Family = *ipv4, count.IPv4, IPv4
 	case ipv6 != nil:
-		p.Place, p.Count, p.Family = *ipv6, count.IPv6, IPv6
+		p.Position, p.Count, p.Family = *ipv6, count.IPv6, IPv6
 	default:
 		return
 	}

@@ -63,7 +63,7 @@ func TestEvaluateTable(t *testing.T) {
 		v := spf.Check(context.Background(), zone, spf.Identity{
 			IP: netip.MustParseAddr(c.IP), Helo: c.Helo, MailFrom: c.MailFrom,
 		})
-		comparison.Judge(c.ID, v.Result.String() == c.Expect.SPF, v, c.Expect)
+		comparison.Compare(c.ID, v.Result.String() == c.Expect.SPF, v, c.Expect)
 		if v.Explanation != c.Expect.Explanation {
 			t.Errorf("%s: got explanation %q, want %q", c.ID, v.Explanation, c.Expect.Explanation)
 		}
@@ -110,7 +110,7 @@ func TestMacroTable(t *testing.T) {
 		if c.Expect.Error {
 			c.Expect.Expansion = ""
 		}
-		comparison.Judge(c.ID, v.Explanation == c.Expect.Expansion, v, c.Expect)
+		comparison.Compare(c.ID, v.Explanation == c.Expect.Expansion, v, c.Expect)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestParseTables(t *testing.T) {
 			for _, c := range in.Cases {
 				valid := c.Expect.Status == "valid" || (c.Expect.Valid != nil && *c.Expect.Valid)
 				_, err := spf.Parse(c.Record)
-				comparison.Judge(c.ID, (err == nil) == valid, err, "valid: "+strconv.FormatBool(valid))
+				comparison.Compare(c.ID, (err == nil) == valid, err, "valid: "+strconv.FormatBool(valid))
 			}
 		})
 	}

@@ -86,7 +86,7 @@ func TestSuites(t *testing.T) {
 					v := spf.Check(context.Background(), zone, spf.Identity{
 						IP: netip.MustParseAddr(c.Host), Helo: c.Helo, MailFrom: c.MailFrom, Time: time.Unix(1, 0),
 					})
-					comparison.Judge(id, slices.Contains(c.Result, v.Result.String()), v, c.Result)
+					comparison.Compare(id, slices.Contains(c.Result, v.Result.String()), v, c.Result)
 					// The suites write hexadecimal digits in upper case, the
 					// examples of §7.4 in lower case; no rule says which.
 					if c.Explanation != "" && c.Explanation != "DEFAULT" && !strings.EqualFold(v.Explanation, c.Explanation) {

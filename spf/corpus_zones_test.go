@@ -140,5 +140,5 @@ func (s *stepped) expect(t *testing.T, want string) {
 	zone.Add(s.records...)
 	v := spf.Check(context.Background(), zone, s.identity)
 	got := strings.TrimSpace(v.Result.String() + " " + v.Explanation)
-	s.comparison.Judge(strconv.Itoa(s.checks), got == want, v, want)
+	s.comparison.Compare(strconv.Itoa(s.checks), got == want, v, want)
 }

@@ -51,7 +51,7 @@ type part struct {
 	literal    string // where letter is 0
 	letter     byte   // in lower case
 	escape     bool   // the letter was written in upper case (§7.3)
-	keep       int    // how many right-hand parts to keep, 0 for all
+	labels     int    // how many right-hand parts to keep, 0 for all
 	reverse    bool   //
 	delimiters string // "" is the dot
 }
@@ -205,7 +205,7 @@ func parseMacro(s, letters string) (p part, length int, ok bool) {
 		if err == nil && n == 0 {
 			return p, length, false
 		}
-		p.keep = n
+		p.labels = n
 	}
 	body = body[digits:]
 	if body != "" && body[0]|0x20 == 'r' {

@@ -38,14 +38,14 @@ func expand(parts []part, value func(letter byte) string) (string, bool) {
 // transform splits the value at the delimiters, reverses the parts, keeps the
 // right-most ones, joins them with dots, and escapes the result for a URL.
 func (p part) transform(value string) string {
-	if p.reverse || p.keep > 0 || p.delimiters != "" {
+	if p.reverse || p.labels > 0 || p.delimiters != "" {
 		separators := cmp.Or(p.delimiters, ".")
 		fields := splitAny(value, separators)
 		if p.reverse {
 			slices.Reverse(fields)
 		}
-		if p.keep > 0 && p.keep < len(fields) {
-			fields = fields[len(fields)-p.keep:]
+		if p.labels > 0 && p.labels < len(fields) {
+			fields = fields[len(fields)-p.labels:]
 		}
 		value = strings.Join(fields, ".")
 	}

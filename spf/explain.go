@@ -31,7 +31,7 @@ func Explain(ctx context.Context, r dns.Resolver, domain string, limits Limits) 
 	x := Explanation{Domain: domain, Root: &Node{Domain: domain, Status: StatusNone}}
 	if !isDomain(domain) {
 		x.Status = StatusNone
-		x.Problems = []Problem{{Kind: MalformedName, Place: Place{Domain: domain}, Name: domain}}
+		x.Problems = []Problem{{Kind: MalformedName, Position: Position{Domain: domain}, Name: domain}}
 		return x
 	}
 	e := &explorer{

@@ -17,11 +17,11 @@ import (
 
 func TestExplainProblems(t *testing.T) {
 	t.Parallel()
-	root := func(term string, offset int) spf.Place {
-		return spf.Place{Domain: "example.com", Term: term, Offset: offset}
+	root := func(term string, offset int) spf.Position {
+		return spf.Position{Domain: "example.com", Term: term, Offset: offset}
 	}
-	below := func(term string, offset int) spf.Place {
-		return spf.Place{Domain: "b.example", Term: term, Offset: offset}
+	below := func(term string, offset int) spf.Position {
+		return spf.Position{Domain: "b.example", Term: term, Offset: offset}
 	}
 	prefix := netip.MustParsePrefix
 	tests := []struct {
@@ -39,28 +39,28 @@ func TestExplainProblems(t *testing.T) {
 				example.com TXT "spf2.0/pra -all"
 				example.com TXT "unrelated"`,
 			want: []spf.Problem{
-				{Kind: spf.NearMiss, Place: root("", 0), Name: "example.com", Text: " v=spf1 -all"},
-				{Kind: spf.NearMiss, Place: root("", 0), Name: "example.com", Text: `"v=spf1 -all"`},
-				{Kind: spf.NearMiss, Place: root("", 0), Name: "example.com", Text: "v=spf1;-all"},
-				{Kind: spf.SenderID, Place: root("", 0), Name: "example.com", Text: "spf2.0/pra -all"},
+				{Kind: spf.NearMiss, Position: root("", 0), Name: "example.com", Text: " v=spf1 -all"},
+				{Kind: spf.NearMiss, Position: root("", 0), Name: "example.com", Text: `"v=spf1 -all"`},
+				{Kind: spf.NearMiss, Position: root("", 0), Name: "example.com", Text: "v=spf1;-all"},
+				{Kind: spf.SenderID, Position: root("", 0), Name: "example.com", Text: "spf2.0/pra -all"},
 			},
 		},
 		{
 			name: "several records",
 			zone: "example.com TXT \"v=spf1 -all\"\nexample.com TXT \"v=spf1\"",
-			want: []spf.Problem{{Kind: spf.MultipleRecords, Place: root("", 0), Name: "example.com", Count: 2}},
+			want: []spf.Problem{{Kind: spf.MultipleRecords, Position: root("", 0), Name: "example.com", Count: 2}},
 		},
 		{
 			name: "no answer",
 			zone: "example.com INCONCLUSIVE",
-			want: []spf.Problem{{Kind: spf.Inconclusive, Place: root("", 0), Name: "example.com"}},
+			want: []spf.Problem{{Kind: spf.Inconclusive, Position: root("", 0), Name: "example.com"}},
 		},
 		{
 			name: "what the text shows has its domain",
 			zone: `example.com TXT "v=spf1 ip4:192.0.2.1 ip4:192.0.2.1 ?all"`,
 			want: []spf.Problem{
-				{Kind: spf.DuplicateTerm, Place: root("ip4:192.0.2.1", 21), Other: root("ip4:192.0.2.1", 7)},
-				{Kind: spf.NeutralAll, Place: root("?all", 35)},
+				{Kind: spf.DuplicateTerm, Position: root("ip4:192.0.2.1", 21), Other: root("ip4:192.0.2.1", 7)},
+				{Kind: spf.NeutralAll, Position: root("?all", 35)},
 			},
 		},
 		{
@@ -68,15 +68,15 @@ func TestExplainProblems(t *testing.T) {
 			zone: `example.com TXT "v=spf1 include:b.example -all"
 				b.example TXT "v=spf1 x=y ptr +all ip4:192.0.2.1"`,
 			want: []spf.Problem{
-				{Kind: spf.PTRUsed, Place: below("ptr", 11)},
-				{Kind: spf.PassAll, Place: below("+all", 15)},
+				{Kind: spf.PTRUsed, Position: below("ptr", 11)},
+				{Kind: spf.PassAll, Position: below("+all", 15)},
 			},
 		},
 		{
 			name: "a redirect takes the place of the record",
 			zone: `example.com TXT "v=spf1 redirect=b.example"
 				b.example TXT "v=spf1 ?all"`,
-			want: []spf.Problem{{Kind: spf.NeutralAll, Place: below("?all", 7)}},
+			want: []spf.Problem{{Kind: spf.NeutralAll, Position: below("?all", 7)}},
 		},
 		{
 			name: "where an include leads",
@@ -86,11 +86,11 @@ func TestExplainProblems(t *testing.T) {
 				two.example TXT "v=spf1 -all"
 				slow.example INCONCLUSIVE`,
 			want: []spf.Problem{
-				{Kind: spf.NoSuchName, Place: root("include:no.example", 7), Name: "no.example"},
-				{Kind: spf.NoRecord, Place: root("include:txt.example", 26), Name: "txt.example"},
-				{Kind: spf.MultipleRecords, Place: root("include:two.example", 46), Name: "two.example", Count: 2},
-				{Kind: spf.Inconclusive, Place: root("include:slow.example", 66), Name: "slow.example"},
-				{Kind: spf.Loop, Place: root("include:example.com", 87), Name: "example.com"},
+				{Kind: spf.NoSuchName, Position: root("include:no.example", 7), Name: "no.example"},
+				{Kind: spf.NoRecord, Position: root("include:txt.example", 26), Name: "txt.example"},
+				{Kind: spf.MultipleRecords, Position: root("include:two.example", 46), Name: "two.example", Count: 2},
+				{Kind: spf.Inconclusive, Position: root("include:slow.example", 66), Name: "slow.example"},
+				{Kind: spf.Loop, Position: root("include:example.com", 87), Name: "example.com"},
 			},
 		},
 		{
@@ -99,11 +99,11 @@ func TestExplainProblems(t *testing.T) {
 				v4.example A 192.0.2.1
 				v6.example AAAA 2001:db8::1`,
 			want: []spf.Problem{
-				{Kind: spf.VoidLookup, Place: root("a:v4.example", 7), Name: "v4.example", Family: spf.IPv6},
-				{Kind: spf.VoidLookup, Place: root("a:v6.example", 20), Name: "v6.example", Family: spf.IPv4},
-				{Kind: spf.VoidLookup, Place: root("exists:no.example", 33), Name: "no.example"},
-				{Kind: spf.VoidLookup, Place: root("mx:v4.example", 51), Name: "v4.example"},
-				{Kind: spf.VoidLimit, Place: root("mx:v4.example", 51), Count: 3, Limit: 2},
+				{Kind: spf.VoidLookup, Position: root("a:v4.example", 7), Name: "v4.example", Family: spf.IPv6},
+				{Kind: spf.VoidLookup, Position: root("a:v6.example", 20), Name: "v6.example", Family: spf.IPv4},
+				{Kind: spf.VoidLookup, Position: root("exists:no.example", 33), Name: "no.example"},
+				{Kind: spf.VoidLookup, Position: root("mx:v4.example", 51), Name: "v4.example"},
+				{Kind: spf.VoidLimit, Position: root("mx:v4.example", 51), Count: 3, Limit: 2},
 			},
 		},
 		{
@@ -113,10 +113,10 @@ func TestExplainProblems(t *testing.T) {
 				b.example A 192.0.2.2
 				c.example A 192.0.2.3`,
 			want: []spf.Problem{
-				{Kind: spf.VoidLookup, Place: root("a:a.example", 7), Name: "a.example", Family: spf.IPv6},
-				{Kind: spf.VoidLookup, Place: root("a:b.example", 19), Name: "b.example", Family: spf.IPv6},
-				{Kind: spf.VoidLookup, Place: root("a:c.example", 31), Name: "c.example", Family: spf.IPv6},
-				{Kind: spf.VoidLimit, Place: root("a:c.example", 31), Family: spf.IPv6, Count: 3, Limit: 2},
+				{Kind: spf.VoidLookup, Position: root("a:a.example", 7), Name: "a.example", Family: spf.IPv6},
+				{Kind: spf.VoidLookup, Position: root("a:b.example", 19), Name: "b.example", Family: spf.IPv6},
+				{Kind: spf.VoidLookup, Position: root("a:c.example", 31), Name: "c.example", Family: spf.IPv6},
+				{Kind: spf.VoidLimit, Position: root("a:c.example", 31), Family: spf.IPv6, Count: 3, Limit: 2},
 			},
 		},
 		{
@@ -126,10 +126,10 @@ func TestExplainProblems(t *testing.T) {
 				b.example AAAA 2001:db8::2
 				c.example AAAA 2001:db8::3`,
 			want: []spf.Problem{
-				{Kind: spf.VoidLookup, Place: root("a:a.example", 7), Name: "a.example", Family: spf.IPv4},
-				{Kind: spf.VoidLookup, Place: root("a:b.example", 19), Name: "b.example", Family: spf.IPv4},
-				{Kind: spf.VoidLookup, Place: root("a:c.example", 31), Name: "c.example", Family: spf.IPv4},
-				{Kind: spf.VoidLimit, Place: root("a:c.example", 31), Family: spf.IPv4, Count: 3, Limit: 2},
+				{Kind: spf.VoidLookup, Position: root("a:a.example", 7), Name: "a.example", Family: spf.IPv4},
+				{Kind: spf.VoidLookup, Position: root("a:b.example", 19), Name: "b.example", Family: spf.IPv4},
+				{Kind: spf.VoidLookup, Position: root("a:c.example", 31), Name: "c.example", Family: spf.IPv4},
+				{Kind: spf.VoidLimit, Position: root("a:c.example", 31), Family: spf.IPv4, Count: 3, Limit: 2},
 			},
 		},
 		{
@@ -137,21 +137,21 @@ func TestExplainProblems(t *testing.T) {
 			zone: `example.com TXT "v=spf1 include:b.example include:b.example ptr:example.net -all"
 				b.example TXT "v=spf1 ptr ptr:a.example ptr:b.example ptr:c.example"`,
 			want: []spf.Problem{
-				{Kind: spf.DuplicateTerm, Place: root("include:b.example", 25), Other: root("include:b.example", 7)},
-				{Kind: spf.PTRUsed, Place: root("ptr:example.net", 43)},
-				{Kind: spf.PTRUsed, Place: below("ptr", 7)},
-				{Kind: spf.PTRUsed, Place: below("ptr:a.example", 11)},
-				{Kind: spf.PTRUsed, Place: below("ptr:b.example", 25)},
-				{Kind: spf.PTRUsed, Place: below("ptr:c.example", 39)},
-				{Kind: spf.LookupLimit, Place: root("ptr:example.net", 43), Count: 11, Limit: 10},
+				{Kind: spf.DuplicateTerm, Position: root("include:b.example", 25), Other: root("include:b.example", 7)},
+				{Kind: spf.PTRUsed, Position: root("ptr:example.net", 43)},
+				{Kind: spf.PTRUsed, Position: below("ptr", 7)},
+				{Kind: spf.PTRUsed, Position: below("ptr:a.example", 11)},
+				{Kind: spf.PTRUsed, Position: below("ptr:b.example", 25)},
+				{Kind: spf.PTRUsed, Position: below("ptr:c.example", 39)},
+				{Kind: spf.LookupLimit, Position: root("ptr:example.net", 43), Count: 11, Limit: 10},
 			},
 		},
 		{
 			name: "names that cannot be asked for",
 			zone: `example.com TXT "v=spf1 a:a..example include:b..example -all"`,
 			want: []spf.Problem{
-				{Kind: spf.MalformedName, Place: root("a:a..example", 7), Name: "a..example"},
-				{Kind: spf.MalformedName, Place: root("include:b..example", 20), Name: "b..example"},
+				{Kind: spf.MalformedName, Position: root("a:a..example", 7), Name: "a..example"},
+				{Kind: spf.MalformedName, Position: root("include:b..example", 20), Name: "b..example"},
 			},
 		},
 		{
@@ -162,11 +162,11 @@ func TestExplainProblems(t *testing.T) {
 				b.example TXT "v=spf1 ip4:192.0.2.128/25 ip4:198.51.100.0/24 -ip4:192.0.2.3 -all"`,
 			want: []spf.Problem{
 				{ // an earlier range matches first
-					Kind: spf.Overlap, Place: root("a", 24), Name: "example.com",
+					Kind: spf.Overlap, Position: root("a", 24), Name: "example.com",
 					Range: prefix("192.0.2.9/32"), Covering: prefix("192.0.2.0/24"), Other: root("ip4:192.0.2.0/24", 7),
 				},
 				{ // whatever it leads to
-					Kind: spf.Overlap, Place: below("ip4:192.0.2.128/25", 7),
+					Kind: spf.Overlap, Position: below("ip4:192.0.2.128/25", 7),
 					Range: prefix("192.0.2.128/25"), Covering: prefix("192.0.2.0/24"), Other: root("ip4:192.0.2.0/24", 7),
 				},
 			},
@@ -175,7 +175,7 @@ func TestExplainProblems(t *testing.T) {
 			name: "a later range around it with the same result",
 			zone: `example.com TXT "v=spf1 -ip4:192.0.2.2 ip4:192.0.2.1 exp=w.example ip4:192.0.2.0/24 -all"`,
 			want: []spf.Problem{{
-				Kind: spf.Overlap, Place: root("ip4:192.0.2.1", 22),
+				Kind: spf.Overlap, Position: root("ip4:192.0.2.1", 22),
 				Range: prefix("192.0.2.1/32"), Covering: prefix("192.0.2.0/24"), Other: root("ip4:192.0.2.0/24", 50),
 			}},
 		},
@@ -197,7 +197,7 @@ func TestExplainProblems(t *testing.T) {
 			zone: `example.com TXT "v=spf1 include:b.example ip6:2001:db8::/48 -all"
 				b.example TXT "v=spf1 ip6:2001:db8::/48"`,
 			want: []spf.Problem{{
-				Kind: spf.Overlap, Place: root("ip6:2001:db8::/48", 25),
+				Kind: spf.Overlap, Position: root("ip6:2001:db8::/48", 25),
 				Range: prefix("2001:db8::/48"), Covering: prefix("2001:db8::/48"), Other: below("ip6:2001:db8::/48", 7),
 			}},
 		},
@@ -223,7 +223,7 @@ func TestExplainTellsTooManyExchangers(t *testing.T) {
 	}
 	x := spf.Explain(context.Background(), zone, "example.com", spf.Limits{})
 	want := []spf.Problem{{
-		Kind: spf.MXLimit, Place: spf.Place{Domain: "example.com", Term: "mx", Offset: 7},
+		Kind: spf.MXLimit, Position: spf.Position{Domain: "example.com", Term: "mx", Offset: 7},
 		Name: "example.com", Count: 12, Limit: 10,
 	}}
 	if diff := cmp.Diff(want, x.Problems, comparePrefixes); diff != "" {

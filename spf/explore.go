@@ -132,8 +132,8 @@ func (n *Node) read(answer dns.Answer) {
 // followed too, to show the cost once it is fixed.
 func (e *explorer) fill(n *Node, depth int) {
 	terms := n.Record.Terms
-	if room := maxTerms - e.terms; len(terms) > room {
-		terms, n.Truncated = terms[:room], outOfTerms
+	if left := maxTerms - e.terms; len(terms) > left {
+		terms, n.Truncated = terms[:left], outOfTerms
 	}
 	e.terms += len(terms)
 	n.Terms = make([]Step, len(terms))

@@ -22,7 +22,7 @@ func (l *linter) add(kind Kind, t Term) *Problem {
 	if len(l.problems) == maxProblems {
 		return &Problem{}
 	}
-	l.problems = append(l.problems, Problem{Kind: kind, Place: t.place("")})
+	l.problems = append(l.problems, Problem{Kind: kind, Position: t.position("")})
 	return &l.problems[len(l.problems)-1]
 }
 
@@ -32,7 +32,7 @@ func (l *linter) add(kind Kind, t Term) *Problem {
 func (r Record) lint(readable bool) []Problem {
 	var l linter
 	all := r.find(All)
-	seen := make(map[string]Place)
+	seen := make(map[string]Position)
 	var afterAll []Term
 	for _, t := range r.Terms {
 		l.term(t)
@@ -51,7 +51,7 @@ func (r Record) lint(readable bool) []Problem {
 		if first, found := seen[key]; found {
 			l.add(DuplicateTerm, t).Other = first
 		} else {
-			seen[key] = t.place("")
+			seen[key] = t.position("")
 		}
 	}
 	if len(afterAll) > 0 {

@@ -12,7 +12,7 @@ import (
 
 // match evaluates a mechanism of the record of domain. It returns the path to the match,
 // or nil.
-func (c *checker) match(ctx context.Context, domain string, t Term) ([]Place, *stop) {
+func (c *checker) match(ctx context.Context, domain string, t Term) ([]Position, *stop) {
 	var matched bool
 	var halt *stop
 	switch t.Kind {
@@ -34,7 +34,7 @@ func (c *checker) match(ctx context.Context, domain string, t Term) ([]Place, *s
 	if halt != nil || !matched {
 		return nil, halt
 	}
-	return []Place{t.place(domain)}, nil
+	return []Position{t.position(domain)}, nil
 }
 
 func (c *checker) matchA(ctx context.Context, domain string, t Term) (bool, *stop) {
@@ -61,7 +61,7 @@ func (c *checker) matchMX(ctx context.Context, domain string, t Term) (bool, *st
 	for i, host := range exchangers {
 		if i == maxHosts {
 			return false, &stop{PermError, Problem{
-				Kind: MXLimit, Place: t.place(domain), Name: name,
+				Kind: MXLimit, Position: t.position(domain), Name: name,
 				Count: len(exchangers), Limit: maxHosts,
 			}}
 		}
@@ -133,7 +133,7 @@ func (c *checker) target(ctx context.Context, domain string, t Term) (string, *s
 func (c *checker) countLookup(domain string, t Term) *stop {
 	if c.lookups == MaxLookups {
 		return &stop{PermError, Problem{
-			Kind: LookupLimit, Place: t.place(domain),
+			Kind: LookupLimit, Position: t.position(domain),
 			Count: MaxLookups + 1, Limit: MaxLookups,
 		}}
 	}
@@ -156,7 +156,7 @@ func (c *checker) countVoid(domain string, t Term, answer dns.Answer) *stop {
 		family = IPv4
 	}
 	return &stop{PermError, Problem{
-		Kind: VoidLimit, Place: t.place(domain), Name: answer.Name,
+		Kind: VoidLimit, Position: t.position(domain), Name: answer.Name,
 		Family: family, Count: c.voids, Limit: MaxVoids,
 	}}
 }
@@ -176,7 +176,7 @@ func (c *checker) ask(ctx context.Context, domain string, t Term, name string, t
 
 func (c *checker) inconclusive(domain string, t Term, answer dns.Answer) *stop {
 	return &stop{TempError, Problem{
-		Kind: Inconclusive, Place: t.place(domain), Name: answer.Name, Reason: answer.Reason,
+		Kind: Inconclusive, Position: t.position(domain), Name: answer.Name, Reason: answer.Reason,
 	}}
 }
 

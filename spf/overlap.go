@@ -49,15 +49,15 @@ func overlaps(root *Node) []Problem {
 		}
 	}
 	slices.SortStableFunc(problems, func(a, b claimedTwice) int { return cmp.Compare(a.covered.order, b.covered.order) })
-	told := make([]Problem, 0, min(len(problems), maxOverlaps))
-	for _, t := range problems[:cap(told)] {
-		told = append(told, Problem{
-			Kind: Overlap, Place: t.covered.step.Term.place(t.covered.domain), Name: t.covered.step.Target,
+	listed := make([]Problem, 0, min(len(problems), maxOverlaps))
+	for _, t := range problems[:cap(listed)] {
+		listed = append(listed, Problem{
+			Kind: Overlap, Position: t.covered.step.Term.position(t.covered.domain), Name: t.covered.step.Target,
 			Range: t.covered.prefix, Covering: t.covering.prefix,
-			Other: t.covering.step.Term.place(t.covering.domain),
+			Other: t.covering.step.Term.position(t.covering.domain),
 		})
 	}
-	return told
+	return listed
 }
 
 type claimedTwice struct {

@@ -8,7 +8,7 @@ import (
 
 // fault returns a problem of syntax with the part of the term that begins at.
 func (t Term) fault(kind Kind, at int, part string) Problem {
-	return Problem{Kind: kind, Place: Place{Term: t.Text, Offset: t.Offset + at}, Text: part}
+	return Problem{Kind: kind, Position: Position{Term: t.Text, Offset: t.Offset + at}, Text: part}
 }
 
 // parseTerm reads one term, which holds no space, as RFC 7208 §4.6.1 has it. If

@@ -306,7 +306,7 @@ func TestParseTellsEveryError(t *testing.T) {
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
-	if got := r.Problems[2].Other; got != (spf.Place{Term: "exp=a.example", Offset: 25}) {
+	if got := r.Problems[2].Other; got != (spf.Position{Term: "exp=a.example", Offset: 25}) {
 		t.Errorf("got the first exp at %+v, want exp=a.example at 25", got)
 	}
 	if got := r.Terms[0]; got.Kind != spf.Invalid || got.String() != "ip4:1.2.3" {

@@ -149,8 +149,8 @@ var familyWords = [...]string{IPv4: "IPv4", IPv6: "IPv6"}
 // String returns the name of the family, "" for AnyFamily.
 func (f Family) String() string { return familyWords[f] }
 
-// Place is where a term stands.
-type Place struct {
+// Position is where a term stands.
+type Position struct {
 	// Domain is the name whose record holds the term, "" where Parse, which
 	// does not know it, made the place.
 	Domain string
@@ -164,9 +164,9 @@ type Place struct {
 // besides Place are set.
 type Problem struct {
 	Kind Kind
-	// Place says where. In problems of syntax Offset is where Text begins,
+	// Position says where. In problems of syntax Offset is where Text begins,
 	// elsewhere where Term begins.
-	Place
+	Position
 	Text     string
 	Name     string
 	Reason   string
@@ -175,7 +175,7 @@ type Problem struct {
 	Limit    int
 	Range    netip.Prefix
 	Covering netip.Prefix
-	Other    Place
+	Other    Position
 }
 
 // SyntaxError is the first problem of syntax in a record.

@@ -54,7 +54,7 @@ func Parse(text string) (Record, error) {
 // parse reads a record and looks for problems of syntax alone.
 func parse(text string) Record {
 	r := Record{Text: text}
-	var first [Unknown]Place // of redirect and exp
+	var first [Unknown]Position // of redirect and exp
 	for offset := len(version); offset < len(text); {
 		if text[offset] == ' ' {
 			offset++
@@ -71,7 +71,7 @@ func parse(text string) Record {
 				p.Other = first[t.Kind]
 				problem = &p
 			} else {
-				first[t.Kind] = t.place("")
+				first[t.Kind] = t.position("")
 			}
 		}
 		if problem != nil && len(r.Problems) < maxProblems {

@@ -22,9 +22,9 @@ func (t totals) plus(u totals) totals {
 
 // tally is where the limits of receivers are passed, nil where they are not.
 type tally struct {
-	lookups   *Place
-	voidsIPv4 *Place
-	voidsIPv6 *Place
+	lookups   *Position
+	voidsIPv4 *Position
+	voidsIPv6 *Position
 }
 
 // tally counts the lookups of the tree: first per record, then the running totals.
@@ -83,7 +83,7 @@ func (c *counter) below(s *Step) totals {
 func (c *counter) number(n *Node, run totals) {
 	for _, s := range n.evaluated() {
 		own := run.plus(s.own())
-		c.compare(own, s.Term.place(n.Domain))
+		c.compare(own, s.Term.position(n.Domain))
 		after := own
 		if s.Child != nil {
 			c.number(s.Child, own)
@@ -91,7 +91,7 @@ func (c *counter) number(n *Node, run totals) {
 		if s.Child != nil || s.Repeated {
 			below := c.tree.nodes[s.Target]
 			after = own.plus(totals{below.Lookups, below.Voids})
-			c.compare(after, s.Term.place(n.Domain))
+			c.compare(after, s.Term.position(n.Domain))
 		}
 		s.Lookups, s.Voids = after.lookups, after.voids
 		run = after
@@ -99,8 +99,8 @@ func (c *counter) number(n *Node, run totals) {
 }
 
 // compare records where a limit is first exceeded.
-func (c *counter) compare(run totals, at Place) {
-	note := func(first **Place, over bool) {
+func (c *counter) compare(run totals, at Position) {
+	note := func(first **Position, over bool) {
 		if over && *first == nil {
 			*first = &at
 		}

@@ -144,7 +144,7 @@ func (t Term) unqualified() string {
 	return b.String()
 }
 
-// place returns where the term stands in the record of domain.
-func (t Term) place(domain string) Place {
-	return Place{Domain: domain, Term: t.Text, Offset: t.Offset}
+// position returns where the term stands in the record of domain.
+func (t Term) position(domain string) Position {
+	return Position{Domain: domain, Term: t.Text, Offset: t.Offset}
 }

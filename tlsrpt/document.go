@@ -7,7 +7,7 @@ type document struct {
 	limits Limits
 	quirks *tally
 	depth  int // open objects and lists
-	kept   int // total bytes of the texts
+	bytes  int // total bytes of the texts
 	known  int // number of RFC 8460 members found
 }
 

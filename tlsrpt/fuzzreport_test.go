@@ -23,7 +23,7 @@ func FuzzReadReport(f *testing.F) {
 	}
 	f.Add(full)
 	f.Add(head + `[{"policy":{"mx-host":"[\"mx: [\\\"A.\\\"]\"]","policy-string":"[\"[\\\"x\\\"]\"]"}},` + entry)
-	limits := tlsrpt.Limits{TextBytes: 2000, KeptBytes: 10_000, Depth: 20, Policies: 5, Failures: 10, Values: 6}
+	limits := tlsrpt.Limits{TextBytes: 2000, TotalBytes: 10_000, Depth: 20, Policies: 5, Failures: 10, Values: 6}
 	f.Fuzz(func(t *testing.T, document string) {
 		report, err := tlsrpt.ReadReport(strings.NewReader(document), limits)
 		var rejected *tlsrpt.RejectedError

@@ -7,9 +7,9 @@ import "cmp"
 type Limits struct {
 	// TextBytes limits one text or number. A report with a longer one is rejected.
 	TextBytes int
-	// KeptBytes limits the total size of the texts, because a report is in memory as a
+	// TotalBytes limits the total size of the texts, because a report is in memory as a
 	// whole. A larger report is rejected.
-	KeptBytes int
+	TotalBytes int
 	// Depth limits the nesting of objects and lists.
 	Depth    int
 	Policies int
@@ -25,14 +25,14 @@ type Limits struct {
 
 // DefaultLimits returns limits far above those of real reports.
 func DefaultLimits() Limits {
-	return Limits{TextBytes: 64 << 10, KeptBytes: 32 << 20, Depth: 64, Policies: 10_000, Failures: 100_000, Values: 100}
+	return Limits{TextBytes: 64 << 10, TotalBytes: 32 << 20, Depth: 64, Policies: 10_000, Failures: 100_000, Values: 100}
 }
 
 // orDefault fills in defaults.
 func (l Limits) orDefault() Limits {
 	standard := DefaultLimits()
 	l.TextBytes = cmp.Or(max(l.TextBytes, 0), standard.TextBytes)
-	l.KeptBytes = cmp.Or(max(l.KeptBytes, 0), standard.KeptBytes)
+	l.TotalBytes = cmp.Or(max(l.TotalBytes, 0), standard.TotalBytes)
 	l.Depth = cmp.Or(max(l.Depth, 0), standard.Depth)
 	l.Policies = cmp.Or(max(l.Policies, 0), standard.Policies)
 	l.Failures = cmp.Or(max(l.Failures, 0), standard.Failures)

@@ -71,8 +71,8 @@ func (p *parser) uris(list string) {
 			p.note(true, Problem{Kind: BadURI, Field: fieldRUA, Text: entry})
 		case uri.Scheme != reporturi.Mailto && uri.Scheme != https:
 			p.note(true, Problem{Kind: UnsupportedScheme, Field: fieldRUA, Text: entry})
-		case len(p.record.RUA) == maxKept:
-			p.note(true, Problem{Kind: TooManyURIs, Field: fieldRUA, Text: entry, Limit: maxKept})
+		case len(p.record.RUA) == maxListed:
+			p.note(true, Problem{Kind: TooManyURIs, Field: fieldRUA, Text: entry, Limit: maxListed})
 			return
 		default:
 			p.note(slices.ContainsFunc(p.record.RUA, uri.sameDestination), Problem{Kind: DuplicateURI, Field: fieldRUA, Text: entry})

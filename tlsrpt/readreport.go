@@ -38,7 +38,7 @@ func (r *reportReader) read() (report Report, damage, err error) {
 	if err != nil && !isDamage(err) {
 		return Report{}, nil, err
 	}
-	if rejection := r.judge(err != nil); rejection != nil {
+	if rejection := r.finish(err != nil); rejection != nil {
 		return Report{}, err, rejection
 	}
 	r.quirks.NoteIf(errors.Is(err, errTruncated), Truncated)
@@ -53,8 +53,8 @@ func isDamage(err error) bool {
 	return errors.Is(err, errTruncated) || errors.Is(err, errMalformed)
 }
 
-// judge rejects a document that is not a usable report.
-func (r *reportReader) judge(damaged bool) error {
+// finish rejects a document that is not a usable report.
+func (r *reportReader) finish(damaged bool) error {
 	named := has(r.seen, reportMembers, memberPolicies) || has(r.seen, reportMembers, memberRange)
 	switch {
 	case damaged && r.known == 0:

@@ -262,7 +262,7 @@ func TestReadReportLimits(t *testing.T) {
 		{"a text that grows", tlsrpt.Limits{TextBytes: 40}, named(strings.Repeat("\xff ", 10)), named(strings.Repeat("\xff ", 20))},
 		{"a text that is not kept", tlsrpt.Limits{TextBytes: 40}, `{"x":"",` + report(entry)[1:], `{"x":"` + strings.Repeat("x", 41) + `",` + report(entry)[1:]},
 		{"a number", tlsrpt.Limits{TextBytes: 40}, withCount("5"), withCount(strings.Repeat("5", 41))},
-		{"all texts", tlsrpt.Limits{KeptBytes: 125}, named(strings.Repeat("x", 100)), named(strings.Repeat("x", 101))},
+		{"all texts", tlsrpt.Limits{TotalBytes: 125}, named(strings.Repeat("x", 100)), named(strings.Repeat("x", 101))},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

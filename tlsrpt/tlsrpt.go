@@ -17,6 +17,6 @@
 // and returned like dns.Name does.
 package tlsrpt
 
-// maxKept limits the fields, problems and URIs per record, so that a hostile record stays
+// maxListed limits the fields, problems and URIs per record, so that a hostile record stays
 // cheap.
-const maxKept = 100
+const maxListed = 100

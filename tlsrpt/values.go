@@ -17,7 +17,7 @@ func (d *document) text(tok token) (string, error) {
 	}
 	d.quirks.NoteIf(tok == tokenWord, ValueType)
 	text := d.tidy(string(d.lex.text))
-	return text, d.keep(text)
+	return text, d.addText(text)
 }
 
 // tidy trims a text and removes control characters, which databases and pages cannot
@@ -35,9 +35,9 @@ func (d *document) tidy(text string) string {
 	return trimmed
 }
 
-// keep counts a text towards the limit of all texts.
-func (d *document) keep(text string) error {
-	if d.kept += len(text); d.kept > d.limits.KeptBytes {
+// addText counts a text towards the limit of all texts.
+func (d *document) addText(text string) error {
+	if d.bytes += len(text); d.bytes > d.limits.TotalBytes {
 		return reject(RejectedLimit, "the texts of the report are too long together")
 	}
 	return nil

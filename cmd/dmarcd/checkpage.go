@@ -63,7 +63,7 @@ func (c *checkPage) print(check facts.Check) error {
 	}
 	gap := max(pageWidth-len(domain)-len(grade), 2)
 	c.line(c.paint(bold, domain) + strings.Repeat(" ", gap) + c.paint(gradeColour(check.Grade)+bold, grade))
-	c.wrap(verdict(check), "", "")
+	c.wrap(conclusion(check), "", "")
 
 	serious, rest := c.divide(check.Findings)
 	for _, f := range serious {
@@ -166,18 +166,18 @@ func treeOf(terms []facts.SPFTerm, indent string, lines []string) []string {
 // ending prints the next step, unless already explained, and the number of omitted
 // findings.
 func (c *checkPage) ending(check facts.Check, explained, named []dmarcd.Finding) {
-	told := len(explained) + len(named)
+	shown := len(explained) + len(named)
 	if next := check.Next; next != nil && !slices.Contains(explained, *next) {
 		c.finding(*next)
 		if !slices.Contains(named, *next) {
-			told++
+			shown++
 		}
 	}
 	c.line("")
 	if check.Next != nil {
 		c.line(c.paint(bold, "Next step: ") + "fix " + check.Next.ID + ".")
 	}
-	switch left := len(check.Findings) - told; {
+	switch left := len(check.Findings) - shown; {
 	case left == 1:
 		c.line("1 more finding is informational; --verbose shows all.")
 	case left > 1:
@@ -284,10 +284,10 @@ func (c *checkLines) print(check facts.Check) error {
 	grade := cmp.Or(check.Grade, "?")
 	const column = 32
 	domain := fmt.Sprintf("%-*s ", column, check.Facts.Domain)
-	told := ""
+	shown := ""
 	if width := pageWidth - 3 - len(domain); width > 0 { // the longest names leave no space
-		told = cutLine(verdict(check), width)
+		shown = cutLine(conclusion(check), width)
 	}
-	c.line(c.paint(gradeColour(check.Grade), fmt.Sprintf("%-3s", grade)) + domain + told)
+	c.line(c.paint(gradeColour(check.Grade), fmt.Sprintf("%-3s", grade)) + domain + shown)
 	return c.err
 }

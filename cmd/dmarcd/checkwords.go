@@ -9,8 +9,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
-// verdict returns the one-line summary of a check.
-func verdict(check facts.Check) string {
+// conclusion returns the one-line summary of a check.
+func conclusion(check facts.Check) string {
 	f := check.Facts
 	if !check.Conclusive {
 		return "The check was inconclusive: " + check.Reason + "."

@@ -42,13 +42,13 @@ func (p *program) serveDemo(ctx context.Context, cfg config.Config) (err error) 
 	defer func() { err = errors.Join(err, os.RemoveAll(cfg.Data)) }()
 	const steps = 1000
 	bar, done := p.progress(steps, 0, "generating a year of reports")
-	told := 0
+	shown := 0
 	const gcPercent = 400 // generating makes much garbage, and keeps little
 	before := debug.SetGCPercent(gcPercent)
 	demo, err := app.NewDemo(ctx, cfg, func(share float64) {
 		now := int(share * steps)
-		bar(now - told)
-		told = now
+		bar(now - shown)
+		shown = now
 	})
 	done()
 	debug.SetGCPercent(before)

@@ -82,7 +82,7 @@ about no domain of the team. They count once the domain is added.`,
 				unclaimed[r.ID.String()] = r.Unclaimed
 			}
 			heading := []string{"ID", "KIND", "FROM", "DOMAIN", "BEGIN", "RECORDS", "MESSAGES", "COMPLIANT", "STATE", "GENUINE", "AUTHENTICATED", "INTAKE", "RECEIVED"}
-			return printList(p.out, *asJSON, convert(reports, wire.NewKeptReport), heading, func(r wire.KeptReport) []string {
+			return printList(p.out, *asJSON, convert(reports, wire.NewStoredReport), heading, func(r wire.StoredReport) []string {
 				return []string{
 					r.ID, r.Kind, orDash(r.Organization), orDash(r.Domain), orDash(r.Begin), strconv.Itoa(r.Records),
 					strconv.FormatInt(r.Messages, 10), strconv.FormatInt(r.Compliant, 10), stateWord(r, unclaimed[r.ID]), r.Genuine, orDash(r.Authenticated), r.Intake, r.ReceivedAt,
@@ -94,7 +94,7 @@ about no domain of the team. They count once the domain is added.`,
 }
 
 // stateWord returns the state of a report. One that is to be counted may still be unclaimed.
-func stateWord(r wire.KeptReport, unclaimed bool) string {
+func stateWord(r wire.StoredReport, unclaimed bool) string {
 	switch {
 	case r.Counted && unclaimed:
 		return string(dmarcd.Unclaimed)

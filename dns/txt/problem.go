@@ -54,7 +54,7 @@ func Note(valid *bool, problems *[]Problem, condition bool, problem Problem) {
 	if problem.Kind.Fatal() {
 		*valid = false
 	}
-	if len(*problems) < maxKept {
+	if len(*problems) < maxListed {
 		*problems = append(*problems, problem)
 	}
 }
@@ -70,7 +70,7 @@ func ParseFields(text string, note func(condition bool, problem Problem), parse 
 		switch {
 		case trimmed == "":
 			note(more, Problem{Kind: emptyField})
-		case count == maxKept:
+		case count == maxListed:
 			note(true, Problem{Kind: tooManyFields, Text: trimmed})
 			return
 		default:

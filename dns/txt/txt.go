@@ -12,9 +12,9 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// maxKept bounds the records and other texts per name, so that a hostile answer stays
+// maxListed bounds the records and other texts per name, so that a hostile answer stays
 // cheap.
-const maxKept = 100
+const maxListed = 100
 
 // Found is the result for a name. R is the record type of a protocol.
 type Found[R any] struct {
@@ -33,9 +33,9 @@ func Find[R any](ctx context.Context, r dns.Resolver, name string, parse func(te
 	for _, text := range f.Answer.Texts() {
 		record, ok := parse(text)
 		switch {
-		case ok && len(f.Records) < maxKept:
+		case ok && len(f.Records) < maxListed:
 			f.Records = append(f.Records, record)
-		case !ok && len(f.Others) < maxKept:
+		case !ok && len(f.Others) < maxListed:
 			f.Others = append(f.Others, text)
 		}
 	}

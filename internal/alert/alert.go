@@ -16,8 +16,8 @@ import (
 const (
 	// Days is how many days of history a detection needs at most.
 	Days = 63
-	// judged is how many days are judged, the current one included: reports arrive late.
-	judged = 8
+	// detected is how many days are judged, the current one included: reports arrive late.
+	detected = 8
 	// weeks is how many days of the same weekday are compared, minWeeks how many of these
 	// must have mail.
 	weeks, minWeeks = 8, 3
@@ -45,12 +45,12 @@ const (
 func Detect(d dmarcd.DomainMail, today dmarcd.Day) []dmarcd.Detection {
 	h := newHistory(d, today)
 	var found []dmarcd.Detection
-	for day := today - judged + 1; day <= today; day++ {
+	for day := today - detected + 1; day <= today; day++ {
 		if h.at(day) == nil || h.daysBefore(day, Days) < minHistory {
 			continue
 		}
 		j := &judgement{history: h, day: day, mail: h.at(day)}
-		j.judge()
+		j.detect()
 		found = append(found, j.found...)
 	}
 	return append(found, h.silences()...)
@@ -67,7 +67,7 @@ type judgement struct {
 	classes   map[string]dmarcd.Class
 }
 
-func (j *judgement) judge() {
+func (j *judgement) detect() {
 	j.selectors()
 	failing := j.senders()
 	j.passRate(failing)

@@ -171,7 +171,7 @@ func (j *judgement) sentBefore(key string) bool {
 		return other == key || of.isService() && with.base == of.base && with.part != partForwarding
 	}
 	for other, first := range j.domain.First {
-		if first <= j.day-judged && same(other) {
+		if first <= j.day-detected && same(other) {
 			return true
 		}
 	}

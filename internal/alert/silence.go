@@ -86,7 +86,7 @@ func silence(present, all []bool, least float64) (last int, silent, recent bool)
 // Rejected finds days with many reports that could not be read. counts are by day.
 func Rejected(counts map[dmarcd.Day]int64, today dmarcd.Day) []dmarcd.Detection {
 	var found []dmarcd.Detection
-	for day := today - judged + 1; day <= today; day++ {
+	for day := today - detected + 1; day <= today; day++ {
 		n := counts[day]
 		if n < minRejected {
 			continue

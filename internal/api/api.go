@@ -158,11 +158,11 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 	case !credential.API:
 		return errNotWhitelisted
 	case limited:
-		a.tokens.sayWhen(w.Header(), token.ID)
+		a.tokens.setRetryAfter(w.Header(), token.ID)
 		return errTooManyRequests
 	}
 	if _, limited := a.teams.allow(token.Team); limited {
-		a.teams.sayWhen(w.Header(), token.Team)
+		a.teams.setRetryAfter(w.Header(), token.Team)
 		return errTooManyRequests
 	}
 	leave, ok := a.requests.Try(token.Team)
@@ -247,7 +247,7 @@ func (a *API) authenticate(w http.ResponseWriter, r *http.Request) (dmarcd.Crede
 	// Count only rejected tokens: a client with a valid token is not affected by others at the
 	// same address.
 	if address := clientaddr.Of(r); a.failed.take(w.Header(), address) {
-		a.failed.sayWhen(w.Header(), address)
+		a.failed.setRetryAfter(w.Header(), address)
 		return dmarcd.Credential{}, errTooManyRequests
 	}
 	w.Header().Set("WWW-Authenticate", invalidToken)

@@ -53,8 +53,8 @@ func (b *buckets[K]) allow(key K) (left float64, limited bool) {
 	return bucket.TokensAt(now), limited
 }
 
-// sayWhen sets the headers of a refused request: none is left, and when the next one is.
-func (b *buckets[K]) sayWhen(header http.Header, key K) {
+// setRetryAfter sets the headers of a refused request: none is left, and when the next one is.
+func (b *buckets[K]) setRetryAfter(header http.Header, key K) {
 	left, _ := b.byKey.Tokens(key, b.now())
 	header.Set("RateLimit-Remaining", "0")
 	header.Set("Retry-After", b.seconds(1-left))

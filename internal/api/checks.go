@@ -21,7 +21,7 @@ func (a *API) latestCheck(c *call) error {
 	if err != nil {
 		return missing(err, errNotCheckedYet)
 	}
-	return c.writeCacheable(wire.NewKeptCheck(latest))
+	return c.writeCacheable(wire.NewStoredCheck(latest))
 }
 
 func (a *API) listChecks(c *call) error {
@@ -39,5 +39,5 @@ func (a *API) listChecks(c *call) error {
 	}
 	return c.writeCacheable(wire.NewPage(checks, limit, func(check facts.StoredCheck) string {
 		return wire.FormatCursor(check.FirstAt, int64(check.ID))
-	}, wire.NewKeptCheck))
+	}, wire.NewStoredCheck))
 }

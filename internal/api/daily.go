@@ -10,11 +10,11 @@ import (
 
 // listDaily lists the counts by day, of one domain, each domain or the team.
 func (a *API) listDaily(c *call) error {
-	limit, place := c.query.part()
+	limit, position := c.query.part()
 	var after service.DailyCursor
-	if place != "" {
+	if position != "" {
 		var err error
-		after, err = parseDailyCursor(place)
+		after, err = parseDailyCursor(position)
 		c.query.fail(err)
 	}
 	days, by, domain, team := c.query.days(), word(c.query, "by", "domain"), c.query.domain(), tagged(c)
@@ -22,7 +22,7 @@ func (a *API) listDaily(c *call) error {
 		return err
 	}
 	byDomain := by == "domain" && domain == ""
-	if !byDomain && place != "" && (days.From == nil || *days.From <= after.Day) {
+	if !byDomain && position != "" && (days.From == nil || *days.From <= after.Day) {
 		// These lists are ordered by day alone: continue with the rest of the range.
 		days.From = new(after.Day + 1)
 	}
@@ -44,10 +44,12 @@ func (a *API) listDaily(c *call) error {
 	}))
 }
 
-func formatDailyCursor(d service.DailyCounts) string { return wire.FormatPlace(int64(d.Day), d.Domain) }
+func formatDailyCursor(d service.DailyCounts) string {
+	return wire.FormatPosition(int64(d.Day), d.Domain)
+}
 
 func parseDailyCursor(text string) (service.DailyCursor, error) {
-	day, domain, err := wire.ParsePlace(text)
+	day, domain, err := wire.ParsePosition(text)
 	if err != nil || day < math.MinInt32 || day >= math.MaxInt32 {
 		return service.DailyCursor{}, wire.ErrAfter
 	}

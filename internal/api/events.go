@@ -69,8 +69,8 @@ func (a *API) listEventsSince(c *call, asked eventQuery) error {
 	return a.writeEvents(c, events, asked.limit, func(e dmarcd.Event) string { return strconv.FormatInt(e.Seq, 10) })
 }
 
-func (a *API) writeEvents(c *call, events []dmarcd.Event, limit int, place func(dmarcd.Event) string) error {
-	return c.writeCacheable(wire.NewPage(events, limit, place, func(e dmarcd.Event) wire.Event { return wire.NewEvent(e, a.baseURL) }))
+func (a *API) writeEvents(c *call, events []dmarcd.Event, limit int, position func(dmarcd.Event) string) error {
+	return c.writeCacheable(wire.NewPage(events, limit, position, func(e dmarcd.Event) wire.Event { return wire.NewEvent(e, a.baseURL) }))
 }
 
 func readEventQuery(c *call) eventQuery {

@@ -18,7 +18,7 @@ func (a *API) listReports(c *call) error {
 	}
 	return c.writeCacheable(wire.NewPage(reports, limit, func(r dmarcd.Report) string {
 		return wire.FormatCursor(r.ReceivedAt, int64(r.ID))
-	}, wire.NewKeptReport))
+	}, wire.NewStoredReport))
 }
 
 func readReportFilter(q *query) service.ReportFilter {
@@ -92,17 +92,17 @@ func (a *API) listRecords(c *call) error {
 	return c.writeCacheable(page)
 }
 
-func readRecords(c *call, id dmarcd.ReportID, after service.RecordCursor, limit int) (wire.Page[wire.KeptRecord], error) {
+func readRecords(c *call, id dmarcd.ReportID, after service.RecordCursor, limit int) (wire.Page[wire.StoredRecord], error) {
 	if err := c.awaitTurn(limit); err != nil {
-		return wire.Page[wire.KeptRecord]{}, err
+		return wire.Page[wire.StoredRecord]{}, err
 	}
 	records, more, err := c.service.Records(c.r.Context(), id, after, limit)
 	if err != nil {
-		return wire.Page[wire.KeptRecord]{}, err
+		return wire.Page[wire.StoredRecord]{}, err
 	}
-	page := wire.Page[wire.KeptRecord]{Items: []wire.KeptRecord{}}
+	page := wire.Page[wire.StoredRecord]{Items: []wire.StoredRecord{}}
 	for _, r := range records {
-		page.Items = append(page.Items, wire.NewKeptRecord(r.Domain, wire.NewAggregateRecord(r.Record)))
+		page.Items = append(page.Items, wire.NewStoredRecord(r.Domain, wire.NewAggregateRecord(r.Record)))
 	}
 	if more {
 		last := records[len(records)-1].Cursor

@@ -26,7 +26,7 @@ func (a *API) ServeTLSReport(w http.ResponseWriter, r *http.Request) {
 // the report.
 func (a *API) receiveTLSReport(w http.ResponseWriter, r *http.Request) error {
 	if address := clientaddr.Of(r); a.reporters.take(w.Header(), address) {
-		a.reporters.sayWhen(w.Header(), address)
+		a.reporters.setRetryAfter(w.Header(), address)
 		return errTooManyRequests
 	}
 	if r.Method != http.MethodPost {

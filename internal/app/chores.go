@@ -28,8 +28,8 @@ const coldAfter = 30 * 24 * time.Hour
 // chores are the maintenance jobs: those of the database, at which replicas take turns, and
 // those about the disk and the memory of a replica, which each does.
 func (a *App) chores() []*jobs.Chore {
-	keep := a.retention()
-	expire := func(ctx context.Context) (more bool, err error) { return a.store.Expire(ctx, keep) }
+	retention := a.retention()
+	expire := func(ctx context.Context) (more bool, err error) { return a.store.Expire(ctx, retention) }
 	began := time.Now()
 	freeze := func(ctx context.Context) (more bool, err error) {
 		if time.Since(began) < freezeDelay {

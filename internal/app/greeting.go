@@ -22,7 +22,7 @@ func (a *App) greet(ctx context.Context) error {
 	}
 	switch {
 	case token != "":
-		err = a.say(`This is the first start. The team %q can use the API with this token, which is not shown again.
+		err = a.print(`This is the first start. The team %q can use the API with this token, which is not shown again.
 Save it, and try it:
 
     export TOKEN=%s
@@ -33,22 +33,22 @@ Save it, and try it:
 Documentation: %[3]s/docs
 `, dmarcd.DefaultTeam, token, a.config.BaseURL)
 	case a.config.Token == "":
-		err = a.say("dmarcd serves the API at %s (documentation: %[1]s/docs), and the web interface under %[2]s/.\n", a.config.BaseURL, web.Prefix)
+		err = a.print("dmarcd serves the API at %s (documentation: %[1]s/docs), and the web interface under %[2]s/.\n", a.config.BaseURL, web.Prefix)
 	}
 	if err != nil || link == "" {
 		return err
 	}
 	if whom := a.options.Invitation.For; whom != "" {
-		return a.say("\nThis link opens the web interface as %s. Choose a password there, and you are signed in. The link can be used once:\n\n    %s\n", whom, link)
+		return a.print("\nThis link opens the web interface as %s. Choose a password there, and you are signed in. The link can be used once:\n\n    %s\n", whom, link)
 	}
-	return a.say(`
+	return a.print(`
 There are no users yet. This link creates the first one. It can be used once, within %d days:
 
     %s
 `, int(dmarcd.InvitationLife.Hours()/24), link)
 }
 
-func (a *App) say(format string, args ...any) error {
+func (a *App) print(format string, args ...any) error {
 	_, err := fmt.Fprintf(a.options.Out, format, args...)
 	return err
 }
@@ -70,8 +70,8 @@ func (a *App) firstToken(ctx context.Context) (string, error) {
 // firstLink returns the sign-in link of the first user, or "" if there is a user or an open
 // invitation.
 func (a *App) firstLink(ctx context.Context) (string, error) {
-	if told := a.options.Invitation.Secret; told != "" {
-		return auth.InvitationLink(a.config.BaseURL, told)
+	if secret := a.options.Invitation.Secret; secret != "" {
+		return auth.InvitationLink(a.config.BaseURL, secret)
 	}
 	secret, hash := auth.NewInvitation()
 	made, err := a.store.FirstInvitation(ctx, hash)

@@ -23,8 +23,8 @@ import (
 // CallbackPath is the redirect path of the provider.
 const CallbackPath = "/app/oidc/callback"
 
-// homePath is the default page after sign-in.
-const homePath = "/app/"
+// startPath is the default page after sign-in.
+const startPath = "/app/"
 
 // maxNext limits the path to return to, in bytes.
 const maxNext = 1024
@@ -127,8 +127,8 @@ func (o *OIDC) Finish(ctx context.Context, cookie string, query url.Values) (of 
 	if issuer := query.Get("iss"); issuer != "" && issuer != o.options.Issuer {
 		return dmarcd.SignIn{}, "", fmt.Errorf("%w: the response is from another issuer", dmarcd.ErrUnauthorized)
 	}
-	if refusal := query.Get("error"); refusal != "" {
-		return dmarcd.SignIn{}, "", fmt.Errorf("%w: the provider returned an error: %.100q", dmarcd.ErrUnauthorized, refusal)
+	if reason := query.Get("error"); reason != "" {
+		return dmarcd.SignIn{}, "", fmt.Errorf("%w: the provider returned an error: %.100q", dmarcd.ErrUnauthorized, reason)
 	}
 	identity, err := o.identify(ctx, query.Get("code"), state)
 	if err != nil {
@@ -198,8 +198,8 @@ func (o *OIDC) identity(subject string, claims personClaims) dmarcd.Identity {
 // redirects. Browsers treat a backslash as a slash and ignore control characters.
 func localPath(next string) string {
 	odd := func(r rune) bool { return r <= ' ' || r == '\\' || r == 0x7f }
-	if !strings.HasPrefix(next, homePath) || len(next) > maxNext || strings.ContainsFunc(next, odd) {
-		return homePath
+	if !strings.HasPrefix(next, startPath) || len(next) > maxNext || strings.ContainsFunc(next, odd) {
+		return startPath
 	}
 	return next
 }

@@ -82,8 +82,8 @@ func userInfo(ctx context.Context, provider *oidc.Provider, tokens oauth2.TokenS
 // reached.
 func providerError(what string, err error) error {
 	kind := dmarcd.ErrTemporary
-	var refusal *oauth2.RetrieveError
-	if errors.As(err, &refusal) && refusal.Response != nil && refusal.Response.StatusCode < http.StatusInternalServerError {
+	var rejected *oauth2.RetrieveError
+	if errors.As(err, &rejected) && rejected.Response != nil && rejected.Response.StatusCode < http.StatusInternalServerError {
 		kind = dmarcd.ErrUnauthorized
 	}
 	return fmt.Errorf("%w: %s: %w", kind, what, err)

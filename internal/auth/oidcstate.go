@@ -61,24 +61,24 @@ func (s stateSigner) seal(state oidcState) (string, error) {
 // open verifies and decodes the result of seal. Anything else, or an expired state, is
 // dmarcd.ErrUnauthorized.
 func (s stateSigner) open(value string, now time.Time) (oidcState, error) {
-	refused := func(reason string) (oidcState, error) {
+	rejected := func(reason string) (oidcState, error) {
 		return oidcState{}, fmt.Errorf("%w: the sign-in cookie %s", dmarcd.ErrUnauthorized, reason)
 	}
 	payload, signature, ok := strings.Cut(value, ".")
 	if !ok || len(value) > maxOIDCState {
-		return refused("is missing or malformed")
+		return rejected("is missing or malformed")
 	}
 	given, err := base64.RawURLEncoding.DecodeString(signature)
 	if err != nil || !hmac.Equal(given, s.mac(payload)) {
-		return refused("is not ours")
+		return rejected("is not ours")
 	}
 	document, err := base64.RawURLEncoding.DecodeString(payload)
 	var state oidcState
 	if err := errors.Join(err, json.Unmarshal(document, &state)); err != nil {
-		return refused("cannot be read")
+		return rejected("cannot be read")
 	}
 	if now.Unix() >= state.Expires {
-		return refused("is too old")
+		return rejected("is too old")
 	}
 	return state, nil
 }

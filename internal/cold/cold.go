@@ -147,7 +147,7 @@ func read(block []byte, wanted func(report int64, share int32) bool) (records []
 	}
 	for i, column := range columns {
 		if i == keyColumns {
-			if part.keep(wanted); len(part.rows) == 0 {
+			if part.filter(wanted); len(part.rows) == 0 {
 				break
 			}
 		}
@@ -168,8 +168,8 @@ type part struct {
 	records []Record
 }
 
-// keep removes the records that are not wanted.
-func (p *part) keep(wanted func(report int64, share int32) bool) {
+// filter removes the records that are not wanted.
+func (p *part) filter(wanted func(report int64, share int32) bool) {
 	n := 0
 	for i := range p.records {
 		if wanted(p.records[i].Report, p.records[i].Share) {

@@ -27,9 +27,9 @@ func Compare(t testing.TB, known Disagreements) *Comparison {
 	return c
 }
 
-// Judge takes one case: whether we agree with the table, what we found and what the
+// Compare takes one case: whether we agree with the table, what we found and what the
 // table wants.
-func (c *Comparison) Judge(id string, agrees bool, got, want any) {
+func (c *Comparison) Compare(id string, agrees bool, got, want any) {
 	c.t.Helper()
 	c.seen[id] = true
 	reason, listed := c.known[id]

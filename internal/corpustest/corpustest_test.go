@@ -111,7 +111,7 @@ func TestCompare(t *testing.T) {
 			observed := &observer{TB: t}
 			comparison := corpustest.Compare(observed, tt.known)
 			for _, c := range tt.cases {
-				comparison.Judge(c.id, c.agrees, "this", "that")
+				comparison.Compare(c.id, c.agrees, "this", "that")
 			}
 			for _, cleanup := range observed.cleanups {
 				cleanup()

@@ -42,7 +42,7 @@ type Options struct {
 
 // Scenario is a year of reports and DNS records. It is safe for concurrent use.
 type Scenario struct {
-	*story
+	*scenarioData
 	options Options
 	today   time.Time // the day that End is in
 
@@ -58,13 +58,13 @@ func New(options Options) *Scenario {
 			return strings.ReplaceAll(domain, ".", "-") + "@" + ReportDomain
 		}
 	}
-	return &Scenario{story: told(), options: options, today: options.End.UTC().Truncate(day)}
+	return &Scenario{scenarioData: data(), options: options, today: options.End.UTC().Truncate(day)}
 }
 
 // Domains returns the domains of the scenario.
 func (s *Scenario) Domains() []Domain {
-	all := make([]Domain, len(s.story.Domains))
-	for i, d := range s.story.Domains {
+	all := make([]Domain, len(s.scenarioData.Domains))
+	for i, d := range s.scenarioData.Domains {
 		all[i] = d.Domain
 	}
 	return all
@@ -113,7 +113,7 @@ func (s *Scenario) Zone(at time.Time) *zone.Zone {
 		}
 	}
 	text := b.String()
-	for _, d := range s.story.Domains {
+	for _, d := range s.scenarioData.Domains {
 		text = strings.ReplaceAll(text, "{"+d.Name+"}", s.options.ReportAddress(d.Name))
 	}
 	made, err := zone.Parse(text)

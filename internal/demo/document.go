@@ -34,8 +34,8 @@ type Document struct {
 // DocumentsAbout returns the reports about the UTC day of a moment of the scenario.
 func (s *Scenario) DocumentsAbout(at time.Time) iter.Seq[Document] {
 	return func(yield func(Document) bool) {
-		for i := range s.story.Domains {
-			for _, document := range s.dayOf(&s.story.Domains[i], s.ago(at)).documents() {
+		for i := range s.scenarioData.Domains {
+			for _, document := range s.dayOf(&s.scenarioData.Domains[i], s.ago(at)).documents() {
 				if !yield(document) {
 					return
 				}

@@ -17,7 +17,7 @@ const (
 const Ada = "ada@harbourlight.example"
 
 // NameOf returns the name of a user who has joined a team.
-func NameOf(email string) string { return told().People[email].Name }
+func NameOf(email string) string { return data().People[email].Name }
 
 // Action is an action of a user, as in the audit log.
 type Action string
@@ -54,9 +54,9 @@ type step struct {
 // scenario begins, and include the creation of its domains.
 func (s *Scenario) Steps() []Step {
 	var steps []Step
-	for _, told := range s.story.Steps {
-		told.At = s.workday(told.Ago)
-		steps = append(steps, told.Step)
+	for _, planned := range s.scenarioData.Steps {
+		planned.At = s.workday(planned.Ago)
+		steps = append(steps, planned.Step)
 	}
 	for _, d := range s.Domains() {
 		owner := steps[slices.IndexFunc(steps, func(joined Step) bool { return joined.Team == d.Team })]
@@ -93,7 +93,7 @@ type nonReport struct {
 // NonReports returns messages to the first team that are not reports.
 func (s *Scenario) NonReports() []Document {
 	var documents []Document
-	for _, n := range s.story.NonReports {
+	for _, n := range s.scenarioData.NonReports {
 		documents = append(documents, Document{
 			Intake: n.Intake, Domain: n.Domain, Name: n.Name, SentAt: s.workday(n.Ago), Content: asMail([]byte(n.Text)),
 		})

@@ -20,13 +20,13 @@ import (
 )
 
 //go:embed story.toml
-var storyText string
+var scenarioText string
 
 //go:embed story.zone
 var zoneText string
 
-// story is what story.toml and story.zone say.
-type story struct {
+// scenarioData is what story.toml and story.zone say.
+type scenarioData struct {
 	Networks   []*network
 	Receivers  []receiver
 	Subjects   []string
@@ -101,10 +101,10 @@ func there(since, until, ago int) bool {
 
 func (r record) there(ago int) bool { return there(r.since, r.until, ago) }
 
-// told reads the story.
-var told = sync.OnceValue(func() *story {
-	s := new(story)
-	read, err := toml.Decode(storyText, s)
+// data reads the story.
+var data = sync.OnceValue(func() *scenarioData {
+	s := new(scenarioData)
+	read, err := toml.Decode(scenarioText, s)
 	if unknown := read.Undecoded(); err == nil && len(unknown) > 0 {
 		err = fmt.Errorf("unknown keys %v", unknown)
 	}
@@ -118,7 +118,7 @@ var told = sync.OnceValue(func() *story {
 })
 
 // readZone reads the records, and finds the days on which they changed.
-func (s *story) readZone() error {
+func (s *scenarioData) readZone() error {
 	turns := map[int]bool{daysOfScenario: true}
 	for line := range strings.Lines(zoneText) {
 		fields := strings.SplitN(line, " ", 3)
@@ -140,7 +140,7 @@ func (s *story) readZone() error {
 }
 
 // complete fills in what the streams of a domain leave out, and adds those of attackers.
-func (s *story) complete(d *domain) {
+func (s *scenarioData) complete(d *domain) {
 	for _, from := range slices.Sorted(maps.Keys(d.Spoofed)) {
 		attackers := slices.DeleteFunc(slices.Clone(s.Networks), func(n *network) bool { return !n.Spoofs })
 		for _, n := range attackers {
@@ -178,7 +178,7 @@ func (n *network) named() int {
 // Locate returns where an address of the scenario belongs to. All of them are reserved for
 // documentation and tests: no mail comes from them.
 func Locate(addr netip.Addr) (senders.Origin, bool) {
-	for _, n := range told().Networks {
+	for _, n := range data().Networks {
 		if n.V4.Contains(addr) || n.V6.Contains(addr) {
 			return senders.Origin{Network: senders.Network{Number: n.Number, Name: n.Name}, Country: n.Country}, true
 		}
@@ -189,7 +189,7 @@ func Locate(addr netip.Addr) (senders.Origin, bool) {
 // Senders returns the well-known services of the scenario, for a senders.Catalogue.
 func Senders() []senders.Sender {
 	var known []senders.Sender
-	for _, n := range told().Networks {
+	for _, n := range data().Networks {
 		if n.Category != "" {
 			known = append(known, senders.Sender{
 				Key: n.Key, Name: n.Name, Kind: senders.Service, Category: n.Category,

@@ -37,6 +37,6 @@ func TestCorpusWrongPlace(t *testing.T) {
 		check := checker.Examine(t.Context(), dnscheck.Request{Domain: "example.com"})
 		got := slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return f.ID == "dmarc.record-at-apex" })
 		want := c.Expect.Error == "DMARCRecordInWrongLocation"
-		comparison.Judge(c.ID, got == want, got, want)
+		comparison.Compare(c.ID, got == want, got, want)
 	}
 }

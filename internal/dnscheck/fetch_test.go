@@ -63,7 +63,7 @@ func TestPrivateAddresses(t *testing.T) {
 			}
 			facts := dnscheck.New(options).Examine(t.Context(), dnscheck.Request{Domain: "example.com"}).Facts
 			for name, reason := range map[string]string{"MTA-STS": facts.MTASTS.FetchReason, "BIMI": facts.BIMI.Reason, "MX": fmt.Sprint(mailServer)} {
-				if !strings.Contains(reason, outbound.ErrRefused.Error()) {
+				if !strings.Contains(reason, outbound.ErrNotAllowed.Error()) {
 					t.Errorf("%s: got the reason %q, want that of every refused address", name, reason)
 				}
 			}

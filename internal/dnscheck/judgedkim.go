@@ -70,12 +70,12 @@ func (j *judgement) dkim() {
 	named := j.counts["dkim.selector-missing"] > 0
 	switch {
 	case f.Namespace == dkim.NamespaceMissing.String():
-		if !named && !j.unused() && !j.saysParked() {
+		if !named && !j.unused() && !j.isParked() {
 			j.add("dkim.no-keys", nil)
 		}
 	case unanswered > 0:
 		j.add("dkim.inconclusive", words{"reason": reason})
-	case len(f.Keys) == 0 && !f.Wildcard && !j.saysParked():
+	case len(f.Keys) == 0 && !f.Wildcard && !j.isParked():
 		j.add("dkim.not-found", words{"count": strconv.Itoa(f.Probed)})
 	}
 	if f.Wildcard {

@@ -20,8 +20,8 @@ func sendsNothing(f facts.SPF) bool {
 	return strings.EqualFold(strings.Join(strings.Fields(f.Record), " "), denyAll)
 }
 
-// saysParked reports whether the domain declares that it is not used for mail.
-func (j *judgement) saysParked() bool {
+// isParked reports whether the domain declares that it is not used for mail.
+func (j *judgement) isParked() bool {
 	return j.request.Purpose == "" && j.facts.MX.Status == mxNull && sendsNothing(j.facts.SPF)
 }
 
@@ -40,7 +40,7 @@ func (j *judgement) parked() {
 	case j.request.Parked:
 		j.locked(f.DMARC)
 	case j.request.inUse():
-	case j.saysParked():
+	case j.isParked():
 		if f.DMARC.Applied == "reject" { // else it is judged as any other: only a mark makes it parked
 			j.locked(f.DMARC)
 		}

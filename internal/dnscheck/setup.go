@@ -112,18 +112,18 @@ func proposed(record dmarc.Record, address string, gone func(dmarc.URI) bool) st
 		}
 		rewrite = true
 	}
-	kept := unique(record.RUA)
+	addresses := unique(record.RUA)
 	if gone != nil {
-		kept = slices.DeleteFunc(kept, gone)
+		addresses = slices.DeleteFunc(addresses, gone)
 	}
-	kept = withAddress(kept, address)
-	if !slices.Equal(kept, record.RUA) {
+	addresses = withAddress(addresses, address)
+	if !slices.Equal(addresses, record.RUA) {
 		rewrite = true
 	}
 	if !rewrite {
 		return record.Text
 	}
-	return record.Edit(append(changes, dmarc.Tag{Name: "rua", Value: uriList(kept)})...)
+	return record.Edit(append(changes, dmarc.Tag{Name: "rua", Value: uriList(addresses)})...)
 }
 
 // inherited returns a record for a domain whose policy comes from the record of a domain

@@ -152,10 +152,10 @@ func knowledge(about []Domain) [sha256.Size]byte {
 	return [sha256.Size]byte(sum.Sum(nil))
 }
 
-// keptParts returns parts with those of some days if they were read before, otherwise nil.
-func (m *Mail) keptParts(days dmarcd.Days) []rollup.Part {
-	if m.kept != nil && m.keptDays.Covers(days) {
-		return m.kept
+// cachedParts returns parts with those of some days if they were read before, otherwise nil.
+func (m *Mail) cachedParts(days dmarcd.Days) []rollup.Part {
+	if m.parts != nil && m.partDays.Covers(days) {
+		return m.parts
 	}
 	if m.basis == nil {
 		return nil
@@ -165,17 +165,17 @@ func (m *Mail) keptParts(days dmarcd.Days) []rollup.Part {
 			continue
 		}
 		if found, ok := m.service.answers.get(m.partsKey(read), time.Now()); ok {
-			m.kept, _ = found.([]rollup.Part)
-			m.keptDays = read
-			return m.kept
+			m.parts, _ = found.([]rollup.Part)
+			m.partDays = read
+			return m.parts
 		}
 	}
 	return nil
 }
 
-// keep keeps the parts of some days for the next scan of this mail, and for that of others.
-func (m *Mail) keep(days dmarcd.Days, read []rollup.Part, bytes int) {
-	m.kept, m.keptDays = read, days
+// cacheParts keeps the parts of some days for the next scan of this mail, and for that of others.
+func (m *Mail) cacheParts(days dmarcd.Days, read []rollup.Part, bytes int) {
+	m.parts, m.partDays = read, days
 	if m.basis != nil {
 		m.service.answers.put(m.partsKey(days), read, bytes, time.Now())
 	}

@@ -86,8 +86,8 @@ func (s *assessed) wholeClass() (dmarcd.Class, []string, bool) {
 	return s.otherClass()
 }
 
-// says returns a sentence with a number, none if that is 0.
-func says(n int64, format string, number func(int64) string) []string {
+// reason returns a sentence with a number, none if that is 0.
+func reason(n int64, format string, number func(int64) string) []string {
 	if n == 0 {
 		return nil
 	}
@@ -102,10 +102,10 @@ func messages(n int64) string { return dmarcd.FormatCount(n, "message") }
 func (s *assessed) linkEvidence() (evidence []string) {
 	counts := s.counts()
 	evidence = slices.Concat(
-		says(counts.SPF, "%s pass SPF for your domain.", dmarcd.FormatNumber),
-		says(counts.DKIM, "%s carry a valid signature of your domain.", dmarcd.FormatNumber),
-		says(int64(s.links[linkListed]), "Your SPF record lists %s.", addresses),
-		says(int64(s.links[linkName]), "A host name links %s to you, confirmed by reverse and forward DNS.", addresses),
+		reason(counts.SPF, "%s pass SPF for your domain.", dmarcd.FormatNumber),
+		reason(counts.DKIM, "%s carry a valid signature of your domain.", dmarcd.FormatNumber),
+		reason(int64(s.links[linkListed]), "Your SPF record lists %s.", addresses),
+		reason(int64(s.links[linkName]), "A host name links %s to you, confirmed by reverse and forward DNS.", addresses),
 	)
 	if s.network.sender != nil && s.mail.links.authorized.includes(s.network.sender.Domains) {
 		evidence = append(evidence, "Your SPF record includes it.")
@@ -121,9 +121,9 @@ func (s *assessed) forwardEvidence() []string {
 		}
 	}
 	return slices.Concat(
-		says(s.counts().DKIM, "%s carry a valid signature of yours, by a key that your own servers use.", dmarcd.FormatNumber),
-		says(s.relayed, "Receivers report %s as forwarded.", messages),
-		says(broken, "%s carry a signature of yours that no longer verifies.", messages),
+		reason(s.counts().DKIM, "%s carry a valid signature of yours, by a key that your own servers use.", dmarcd.FormatNumber),
+		reason(s.relayed, "Receivers report %s as forwarded.", messages),
+		reason(broken, "%s carry a signature of yours that no longer verifies.", messages),
 	)
 }
 

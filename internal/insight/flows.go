@@ -50,16 +50,16 @@ func (m *Mail) listFlows(ctx context.Context, q Query) ([]Flow, error) {
 	}
 	senders := of.sources
 	slices.SortFunc(senders, largestFirst)
-	told := len(senders)
-	if told > maxFlowSenders+1 { // one more would stand alone among the others
-		told = maxFlowSenders
+	shown := len(senders)
+	if shown > maxFlowSenders+1 { // one more would stand alone among the others
+		shown = maxFlowSenders
 	}
 	var flows []Flow
-	for _, s := range senders[:told] {
+	for _, s := range senders[:shown] {
 		flows = appendFlows(flows, s.Name, s.Key, s.sum)
 	}
 	others := of.rest
-	for _, s := range senders[told:] {
+	for _, s := range senders[shown:] {
 		others.merge(s.sum)
 	}
 	flows = appendFlows(flows, OtherSenders, "", &others)

@@ -36,13 +36,13 @@ type Mail struct {
 	whole  *recognition
 	tally  *tally
 	chosen *selection
-	// kept are the parts of keptDays, nil if none were read yet or they are too large.
-	kept     []rollup.Part
-	keptDays dmarcd.Days
+	// parts are the parts of partDays, nil if none were read yet or they are too large.
+	parts    []rollup.Part
+	partDays dmarcd.Days
 }
 
-// maxKept is up to how many bytes the parts are kept for the next scan.
-const maxKept = 1 << 20
+// maxCachedParts is up to how many bytes the parts are kept for the next scan.
+const maxCachedParts = 1 << 20
 
 // Close releases the memory that Read reserved. The Mail must not be used afterwards. A second
 // Close has no effect.
@@ -76,23 +76,23 @@ func (m *Mail) inTurn(ctx context.Context, f func()) {
 // visitParts calls visit with the parts of some days, and perhaps of others. Small ones are read
 // once.
 func (m *Mail) visitParts(ctx context.Context, days dmarcd.Days, turn func() (end func()), visit func(rollup.Part) error) error {
-	if kept := m.keptParts(days); kept != nil {
-		for _, part := range kept {
+	if cached := m.cachedParts(days); cached != nil {
+		for _, part := range cached {
 			if err := visit(part); err != nil {
 				return err
 			}
 		}
 		return ctx.Err()
 	}
-	kept, size := []rollup.Part{}, 0
+	cached, size := []rollup.Part{}, 0
 	err := m.team.Scan(ctx, m.domain, days, turn, func(part rollup.Part) error {
-		if size += len(part.Block); size <= maxKept {
-			kept = append(kept, rollup.Part{Block: bytes.Clone(part.Block), Domains: part.Domains})
+		if size += len(part.Block); size <= maxCachedParts {
+			cached = append(cached, rollup.Part{Block: bytes.Clone(part.Block), Domains: part.Domains})
 		}
 		return visit(part)
 	})
-	if err == nil && size <= maxKept && (days == m.days || days == m.window) {
-		m.keep(days, kept, size)
+	if err == nil && size <= maxCachedParts && (days == m.days || days == m.window) {
+		m.cacheParts(days, cached, size)
 	}
 	return err
 }

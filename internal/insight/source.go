@@ -132,9 +132,9 @@ func (m *Mail) oneSource(ctx context.Context, q Query) (Source, error) {
 			continue
 		}
 		of := records.sources(m, group)
-		told := cmp.Or(q.Parts, partRows)
-		part := Part{Group: group, More: max(len(of.sources)-told, 0)}
-		largest := top(of.sources, told, largestFirst)
+		rows := cmp.Or(q.Parts, partRows)
+		part := Part{Group: group, More: max(len(of.sources)-rows, 0)}
+		largest := top(of.sources, rows, largestFirst)
 		m.describe(group, largest, of.hosts)
 		for _, row := range largest {
 			part.Rows = append(part.Rows, row.Row)

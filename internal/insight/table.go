@@ -49,13 +49,13 @@ func (t *table) isFull() bool { return len(t.keys) > t.space+1 }
 
 // drop drops about half of the keys. All slots are void then.
 func (t *table) drop() {
-	t.keep(max(t.limit, t.space/2))
+	t.truncate(max(t.limit, t.space/2))
 	t.dropped = true
 }
 
-// keep leaves the n keys with the most messages, of equal ones the first, and adds those of all
+// truncate leaves the n keys with the most messages, of equal ones the first, and adds those of all
 // others together.
-func (t *table) keep(n int) {
+func (t *table) truncate(n int) {
 	keys, sums := t.keys, t.sums
 	messages := make([]int64, len(keys)-1)
 	for i := range messages {
@@ -86,7 +86,7 @@ func (t *table) again() bool {
 	if !t.dropped || t.second {
 		return false
 	}
-	t.keep(t.limit)
+	t.truncate(t.limit)
 	for _, of := range t.sums {
 		*of = sum{}
 	}

@@ -22,9 +22,9 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// ErrRefused means that every address of a host is private, reserved or translated. The
+// ErrNotAllowed means that every address of a host is private, reserved or translated. The
 // text is the same for all of them and reveals nothing about the local network.
-var ErrRefused = errors.New("its address is private or reserved; the operator can allow the network with DMARCD_OUTBOUND_ALLOW")
+var ErrNotAllowed = errors.New("its address is private or reserved; the operator can allow the network with DMARCD_OUTBOUND_ALLOW")
 
 const (
 	// dialTimeout bounds the attempt to connect to one address.
@@ -54,7 +54,7 @@ func (d *Dialer) With(r dns.Resolver) *Dialer {
 }
 
 // DialContext connects over TCP to the first allowed address of a host that answers. The
-// address is host:port; the host is a name or an IP address. The error wraps ErrRefused if
+// address is host:port; the host is a name or an IP address. The error wraps ErrNotAllowed if
 // no address is allowed, and dns.ErrNoAddress if there is none.
 func (d *Dialer) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
@@ -82,7 +82,7 @@ func (d *Dialer) DialContext(ctx context.Context, _, address string) (net.Conn, 
 		failures = append(failures, err)
 	}
 	if failures == nil {
-		return nil, fmt.Errorf("connect to %s: %w", host, ErrRefused)
+		return nil, fmt.Errorf("connect to %s: %w", host, ErrNotAllowed)
 	}
 	return nil, errors.Join(failures...)
 }
@@ -91,7 +91,7 @@ func (d *Dialer) DialContext(ctx context.Context, _, address string) (net.Conn, 
 func (d *Dialer) control(_, address string, _ syscall.RawConn) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil || !d.Permits(target.Addr()) {
-		return ErrRefused
+		return ErrNotAllowed
 	}
 	return nil
 }

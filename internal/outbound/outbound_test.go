@@ -54,13 +54,13 @@ func TestDialContext(t *testing.T) {
 		{"mixed.example", "tcp 9.9.9.9:993", errConnected},
 		{"9.9.9.9", "tcp 9.9.9.9:993", errConnected},
 		{"::ffff:9.9.9.9", "tcp 9.9.9.9:993", errConnected},
-		{"private.example", "", outbound.ErrRefused},
-		{"alias.example", "", outbound.ErrRefused},
-		{"mapped.example", "", outbound.ErrRefused},
-		{"localhost", "", outbound.ErrRefused},
-		{"127.0.0.1", "", outbound.ErrRefused},
-		{"::1", "", outbound.ErrRefused},
-		{"fe80::1%eth0", "", outbound.ErrRefused},
+		{"private.example", "", outbound.ErrNotAllowed},
+		{"alias.example", "", outbound.ErrNotAllowed},
+		{"mapped.example", "", outbound.ErrNotAllowed},
+		{"localhost", "", outbound.ErrNotAllowed},
+		{"127.0.0.1", "", outbound.ErrNotAllowed},
+		{"::1", "", outbound.ErrNotAllowed},
+		{"fe80::1%eth0", "", outbound.ErrNotAllowed},
 		{"mail.example", "", dns.ErrNoAddress},
 		{"nothing.example", "", dns.ErrNoAddress},
 		// Other ways to write 127.0.0.1 that C libraries read are names here.
@@ -117,7 +117,7 @@ func TestRebinding(t *testing.T) {
 	if tried, err := dialled(t, d, "host.example"); len(tried) != 1 || tried[0] != "tcp 9.9.9.9:993" {
 		t.Errorf("first: got %v and %v, want the public address", tried, err)
 	}
-	if tried, err := dialled(t, d, "host.example"); tried != nil || !errors.Is(err, outbound.ErrRefused) {
+	if tried, err := dialled(t, d, "host.example"); tried != nil || !errors.Is(err, outbound.ErrNotAllowed) {
 		t.Errorf("second: got %v and %v, want a refusal", tried, err)
 	}
 }
@@ -148,7 +148,7 @@ func TestRealConnection(t *testing.T) {
 	server.Start()
 	t.Cleanup(server.Close)
 	address := server.Listener.Addr().String()
-	if _, err := (&outbound.Dialer{}).DialContext(t.Context(), "tcp", address); !errors.Is(err, outbound.ErrRefused) {
+	if _, err := (&outbound.Dialer{}).DialContext(t.Context(), "tcp", address); !errors.Is(err, outbound.ErrNotAllowed) {
 		t.Errorf("got %v, want a refusal", err)
 	}
 	conn := musttest.Get((&outbound.Dialer{Allow: prefixes("127.0.0.0/8")}).DialContext(t.Context(), "tcp", address))(t)
@@ -178,7 +178,7 @@ func TestRedirectToLoopback(t *testing.T) {
 	if err == nil {
 		_ = response.Body.Close()
 	}
-	if !errors.Is(err, outbound.ErrRefused) {
+	if !errors.Is(err, outbound.ErrNotAllowed) {
 		t.Errorf("got %v, want a refusal of the redirect", err)
 	}
 	if response, err = client.Get("http://example.com/"); err == nil {

@@ -92,7 +92,7 @@ func read(reply *mdns.Msg, q dns.Question) (part, error) {
 		return p, nil
 	}
 
-	keep, hasSOA := negativeTTL(reply.Ns, name)
+	lifetime, hasSOA := negativeTTL(reply.Ns, name)
 	switch {
 	case reply.Rcode == mdns.RcodeNameError:
 		// RFC 6604 §3: the code is about the last name of the chain.
@@ -109,7 +109,7 @@ func read(reply *mdns.Msg, q dns.Question) (part, error) {
 	default:
 		p.outcome = dns.NoData
 	}
-	p.ttl = min(p.ttl, keep, maxNegativeTTL)
+	p.ttl = min(p.ttl, lifetime, maxNegativeTTL)
 	return p, nil
 }
 
@@ -161,7 +161,7 @@ func (p *part) takeRecords(answers []mdns.RR, q dns.Question) error {
 // negativeTTL returns how long a negative answer may be cached: by RFC 2308 §5 the smaller
 // of the SOA record's TTL and its MINIMUM field, and not at all without an SOA record. The
 // SOA of another zone, as returned with an alias out of the zone, is ignored.
-func negativeTTL(authority []mdns.RR, name string) (kept time.Duration, found bool) {
+func negativeTTL(authority []mdns.RR, name string) (lifetime time.Duration, found bool) {
 	for _, rr := range authority {
 		soa, ok := rr.(*mdns.SOA)
 		if ok && mdns.IsSubDomain(soa.Hdr.Name, mdns.Fqdn(name)) {

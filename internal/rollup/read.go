@@ -16,15 +16,15 @@ func (b *Block) Read(p Part) error {
 		return ErrDamaged
 	}
 	r.next = 1
-	b.places = r.places(b.places[:0])
-	b.Addresses.places = r.places(b.Addresses.places[:0])
+	b.offsets = r.offsets(b.offsets[:0])
+	b.Addresses.offsets = r.offsets(b.Addresses.offsets[:0])
 	if r.damaged {
 		return ErrDamaged
 	}
 	b.Addresses.s = string(r.s[:r.next]) // all texts are before the records
 	b.texts = b.texts[:0]
-	texts := Texts{b.Addresses.s, b.places}
-	for i := range b.places {
+	texts := Texts{b.Addresses.s, b.offsets}
+	for i := range b.offsets {
 		b.texts = append(b.texts, texts.At(uint32(i)))
 	}
 	b.readIdentities(&r)
@@ -230,8 +230,8 @@ func (r *reader) length() int {
 	return int(n) //nolint:gosec // not more than there are octets
 }
 
-// places skips texts, and appends where they are.
-func (r *reader) places(into []uint32) []uint32 {
+// offsets skips texts, and appends where they are.
+func (r *reader) offsets(into []uint32) []uint32 {
 	n := r.length()
 	into = slices.Grow(into, n)
 	for range n {

@@ -58,7 +58,7 @@ type Block struct {
 	Identities []Identity
 	Shares     []Share
 
-	places     []uint32 // of texts
+	offsets    []uint32 // of texts
 	texts      []string
 	signatures []Signature
 	spf        []SPFCheck
@@ -68,16 +68,16 @@ type Block struct {
 // Texts is a list of texts of a block. Most blocks have as many addresses as records: a
 // place in the block takes a quarter of the memory of a string, and has no pointer.
 type Texts struct {
-	s      string
-	places []uint32 // where their lengths stand
+	s       string
+	offsets []uint32 // where their lengths stand
 }
 
 // Len returns how many there are.
-func (t *Texts) Len() int { return len(t.places) }
+func (t *Texts) Len() int { return len(t.offsets) }
 
 // At returns one of them.
 func (t *Texts) At(i uint32) string {
-	size, begin := number(t.s, int(t.places[i]))
+	size, begin := number(t.s, int(t.offsets[i]))
 	return t.s[begin : begin+int(size)] //nolint:gosec // it was read before
 }
 

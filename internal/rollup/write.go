@@ -29,20 +29,20 @@ type Writer struct {
 
 // section is a list in which nothing is written twice.
 type section struct {
-	places map[string]uint32
-	b      []byte
+	offsets map[string]uint32
+	b       []byte
 }
 
-// place returns the place of an entry. One that is new is written with its length, if
+// add returns the place of an entry. One that is new is written with its length, if
 // that is not part of it.
-func (s *section) place(entry []byte, sized bool) uint32 {
-	at, known := s.places[string(entry)]
+func (s *section) add(entry []byte, sized bool) uint32 {
+	at, known := s.offsets[string(entry)]
 	if !known {
-		if s.places == nil {
-			s.places = make(map[string]uint32)
+		if s.offsets == nil {
+			s.offsets = make(map[string]uint32)
 		}
-		at = uint32(len(s.places)) //nolint:gosec // there are fewer than octets in a block
-		s.places[string(entry)] = at
+		at = uint32(len(s.offsets)) //nolint:gosec // there are fewer than octets in a block
+		s.offsets[string(entry)] = at
 		if sized {
 			s.b = binary.AppendUvarint(s.b, uint64(len(entry)))
 		}
@@ -52,20 +52,20 @@ func (s *section) place(entry []byte, sized bool) uint32 {
 }
 
 func (s *section) reset() {
-	clear(s.places)
+	clear(s.offsets)
 	s.b = s.b[:0]
 }
 
 // Address returns the place of an address in the block, by its text.
 func (w *Writer) Address(text string) uint32 {
 	w.scratch = addressForm(text, w.scratch)
-	return w.addresses.place(w.scratch, true)
+	return w.addresses.add(w.scratch, true)
 }
 
 // Identity returns the place of an identity in the block.
 func (w *Writer) Identity(i Identity) uint32 {
 	b := make([]byte, 0, 32)
-	text := func(s string) { b = binary.AppendUvarint(b, uint64(w.texts.place([]byte(s), true))) }
+	text := func(s string) { b = binary.AppendUvarint(b, uint64(w.texts.add([]byte(s), true))) }
 	text(i.Envelope)
 	b = binary.AppendUvarint(b, uint64(len(i.Signatures)))
 	for _, s := range i.Signatures {
@@ -79,7 +79,7 @@ func (w *Writer) Identity(i Identity) uint32 {
 		b = append(b, byte(c.Result), bit(c.Helo))
 	}
 	b = binary.AppendUvarint(b, uint64(i.Reasons))
-	return w.identities.place(b, false)
+	return w.identities.add(b, false)
 }
 
 func bit(b bool) byte {
@@ -120,8 +120,8 @@ func (w *Writer) end() {
 	b = binary.AppendUvarint(b, uint64(w.share.Domain)) //nolint:gosec // not negative
 	b = binary.AppendVarint(b, int64(w.share.Day))
 	b = append(b, bit(w.share.Unverified))
-	b = binary.AppendUvarint(b, uint64(w.texts.place([]byte(w.share.Reporter), true)))
-	b = binary.AppendUvarint(b, uint64(w.texts.place([]byte(w.share.From), true)))
+	b = binary.AppendUvarint(b, uint64(w.texts.add([]byte(w.share.Reporter), true)))
+	b = binary.AppendUvarint(b, uint64(w.texts.add([]byte(w.share.From), true)))
 	b = binary.AppendUvarint(b, uint64(w.ownLen)) //nolint:gosec // not negative
 	b = binary.AppendUvarint(b, uint64(len(w.own)))
 	b = append(b, w.own...)
@@ -146,7 +146,7 @@ func (w *Writer) Take() []byte {
 	block := make([]byte, 0, len(w.texts.b)+len(w.addresses.b)+len(w.identities.b)+len(w.shares)+32)
 	block = append(block, version)
 	for _, s := range []*section{&w.texts, &w.addresses, &w.identities} {
-		block = binary.AppendUvarint(block, uint64(len(s.places)))
+		block = binary.AppendUvarint(block, uint64(len(s.offsets)))
 		block = append(block, s.b...)
 		s.reset()
 	}

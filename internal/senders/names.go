@@ -25,9 +25,9 @@ const (
 	restAfterLookup = 15 * time.Minute
 
 	// maxRemembered limits the addresses that rest, and the cached names, which are kept
-	// for keptFor.
+	// for cachedFor.
 	maxRemembered = 10_000
-	keptFor       = time.Minute
+	cachedFor     = time.Minute
 	// maxWaiting limits the queued lookups of a team to those of one page, and maxWaitingAll
 	// those of all teams. The next page view queues the rest again.
 	maxWaiting    = 2_000
@@ -80,11 +80,11 @@ type Names struct {
 	found   []dmarcd.ReverseName
 	savedAt time.Time
 	// cache holds names that the store returned: pages of one visit ask about the same addresses.
-	cache *cache.Cache[netip.Addr, keptName]
+	cache *cache.Cache[netip.Addr, cachedName]
 }
 
-// keptName is a name that the store returned at a time.
-type keptName struct {
+// cachedName is a name that the store returned at a time.
+type cachedName struct {
 	dmarcd.ReverseName
 
 	at time.Time
@@ -103,7 +103,7 @@ func NewNames(resolver dns.Resolver, store NameStore, now func() time.Time, log 
 		ready: make(chan struct{}, 1), queued: map[lookup]struct{}{},
 		queue: fair.NewQueue[dmarcd.TeamID, netip.Addr](fair.Options{Capacity: atOnce, PerKey: teamAtOnce, Waiting: maxWaiting}),
 		asked: map[netip.Addr]struct{}{}, resting: map[netip.Addr]time.Time{},
-		cache: cache.New[netip.Addr, keptName](maxRemembered),
+		cache: cache.New[netip.Addr, cachedName](maxRemembered),
 	}
 }
 
@@ -111,13 +111,13 @@ func NewNames(resolver dns.Resolver, store NameStore, now func() time.Time, log 
 // lookup on behalf of the team. It does not wait for DNS, and is safe for concurrent use.
 func (n *Names) Known(ctx context.Context, team dmarcd.TeamID, addrs []netip.Addr) (map[netip.Addr]string, error) {
 	now := n.now()
-	kept, err := n.kept(ctx, addrs, now)
+	stored, err := n.stored(ctx, addrs, now)
 	if err != nil {
 		return nil, fmt.Errorf("find names of addresses: %w", err)
 	}
-	names := make(map[netip.Addr]string, len(kept))
-	fresh := make(map[netip.Addr]bool, len(kept))
-	for _, k := range kept {
+	names := make(map[netip.Addr]string, len(stored))
+	fresh := make(map[netip.Addr]bool, len(stored))
+	for _, k := range stored {
 		lifetime := missLifetime
 		if k.Name != "" {
 			names[k.Addr] = k.Name
@@ -133,13 +133,13 @@ func (n *Names) Known(ctx context.Context, team dmarcd.TeamID, addrs []netip.Add
 	return names, nil
 }
 
-// kept returns the stored names of addresses.
-func (n *Names) kept(ctx context.Context, addrs []netip.Addr, now time.Time) ([]dmarcd.ReverseName, error) {
+// stored returns the stored names of addresses.
+func (n *Names) stored(ctx context.Context, addrs []netip.Addr, now time.Time) ([]dmarcd.ReverseName, error) {
 	var all []dmarcd.ReverseName
 	var others []netip.Addr
 	for _, addr := range addrs {
-		if told, ok := n.cache.Get(addr); ok && now.Sub(told.at) < keptFor {
-			all = append(all, told.ReverseName)
+		if cached, ok := n.cache.Get(addr); ok && now.Sub(cached.at) < cachedFor {
+			all = append(all, cached.ReverseName)
 		} else {
 			others = append(others, addr)
 		}
@@ -148,8 +148,8 @@ func (n *Names) kept(ctx context.Context, addrs []netip.Addr, now time.Time) ([]
 		return all, nil
 	}
 	more, err := n.store.ReverseNames(ctx, others)
-	for _, told := range more {
-		n.cache.Put(told.Addr, keptName{told, now}, 1)
+	for _, name := range more {
+		n.cache.Put(name.Addr, cachedName{name, now}, 1)
 	}
 	return append(all, more...), err
 }

@@ -22,8 +22,8 @@ const (
 	tryTime = 10 * time.Second
 	// unreached is the message about a server that does not speak IMAP with us.
 	unreached = "The server cannot be reached, or does not support IMAP with these settings. Check its name, port and encryption; an operator finds the reason in the log."
-	// addressRefused is the message about a server with a forbidden address.
-	addressRefused = "This installation does not connect to private or reserved addresses. An operator can allow its network with DMARCD_OUTBOUND_ALLOW."
+	// addressNotAllowed is the message about a server with a forbidden address.
+	addressNotAllowed = "This installation does not connect to private or reserved addresses. An operator can allow its network with DMARCD_OUTBOUND_ALLOW."
 )
 
 // MailboxError is a failed login to a mailbox. It is an *dmarcd.InvalidError with the message
@@ -66,8 +66,8 @@ func (s *Service) shownProblem(mailbox dmarcd.Mailbox) string {
 		return problem
 	case s.options.Mailboxes.Rejected(problem):
 		return "The server refuses the login."
-	case strings.Contains(problem, outbound.ErrRefused.Error()):
-		return addressRefused
+	case strings.Contains(problem, outbound.ErrNotAllowed.Error()):
+		return addressNotAllowed
 	}
 	return unreached
 }
@@ -150,8 +150,8 @@ func (t *Team) logIn(ctx context.Context, mailbox dmarcd.Mailbox, secret []byte)
 		return secret, nil
 	case errors.As(err, &known):
 		return nil, known
-	case errors.Is(err, outbound.ErrRefused):
-		return nil, &MailboxError{Field: "host", Message: addressRefused, Reason: err}
+	case errors.Is(err, outbound.ErrNotAllowed):
+		return nil, &MailboxError{Field: "host", Message: addressNotAllowed, Reason: err}
 	}
 	if !t.actor.local {
 		<-ctx.Done()

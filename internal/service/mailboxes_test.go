@@ -204,8 +204,8 @@ func TestMailboxProblems(t *testing.T) {
 		t.Errorf("an owner: got %v, want one answer for all", answers)
 	}
 	for problem, want := range map[string]string{
-		"connect to mail.example:993: " + outbound.ErrRefused.Error(): "An operator can allow its network with DMARCD_OUTBOUND_ALLOW.",
-		"the server refuses the login: NO not today":                  "The server refuses the login.",
+		"connect to mail.example:993: " + outbound.ErrNotAllowed.Error(): "An operator can allow its network with DMARCD_OUTBOUND_ALLOW.",
+		"the server refuses the login: NO not today":                     "The server refuses the login.",
 		"": "",
 	} {
 		if got := shown(owner, problem); !strings.HasSuffix(got, want) || want == "" && got != "" {
@@ -219,7 +219,7 @@ func TestMailboxProblems(t *testing.T) {
 func TestForbiddenServersAreNamed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
-	w.tryMailbox = func(context.Context) error { return fmt.Errorf("connect: %w", outbound.ErrRefused) }
+	w.tryMailbox = func(context.Context) error { return fmt.Errorf("connect: %w", outbound.ErrNotAllowed) }
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		err := w.addMailbox(w.asOwner())

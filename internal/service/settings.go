@@ -20,8 +20,8 @@ func (t *Team) Retention(ctx context.Context) (Retention, error) {
 		return Retention{}, err
 	}
 	own, err := t.team.Retention(ctx)
-	keep := own.Or(t.service.options.Retention)
-	return Retention{Counters: wholeDays(keep.Counters), Records: wholeDays(keep.Records), Originals: wholeDays(keep.Originals)}, err
+	retention := own.Or(t.service.options.Retention)
+	return Retention{Counters: wholeDays(retention.Counters), Records: wholeDays(retention.Records), Originals: wholeDays(retention.Originals)}, err
 }
 
 // wholeDays rounds up, so that an hour does not become 0, which means forever.
@@ -40,15 +40,15 @@ func (t *Team) Quota(ctx context.Context) (quota dmarcd.Quota, used dmarcd.Usage
 }
 
 // SetRetention sets the retention of the team.
-func (t *Team) SetRetention(ctx context.Context, keep Retention) error {
+func (t *Team) SetRetention(ctx context.Context, retention Retention) error {
 	if err := t.may(dmarcd.RightManage); err != nil {
 		return err
 	}
-	if keep.Counters != 0 && (keep.Records == 0 || keep.Records > keep.Counters) {
+	if retention.Counters != 0 && (retention.Records == 0 || retention.Records > retention.Counters) {
 		return &dmarcd.InvalidError{Field: "counters", Message: "Daily totals must be stored at least as long as the records."}
 	}
 	return t.team.SetRetention(ctx, store.Retention{
-		Counters: time.Duration(keep.Counters) * day, Records: time.Duration(keep.Records) * day,
-		Originals: time.Duration(keep.Originals) * day,
-	}, t.actor.to("retention.set", "", fmt.Sprintf("counters %d days, records %d, originals %d; 0 means forever", keep.Counters, keep.Records, keep.Originals)))
+		Counters: time.Duration(retention.Counters) * day, Records: time.Duration(retention.Records) * day,
+		Originals: time.Duration(retention.Originals) * day,
+	}, t.actor.to("retention.set", "", fmt.Sprintf("counters %d days, records %d, originals %d; 0 means forever", retention.Counters, retention.Records, retention.Originals)))
 }

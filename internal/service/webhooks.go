@@ -136,7 +136,7 @@ func (t *Team) checkEndpoint(w dmarcd.Webhook) error {
 		return &dmarcd.InvalidError{Field: "url", Message: "Part of the URL is masked. Enter the full URL."}
 	}
 	if address, err := netip.ParseAddr(endpoint.Hostname()); err == nil && !t.service.options.Outbound.Permits(address) {
-		return &dmarcd.InvalidError{Field: "url", Message: addressRefused}
+		return &dmarcd.InvalidError{Field: "url", Message: addressNotAllowed}
 	}
 	if w.Format == dmarcd.FormatPagerDuty && endpoint.Query().Get(chat.RoutingKey) == "" {
 		return &dmarcd.InvalidError{Field: "url", Message: "Add the integration key of the PagerDuty service to the URL: https://events.pagerduty.com/v2/enqueue?routing_key=KEY."}

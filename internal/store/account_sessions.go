@@ -142,12 +142,12 @@ func (s *Store) endSessions(ctx context.Context, audit []dmarcd.AuditEntry, end 
 
 // EndSessions ends all sessions of a user except the one with the hash keep; the zero hash
 // ends all.
-func (s *Store) EndSessions(ctx context.Context, user dmarcd.UserID, keep [32]byte, audit ...dmarcd.AuditEntry) error {
-	return s.endSessions(ctx, audit, func(t tx) error { return t.endSessions(ctx, user, keep) })
+func (s *Store) EndSessions(ctx context.Context, user dmarcd.UserID, except [32]byte, audit ...dmarcd.AuditEntry) error {
+	return s.endSessions(ctx, audit, func(t tx) error { return t.endSessions(ctx, user, except) })
 }
 
-func (t tx) endSessions(ctx context.Context, user dmarcd.UserID, keep [32]byte) error {
-	_, err := t.exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND hash <> $2`, user, keep[:])
+func (t tx) endSessions(ctx context.Context, user dmarcd.UserID, except [32]byte) error {
+	_, err := t.exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND hash <> $2`, user, except[:])
 	return err
 }
 

@@ -213,9 +213,9 @@ const AsConfigured = -time.Second
 
 // SetRetention sets the team's retention. The other fields are ignored: they are settings of
 // the installation.
-func (t *Team) SetRetention(ctx context.Context, keep Retention, audit ...dmarcd.AuditEntry) error {
+func (t *Team) SetRetention(ctx context.Context, retention Retention, audit ...dmarcd.AuditEntry) error {
 	return t.change(ctx, audit, `UPDATE teams SET keep_originals = $1, keep_records = $2, keep_counters = $3 WHERE id = $4`,
-		int64(keep.Originals/time.Second), int64(keep.Records/time.Second), int64(keep.Counters/time.Second), t.id)
+		int64(retention.Originals/time.Second), int64(retention.Records/time.Second), int64(retention.Counters/time.Second), t.id)
 }
 
 // Retention returns the team's retention, AsConfigured for unset fields.
@@ -233,15 +233,15 @@ func scanRetention(scan scanner) (Retention, error) {
 }
 
 // records returns how long records are stored: at most as long as their reports.
-func (keep Retention) records() time.Duration {
-	if keep.Records == 0 || keep.Counters > 0 && keep.Counters < keep.Records {
-		return keep.Counters
+func (r Retention) records() time.Duration {
+	if r.Records == 0 || r.Counters > 0 && r.Counters < r.Records {
+		return r.Counters
 	}
-	return keep.Records
+	return r.Records
 }
 
 // Or fills unset fields from the settings of the installation.
-func (keep Retention) Or(configured Retention) Retention {
+func (r Retention) Or(configured Retention) Retention {
 	choose := func(own, other time.Duration) time.Duration {
 		if own < 0 {
 			return other
@@ -249,8 +249,8 @@ func (keep Retention) Or(configured Retention) Retention {
 		return own
 	}
 	return Retention{
-		Originals: choose(keep.Originals, configured.Originals), Rejected: choose(keep.Rejected, configured.Rejected),
-		Records: choose(keep.Records, configured.Records), Counters: choose(keep.Counters, configured.Counters),
-		Failure: choose(keep.Failure, configured.Failure), Audit: configured.Audit, Entries: configured.Entries,
+		Originals: choose(r.Originals, configured.Originals), Rejected: choose(r.Rejected, configured.Rejected),
+		Records: choose(r.Records, configured.Records), Counters: choose(r.Counters, configured.Counters),
+		Failure: choose(r.Failure, configured.Failure), Audit: configured.Audit, Entries: configured.Entries,
 	}
 }

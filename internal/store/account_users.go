@@ -53,14 +53,14 @@ func (s *Store) Password(ctx context.Context, email string) (id dmarcd.UserID, h
 // SetPassword changes the password of a user and ends all their sessions except the one
 // with the hash keep, so that an attacker who knew the old password is signed out. If the password
 // is not the one that was verified any more, it is ErrUnauthorized.
-func (s *Store) SetPassword(ctx context.Context, of dmarcd.SignIn, passwordHash string, keep [32]byte, audit ...dmarcd.AuditEntry) error {
+func (s *Store) SetPassword(ctx context.Context, of dmarcd.SignIn, passwordHash string, except [32]byte, audit ...dmarcd.AuditEntry) error {
 	return s.audited(ctx, audit, "", func(t tx) error {
 		err := t.execOr(ctx, dmarcd.ErrUnauthorized, `UPDATE users SET password_hash = $1 WHERE id = $2 AND password_hash = $3`,
 			passwordHash, of.ID, of.PasswordHash)
 		if err != nil {
 			return err
 		}
-		return t.endSessions(ctx, of.ID, keep)
+		return t.endSessions(ctx, of.ID, except)
 	})
 }
 

@@ -15,22 +15,22 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
-// coldPlace is a place between the records of a group of cold reports: after that record.
-type coldPlace struct {
+// coldPosition is a place between the records of a group of cold reports: after that record.
+type coldPosition struct {
 	report   dmarcd.ReportID
 	share, n int
 }
 
-func placeOf(r *cold.Record) coldPlace {
-	return coldPlace{dmarcd.ReportID(r.Report), int(r.Share), int(r.N)}
+func positionOf(r *cold.Record) coldPosition {
+	return coldPosition{dmarcd.ReportID(r.Report), int(r.Share), int(r.N)}
 }
 
-func (p coldPlace) compare(other coldPlace) int {
+func (p coldPosition) compare(other coldPosition) int {
 	return cmp.Or(cmp.Compare(p.report, other.report), cmp.Compare(p.share, other.share), cmp.Compare(p.n, other.n))
 }
 
 // beforeReport is the place before the records of a report.
-func beforeReport(id dmarcd.ReportID) coldPlace { return coldPlace{report: id, share: -1, n: -1} }
+func beforeReport(id dmarcd.ReportID) coldPosition { return coldPosition{report: id, share: -1, n: -1} }
 
 // errEnough ends reading records without an error.
 var errEnough = errors.New("enough records")
@@ -38,7 +38,7 @@ var errEnough = errors.New("enough records")
 // coldRange selects records of a group: those after a place up to the last of a report. If
 // wanted is set, others than those of wanted shares may be missing; it is asked in order.
 type coldRange struct {
-	after  coldPlace
+	after  coldPosition
 	last   dmarcd.ReportID
 	wanted func(report int64, share int32) bool
 }
@@ -58,7 +58,7 @@ func (t *Team) readCold(ctx context.Context, read tx, id int64, of coldRange, vi
 		if err != nil {
 			return err
 		}
-		from, found := slices.BinarySearchFunc(records, of.after, func(r cold.Record, p coldPlace) int { return placeOf(&r).compare(p) })
+		from, found := slices.BinarySearchFunc(records, of.after, func(r cold.Record, p coldPosition) int { return positionOf(&r).compare(p) })
 		if found {
 			from++
 		}
@@ -84,7 +84,7 @@ type coldBlock struct {
 	coldKey
 
 	first dmarcd.ReportID
-	last  coldPlace // of its last record
+	last  coldPosition // of its last record
 	bytes int64
 	sum   []byte
 }
@@ -260,7 +260,7 @@ func (t *Team) coldRecords(ctx context.Context, id dmarcd.ReportID, after Record
 			}
 			tried = group
 			blocks, text := 0, 0
-			err = t.readCold(ctx, read, group, coldRange{after: coldPlace{id, after.Share, after.N}, last: id}, func(records []cold.Record) error {
+			err = t.readCold(ctx, read, group, coldRange{after: coldPosition{id, after.Share, after.N}, last: id}, func(records []cold.Record) error {
 				blocks++
 				for i := range records {
 					r := &records[i]
@@ -333,7 +333,7 @@ func (t *Team) sentCold(ctx context.Context, wanted string, args []any, found ma
 			if s.id == 0 {
 				continue // it is hot
 			}
-			of := coldRange{after: coldPlace{s.Position.Report, s.Position.Share, s.Position.N - 1}, last: s.Position.Report}
+			of := coldRange{after: coldPosition{s.Position.Report, s.Position.Share, s.Position.N - 1}, last: s.Position.Report}
 			err := t.readCold(ctx, read, s.id, of, func(records []cold.Record) error {
 				if len(records) == 0 || int(records[0].Share) != s.Position.Share || int(records[0].N) != s.Position.N {
 					return errEnough

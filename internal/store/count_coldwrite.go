@@ -121,7 +121,7 @@ func (t *Team) freezeGroup(ctx context.Context, reports []dmarcd.ReportID) error
 		if len(records) < cold.MaxRecords {
 			break
 		}
-		after = placeOf(&records[len(records)-1])
+		after = positionOf(&records[len(records)-1])
 	}
 	return w.finish(ctx, func(tx tx) error {
 		changed, err := tx.exec(ctx, `UPDATE reports SET cold = $1 WHERE team_id = $2 AND id BETWEEN $3 AND $4 AND `+frozenReport, w.id, t.id, first, last)
@@ -413,8 +413,8 @@ func (w *coldWriter) finish(ctx context.Context, refer func(tx) error) error {
 		if problem != "" {
 			return fmt.Errorf("store old records by column: %s in %s; dmarcd doctor checks all", problem, w.team.id)
 		}
-		kept, err := tx.exec(ctx, `UPDATE cold_blocks SET rewrite_at = 0 WHERE team_id = $1 AND id = $2`, w.team.id, w.id)
-		if err == nil && kept != w.written {
+		changed, err := tx.exec(ctx, `UPDATE cold_blocks SET rewrite_at = 0 WHERE team_id = $1 AND id = $2`, w.team.id, w.id)
+		if err == nil && changed != w.written {
 			err = fmt.Errorf("%w: blocks of old records were removed while they were written", dmarcd.ErrTemporary)
 		}
 		return err

@@ -184,7 +184,7 @@ func (w *blockWriter) add(r rollup.Record, address, details string) error {
 			return err
 		}
 	}
-	place, known := w.identities[details]
+	index, known := w.identities[details]
 	if !known {
 		identity, err := parseIdentity(details)
 		if err != nil {
@@ -193,10 +193,10 @@ func (w *blockWriter) add(r rollup.Record, address, details string) error {
 		if w.identities == nil {
 			w.identities = make(map[string]uint32)
 		}
-		place = w.Identity(identity)
-		w.identities[details] = place
+		index = w.Identity(identity)
+		w.identities[details] = index
 	}
-	r.Address, r.Identity = w.Address(address), place
+	r.Address, r.Identity = w.Address(address), index
 	w.Add(r)
 	return nil
 }

@@ -44,7 +44,7 @@ func (s *Store) Migrate(ctx context.Context) (steps int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := errors.Join(s.refuseWorker(ctx), s.refuseTooOld(ctx)); err != nil {
+	if err := errors.Join(s.rejectWorker(ctx), s.rejectTooOld(ctx)); err != nil {
 		return 0, err
 	}
 	results, err := s.migrateUp(ctx, provider)
@@ -97,7 +97,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.refuseTooOld(ctx); err != nil {
+	if err := s.rejectTooOld(ctx); err != nil {
 		return err
 	}
 	// goose would create its table.
@@ -123,8 +123,8 @@ func newest(provider *goose.Provider) int64 {
 	return sources[len(sources)-1].Version
 }
 
-// refuseTooOld returns ErrTooOld if there are teams, but no versions of this schema.
-func (s *Store) refuseTooOld(ctx context.Context) error {
+// rejectTooOld returns ErrTooOld if there are teams, but no versions of this schema.
+func (s *Store) rejectTooOld(ctx context.Context) error {
 	tables, err := collectRead(ctx, s.own(), s.dialect.tables, nil, scanValue[string])
 	if err != nil {
 		return fmt.Errorf("read the schema's tables: %w", err)

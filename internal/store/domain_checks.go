@@ -52,7 +52,7 @@ func (t *Team) SaveCheck(ctx context.Context, name string, check facts.Check, pl
 			return err
 		}
 		row.CheckedAt = check.At.UTC().Truncate(time.Second)
-		if err := t.judge(ctx, tx, &row, check, plan); err != nil {
+		if err := t.apply(ctx, tx, &row, check, plan); err != nil {
 			return err
 		}
 		if check.Facts != nil && check.Conclusive {
@@ -142,8 +142,8 @@ func (t *Team) updateChecked(ctx context.Context, tx tx, row checkedDomain) erro
 	return err
 }
 
-// judge applies the confirmed DMARC result of a check to a domain, and plans the next check.
-func (t *Team) judge(ctx context.Context, tx tx, row *checkedDomain, check facts.Check, plan dmarcd.Plan) error {
+// apply applies the confirmed DMARC result of a check to a domain, and plans the next check.
+func (t *Team) apply(ctx context.Context, tx tx, row *checkedDomain, check facts.Check, plan dmarcd.Plan) error {
 	now := t.store.now()
 	if !check.Conclusive {
 		row.failures++

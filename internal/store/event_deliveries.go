@@ -15,8 +15,8 @@ import (
 // deliveryTime is how long a delivery is retried.
 const deliveryTime = 24 * time.Hour
 
-// keepDeliveries is how long deliveries are listed.
-const keepDeliveries = 30 * 24 * time.Hour
+// deliveriesStored is how long deliveries are listed.
+const deliveriesStored = 30 * 24 * time.Hour
 
 // deliver adds a delivery for each webhook that subscribes to one of the events, unless the
 // rules suppress it. The caller holds the event counter, so webhooks do not change until the

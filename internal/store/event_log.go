@@ -161,7 +161,7 @@ func (t *Team) EventsSince(ctx context.Context, filter EventFilter, since int64,
 	return t.events(ctx, filter, `events.seq > $2`, `events.seq`, since, limit)
 }
 
-func (t *Team) events(ctx context.Context, filter EventFilter, place, order string, seq int64, limit int) ([]dmarcd.Event, error) {
+func (t *Team) events(ctx context.Context, filter EventFilter, condition, order string, seq int64, limit int) ([]dmarcd.Event, error) {
 	until := int64(math.MaxInt64)
 	if !filter.Until.IsZero() {
 		until = unix(filter.Until)
@@ -173,7 +173,7 @@ func (t *Team) events(ctx context.Context, filter EventFilter, place, order stri
 	tagged, args := hasTag(tag, []any{t.id, seq, filter.Domain, filter.Kind, until, limit})
 	return collectRead(ctx, t.store, `SELECT events.seq, events.id, events.at, COALESCE(domains.name, ''), events.kind, events.document
 		FROM events LEFT JOIN domains ON domains.id = events.domain_id AND domains.team_id = events.team_id
-		WHERE events.team_id = $1 AND `+place+` AND (events.domain_id IS NULL OR domains.deleted_at = 0)
+		WHERE events.team_id = $1 AND `+condition+` AND (events.domain_id IS NULL OR domains.deleted_at = 0)
 			AND ($3 = '' OR domains.name = $3) AND ($4 = '' OR events.kind = $4) AND events.at < $5`+tagged+`
 		ORDER BY `+order+` LIMIT $6`, args, scanEvent)
 }

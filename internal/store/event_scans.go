@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// mailDaysKept is how many days of figures are stored for detections: some more than
+	// mailDaysStored is how many days of figures are stored for detections: some more than
 	// package alert reads.
-	mailDaysKept = 70
+	mailDaysStored = 70
 	// fullScan is how often all domains of a team are judged: that reports stopped is seen in
 	// no change.
 	fullScan = 6 * time.Hour
@@ -26,13 +26,13 @@ const (
 
 // ScanAlerts has judge detect the alerts of the teams that are due, in some domains of each, and
 // reports whether there may be more. Errors of one team do not affect others, see eachTeam.
-func (s *Store) ScanAlerts(ctx context.Context, judge func(*Team, dmarcd.AlertScan) (more bool, err error)) (more bool, err error) {
+func (s *Store) ScanAlerts(ctx context.Context, detect func(*Team, dmarcd.AlertScan) (more bool, err error)) (more bool, err error) {
 	return s.eachTeam(ctx, "detection of alerts", func(t *Team) (bool, error) {
 		scan, err := t.beginScan(ctx)
 		if err != nil {
 			return false, err
 		}
-		return judge(t, scan)
+		return detect(t, scan)
 	}, `SELECT teams.id FROM teams LEFT JOIN alert_scans ON alert_scans.team_id = teams.id
 		WHERE alert_scans.team_id IS NULL OR alert_scans.due_at <= $1`, unix(s.now()))
 }
@@ -78,15 +78,15 @@ func (t *Team) SaveScan(ctx context.Context, scan dmarcd.AlertScan, after dmarcd
 // from the one after scan.After on. There are no more where it returns fewer.
 func (t *Team) ScannedMail(ctx context.Context, scan dmarcd.AlertScan, limit int) (all []dmarcd.DomainMail, err error) {
 	err = t.store.longRead(ctx, func(read tx) error {
-		from := dmarcd.DayOf(t.store.now()) - mailDaysKept
+		from := dmarcd.DayOf(t.store.now()) - mailDaysStored
 		// The engines must not look for a domain among all changes of the team.
-		judged, args := `EXISTS (SELECT 1 FROM mail_days WHERE mail_days.team_id = $1 AND mail_days.domain_id = domains.id)`, []any{t.id, scan.After, limit}
+		selected, args := `EXISTS (SELECT 1 FROM mail_days WHERE mail_days.team_id = $1 AND mail_days.domain_id = domains.id)`, []any{t.id, scan.After, limit}
 		if !scan.Full {
-			judged = `domains.id IN (SELECT mail_days.domain_id FROM mail_days WHERE mail_days.team_id = $1 AND mail_days.changed_at >= $4)`
+			selected = `domains.id IN (SELECT mail_days.domain_id FROM mail_days WHERE mail_days.team_id = $1 AND mail_days.changed_at >= $4)`
 			args = append(args, unix(scan.Since))
 		}
 		ids, err := collect(ctx, read, `SELECT domains.id FROM domains WHERE domains.team_id = $1 AND domains.id > $2 AND domains.deleted_at = 0
-			AND `+judged+` ORDER BY domains.id LIMIT $3`, args, scanValue[dmarcd.DomainID])
+			AND `+selected+` ORDER BY domains.id LIMIT $3`, args, scanValue[dmarcd.DomainID])
 		if err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func (t *Team) addSessions(ctx context.Context, read tx, mail *dmarcd.DomainMail
 // saveMailDays stores the mail of domains in a period, instead of what was stored of it.
 // The days ascend within a domain.
 func (t *Team) saveMailDays(ctx context.Context, period dmarcd.Days, found []dmarcd.DomainDay) error {
-	from := max(*period.From, dmarcd.DayOf(t.store.now())-mailDaysKept)
+	from := max(*period.From, dmarcd.DayOf(t.store.now())-mailDaysStored)
 	if *period.To < from {
 		return nil
 	}

@@ -183,9 +183,9 @@ func (s *Store) setLeases(ctx context.Context, held []dmarcd.Mailbox, until time
 	if len(held) == 0 {
 		return nil, nil
 	}
-	var kept []dmarcd.Mailbox
+	var renewed []dmarcd.Mailbox
 	err := s.tx(ctx, func(t tx) error {
-		kept = nil
+		renewed = nil
 		for _, m := range held {
 			changed, err := t.exec(ctx, `UPDATE mailboxes SET lease_until = $1 WHERE team_id = $2 AND id = $3 AND lease_until = $4 AND paused_at = 0`,
 				unix(until), m.Team, m.ID, unix(m.LeaseUntil))
@@ -194,7 +194,7 @@ func (s *Store) setLeases(ctx context.Context, held []dmarcd.Mailbox, until time
 			}
 			if changed == 1 {
 				m.LeaseUntil = until
-				kept = append(kept, m)
+				renewed = append(renewed, m)
 			}
 		}
 		return nil
@@ -202,7 +202,7 @@ func (s *Store) setLeases(ctx context.Context, held []dmarcd.Mailbox, until time
 	if err != nil {
 		return nil, fmt.Errorf("renew the leases of mailboxes: %w", err)
 	}
-	return kept, nil
+	return renewed, nil
 }
 
 // TeamOfMailbox returns the team of a mailbox, or ErrNotFound: operators name a mailbox by its

@@ -58,9 +58,9 @@ func (s *Store) checkCluster(ctx context.Context) error {
 	return nil
 }
 
-// refuseWorker returns dmarcd.ErrInvalid for a database of a worker, whose tables are those of
+// rejectWorker returns dmarcd.ErrInvalid for a database of a worker, whose tables are those of
 // the coordinator.
-func (s *Store) refuseWorker(ctx context.Context) error {
+func (s *Store) rejectWorker(ctx context.Context) error {
 	if !s.citus {
 		return nil
 	}

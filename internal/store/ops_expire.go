@@ -32,25 +32,25 @@ func (t *Team) expire(ctx context.Context, configured Retention, dropped time.Du
 	if err != nil {
 		return false, err
 	}
-	keep, now := own.Or(configured), t.store.now()
-	keep.Records = keep.records() // a report expires after its records
+	retention, now := own.Or(configured), t.store.now()
+	retention.Records = retention.records() // a report expires after its records
 	expireRecords := t.expireRecords
-	if dropped > 0 && keep.Records == dropped {
+	if dropped > 0 && retention.Records == dropped {
 		expireRecords = t.expireWithPartition
 	}
 	for _, step := range []struct {
 		age    time.Duration
 		remove func(context.Context, tx, time.Time) (bool, error)
 	}{
-		{keep.Failure, t.expireFailureReports},
-		{keep.Failure, t.expireRejectedFailures},
-		{keep.Rejected, t.expireRejected},
-		{keep.Originals, t.expireOriginals},
-		{keep.Records, expireRecords},
-		{keep.Counters, t.expireReports},
-		{keep.Counters, t.expireDays},
-		{keepDeliveries, t.expireDeliveries},
-		{mailDaysKept * 24 * time.Hour, t.expireMailDays},
+		{retention.Failure, t.expireFailureReports},
+		{retention.Failure, t.expireRejectedFailures},
+		{retention.Rejected, t.expireRejected},
+		{retention.Originals, t.expireOriginals},
+		{retention.Records, expireRecords},
+		{retention.Counters, t.expireReports},
+		{retention.Counters, t.expireDays},
+		{deliveriesStored, t.expireDeliveries},
+		{mailDaysStored * 24 * time.Hour, t.expireMailDays},
 	} {
 		if step.age == 0 {
 			continue
@@ -61,7 +61,7 @@ func (t *Team) expire(ctx context.Context, configured Retention, dropped time.Du
 		}
 		more = more || again
 	}
-	again, err := t.expireLogs(ctx, keep)
+	again, err := t.expireLogs(ctx, retention)
 	return more || again, err
 }
 

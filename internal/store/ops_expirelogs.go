@@ -18,9 +18,9 @@ const maxLogText = 4 << 10
 
 // expireLogs removes entries of the team's logs, oldest first: those past the retention, and those
 // beyond the number that is kept. No quota limits what a team's own changes add to them.
-func (t *Team) expireLogs(ctx context.Context, keep Retention) (more bool, err error) {
+func (t *Team) expireLogs(ctx context.Context, retention Retention) (more bool, err error) {
 	for _, step := range []func(context.Context, tx, Retention) (bool, error){t.expireAudit, t.expireEvents, t.expireMostDeliveries, t.expireMostAddresses} {
-		again, err := inTx(ctx, t.retryTx, func(tx tx) (bool, error) { return step(ctx, tx, keep) })
+		again, err := inTx(ctx, t.retryTx, func(tx tx) (bool, error) { return step(ctx, tx, retention) })
 		if err != nil {
 			return false, err
 		}
@@ -30,19 +30,19 @@ func (t *Team) expireLogs(ctx context.Context, keep Retention) (more bool, err e
 }
 
 // expireSystemAudit is expireLogs for the audit log of the installation.
-func (s *Store) expireSystemAudit(ctx context.Context, keep Retention) (more bool, err error) {
+func (s *Store) expireSystemAudit(ctx context.Context, retention Retention) (more bool, err error) {
 	return inTx(ctx, s.tx, func(tx tx) (bool, error) {
-		return tx.expireLog(ctx, "audit", "at", "team_id IS NULL", keep.Audit, keep.Entries)
+		return tx.expireLog(ctx, "audit", "at", "team_id IS NULL", retention.Audit, retention.Entries)
 	})
 }
 
-func (t *Team) expireAudit(ctx context.Context, tx tx, keep Retention) (bool, error) {
-	return tx.expireLog(ctx, "audit", "at", "team_id = $2", keep.Audit, keep.Entries, t.id)
+func (t *Team) expireAudit(ctx context.Context, tx tx, retention Retention) (bool, error) {
+	return tx.expireLog(ctx, "audit", "at", "team_id = $2", retention.Audit, retention.Entries, t.id)
 }
 
 // expireMostDeliveries removes deliveries beyond the number that is kept, in any state.
-func (t *Team) expireMostDeliveries(ctx context.Context, tx tx, keep Retention) (bool, error) {
-	return tx.expireLog(ctx, "deliveries", "created_at", "team_id = $2", 0, keep.Entries, t.id)
+func (t *Team) expireMostDeliveries(ctx context.Context, tx tx, retention Retention) (bool, error) {
+	return tx.expireLog(ctx, "deliveries", "created_at", "team_id = $2", 0, retention.Entries, t.id)
 }
 
 // retiredShare is how many retired reporting addresses a team has at most, as a multiple of its
@@ -95,15 +95,15 @@ func (t tx) expireLog(ctx context.Context, table, column, of string, age time.Du
 }
 
 // expireEvents removes events beyond the number that is kept, with their alerts and deliveries.
-func (t *Team) expireEvents(ctx context.Context, tx tx, keep Retention) (bool, error) {
+func (t *Team) expireEvents(ctx context.Context, tx tx, retention Retention) (bool, error) {
 	var last int64
 	err := tx.queryRow(ctx, `SELECT COALESCE(MAX(seq), 0) FROM event_counters WHERE team_id = $1`, []any{t.id}, &last)
-	if err != nil || keep.Entries == 0 || last <= keep.Entries {
+	if err != nil || retention.Entries == 0 || last <= retention.Entries {
 		return false, err
 	}
 	for _, table := range []string{"deliveries", "alerts", "events"} {
 		removed, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE team_id = $1 AND seq IN
-			(SELECT seq FROM `+table+` WHERE team_id = $1 AND seq <= $2 ORDER BY seq LIMIT $3)`, t.id, last-keep.Entries, logRows)
+			(SELECT seq FROM `+table+` WHERE team_id = $1 AND seq <= $2 ORDER BY seq LIMIT $3)`, t.id, last-retention.Entries, logRows)
 		if err != nil || removed >= logRows {
 			return err == nil, err
 		}

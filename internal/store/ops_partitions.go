@@ -170,11 +170,11 @@ func (s *Store) droppedRecords(ctx context.Context, configured Retention) (longe
 		return 0, err
 	}
 	for _, own := range all {
-		keep := own.Or(configured).records()
-		if keep == 0 {
+		retention := own.Or(configured).records()
+		if retention == 0 {
 			return 0, nil
 		}
-		longest = max(longest, keep)
+		longest = max(longest, retention)
 	}
 	if longest < minDropped {
 		return 0, nil

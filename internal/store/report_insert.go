@@ -25,8 +25,8 @@ func (v version) isCurrent() bool {
 	return v.state == dmarcd.ReportCounted || v.state == dmarcd.ReportExcluded
 }
 
-// keepReport stores a report unless it is a duplicate.
-func (r *reception) keepReport(ctx context.Context, delivery *dmarcd.Delivery, report *dmarcd.NewReport) (dmarcd.Receipt, error) {
+// receiveReport stores a report unless it is a duplicate.
+func (r *reception) receiveReport(ctx context.Context, delivery *dmarcd.Delivery, report *dmarcd.NewReport) (dmarcd.Receipt, error) {
 	receipt := dmarcd.Receipt{
 		ID: dmarcd.ReportID(r.team.store.nextID()), Kind: report.Kind, Member: report.Member, Status: dmarcd.Stored,
 		ExternalID: report.ExternalID, Organization: report.Organization, Domain: report.Domain,
@@ -34,14 +34,14 @@ func (r *reception) keepReport(ctx context.Context, delivery *dmarcd.Delivery, r
 	}
 	prepare(report, r.now)
 	owners := r.owned[report]
-	var found place
+	var found outcome
 	var err error
 	written := r.ahead.reports[report]
 	if written != nil {
 		receipt.ID = written.id
 		found, err = r.publish(ctx, &receipt, delivery, report, written, owners)
 	} else if id := r.inserted[report]; id != 0 {
-		receipt.ID, found = id, wantedPlace(report)
+		receipt.ID, found = id, wantedOutcome(report)
 	} else {
 		found, err = r.insertVersion(ctx, &receipt, delivery, report)
 	}
@@ -77,26 +77,26 @@ func countsOf(report *dmarcd.NewReport, share dmarcd.Share) dmarcd.Counts {
 	return counts
 }
 
-// place is the state of a report among its versions.
-type place struct {
+// outcome is the state of a report among its versions.
+type outcome struct {
 	state      dmarcd.ReportState
 	heldReason string
 	// pendingUntil is until when the purge leaves a report alone that is written ahead.
 	pendingUntil time.Time
 }
 
-// wantedPlace is the place of a report without other versions.
-func wantedPlace(report *dmarcd.NewReport) place {
+// wantedOutcome is the place of a report without other versions.
+func wantedOutcome(report *dmarcd.NewReport) outcome {
 	if report.HeldReason != "" {
-		return place{state: dmarcd.ReportHeld, heldReason: report.HeldReason}
+		return outcome{state: dmarcd.ReportHeld, heldReason: report.HeldReason}
 	}
-	return place{state: dmarcd.ReportCounted}
+	return outcome{state: dmarcd.ReportCounted}
 }
 
 // insertVersion inserts the row of a report and returns its place. The receipt says whether it
 // is a duplicate or replaces a version.
-func (r *reception) insertVersion(ctx context.Context, receipt *dmarcd.Receipt, delivery *dmarcd.Delivery, report *dmarcd.NewReport) (place, error) {
-	found := wantedPlace(report)
+func (r *reception) insertVersion(ctx context.Context, receipt *dmarcd.Receipt, delivery *dmarcd.Delivery, report *dmarcd.NewReport) (outcome, error) {
+	found := wantedOutcome(report)
 	if _, tried := r.inserted[report]; !tried {
 		inserted, err := r.insertReport(ctx, receipt.ID, delivery, report, found)
 		if err != nil || inserted {
@@ -116,7 +116,7 @@ func (r *reception) insertVersion(ctx context.Context, receipt *dmarcd.Receipt, 
 
 // insertReport inserts the row of a report. It reports false if the report, or another current
 // version if it is to count, exists.
-func (r *reception) insertReport(ctx context.Context, id dmarcd.ReportID, delivery *dmarcd.Delivery, report *dmarcd.NewReport, at place) (bool, error) {
+func (r *reception) insertReport(ctx context.Context, id dmarcd.ReportID, delivery *dmarcd.Delivery, report *dmarcd.NewReport, at outcome) (bool, error) {
 	added, err := r.tx.insertMany(ctx, insertReports, [][]any{r.reportRow(id, delivery, report, at)}, ` ON CONFLICT DO NOTHING`)
 	if added == 1 {
 		r.chargeReport(report)
@@ -128,7 +128,7 @@ const insertReports = `INSERT INTO reports (id, team_id, kind, identity, content
 		domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, verdict, standing, received_at, original, member, document, pending_until, text_bytes)
 	VALUES `
 
-func (r *reception) reportRow(id dmarcd.ReportID, delivery *dmarcd.Delivery, report *dmarcd.NewReport, at place) []any {
+func (r *reception) reportRow(id dmarcd.ReportID, delivery *dmarcd.Delivery, report *dmarcd.NewReport, at outcome) []any {
 	return []any{
 		id, r.team.id, report.Kind, report.Key[:], report.Content[:], at.state, at.heldReason, keyText(report.Organization), keyText(report.ExternalID),
 		nameText(report.Domain), unix(report.Begin), unix(report.End), report.Records, report.Messages, report.Compliant,
@@ -163,7 +163,7 @@ func (r *reception) insertReports(ctx context.Context, deliveries []*dmarcd.Deli
 			prepare(report, r.now)
 			id := dmarcd.ReportID(r.team.store.nextID())
 			wanted[id] = report
-			rows = append(rows, r.reportRow(id, delivery, report, wantedPlace(report)))
+			rows = append(rows, r.reportRow(id, delivery, report, wantedOutcome(report)))
 		}
 	}
 	inserted, err := insertReturning(ctx, r.tx, insertReports, rows, ` ON CONFLICT DO NOTHING RETURNING id`, scanValue[dmarcd.ReportID])
@@ -199,7 +199,7 @@ func (r *reception) versions(ctx context.Context, report *dmarcd.NewReport) ([]v
 
 // settle decides the place of a report with other versions, and replaces one of them if
 // needed.
-func (r *reception) settle(ctx context.Context, receipt *dmarcd.Receipt, verdict dmarcd.Verdict, report *dmarcd.NewReport, wanted place) (place, error) {
+func (r *reception) settle(ctx context.Context, receipt *dmarcd.Receipt, verdict dmarcd.Verdict, report *dmarcd.NewReport, wanted outcome) (outcome, error) {
 	versions, err := r.versions(ctx, report)
 	if err != nil {
 		return wanted, err
@@ -226,10 +226,10 @@ func (r *reception) settle(ctx context.Context, receipt *dmarcd.Receipt, verdict
 	case at < 0 || wanted.state == dmarcd.ReportHeld:
 		return wanted, nil
 	case !dmarcd.MayReplace(verdict, report.Standing, versions[at].verdict, versions[at].standing):
-		return place{state: dmarcd.ReportHeld, heldReason: conflict(verdict, versions[at].verdict)}, nil
+		return outcome{state: dmarcd.ReportHeld, heldReason: conflict(verdict, versions[at].verdict)}, nil
 	}
 	if many, err := r.replacesMany(ctx, versions[at]); err != nil || many {
-		return place{state: dmarcd.ReportHeld, heldReason: tooManyReplaced}, err
+		return outcome{state: dmarcd.ReportHeld, heldReason: tooManyReplaced}, err
 	}
 	receipt.Status = dmarcd.Replaced
 	// Exclusion survives replacement.

@@ -24,8 +24,8 @@ type pendingOriginal struct {
 // pendingBytes limits the originals in memory.
 const pendingBytes = 1 << 20
 
-// keepOriginal queues the original of a delivery. Several chunks were written ahead.
-func (r *reception) keepOriginal(ctx context.Context, original dmarcd.Original) error {
+// insertOriginal queues the original of a delivery. Several chunks were written ahead.
+func (r *reception) insertOriginal(ctx context.Context, original dmarcd.Original) error {
 	if slices.ContainsFunc(r.originals, func(p pendingOriginal) bool { return p.Hash == original.Hash }) {
 		return nil
 	}

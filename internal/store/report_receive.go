@@ -126,7 +126,7 @@ func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][
 	receipts := make([][]dmarcd.Receipt, len(deliveries))
 	for i, delivery := range deliveries {
 		var err error
-		if receipts[i], err = r.keep(ctx, delivery); err != nil {
+		if receipts[i], err = r.insert(ctx, delivery); err != nil {
 			return nil, err
 		}
 		if err := r.tx.noteAll(ctx, r.team.id, delivery.Audit, delivery.Name); err != nil {
@@ -141,7 +141,7 @@ func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][
 	if err := r.flushOriginals(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.keepSelectors(ctx); err != nil {
+	if err := r.insertSelectors(ctx); err != nil {
 		return nil, err
 	}
 	return receipts, r.team.count(ctx, r.tx, r.changes)
@@ -163,14 +163,14 @@ func (r *reception) lockOwners(ctx context.Context, owners ...[]owner) error {
 	return err
 }
 
-// keep stores one delivery.
-func (r *reception) keep(ctx context.Context, delivery *dmarcd.Delivery) ([]dmarcd.Receipt, error) {
+// insert stores one delivery.
+func (r *reception) insert(ctx context.Context, delivery *dmarcd.Delivery) ([]dmarcd.Receipt, error) {
 	var receipts []dmarcd.Receipt
 	needed := false // a duplicate does not store its bytes again
 	r.replaces = false
 	for i := range delivery.Reports {
 		report := &delivery.Reports[i]
-		receipt, err := r.keepReport(ctx, delivery, report)
+		receipt, err := r.receiveReport(ctx, delivery, report)
 		if err != nil {
 			return nil, err
 		}
@@ -179,22 +179,22 @@ func (r *reception) keep(ctx context.Context, delivery *dmarcd.Delivery) ([]dmar
 	}
 	r.addHeldEvents(delivery, receipts)
 	full := r.quota.Check(r.usage, dmarcd.QuotaUnreadable)
-	for i, refusal := range delivery.Rejections {
+	for i, rejection := range delivery.Rejections {
 		bytes := int64(rejectedBytes)
 		if i == 0 && full == nil { // the others have the same bytes
 			bytes += delivery.Original.PackedSize
 		}
-		whole, err := r.reject(ctx, delivery, refusal, bytes, full)
+		whole, err := r.reject(ctx, delivery, rejection, bytes, full)
 		if err != nil {
 			return nil, err
 		}
 		needed = needed || whole
 		receipts = append(receipts, dmarcd.Receipt{
-			Kind: refusal.Kind, Member: refusal.Member, Status: dmarcd.StatusRejected, Reason: refusal.Reason,
+			Kind: rejection.Kind, Member: rejection.Member, Status: dmarcd.StatusRejected, Reason: rejection.Reason,
 		})
 	}
 	if needed {
-		return receipts, r.keepOriginal(ctx, delivery.Original)
+		return receipts, r.insertOriginal(ctx, delivery.Original)
 	}
 	return receipts, nil
 }
@@ -221,13 +221,13 @@ const maxMember = 1100
 // reports whether the original is to be stored. If full is set, the quota for unreadable
 // content is exhausted: a mail is then listed without its original, anything else is an
 // error.
-func (r *reception) reject(ctx context.Context, delivery *dmarcd.Delivery, refusal dmarcd.Rejection, bytes int64, full error) (whole bool, err error) {
+func (r *reception) reject(ctx context.Context, delivery *dmarcd.Delivery, rejection dmarcd.Rejection, bytes int64, full error) (whole bool, err error) {
 	id := r.team.store.nextID()
 	var stored int64
 	err = r.tx.queryRow(ctx, `INSERT INTO rejected (id, team_id, domain_id, kind, intake, name, member, reason, genuine, verdict, received_at, original, bytes)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 		ON CONFLICT (team_id, original, member) DO UPDATE SET reason = excluded.reason RETURNING id`, []any{
-		id, r.team.id, delivery.Domain, refusal.Kind, delivery.Intake, plain(delivery.Name), cutText(plain(refusal.Member), maxMember), plain(refusal.Reason),
+		id, r.team.id, delivery.Domain, rejection.Kind, delivery.Intake, plain(delivery.Name), cutText(plain(rejection.Member), maxMember), plain(rejection.Reason),
 		genuine(delivery.Verdict), formatVerdict(delivery.Verdict), unix(r.now), delivery.Original.Hash[:], bytes,
 	}, &stored)
 	if err != nil || stored != id {

@@ -43,7 +43,7 @@ func (s selectors) merge(other selectors) {
 	}
 }
 
-func (r *reception) keepSelectors(ctx context.Context) error {
+func (r *reception) insertSelectors(ctx context.Context) error {
 	keys := slices.SortedFunc(maps.Keys(r.signers), func(a, b selectorKey) int {
 		return cmp.Or(cmp.Compare(a.domain, b.domain), cmp.Compare(a.signer, b.signer), cmp.Compare(a.selector, b.selector))
 	})

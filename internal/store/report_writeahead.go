@@ -156,14 +156,14 @@ func (a *ahead) writeShares(ctx context.Context, delivery *dmarcd.Delivery, repo
 			return err
 		}
 		if from == 0 {
-			inserted, err := r.insertReport(ctx, id, delivery, report, place{state: deleted, pendingUntil: r.now.Add(pendingTime)})
+			inserted, err := r.insertReport(ctx, id, delivery, report, outcome{state: deleted, pendingUntil: r.now.Add(pendingTime)})
 			if err == nil && !inserted {
 				err = errMoved // another process generated the same id
 			}
 			if err != nil {
 				return err
 			}
-		} else if err := a.keep(ctx, tx, id); err != nil {
+		} else if err := a.complete(ctx, tx, id); err != nil {
 			return err
 		}
 		some := dmarcd.NewReport{Report: report.Report, Shares: report.Shares[from:to]}
@@ -193,7 +193,7 @@ func (a *ahead) writeRecords(ctx context.Context, report *dmarcd.NewReport, writ
 	rows, bytes := make([][]any, 0, step), 0
 	flush := func() error {
 		err := a.team.retryTx(ctx, func(tx tx) error {
-			if err := a.keep(ctx, tx, written.id); err != nil {
+			if err := a.complete(ctx, tx, written.id); err != nil {
 				return err
 			}
 			records := tx.bulk(ctx, `records`, recordColumns)
@@ -224,8 +224,8 @@ func (a *ahead) writeRecords(ctx context.Context, report *dmarcd.NewReport, writ
 	return flush()
 }
 
-// keep has the purge leave a report alone for longer. It is errMoved if the purge took it.
-func (a *ahead) keep(ctx context.Context, tx tx, id dmarcd.ReportID) error {
+// complete has the purge leave a report alone for longer. It is errMoved if the purge took it.
+func (a *ahead) complete(ctx context.Context, tx tx, id dmarcd.ReportID) error {
 	return tx.execOr(ctx, errMoved, `UPDATE reports SET pending_until = $1 WHERE team_id = $2 AND id = $3 AND state = 'deleted' AND pending_until > 0`,
 		unix(a.team.store.now().Add(pendingTime)), a.team.id, id)
 }
@@ -301,8 +301,8 @@ func nextChunk(r io.Reader) ([]byte, error) {
 
 // publish makes a report visible that was written ahead, unless it is a duplicate by now,
 // and returns its place among its versions. owners are the present owners of its shares.
-func (r *reception) publish(ctx context.Context, receipt *dmarcd.Receipt, delivery *dmarcd.Delivery, report *dmarcd.NewReport, written *reportAhead, owners []owner) (place, error) {
-	found := wantedPlace(report)
+func (r *reception) publish(ctx context.Context, receipt *dmarcd.Receipt, delivery *dmarcd.Delivery, report *dmarcd.NewReport, written *reportAhead, owners []owner) (outcome, error) {
+	found := wantedOutcome(report)
 	versions, err := r.versions(ctx, report)
 	if err != nil {
 		return found, err

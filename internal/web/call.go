@@ -168,9 +168,9 @@ func (c *call) link(path string, changes ...string) string {
 
 // carrying returns the form with hidden fields for what links keep.
 func (c *call) carrying(form ui.Form) ui.Form {
-	for _, kept := range ui.Kept(carried(c.r.URL.Query())) {
-		if !slices.ContainsFunc(form.Fields, func(f ui.Field) bool { return f.Name == kept.Value }) {
-			form.Fields = append(form.Fields, ui.Field{Name: kept.Value, Type: "hidden", Value: kept.Label})
+	for _, choice := range ui.Kept(carried(c.r.URL.Query())) {
+		if !slices.ContainsFunc(form.Fields, func(f ui.Field) bool { return f.Name == choice.Value }) {
+			form.Fields = append(form.Fields, ui.Field{Name: choice.Value, Type: "hidden", Value: choice.Label})
 		}
 	}
 	return form
@@ -179,13 +179,13 @@ func (c *call) carrying(form ui.Form) ui.Form {
 // carried returns the parameters that links keep: the period, the tag, and the filters of the
 // domains on the overview (search, policy, trouble) and of the senders (sender, failing).
 func carried(query url.Values) url.Values {
-	kept := url.Values{}
+	values := url.Values{}
 	for _, name := range []string{"days", "from", "to", "tag", "search", "policy", "trouble", "sender", "failing"} {
 		if value := query.Get(name); value != "" {
-			kept.Set(name, value)
+			values.Set(name, value)
 		}
 	}
-	return kept
+	return values
 }
 
 // wantsFragment reports whether a script asks for a part of a page.

@@ -28,11 +28,11 @@ const checksPerPage = 20
 
 // latestCheck returns the latest check of a domain, or dmarcd.ErrNotFound.
 func (c *call) latestCheck(domain string) (wire.StoredCheck, error) {
-	kept, err := c.team.LatestCheck(c.r.Context(), dmarcd.Domain{Name: domain})
+	stored, err := c.team.LatestCheck(c.r.Context(), dmarcd.Domain{Name: domain})
 	if err != nil {
 		return wire.StoredCheck{}, err
 	}
-	return wire.NewKeptCheck(kept), nil
+	return wire.NewStoredCheck(stored), nil
 }
 
 func (s *Web) history(c *call) error {
@@ -48,7 +48,7 @@ func (s *Web) history(c *call) error {
 	}
 	var checks []wire.StoredCheck
 	for _, check := range found.Items {
-		checks = append(checks, wire.NewKeptCheck(check))
+		checks = append(checks, wire.NewStoredCheck(check))
 	}
 	path, query := domainPath(head.Head.Name)+"/changes", c.r.URL.Query()
 	view := historyView{

@@ -13,8 +13,8 @@ type mailQuery struct {
 	// which links keep.
 	Domain, Tag string
 	Period      ui.Period
-	// Kept are the parameters that links keep; see carried.
-	Kept url.Values
+	// Carried are the parameters that links keep; see carried.
+	Carried url.Values
 	insight.Query
 }
 

@@ -31,20 +31,20 @@ func (s *Web) newDomainPage(c *call) error {
 func (s *Web) addDomain(c *call, written url.Values) error {
 	names, unreadable := dmarcd.NamesIn(written.Get("domain"))
 	if len(names)+len(unreadable) == 0 {
-		return refuseDomains(c, written, &dmarcd.InvalidError{Field: "domain", Message: "Enter at least one domain name, such as example.com."})
+		return rejectDomains(c, written, &dmarcd.InvalidError{Field: "domain", Message: "Enter at least one domain name, such as example.com."})
 	}
 	if len(unreadable) > 0 {
-		return refuseDomains(c, written, &dmarcd.InvalidError{Field: "domain", Message: "Not a domain name: " + strings.Join(unreadable[:min(len(unreadable), maxUnreadable)], ", ") + ". Enter names such as example.com."})
+		return rejectDomains(c, written, &dmarcd.InvalidError{Field: "domain", Message: "Not a domain name: " + strings.Join(unreadable[:min(len(unreadable), maxUnreadable)], ", ") + ". Enter names such as example.com."})
 	}
 	if len(names) > 1 {
 		if _, err := c.team.AddDomains(c.r.Context(), names); err != nil {
-			return refuseDomains(c, written, err)
+			return rejectDomains(c, written, err)
 		}
 		return c.done(Prefix+"/", "domains-added")
 	}
 	domain, err := c.team.AddDomain(c.r.Context(), names[0])
 	if err != nil {
-		return refuseDomains(c, written, err)
+		return rejectDomains(c, written, err)
 	}
 	return c.done(domainPath(domain.Name)+"/setup", "domain-added")
 }
@@ -52,8 +52,8 @@ func (s *Web) addDomain(c *call, written url.Values) error {
 // maxUnreadable is the number of invalid names that an error lists.
 const maxUnreadable = 5
 
-// refuseDomains shows the form again with an error.
-func refuseDomains(c *call, written url.Values, err error) error {
+// rejectDomains shows the form again with an error.
+func rejectDomains(c *call, written url.Values, err error) error {
 	switch {
 	case errors.Is(err, dmarcd.ErrConflict):
 		err = &dmarcd.InvalidError{Field: "domain", Message: "The team already has this domain. You find it in the overview."}

@@ -14,11 +14,11 @@ func (s *Web) startSingleSignOn(c *call) error {
 	if !s.options.Service.SingleSignOn() {
 		return errNoSuchPage
 	}
-	location, kept, err := s.options.Service.BeginSingleSignOn(c.r.Context(), ownPath(c.r.URL.Query().Get("next")))
+	location, state, err := s.options.Service.BeginSingleSignOn(c.r.Context(), ownPath(c.r.URL.Query().Get("next")))
 	if err != nil {
 		return singleSignOnError(err)
 	}
-	s.setCookie(c, singleSignOnCookie, kept)
+	s.setCookie(c, singleSignOnCookie, state)
 	return c.redirect(location)
 }
 
@@ -26,9 +26,9 @@ func (s *Web) finishSingleSignOn(c *call) error {
 	if !s.options.Service.SingleSignOn() {
 		return errNoSuchPage
 	}
-	kept := c.cookie(singleSignOnCookie)
+	state := c.cookie(singleSignOnCookie)
 	s.setCookie(c, singleSignOnCookie, "") // valid for one sign-in
-	session, next, err := s.options.Service.FinishSingleSignOn(c.r.Context(), kept, c.r.URL.Query(), c.client())
+	session, next, err := s.options.Service.FinishSingleSignOn(c.r.Context(), state, c.r.URL.Query(), c.client())
 	if err != nil {
 		// The page shows what to do, the log contains the reason.
 		s.options.Log.WarnContext(c.r.Context(), "sign-in by the identity provider refused", "error", err)

@@ -75,7 +75,7 @@ func (s *Web) domainSources(c *call) error {
 
 // sourceQuery parses the query of a page of sources.
 func (s *Web) sourceQuery(query url.Values, domain string) mailQuery {
-	q := mailQuery{Kept: carried(query), Domain: normalDomain(domain), Tag: askedTag(query.Get("tag")), Period: ui.PeriodOf(query, s.options.Now()), Query: insight.Query{
+	q := mailQuery{Carried: carried(query), Domain: normalDomain(domain), Tag: askedTag(query.Get("tag")), Period: ui.PeriodOf(query, s.options.Now()), Query: insight.Query{
 		Group: insight.GroupNetwork, Search: query.Get("sender"), Failing: query.Get("failing") != "",
 		After: query.Get("after"), Limit: sourcesPerPage, Trends: true,
 	}}
@@ -248,7 +248,7 @@ func (q mailQuery) cell(row insight.Row) ui.Cell {
 
 // sourcePath is the page of a source, with the same period, domain and filters.
 func sourcePath(asked mailQuery, key string) string {
-	query := carried(asked.Kept)
+	query := carried(asked.Carried)
 	query.Del("days")
 	query.Set("from", asked.Period.From.String())
 	query.Set("to", asked.Period.To.String())

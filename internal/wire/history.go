@@ -17,8 +17,8 @@ type StoredCheck struct {
 	Changes []Change `json:"changes"`
 }
 
-// NewKeptCheck returns the shape of an entry.
-func NewKeptCheck(c facts.StoredCheck) StoredCheck {
+// NewStoredCheck returns the shape of an entry.
+func NewStoredCheck(c facts.StoredCheck) StoredCheck {
 	changes := list(c.Changes, newChange)
 	slices.SortStableFunc(changes, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
 	return StoredCheck{

@@ -43,7 +43,7 @@ func TestPathsOfChanges(t *testing.T) {
 		DNSSEC: facts.DNSSEC{Status: status, Reason: "r", Zone: "example.com"},
 	}}
 	changes := facts.Changes(facts.Check{Facts: &facts.Facts{}}, full)
-	entry := wire.NewKeptCheck(facts.StoredCheck{Check: full, Changes: changes})
+	entry := wire.NewStoredCheck(facts.StoredCheck{Check: full, Changes: changes})
 	var document any
 	musttest.Do(t, json.Unmarshal([]byte(marshal(t, entry.Check)), &document))
 	values := map[string]string{}
@@ -106,7 +106,7 @@ func TestKeptCheck(t *testing.T) {
 			{Fact: facts.NameFinding, Of: "spf.ptr", After: "warning"},
 		},
 	}
-	got := wire.NewKeptCheck(stored)
+	got := wire.NewStoredCheck(stored)
 	want := wire.StoredCheck{
 		ID: "chk_10", FirstAt: "2001-09-09T01:46:40+00:00", LastAt: "2033-05-18T03:33:20+00:00", Check: wire.NewCheck(stored.Check),
 		Changes: []wire.Change{

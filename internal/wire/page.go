@@ -19,11 +19,11 @@ type Page[T any] struct {
 
 // NewPage returns a page of at most limit items; read has one more if there is a next page.
 // place returns the cursor of an item.
-func NewPage[A, B any](read []A, limit int, place func(A) string, shape func(A) B) Page[B] {
+func NewPage[A, B any](read []A, limit int, position func(A) string, shape func(A) B) Page[B] {
 	page := Page[B]{Items: []B{}}
 	for i, item := range read {
 		if i == limit {
-			page.Next = new(place(read[limit-1]))
+			page.Next = new(position(read[limit-1]))
 			break
 		}
 		page.Items = append(page.Items, shape(item))
@@ -36,12 +36,12 @@ var ErrAfter = &dmarcd.InvalidError{Field: "after", Message: "The parameter afte
 
 // FormatCursor encodes a position in a list ordered by time.
 func FormatCursor(at time.Time, id int64) string {
-	return FormatPlace(at.Unix(), strconv.FormatInt(id, 10))
+	return FormatPosition(at.Unix(), strconv.FormatInt(id, 10))
 }
 
 // ParseCursor is the inverse of FormatCursor; other texts are ErrAfter.
 func ParseCursor(text string) (at time.Time, id int64, err error) {
-	seconds, rest, err := ParsePlace(text)
+	seconds, rest, err := ParsePosition(text)
 	if err != nil {
 		return time.Time{}, 0, err
 	}
@@ -53,12 +53,12 @@ func ParseCursor(text string) (at time.Time, id int64, err error) {
 
 // FormatRecordCursor encodes a position in a report: after record n of a share.
 func FormatRecordCursor(share, n int) string {
-	return FormatPlace(int64(share), strconv.Itoa(n))
+	return FormatPosition(int64(share), strconv.Itoa(n))
 }
 
 // ParseRecordCursor is the inverse of FormatRecordCursor; other texts are ErrAfter.
 func ParseRecordCursor(text string) (share, n int, err error) {
-	number, rest, err := ParsePlace(text)
+	number, rest, err := ParsePosition(text)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -69,14 +69,14 @@ func ParseRecordCursor(text string) (share, n int, err error) {
 	return int(number), int(last), nil
 }
 
-// FormatPlace encodes a number and a text as an opaque cursor.
-func FormatPlace(number int64, text string) string {
+// FormatPosition encodes a number and a text as an opaque cursor.
+func FormatPosition(number int64, text string) string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%s", number, text))
 }
 
-// ParsePlace is the inverse of FormatPlace; other texts are ErrAfter.
-func ParsePlace(place string) (number int64, text string, err error) {
-	decoded, err := base64.RawURLEncoding.DecodeString(place)
+// ParsePosition is the inverse of FormatPosition; other texts are ErrAfter.
+func ParsePosition(position string) (number int64, text string, err error) {
+	decoded, err := base64.RawURLEncoding.DecodeString(position)
 	if err != nil {
 		return 0, "", ErrAfter
 	}

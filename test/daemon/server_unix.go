@@ -21,9 +21,9 @@ import (
 type Server struct {
 	Process *os.Process
 
-	name  string
-	said  Output
-	ended chan struct{} // closed when the process is gone
+	name   string
+	output Output
+	ended  chan struct{} // closed when the process is gone
 }
 
 // StartServer starts a server that works in a folder of ServerFolder, and ends it when the test
@@ -33,7 +33,7 @@ func StartServer(t *testing.T, folder, program string, arguments ...string) *Ser
 	s := &Server{name: filepath.Base(program), ended: make(chan struct{})}
 	command := exec.Command(program, arguments...)
 	command.Dir = folder
-	command.Stdout, command.Stderr = &s.said, &s.said
+	command.Stdout, command.Stderr = &s.output, &s.output
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: Unprivileged(t)}
 	DieWithParent(command.SysProcAttr)
 	musttest.Do(t, command.Start())
@@ -46,7 +46,7 @@ func StartServer(t *testing.T, folder, program string, arguments ...string) *Ser
 		_ = command.Process.Signal(syscall.SIGTERM) // it ends its own processes, or has ended already
 		<-s.ended
 		if t.Failed() {
-			t.Logf("%s said:\n%s", s.name, &s.said)
+			t.Logf("%s said:\n%s", s.name, &s.output)
 		}
 	})
 	return s

@@ -30,7 +30,7 @@ func TestFetch(t *testing.T) {
 		{
 			name:  "address that is not public",
 			roots: o.host.roots,
-			want:  "inconclusive", finding: "mta-sts.unreachable", reasonContains: outbound.ErrRefused.Error(),
+			want:  "inconclusive", finding: "mta-sts.unreachable", reasonContains: outbound.ErrNotAllowed.Error(),
 		},
 		{
 			name:  "authority that is not trusted",

@@ -153,7 +153,7 @@ var withoutSQL = []string{
 	"(*Store).exec", "(*Store).eachTeam", "(*Store).teamIDs", "reads.queryRow", "reads.longQueryRow", "reads.eachRead", "(*Team).exec", "(*Team).change", "tx.execOr", "tx.insertMany", "tx.bulk",
 	"collectMap", "collectRead", "each", "rowOf", "sumCounts",
 	"insertReturning", "(*Store).freePages", "(*Store).Backup", "removeSpool", "(*rollupBuild).removeOthers", "(*Team).removeFrozen",
-	"(*Store).analyze", "(*Store).checkCluster", "(*Store).distribute", "(*Store).isDistributed", "(*Store).refuseWorker", "tx.withoutReferences",
+	"(*Store).analyze", "(*Store).checkCluster", "(*Store).distribute", "(*Store).isDistributed", "(*Store).rejectWorker", "tx.withoutReferences",
 }
 
 // withSQL returns the functions of the store that run a statement, as the compiler names

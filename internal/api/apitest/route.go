@@ -45,10 +45,10 @@ func readPaths(model *v3.Document) ([]path, error) {
 	return paths, nil
 }
 
-// refusal returns what stands for an operation where a request matches none: an
+// rejection returns what stands for an operation where a request matches none: an
 // answer with the status, described by the component of this name, or one of
 // the answers that come before it or interrupt it.
-func refusal(model *v3.Document, status int, name string) (*operation, error) {
+func rejection(model *v3.Document, status int, name string) (*operation, error) {
 	codes := orderedmap.New[string, *v3.Response]()
 	for _, possible := range []struct {
 		status    int

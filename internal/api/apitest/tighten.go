@@ -23,8 +23,8 @@ func closeObjects(node any) {
 			closeObjects(item)
 		}
 	case map[string]any:
-		_, said := node["additionalProperties"]
-		if node["type"] == "object" && !said {
+		_, set := node["additionalProperties"]
+		if node["type"] == "object" && !set {
 			node["additionalProperties"] = false
 		}
 		for _, member := range node {

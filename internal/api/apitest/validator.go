@@ -80,10 +80,10 @@ func New(document []byte) (*Validator, error) {
 	if v.paths, err = readPaths(model); err != nil {
 		return nil, fmt.Errorf("read the paths of the OpenAPI document: %w", err)
 	}
-	if v.pathNotFound, err = refusal(model, http.StatusNotFound, "PathNotFound"); err != nil {
+	if v.pathNotFound, err = rejection(model, http.StatusNotFound, "PathNotFound"); err != nil {
 		return nil, err
 	}
-	if v.methodNotAllowed, err = refusal(model, http.StatusMethodNotAllowed, "MethodNotAllowed"); err != nil {
+	if v.methodNotAllowed, err = rejection(model, http.StatusMethodNotAllowed, "MethodNotAllowed"); err != nil {
 		return nil, err
 	}
 	// The library checks required headers only, and takes one like 12e4 for a

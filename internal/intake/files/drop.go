@@ -98,7 +98,7 @@ func (d *Drop) take(ctx context.Context, f File) {
 	}
 	var unread error
 	var reason string // of the last rejection
-	kept, rejected := 0, 0
+	stored, rejected := 0, 0
 	importer := &Importer{Acceptor: d.Acceptor, Team: d.Team, Store: d.Store, OnResult: func(r Result) {
 		var full *dmarcd.QuotaError
 		switch {
@@ -115,7 +115,7 @@ func (d *Drop) take(ctx context.Context, f File) {
 				rejected++
 				reason = receipt.Reason
 			} else {
-				kept++
+				stored++
 			}
 		}
 	}}
@@ -127,14 +127,14 @@ func (d *Drop) take(ctx context.Context, f File) {
 		return
 	}
 	to := folderDone
-	if kept == 0 {
+	if stored == 0 {
 		to = folderRejected
 	}
 	if err := d.move(f.Path, to); err != nil {
 		d.Log.Error("could not move dropped file", "file", f.Path, "error", err)
 		return
 	}
-	d.Log.Info("dropped file imported", "file", f.Path, "stored", kept, "rejected", rejected, "reason", reason)
+	d.Log.Info("dropped file imported", "file", f.Path, "stored", stored, "rejected", rejected, "reason", reason)
 }
 
 // move moves a file to a subfolder, under a name that is not taken.

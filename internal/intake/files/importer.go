@@ -80,7 +80,7 @@ func (i *Importer) Run(ctx context.Context, files []File) error {
 	})
 	run(func() error {
 		for b := range batches {
-			err := i.keep(ctx, b)
+			err := i.store(ctx, b)
 			b.close()
 			if err != nil {
 				return err
@@ -100,7 +100,7 @@ type batch struct {
 	results []Result
 	opened  []*intake.Opened // nil for a result without a delivery
 	notes   []note
-	kept    int // deliveries
+	stored  int // deliveries
 	records int
 	bytes   int64
 	heavy   bool // the last delivery is heavy
@@ -131,7 +131,7 @@ func (b *batch) note(n note) {
 }
 
 func (b *batch) full() bool {
-	return b.heavy || len(b.results) >= batchResults || b.kept >= batchDeliveries || b.records >= batchRecords || b.bytes >= batchBytes
+	return b.heavy || len(b.results) >= batchResults || b.stored >= batchDeliveries || b.records >= batchRecords || b.bytes >= batchBytes
 }
 
 // add adds a result, and its delivery unless o is nil.
@@ -141,7 +141,7 @@ func (b *batch) add(r Result, o *intake.Opened) {
 	if o == nil {
 		return
 	}
-	b.kept++
+	b.stored++
 	b.heavy = o.Heavy()
 	b.bytes += o.Delivery.Original.Size
 	for i := range o.Delivery.Reports {
@@ -173,17 +173,17 @@ func (r *batchReader) file(ctx context.Context, f File) error {
 		r.batch.add(Result{Name: f.Path, Bytes: f.Size, Before: true}, nil)
 		return nil
 	}
-	var told int64
+	var reported int64
 	again := false // part of the file has to be retried
 	for in := range inputs(f, r.importer.Acceptor.Limits.Containers, mails, r.importer.Split) {
 		read := min(in.read, f.Size)
 		if in.last {
 			read = f.Size
 		}
-		if err := r.input(ctx, &in, read-told); err != nil {
+		if err := r.input(ctx, &in, read-reported); err != nil {
 			return err
 		}
-		told = read
+		reported = read
 		// What is too large or invalid now will be so next time.
 		if again = again || in.err != nil && !errors.Is(in.err, dmarcd.ErrLimit) && !errors.Is(in.err, dmarcd.ErrInvalid); !again {
 			r.batch.note(note{f, in.last, in.number})
@@ -235,8 +235,8 @@ func (w *watched) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// keep stores a batch and reports the results.
-func (i *Importer) keep(ctx context.Context, b *batch) error {
+// store stores a batch and reports the results.
+func (i *Importer) store(ctx context.Context, b *batch) error {
 	var deliveries []*dmarcd.Delivery
 	for _, o := range b.opened {
 		if o != nil {

@@ -68,7 +68,7 @@ func (v *Verifier) Mail(ctx context.Context, mail io.ReadSeeker) dmarcd.Verdict 
 
 // authenticate collects the findings of a mail and judges them. unsigned is the result for a mail
 // without a usable From domain. Content that is not a mail has the zero verdict.
-func (v *Verifier) authenticate(ctx context.Context, mail io.ReadSeeker, judge func(context.Context, findings) dmarcd.Verdict, unsigned dmarcd.Genuine) dmarcd.Verdict {
+func (v *Verifier) authenticate(ctx context.Context, mail io.ReadSeeker, evaluate func(context.Context, findings) dmarcd.Verdict, unsigned dmarcd.Genuine) dmarcd.Verdict {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	h, err := readHeader(mail)
@@ -88,7 +88,7 @@ func (v *Verifier) authenticate(ctx context.Context, mail io.ReadSeeker, judge f
 	f.signatures, err = v.verify(ctx, mail, h.signatures, from)
 	f.blank = errors.Is(err, errBlank)
 	f.unreadable = err != nil && !f.blank
-	return judge(ctx, f)
+	return evaluate(ctx, f)
 }
 
 // checkSPF evaluates SPF for the client, and its alignment with the From domain.

@@ -11,8 +11,8 @@ import (
 // maxWords limits the part of a server's message that is shown, in bytes.
 const maxWords = 300
 
-// refused reports whether the server answered NO or BAD.
-func refused(err error) bool {
+// rejected reports whether the server answered NO or BAD.
+func rejected(err error) bool {
 	var answer *imap.Error
 	return errors.As(err, &answer)
 }

@@ -48,9 +48,9 @@ func (c *bearerClient) Start() (mechanism string, response []byte, err error) {
 
 // Next is called if the token was rejected; the challenge has the reason (RFC 7628 §3.2.2).
 func (c *bearerClient) Next(challenge []byte) ([]byte, error) {
-	refusal := &tokenError{}
-	_ = json.Unmarshal(challenge, refusal) // an error without details is still an error
-	return nil, refusal
+	rejected := &tokenError{}
+	_ = json.Unmarshal(challenge, rejected) // an error without details is still an error
+	return nil, rejected
 }
 
 // tokenError means that the server rejected the access token.

@@ -134,7 +134,7 @@ func (r *Reader) login(ctx context.Context, s *session) error {
 	}
 	err := s.command(ctx, enter)
 	var unhappy *tokenError
-	if refused(err) && !unavailable(err) || errors.As(err, &unhappy) {
+	if rejected(err) && !unavailable(err) || errors.As(err, &unhappy) {
 		return fmt.Errorf("%w: %w", ErrLogin, readable(err))
 	}
 	if err != nil {

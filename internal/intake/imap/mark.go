@@ -17,7 +17,7 @@ func (s *session) mark(ctx context.Context, m dmarcd.Mailbox, uids imap.UIDSet) 
 		err = s.flag(ctx, uids, imap.FlagSeen)
 	case dmarcd.AfterMove:
 		err = s.move(ctx, uids, m.MoveTo)
-		if refused(err) {
+		if rejected(err) {
 			// The folder may not exist yet; if it does, this fails.
 			_ = s.command(ctx, func() error { return s.client.Create(m.MoveTo, nil).Wait() })
 			err = s.move(ctx, uids, m.MoveTo)

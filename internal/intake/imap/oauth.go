@@ -74,19 +74,19 @@ func (o OAuth) source(ctx context.Context) oauth2.TokenSource {
 // withoutBody reduces a provider's error to its code and description (RFC 6749 §5.2). The
 // library would quote the whole response.
 func withoutBody(err error) error {
-	var refusal *oauth2.RetrieveError
-	if !errors.As(err, &refusal) {
+	var rejected *oauth2.RetrieveError
+	if !errors.As(err, &rejected) {
 		return readable(err)
 	}
 	status := "no status"
-	if refusal.Response != nil {
-		status = refusal.Response.Status
+	if rejected.Response != nil {
+		status = rejected.Response.Status
 	}
 	words := fmt.Errorf("the provider returned %s", status)
-	if refusal.ErrorCode != "" {
-		words = fmt.Errorf("%w: %s %s", words, refusal.ErrorCode, refusal.ErrorDescription)
+	if rejected.ErrorCode != "" {
+		words = fmt.Errorf("%w: %s %s", words, rejected.ErrorCode, rejected.ErrorDescription)
 	}
-	if refusal.ErrorCode == "invalid_grant" || refusal.ErrorCode == "invalid_client" || refusal.ErrorCode == "unauthorized_client" {
+	if rejected.ErrorCode == "invalid_grant" || rejected.ErrorCode == "invalid_client" || rejected.ErrorCode == "unauthorized_client" {
 		return fmt.Errorf("%w: %w", ErrLogin, readable(words))
 	}
 	return readable(words)

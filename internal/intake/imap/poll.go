@@ -131,7 +131,7 @@ func (w *work) settle(ctx context.Context, s *session) error {
 		return nil
 	}
 	err := s.mark(ctx, w.Mailbox, w.owed)
-	if err != nil && !refused(err) {
+	if err != nil && !rejected(err) {
 		return err
 	}
 	if err != nil {

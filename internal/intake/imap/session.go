@@ -128,7 +128,7 @@ func (s *session) await(ctx context.Context, interval time.Duration) error {
 		idle, err = s.client.Idle()
 		return err
 	})
-	if refused(err) {
+	if rejected(err) {
 		s.deaf = true
 		return s.pause(ctx, interval)
 	}

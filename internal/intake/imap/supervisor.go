@@ -83,12 +83,12 @@ func (s *Supervisor) renew(ctx context.Context, held map[dmarcd.MailboxID]*readi
 	asked := time.Now()
 	limited, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
-	kept, err := s.Leases.RenewMailboxes(limited, mailboxesOf(held), lease)
+	renewed, err := s.Leases.RenewMailboxes(limited, mailboxesOf(held), lease)
 	if err != nil && ctx.Err() == nil {
 		s.Log.Warn("could not renew mailbox leases", "error", err)
 	}
-	ours := make(map[dmarcd.MailboxID]bool, len(kept))
-	for _, m := range kept {
+	ours := make(map[dmarcd.MailboxID]bool, len(renewed))
+	for _, m := range renewed {
 		ours[m.ID] = true
 		held[m.ID].mailbox.LeaseUntil, held[m.ID].expires = m.LeaseUntil, asked.Add(lease)
 	}
@@ -128,7 +128,7 @@ func (s *Supervisor) claim(ctx context.Context, held map[dmarcd.MailboxID]*readi
 			held[m.ID] = r
 			go func() {
 				defer close(r.done)
-				s.keepReading(reads, m)
+				s.readAlways(reads, m)
 			}()
 		}
 		if len(claimed) == 0 {
@@ -137,7 +137,7 @@ func (s *Supervisor) claim(ctx context.Context, held map[dmarcd.MailboxID]*readi
 	}
 }
 
-func (s *Supervisor) keepReading(ctx context.Context, m dmarcd.Mailbox) {
+func (s *Supervisor) readAlways(ctx context.Context, m dmarcd.Mailbox) {
 	for {
 		err := s.Read(ctx, m)
 		if ctx.Err() != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
 )
 
-// refusalTimeout is how long the gate waits for a client to take a refusal.
-const refusalTimeout = time.Second
+// rejectTimeout is how long the gate waits for a client to take a refusal.
+const rejectTimeout = time.Second
 
 // gate is a listener that lets in as many connections as the limits allow.
 type gate struct {
@@ -158,7 +158,7 @@ func (g *gate) count(remote netip.Addr, n int) {
 // turnAway answers a client with 421 in place of a greeting (RFC 5321 §3.1).
 func (g *gate) turnAway(raw net.Conn) {
 	r := reply(errTooManyConnections)
-	_ = raw.SetWriteDeadline(time.Now().Add(refusalTimeout)) // else the write fails
+	_ = raw.SetWriteDeadline(time.Now().Add(rejectTimeout)) // else the write fails
 	_, _ = fmt.Fprintf(raw, "%d %d.%d.%d %s %s\r\n",
 		r.Code, r.EnhancedCode[0], r.EnhancedCode[1], r.EnhancedCode[2], g.host, r.Message) // it may have gone
 	_ = raw.Close() // nothing was read

@@ -86,14 +86,14 @@ func (s *Spool) next() (*batch, time.Duration) {
 		j := heap.Pop(&s.delayed).(delayedJob).job //nolint:forcetypeassert // only delay pushes
 		switch {
 		case j.entry.crashes.Load() > 0:
-			s.suspects.push(j)
+			s.afterCrash.push(j)
 		case !j.entry.isVerified:
 			s.verification.push(j)
 		default:
 			s.storing.push(j)
 		}
 	}
-	for _, q := range []*queue{s.storing, s.suspects, s.verification} {
+	for _, q := range []*queue{s.storing, s.afterCrash, s.verification} {
 		if b := q.next(); b != nil {
 			return b, 0
 		}

@@ -100,8 +100,8 @@ type Spool struct {
 	others others // what other replicas have
 	free   int64  // free bytes at the last check
 
-	verification, storing, suspects *queue
-	delayed                         delayed
+	verification, storing, afterCrash *queue
+	delayed                           delayed
 }
 
 // Open opens a spool and recovers the messages in it. It deletes drafts and sets
@@ -114,7 +114,7 @@ func open(config Config, d disk) (_ *Spool, err error) {
 	s := &Spool{
 		config: config, disk: d, changed: make(chan struct{}, 1),
 		entries: make(map[string]*Entry), held: make(map[holder]usage),
-		verification: newQueue(verificationBounds()), storing: newQueue(storingBounds()), suspects: newQueue(suspectBounds()),
+		verification: newQueue(verificationBounds()), storing: newQueue(storingBounds()), afterCrash: newQueue(crashedBounds()),
 	}
 	files := &folder{Spool: s}
 	s.medium = files

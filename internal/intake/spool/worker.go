@@ -25,8 +25,8 @@ func storingBounds() bounds {
 	return bounds{running: 32, perTeam: 2, perNetwork: 8, perLane: 1, entries: 20, bytes: 4 << 20}
 }
 
-// suspectBounds allows one message at a time, so that the next crash identifies its cause.
-func suspectBounds() bounds {
+// crashedBounds allows one message at a time, so that the next crash identifies its cause.
+func crashedBounds() bounds {
 	return bounds{running: 1, perTeam: 1, perNetwork: 1, perLane: 1, entries: 1}
 }
 
@@ -102,8 +102,8 @@ func (w *Worker) run(ctx context.Context, b *batch) {
 	case s.verification:
 		span.Name("spool item: verify")
 		w.verify(ctx, b.jobs[0])
-	case s.suspects:
-		w.suspect(ctx, b.jobs[0])
+	case s.afterCrash:
+		w.handleCrashed(ctx, b.jobs[0])
 	default:
 		rest = w.handle(ctx, b.jobs)
 	}
@@ -145,16 +145,16 @@ func (w *Worker) handle(ctx context.Context, jobs []*job) (rest []*job) {
 	return jobs[len(errs):]
 }
 
-// suspect handles one message that may have caused a crash, or rejects it after
+// handleCrashed handles one message that may have caused a crash, or rejects it after
 // maxCrashes.
-func (w *Worker) suspect(ctx context.Context, j *job) {
+func (w *Worker) handleCrashed(ctx context.Context, j *job) {
 	if err := j.entry.fetch(); err != nil {
 		w.settle(ctx, j, err)
 		return
 	}
 	if j.entry.crashes.Load() < maxCrashes {
 		if !j.entry.isVerified {
-			w.verifySuspect(ctx, j.entry)
+			w.verifyCrashed(ctx, j.entry)
 		}
 		if ctx.Err() == nil {
 			_ = w.handle(ctx, []*job{j}) // one is never left out
@@ -175,9 +175,9 @@ func (w *Worker) suspect(ctx context.Context, j *job) {
 	}
 }
 
-// verifySuspect verifies a message. The last attempt skips verification, in case that is
+// verifyCrashed verifies a message. The last attempt skips verification, in case that is
 // what crashes.
-func (w *Worker) verifySuspect(ctx context.Context, entry *Entry) {
+func (w *Worker) verifyCrashed(ctx context.Context, entry *Entry) {
 	verdict := dmarcd.Verdict{Genuine: dmarcd.GenuineUnknown, Reason: "The message was not verified because handling it has failed before."}
 	if entry.crashes.Load() < maxCrashes-1 {
 		_ = w.Recovered.Call("mail verification", func() error { // reported there

@@ -57,9 +57,9 @@ func (b *budget) member() error {
 	return nil
 }
 
-// refuses returns the error that ended the walk, or err if it is a LimitError. It returns
+// reject returns the error that ended the walk, or err if it is a LimitError. It returns
 // nil if err only means that a container is damaged.
-func (b *budget) refuses(err error) error {
+func (b *budget) reject(err error) error {
 	if b.fatal != nil {
 		return b.fatal
 	}

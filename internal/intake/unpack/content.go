@@ -16,8 +16,8 @@ type walker struct {
 	parts  int // number passed to visit
 }
 
-// place is the position of a piece of content.
-type place struct {
+// location is the position of a piece of content.
+type location struct {
 	path   string
 	depth  int // number of enclosing containers
 	media  string
@@ -27,14 +27,14 @@ type place struct {
 }
 
 // in returns the place of a member of the container at this place.
-func (at place) in(name string) place {
+func (at location) in(name string) location {
 	at.path = joinPath(at.path, name)
 	at.depth++
 	at.inside = false
 	return at
 }
 
-func (at place) part(kind Kind) *Part {
+func (at location) part(kind Kind) *Part {
 	return &Part{Kind: kind, Path: at.path, damage: at.damage}
 }
 
@@ -49,7 +49,7 @@ func (w *walker) hand(p *Part) error {
 }
 
 // reject passes on a part that cannot be read.
-func (w *walker) reject(at place, reason error) error {
+func (w *walker) reject(at location, reason error) error {
 	p := at.part(Rejected)
 	p.Err = reason
 	return w.hand(p)
@@ -57,7 +57,7 @@ func (w *walker) reject(at place, reason error) error {
 
 // content detects the format of r, and passes it on or opens it. Like all methods of
 // walker, it only returns errors that end the walk.
-func (w *walker) content(r io.Reader, at place) error {
+func (w *walker) content(r io.Reader, at location) error {
 	buffered := w.buffer(r)
 	defer w.release(buffered)
 	head, err := buffered.Peek(sniffBytes)
@@ -65,7 +65,7 @@ func (w *walker) content(r io.Reader, at place) error {
 		return err
 	}
 	if len(head) == 0 && !errors.Is(err, io.EOF) {
-		if limit := w.budget.refuses(err); limit != nil {
+		if limit := w.budget.reject(err); limit != nil {
 			return w.reject(at, limit)
 		}
 		return w.reject(at, damaged(err))
@@ -93,7 +93,7 @@ func (w *walker) content(r io.Reader, at place) error {
 }
 
 // open walks through a container.
-func (w *walker) open(f format, r io.Reader, buffered *bufio.Reader, at place) error {
+func (w *walker) open(f format, r io.Reader, buffered *bufio.Reader, at location) error {
 	if at.depth >= w.budget.limits.Nesting {
 		return w.reject(at, &LimitError{Limit: LimitNesting, Max: int64(w.budget.limits.Nesting)})
 	}
@@ -125,7 +125,7 @@ func (w *walker) open(f format, r io.Reader, buffered *bufio.Reader, at place) e
 }
 
 // document passes on a report.
-func (w *walker) document(kind Kind, r io.Reader, at place) error {
+func (w *walker) document(kind Kind, r io.Reader, at location) error {
 	p := at.part(kind)
 	p.content = r
 	return w.hand(p)

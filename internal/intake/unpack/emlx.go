@@ -20,7 +20,7 @@ func isEmlx(text []byte) bool {
 
 // emlx walks through a mail in the format of Apple Mail: a line with its length, the
 // mail, and a property list, which is ignored.
-func (w *walker) emlx(r *bufio.Reader, at place) error {
+func (w *walker) emlx(r *bufio.Reader, at location) error {
 	line, err := r.ReadSlice('\n')
 	for err == nil && len(bytes.TrimSpace(line)) == 0 {
 		line, err = r.ReadSlice('\n')

@@ -18,7 +18,7 @@ var joined = regexp.MustCompile(`(?i)^(<\?xml\b|<([\w.-]+:)?feedback\b|\{\s*"(or
 // gzip walks through gzip data (RFC 1952). Several members are one content (§2.2), unless
 // a member starts like a document: then a gateway has concatenated reports. Bytes after
 // the last member are ignored.
-func (w *walker) gzip(r io.Reader, at place) error {
+func (w *walker) gzip(r io.Reader, at location) error {
 	stream := w.gunzip(r)
 	defer func() { w.gzips = append(w.gzips, stream) }()
 	content := &meter{r: stream, from: stream.from, budget: w.budget}
@@ -45,7 +45,7 @@ func (w *walker) gzip(r io.Reader, at place) error {
 }
 
 // zlib walks through zlib data (RFC 1950).
-func (w *walker) zlib(r io.Reader, at place) error {
+func (w *walker) zlib(r io.Reader, at location) error {
 	if err := w.budget.member(); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (w *walker) zlib(r io.Reader, at place) error {
 }
 
 // bzip2 walks through bzip2 data.
-func (w *walker) bzip2(r io.Reader, at place) error {
+func (w *walker) bzip2(r io.Reader, at location) error {
 	if err := w.budget.member(); err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ type mail struct {
 
 // mail walks through a mail. If no part could be a report, it rejects the outermost mail
 // once.
-func (w *walker) mail(r io.Reader, at place) error {
+func (w *walker) mail(r io.Reader, at location) error {
 	m := &mail{scan: newScanner(r, w.budget)}
 	h, err := m.scan.header()
 	if err != nil {
@@ -63,7 +63,7 @@ func (w *walker) mail(r io.Reader, at place) error {
 }
 
 // entity walks through what follows a header: a multipart or a body.
-func (w *walker) entity(h header, at place) error {
+func (w *walker) entity(h header, at location) error {
 	media, params := h.mediaType()
 	if strings.HasPrefix(media, "multipart/") {
 		if params["boundary"] != "" {
@@ -82,7 +82,7 @@ func (w *walker) entity(h header, at place) error {
 }
 
 // multipart walks through the parts of a multipart.
-func (w *walker) multipart(media string, params map[string]string, at place) error {
+func (w *walker) multipart(media string, params map[string]string, at location) error {
 	m, s := at.mail, at.mail.scan
 	if len(s.open) >= maxMultiparts {
 		return w.reject(at, &LimitError{Limit: LimitNesting, Max: maxMultiparts})
@@ -126,7 +126,7 @@ func (w *walker) multipart(media string, params map[string]string, at place) err
 }
 
 // body walks through one body of the mail.
-func (w *walker) body(h header, at place) error {
+func (w *walker) body(h header, at location) error {
 	m := at.mail
 	encoded := bufio.NewReaderSize(m.scan, sniffBytes)
 	content := bufio.NewReaderSize(transferDecoder(h["contenttransferencoding"], encoded), sniffBytes)
@@ -134,13 +134,13 @@ func (w *walker) body(h header, at place) error {
 	case isOriginal(at.media) && (m.report || m.failure.Feedback != nil):
 		// This is the mail that a failure report describes. It was not sent to us, so it
 		// is not searched for reports.
-		return w.keep(&m.failure.Original, content, at)
+		return w.readPiece(&m.failure.Original, content, at)
 	case at.media == "message/feedback-report":
 		return w.feedback(content, at)
 	case at.media == "text/plain" && m.failure.Text == nil:
 		head, _ := content.Peek(sniffBytes) // the next Read returns an error
 		if failure.IsText(head) {
-			return w.keep(&m.failure.Text, content, at)
+			return w.readPiece(&m.failure.Text, content, at)
 		}
 	case isOriginal(at.media) && strings.HasPrefix(at.media, "message/"):
 		return w.open(formatMail, content, content, at)
@@ -150,23 +150,23 @@ func (w *walker) body(h header, at place) error {
 
 // feedback stores the machine-readable piece of a failure report in the enclosing mail,
 // or passes it on if there is none.
-func (w *walker) feedback(r io.Reader, at place) error {
+func (w *walker) feedback(r io.Reader, at location) error {
 	if at.mail != nil {
 		if at.mail.failure.Feedback != nil {
 			return nil // RFC 5965 §2 allows only one
 		}
-		return w.keep(&at.mail.failure.Feedback, r, at)
+		return w.readPiece(&at.mail.failure.Feedback, r, at)
 	}
 	p := at.part(Failure)
-	if err := w.keep(&p.Failure.Feedback, r, at); err != nil {
+	if err := w.readPiece(&p.Failure.Feedback, r, at); err != nil {
 		return err
 	}
 	return w.hand(p)
 }
 
-// keep stores a piece of a failure report, unless there is one of its kind already. A long one is
+// readPiece stores a piece of a failure report, unless there is one of its kind already. A long one is
 // cut at the end of a line: half of an address would not be recognized as one.
-func (w *walker) keep(piece *[]byte, r io.Reader, at place) error {
+func (w *walker) readPiece(piece *[]byte, r io.Reader, at location) error {
 	if *piece != nil {
 		return nil
 	}
@@ -175,14 +175,14 @@ func (w *walker) keep(piece *[]byte, r io.Reader, at place) error {
 		content = content[:bytes.LastIndexByte(content, '\n')+1]
 	}
 	*piece = content
-	if limit := w.budget.refuses(err); limit != nil {
+	if limit := w.budget.reject(err); limit != nil {
 		return w.cutOff(limit, at)
 	}
 	return nil
 }
 
 // cutOff handles a limit that ends the mail early.
-func (w *walker) cutOff(err error, at place) error {
+func (w *walker) cutOff(err error, at location) error {
 	if err := w.budget.alive(); err != nil {
 		return err
 	}

@@ -39,14 +39,14 @@ func Messages(r io.Reader) iter.Seq2[io.Reader, error] {
 }
 
 // mbox walks through a mailbox.
-func (w *walker) mbox(r io.Reader, at place) error {
+func (w *walker) mbox(r io.Reader, at location) error {
 	number := 0
 	for message, err := range Messages(r) {
 		if stop := w.budget.alive(); stop != nil {
 			return stop
 		}
 		if err != nil {
-			if limit := w.budget.refuses(err); limit != nil {
+			if limit := w.budget.reject(err); limit != nil {
 				return w.reject(at, limit)
 			}
 			return w.reject(at, damaged(err)) // more messages may follow
@@ -76,7 +76,7 @@ type untilDamage struct {
 
 func (u *untilDamage) Read(p []byte) (int, error) {
 	n, err := u.r.Read(p)
-	if err != nil && u.budget.refuses(err) == nil {
+	if err != nil && u.budget.reject(err) == nil {
 		err = io.EOF
 	}
 	return n, err

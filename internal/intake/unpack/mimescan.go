@@ -74,7 +74,7 @@ func (s *scanner) next() ([]byte, error) {
 	}
 	s.ended = true
 	s.rest = nil
-	limit := s.budget.refuses(err)
+	limit := s.budget.reject(err)
 	if limit == nil && !errors.Is(err, io.EOF) {
 		s.damage = damaged(err)
 	}

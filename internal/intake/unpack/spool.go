@@ -90,7 +90,7 @@ func (s *spooled) note(err error, b *budget) error {
 	if err == nil {
 		return nil
 	}
-	if stop := b.refuses(err); stop != nil {
+	if stop := b.reject(err); stop != nil {
 		return stop
 	}
 	s.damage = damaged(err)

@@ -93,7 +93,7 @@ func (p *Part) Read(b []byte) (int, error) {
 	if err == nil || errors.Is(err, io.EOF) {
 		return n, err
 	}
-	if stop := p.budget.refuses(err); stop != nil {
+	if stop := p.budget.reject(err); stop != nil {
 		return n, stop
 	}
 	p.damage = damaged(err)
@@ -130,7 +130,7 @@ func (buffers *Walker) Walk(ctx context.Context, r io.Reader, limits Limits, vis
 	}
 	w := &walker{Walker: buffers, budget: b, visit: visit}
 	in := &input{r: r, budget: b}
-	if err := w.content(in, place{}); err != nil {
+	if err := w.content(in, location{}); err != nil {
 		return err
 	}
 	return b.fatal

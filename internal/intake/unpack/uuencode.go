@@ -12,12 +12,12 @@ import (
 var uuBegin = regexp.MustCompile("(?m)^begin [0-7]{3,4} ([^\\r\\n]+)\\r?\\n[!-M`][ -`]*\\r?$")
 
 // uu walks through a text with uuencoded files. Other text may surround them.
-func (w *walker) uu(r *bufio.Reader, at place) error {
+func (w *walker) uu(r *bufio.Reader, at location) error {
 	before := w.parts
 	for {
 		line, err := r.ReadSlice('\n')
 		if len(line) == 0 {
-			if stop := w.budget.refuses(err); stop != nil {
+			if stop := w.budget.reject(err); stop != nil {
 				return w.cutOff(stop, at)
 			}
 			break // the reader of the last file has already seen the damage

@@ -41,7 +41,7 @@ func unread(method uint16) error {
 
 // zipStream walks through a zip archive in a stream. It spools the archive first, because
 // the directory is at the end.
-func (w *walker) zipStream(r io.Reader, at place) error {
+func (w *walker) zipStream(r io.Reader, at location) error {
 	s, err := w.spool(r)
 	if err != nil {
 		if err := w.budget.alive(); err != nil {
@@ -57,7 +57,7 @@ func (w *walker) zipStream(r io.Reader, at place) error {
 }
 
 // zip walks through a zip archive.
-func (w *walker) zip(archive *io.SectionReader, at place) error {
+func (w *walker) zip(archive *io.SectionReader, at location) error {
 	size := archive.Size()
 	if err := w.countEntries(archive, size); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (w *walker) zip(archive *io.SectionReader, at place) error {
 }
 
 // zipMember walks through one file of an archive.
-func (w *walker) zipMember(f *zip.File, from *counter, at place) error {
+func (w *walker) zipMember(f *zip.File, from *counter, at location) error {
 	if f.Flags&flagEncrypted != 0 {
 		return w.reject(at, ErrEncrypted)
 	}

@@ -28,7 +28,7 @@ var zipDescriptor = []byte("PK\x07\x08")
 
 // zipWithoutDirectory walks through an archive with a missing or broken directory, from
 // one local header to the next. The last member may be incomplete.
-func (w *walker) zipWithoutDirectory(archive *io.SectionReader, at place, cause error) error {
+func (w *walker) zipWithoutDirectory(archive *io.SectionReader, at location, cause error) error {
 	if at.damage == nil {
 		at.damage = damaged(errCutOff)
 	}
@@ -64,7 +64,7 @@ func (w *walker) zipWithoutDirectory(archive *io.SectionReader, at place, cause 
 }
 
 // looseMember walks through one member and returns its end.
-func (w *walker) looseMember(archive *io.SectionReader, m member, at place) (end int64, err error) {
+func (w *walker) looseMember(archive *io.SectionReader, m member, at location) (end int64, err error) {
 	length := archive.Size() - m.data
 	if m.packed > 0 || m.method == zip.Store {
 		length = min(length, m.packed)

@@ -99,9 +99,9 @@ func (r *Relay) Send(ctx context.Context, m Message) (code int, err error) {
 		return 0, err
 	}
 	if err := client.DialAndSendWithContext(ctx, message); err != nil {
-		var refused *gomail.SendError
-		if errors.As(err, &refused) {
-			return refused.ErrorCode(), err
+		var rejected *gomail.SendError
+		if errors.As(err, &rejected) {
+			return rejected.ErrorCode(), err
 		}
 		return 0, err
 	}

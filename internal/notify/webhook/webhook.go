@@ -23,8 +23,8 @@ const Timeout = 15 * time.Second
 // What users see for an endpoint that does not answer. As with mailboxes, all failures
 // before an answer have one text: the endpoint may be in a network that users cannot see.
 const (
-	unreachable    = "The endpoint cannot be reached, or gave no answer within 15 seconds."
-	addressRefused = "This installation does not connect to private or reserved addresses, or to others without https. An operator can allow a network with DMARCD_OUTBOUND_ALLOW."
+	unreachable       = "The endpoint cannot be reached, or gave no answer within 15 seconds."
+	addressNotAllowed = "This installation does not connect to private or reserved addresses, or to others without https. An operator can allow a network with DMARCD_OUTBOUND_ALLOW."
 )
 
 // Sender sends deliveries. It is safe for concurrent use.
@@ -54,8 +54,8 @@ func (s *Sender) Send(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.Del
 	response, err := s.Client.Do(request)
 	err = withoutURL(err)
 	switch {
-	case errors.Is(err, outbound.ErrRefused):
-		result.Problem = addressRefused
+	case errors.Is(err, outbound.ErrNotAllowed):
+		result.Problem = addressNotAllowed
 		return result, err
 	case err != nil:
 		result.Problem = unreachable

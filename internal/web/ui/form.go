@@ -48,19 +48,19 @@ func (f Form) Filled(written url.Values, err error) (Form, bool) {
 		return f, false
 	}
 	fields := make([]Field, len(f.Fields))
-	placed := false
+	shown := false
 	for i, field := range f.Fields {
 		if field.Type != "password" {
 			field.Value = written.Get(field.Name)
 			field.Checked = field.Value != ""
 		}
 		if field.Name == invalid.Field {
-			field.Error, placed = invalid.Message, true
+			field.Error, shown = invalid.Message, true
 		}
 		fields[i] = field
 	}
 	f.Fields = fields
-	if !placed {
+	if !shown {
 		f.Error = invalid.Message
 	}
 	return f, true

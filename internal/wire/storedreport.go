@@ -2,9 +2,9 @@ package wire
 
 import "github.com/dmarcd/dmarcd"
 
-// KeptReport is a report in a list: the members that all kinds have. What the
+// StoredReport is a report in a list: the members that all kinds have. What the
 // report does not state is null.
-type KeptReport struct {
+type StoredReport struct {
 	ID           string   `json:"id"`
 	Kind         string   `json:"kind"`
 	Organization *string  `json:"organization"`
@@ -28,9 +28,9 @@ type KeptReport struct {
 	HeldReason    *string `json:"held_reason"` // null where the report is not held
 }
 
-// NewKeptReport returns the shape of a report in a list.
-func NewKeptReport(r dmarcd.Report) KeptReport {
-	return KeptReport{
+// NewStoredReport returns the shape of a report in a list.
+func NewStoredReport(r dmarcd.Report) StoredReport {
+	return StoredReport{
 		ID: r.ID.String(), Kind: string(r.Kind), Organization: optionalText(r.Organization), ReportID: optionalText(r.ExternalID),
 		Domain: optionalText(r.Domain), Begin: optionalTime(r.Begin), End: optionalTime(r.End),
 		Records: r.Records, Messages: r.Messages, Compliant: r.Compliant, Quirks: quirkNames(r.Quirks), Damage: optionalText(r.Damage),
@@ -43,31 +43,31 @@ func NewKeptReport(r dmarcd.Report) KeptReport {
 // FullReport is a report with all that it says. Next leads to the records after
 // those of RecordList, and is null where there are no more.
 type FullReport struct {
-	KeptReport
-	Verdict    Verdict      `json:"verdict"`
-	Report     any          `json:"report"` // an AggregateReport, FailureReport or TLSReport; null once it is past its time
-	RecordList []KeptRecord `json:"record_list"`
-	Next       *string      `json:"next"`
+	StoredReport
+	Verdict    Verdict        `json:"verdict"`
+	Report     any            `json:"report"` // an AggregateReport, FailureReport or TLSReport; null once it is past its time
+	RecordList []StoredRecord `json:"record_list"`
+	Next       *string        `json:"next"`
 }
 
 // NewFullReport returns the shape of a report with the first of its records.
-func NewFullReport(r dmarcd.Report, records Page[KeptRecord]) FullReport {
+func NewFullReport(r dmarcd.Report, records Page[StoredRecord]) FullReport {
 	return FullReport{
-		KeptReport: NewKeptReport(r), Verdict: newVerdict(r.Verdict), Report: NewReport("", r),
+		StoredReport: NewStoredReport(r), Verdict: newVerdict(r.Verdict), Report: NewReport("", r),
 		RecordList: records.Items, Next: records.Next,
 	}
 }
 
-// KeptRecord is a record of a report, with the domain of the team that it counts
+// StoredRecord is a record of a report, with the domain of the team that it counts
 // for, null where it counts for none.
-type KeptRecord struct {
+type StoredRecord struct {
 	ForDomain *string `json:"for_domain"`
 	AggregateRecord
 }
 
-// NewKeptRecord returns the shape of a record that counts for a domain; "" is none.
-func NewKeptRecord(domain string, record AggregateRecord) KeptRecord {
-	return KeptRecord{ForDomain: optionalText(domain), AggregateRecord: record}
+// NewStoredRecord returns the shape of a record that counts for a domain; "" is none.
+func NewStoredRecord(domain string, record AggregateRecord) StoredRecord {
+	return StoredRecord{ForDomain: optionalText(domain), AggregateRecord: record}
 }
 
 // Verdict is the authentication result of a mail. Members that were not checked are null.
