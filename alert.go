@@ -248,10 +248,10 @@ type AlertScan struct {
 	Today Day
 	// DueAt is when the pass over the domains was due.
 	DueAt time.Time
-	// Began is when it began, After the last domain that was judged.
+	// Began is when it began, After the last domain that was scanned.
 	Began time.Time
 	After DomainID
-	// Full tells that all domains are judged; else those whose mail changed since Since.
+	// Full is true if all domains are scanned; otherwise those whose mail changed since Since.
 	Full  bool
 	Since time.Time
 }

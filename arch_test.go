@@ -150,7 +150,7 @@ var packages = map[string][]string{
 	"test/truth":     {"internal/senders/mmdb"},
 	"bench":          {anything},
 
-	"internal/service": join(protocols, ".", "internal/cache", "internal/facts", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth", "internal/insight",
+	"internal/service": join(protocols, ".", "internal/alert", "internal/cache", "internal/facts", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth", "internal/insight",
 		"internal/memory", "internal/outbound", "internal/fair", "internal/notify/chat", "internal/notify/mail", "internal/notify/webhook"),
 }
 

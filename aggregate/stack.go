@@ -254,7 +254,7 @@ func (r *Reader) recover(name []byte) (found element, capital, ok bool) {
 	return element{}, false, false
 }
 
-// enterUnknown places an unknown element. With an undeclared prefix it may be an
+// enterUnknown enters an unknown element. With an undeclared prefix it may be an
 // extension of a record.
 func (r *Reader) enterUnknown(parent node) node {
 	switch {

@@ -3,7 +3,7 @@
 // longer arrive. It compares each day with the same weekday of the weeks before, by median
 // and median absolute deviation, so that neither weekends nor a single odd day matter.
 //
-// All is pure. A day may be judged any number of times while its reports arrive: Merge returns each
+// All is pure. A day may be examined any number of times while its reports arrive: Merge returns each
 // incident once. docs/alerts.md explains every threshold.
 package alert
 
@@ -16,7 +16,7 @@ import (
 const (
 	// Days is how many days of history a detection needs at most.
 	Days = 63
-	// detected is how many days are judged, the current one included: reports arrive late.
+	// detected is how many days are examined, the current one included: reports arrive late.
 	detected = 8
 	// weeks is how many days of the same weekday are compared, minWeeks how many of these
 	// must have mail.

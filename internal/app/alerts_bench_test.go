@@ -16,6 +16,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 	"github.com/dmarcd/dmarcd/test/daemon"
@@ -63,7 +64,7 @@ func BenchmarkDetection(b *testing.B) {
 		}})
 		bare := db.SQL(b)
 		bare.SetMaxOpenConns(1)
-		a := &App{store: s}
+		a := &App{store: s, service: service.New(s, service.Options{})}
 		today := dmarcd.DayOf(time.Now())
 		var detecting time.Duration
 		var whole, writing, inserting []float64
@@ -76,7 +77,7 @@ func BenchmarkDetection(b *testing.B) {
 			benchMail(b, s, team, today)
 			b.StartTimer()
 			began := spent(b, db)
-			musttest.Get(a.detectAlerts(ctx))(b)
+			musttest.Get(a.service.DetectAlerts(ctx))(b)
 			ended := spent(b, db)
 			took := ended - began
 			detecting += took
@@ -164,7 +165,7 @@ func BenchmarkAlertingOfImports(b *testing.B) {
 		ctx := b.Context()
 		s := db.Open(b, store.Options{})
 		bare := db.SQL(b)
-		a := &App{store: s, sources: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil)}
+		a := &App{store: s, service: service.New(s, service.Options{}), sources: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil)}
 		without := func(ctx context.Context, t *store.Team, days dmarcd.Days, save func([]dmarcd.Sender) error, _ func([]dmarcd.DomainDay) error) error {
 			return a.sources.FindSenders(ctx, t, days, save, func([]dmarcd.DomainDay) error { return nil })
 		}
@@ -183,7 +184,9 @@ func BenchmarkAlertingOfImports(b *testing.B) {
 		for b.Loop() {
 			round := len(added)
 			alerting := func() float64 {
-				return stored(fmt.Sprintf("alerts%d", round), func() error { return errors.Join(untilDone(ctx, a.storeSenders), untilDone(ctx, a.detectAlerts)) })
+				return stored(fmt.Sprintf("alerts%d", round), func() error {
+					return errors.Join(untilDone(ctx, a.storeSenders), untilDone(ctx, a.service.DetectAlerts))
+				})
 			}
 			plain := func() float64 {
 				return stored(fmt.Sprintf("plain%d", round), func() error {

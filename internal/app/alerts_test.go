@@ -17,6 +17,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -47,6 +48,7 @@ func TestDetectionThroughTheStore(t *testing.T) {
 		now := time.Date(2026, 9, 1, 6, 0, 0, 0, time.UTC)
 		a := &App{sources: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil)}
 		a.store = db.Open(t, store.Options{Now: func() time.Time { return now }})
+		a.service = service.New(a.store, service.Options{})
 		created := storetest.Team(t, a.store, "acme")
 		team := a.store.Team(created.ID)
 		musttest.Get(team.AddDomain(ctx, name, now))(t)
@@ -65,7 +67,7 @@ func TestDetectionThroughTheStore(t *testing.T) {
 				}
 			}
 			for range 2 {
-				musttest.Get(a.detectAlerts(ctx))(t)
+				musttest.Get(a.service.DetectAlerts(ctx))(t)
 			}
 			now = now.Add(24 * time.Hour)
 		}
@@ -106,6 +108,7 @@ func TestFailingMailboxes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		ctx := t.Context()
 		a := &App{store: db.Open(t, store.Options{})}
+		a.service = service.New(a.store, service.Options{})
 		created := storetest.Team(t, a.store, "acme")
 		team := a.store.Team(created.ID)
 		mailbox := dmarcd.Mailbox{Host: "imap.example.com", Port: 993, Security: dmarcd.SecurityTLS, Username: "reports", Method: dmarcd.LoginPassword, Folder: "INBOX", After: dmarcd.AfterFlag}
@@ -113,7 +116,7 @@ func TestFailingMailboxes(t *testing.T) {
 		detect := func(want int) {
 			t.Helper()
 			for range 2 {
-				musttest.Get(a.detectMailboxes(ctx))(t)
+				musttest.Get(a.service.DetectMailboxes(ctx))(t)
 			}
 			if got := kindsOf(t, team); len(got) != want {
 				t.Errorf("got %v, want %d events", got, want)
@@ -135,7 +138,7 @@ func TestLowDisk(t *testing.T) {
 	ctx := t.Context()
 	s := storetest.SQLite(t).Open(t, store.Options{})
 	var log bytes.Buffer
-	a := &App{store: s, metrics: newMetrics(s, "test", newStages()), log: slog.New(slog.NewTextHandler(&log, nil))}
+	a := &App{store: s, service: service.New(s, service.Options{}), metrics: newMetrics(s, "test", newStages()), log: slog.New(slog.NewTextHandler(&log, nil))}
 	a.config.Data = t.TempDir()
 	created := storetest.Team(t, s, dmarcd.DefaultTeam)
 	for _, row := range []struct {

@@ -18,6 +18,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/senders"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -128,6 +129,7 @@ func TestYearThroughTheStore(t *testing.T) {
 		ctx, now := t.Context(), time.Unix(int64(plan.Begin)*24*60*60, 0).Add(6*time.Hour)
 		clock := func() time.Time { return now }
 		a := &App{sources: simulatedSources(), store: db.Open(t, store.Options{Now: clock})}
+		a.service = service.New(a.store, service.Options{})
 		created := storetest.Team(t, a.store, "acme")
 		team := a.store.Team(created.ID)
 		simulated := make(map[string]*alerttest.Simulation)
@@ -136,7 +138,7 @@ func TestYearThroughTheStore(t *testing.T) {
 			simulated[name] = alerttest.New(uint64(i), name, plan)
 			musttest.Get(team.AddDomain(ctx, name, now))(t)
 		}
-		steps := []func(context.Context) (bool, error){a.storeSenders, a.detectAlerts, a.detectAlerts}
+		steps := []func(context.Context) (bool, error){a.storeSenders, a.service.DetectAlerts, a.service.DetectAlerts}
 		waiting, others, last := make(map[dmarcd.Day][]*dmarcd.Delivery), 0, int64(0)
 		for today := plan.Begin; today < plan.End(); today++ {
 			for _, s := range simulated {

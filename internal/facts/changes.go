@@ -15,7 +15,7 @@ import (
 type Name string
 
 // The compared facts. For some, a domain has several, one for each Change.Of; their
-// comments say what it is.
+// comments explain it.
 const (
 	NameGrade   Name = "grade"
 	NameFinding Name = "findings.{of}" // by id: the level

@@ -173,7 +173,7 @@ func (m *Mail) cachedParts(days dmarcd.Days) []rollup.Part {
 	return nil
 }
 
-// cacheParts keeps the parts of some days for the next scan of this mail, and for that of others.
+// cacheParts caches the parts of some days for the next scan, of this mail or another.
 func (m *Mail) cacheParts(days dmarcd.Days, read []rollup.Part, bytes int) {
 	m.parts, m.partDays = read, days
 	if m.basis != nil {

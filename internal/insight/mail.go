@@ -41,7 +41,7 @@ type Mail struct {
 	partDays dmarcd.Days
 }
 
-// maxCachedParts is up to how many bytes the parts are kept for the next scan.
+// maxCachedParts limits the bytes of the parts that are cached for the next scan.
 const maxCachedParts = 1 << 20
 
 // Close releases the memory that Read reserved. The Mail must not be used afterwards. A second

@@ -33,8 +33,8 @@ type section struct {
 	b       []byte
 }
 
-// add returns the place of an entry. One that is new is written with its length, if
-// that is not part of it.
+// add returns the offset of an entry. A new one is written, with its length unless the entry
+// contains it.
 func (s *section) add(entry []byte, sized bool) uint32 {
 	at, known := s.offsets[string(entry)]
 	if !known {

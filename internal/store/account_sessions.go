@@ -181,7 +181,7 @@ type Grant struct {
 	Token dmarcd.TokenID
 	// Session is the hash of the user's session.
 	Session [32]byte
-	// Operator tells that the changes need an operator, otherwise Role is the role in the team that
+	// Operator is true if the changes need an operator; otherwise Role is the role in the team that
 	// they need, "" for changes of the user's own account.
 	Operator bool
 	Role     dmarcd.Role

@@ -15,7 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
-// coldPosition is a place between the records of a group of cold reports: after that record.
+// coldPosition is a position in a group of cold reports: behind the record that it names.
 type coldPosition struct {
 	report   dmarcd.ReportID
 	share, n int

@@ -245,7 +245,7 @@ func (t *Team) Daily(ctx context.Context, days dmarcd.Days, limit int) ([]DailyC
 }
 
 // ParkedDaily is Daily for parked domains with p=reject: none of their mail is the team's. A
-// domain of which a message passes in these days is in use: subdomains of it may send mail.
+// domain with a message that passes in these days is in use: its subdomains may send mail.
 func (t *Team) ParkedDaily(ctx context.Context, days dmarcd.Days, limit int) ([]DailyCounts, error) {
 	return t.sumDaily(ctx, days, limit, ` AND `+locked+` AND NOT EXISTS (SELECT 1 FROM domain_days AS passed
 		WHERE passed.team_id = $1 AND passed.domain_id = domains.id AND passed.day BETWEEN $2 AND $3 AND passed.compliant > 0)`)

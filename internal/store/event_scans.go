@@ -14,8 +14,8 @@ const (
 	// mailDaysStored is how many days of figures are stored for detections: some more than
 	// package alert reads.
 	mailDaysStored = 70
-	// fullScan is how often all domains of a team are judged: that reports stopped is seen in
-	// no change.
+	// fullScan is how often all domains of a team are scanned: reports that stop
+	// arriving are no change.
 	fullScan = 6 * time.Hour
 	// scanPause is the time from one pass to the next that changes cause.
 	scanPause = 5 * time.Minute
@@ -24,7 +24,7 @@ const (
 	scanOverlap = 10 * time.Minute
 )
 
-// ScanAlerts has judge detect the alerts of the teams that are due, in some domains of each, and
+// ScanAlerts has detect find the alerts of the teams that are due, in some domains of each, and
 // reports whether there may be more. Errors of one team do not affect others, see eachTeam.
 func (s *Store) ScanAlerts(ctx context.Context, detect func(*Team, dmarcd.AlertScan) (more bool, err error)) (more bool, err error) {
 	return s.eachTeam(ctx, "detection of alerts", func(t *Team) (bool, error) {
@@ -53,7 +53,7 @@ func (t *Team) beginScan(ctx context.Context) (scan dmarcd.AlertScan, err error)
 	return scan, err
 }
 
-// SaveScan saves what a scan detected, see SaveDetections, and that it judged the domains up to
+// SaveScan saves what a scan detected, see SaveDetections, and that it covered the domains up to
 // after; 0 ends the pass. It is dmarcd.ErrConflict if another process continued the pass: one that
 // was paused for so long that it lost the job.
 func (t *Team) SaveScan(ctx context.Context, scan dmarcd.AlertScan, after dmarcd.DomainID, fresh []dmarcd.Detection, extended []dmarcd.Incident) error {

@@ -85,7 +85,7 @@ type outcome struct {
 	pendingUntil time.Time
 }
 
-// wantedOutcome is the place of a report without other versions.
+// wantedOutcome is the outcome for a report without other versions.
 func wantedOutcome(report *dmarcd.NewReport) outcome {
 	if report.HeldReason != "" {
 		return outcome{state: dmarcd.ReportHeld, heldReason: report.HeldReason}
@@ -93,7 +93,7 @@ func wantedOutcome(report *dmarcd.NewReport) outcome {
 	return outcome{state: dmarcd.ReportCounted}
 }
 
-// insertVersion inserts the row of a report and returns its place. The receipt says whether it
+// insertVersion inserts the row of a report and returns its outcome. The receipt says whether it
 // is a duplicate or replaces a version.
 func (r *reception) insertVersion(ctx context.Context, receipt *dmarcd.Receipt, delivery *dmarcd.Delivery, report *dmarcd.NewReport) (outcome, error) {
 	found := wantedOutcome(report)

@@ -9,7 +9,7 @@ func settingsFrame(template, title string) Page {
 
 // listView is a list, with the form that adds to it or filters it.
 type listView struct {
-	// Heading is that of pages that share a template.
+	// Heading is the heading of a page that shares its template.
 	Heading string
 	Tabs    []ui.Tab
 	Table   ui.Table

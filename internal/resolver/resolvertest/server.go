@@ -3,7 +3,7 @@
 // moment, counts what it is asked, and misbehaves about chosen names on
 // request.
 //
-// Package zone tells what the answers are. Truncation at the client's EDNS size (RFC 6891)
+// Package zone has the answers. Truncation at the client's EDNS size (RFC 6891)
 // is as in a real server; DNSSEC records are not acted upon.
 package resolvertest
 

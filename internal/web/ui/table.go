@@ -71,7 +71,7 @@ func (e Empty) OfferedTo(may bool) Empty {
 // Link is a text with a URL.
 type Link struct{ Text, Href string }
 
-// Tab is one of several links, of which one is current.
+// Tab is one of several links; one of them is current.
 type Tab struct {
 	Link
 	Current bool

@@ -1,4 +1,4 @@
-package app
+package service
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// alertBatch is how many domains of a team are judged before the next team has its turn.
+// alertBatch is the number of domains of a team whose mail is examined before the next team has its turn.
 const alertBatch = 100
 
-// detectAlerts judges the mail of domains, a batch of each team that is due.
-func (a *App) detectAlerts(ctx context.Context) (more bool, err error) {
-	return a.store.ScanAlerts(ctx, func(t *store.Team, scan dmarcd.AlertScan) (more bool, err error) {
+// DetectAlerts detects incidents in the mail of domains, a batch of each team that is due.
+func (s *Service) DetectAlerts(ctx context.Context) (more bool, err error) {
+	return s.store.ScanAlerts(ctx, func(t *store.Team, scan dmarcd.AlertScan) (more bool, err error) {
 		domains, err := t.ScannedMail(ctx, scan, alertBatch)
 		if err != nil {
 			return false, err
@@ -53,9 +53,9 @@ func (a *App) detectAlerts(ctx context.Context) (more bool, err error) {
 // mailboxGrace is how long a mailbox may fail before that is an alert.
 const mailboxGrace = time.Hour
 
-// detectMailboxes finds mailboxes that cannot be read.
-func (a *App) detectMailboxes(ctx context.Context) (more bool, err error) {
-	failing, err := a.store.FailingMailboxes(ctx, time.Now().Add(-mailboxGrace))
+// DetectMailboxes raises alerts for mailboxes that cannot be read.
+func (s *Service) DetectMailboxes(ctx context.Context) (more bool, err error) {
+	failing, err := s.store.FailingMailboxes(ctx, time.Now().Add(-mailboxGrace))
 	if err != nil {
 		return false, err
 	}
@@ -73,48 +73,35 @@ func (a *App) detectMailboxes(ctx context.Context) (more bool, err error) {
 	}
 	var errs []error
 	for team, detections := range found {
-		errs = append(errs, a.saveDetections(ctx, team, detections, today))
+		errs = append(errs, s.saveDetections(ctx, team, detections, today))
 	}
 	return false, errors.Join(errs...)
 }
 
+// ReportLowDisk raises an alert of the team default: less than twice the bytes that the intake needs are
+// free.
+func (s *Service) ReportLowDisk(ctx context.Context, needed int64) error {
+	team, err := s.store.TeamByName(ctx, dmarcd.DefaultTeam)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	today := dmarcd.DayOf(time.Now())
+	return s.saveDetections(ctx, team.ID, []dmarcd.Detection{{
+		Kind: dmarcd.DiskLow, Day: today,
+		Reason: fmt.Sprintf("less than %d MiB are free. Below %d MiB no reports are received.", 2*needed>>20, needed>>20),
+	}}, today)
+}
+
 // saveDetections stores detections that are about the team, as far as they are new.
-func (a *App) saveDetections(ctx context.Context, team dmarcd.TeamID, found []dmarcd.Detection, today dmarcd.Day) error {
-	of := a.store.Team(team)
+func (s *Service) saveDetections(ctx context.Context, team dmarcd.TeamID, found []dmarcd.Detection, today dmarcd.Day) error {
+	of := s.store.Team(team)
 	incidents, err := of.Incidents(ctx, today-alert.Days)
 	if err != nil {
 		return err
 	}
 	fresh, extended := alert.Merge(incidents, found)
 	return of.SaveDetections(ctx, fresh, extended)
-}
-
-// detectLowDisk warns operators before the intake stops for want of disk space: in the log
-// when that changes, by a metric, and by an event of the team default.
-func (a *App) detectLowDisk(ctx context.Context) (more bool, err error) {
-	want := int64(a.config.Limit.FreeDisk)
-	low := want > 0 && enoughDisk(a.config.Data, 2*want) != nil
-	if a.lowDisk.Swap(low) != low {
-		if low {
-			a.log.WarnContext(ctx, "disk nearly full", "folder", a.config.Data, "minimum", want)
-		} else {
-			a.log.InfoContext(ctx, "disk no longer nearly full", "folder", a.config.Data)
-		}
-	}
-	a.metrics.lowDisk.Set(map[bool]float64{true: 1}[low])
-	if !low {
-		return false, nil
-	}
-	team, err := a.store.TeamByName(ctx, dmarcd.DefaultTeam)
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	today := dmarcd.DayOf(time.Now())
-	return false, a.saveDetections(ctx, team.ID, []dmarcd.Detection{{
-		Kind: dmarcd.DiskLow, Day: today,
-		Reason: fmt.Sprintf("less than %d MiB are free. Below %d MiB no reports are received.", 2*want>>20, want>>20),
-	}}, today)
 }
