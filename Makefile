@@ -47,6 +47,7 @@ test: ## run every test, on SQLite and PostgreSQL; installs what it needs
 	scripts/need-servers.sh
 	scripts/need-node.sh
 	scripts/need-browser.sh
+	scripts/need-pdf.sh
 	scripts/build-assets.sh
 	scripts/with-postgres.sh $(MAKE) with-server
 	@scripts/say-skipped.sh
@@ -104,6 +105,7 @@ soak: ## run every test 20 times, then each fuzz target for an hour, then mutate
 	scripts/need-servers.sh
 	scripts/need-node.sh
 	scripts/need-browser.sh
+	scripts/need-pdf.sh
 	scripts/build-assets.sh
 	DMARCD_SOAK=1 DMARCD_TEST_RACE=1 DMARCD_E2E_KILLS=200 DMARCD_DISCOVERY_SEEDS=200 scripts/with-postgres.sh go test $(RACE) -count=20 -timeout=0 ./...
 	FUZZTIME=1h scripts/fuzz.sh
@@ -129,7 +131,7 @@ bench: ## run the benchmarks of the packages and of the daemon
 vuln: ## look for known vulnerabilities; needs the network
 	$(TOOL) govulncheck ./...
 
-gen: ## regenerate what comes from the code: the findings, the settings, the API documentation, the pages of dmarcd check
+gen: ## regenerate what comes from the code: the findings, the settings, the document of the API, the pages of dmarcd check
 	go test ./internal/dnscheck -run Documented -update
 	go test ./internal/config -run Documented -update
 	go test ./internal/api -run Generated -update

@@ -1,5 +1,7 @@
 package dmarcd
 
+import "time"
+
 // Stage is how far the rollout of DMARC for a domain has progressed.
 type Stage string
 
@@ -43,19 +45,20 @@ type TXTRecord struct{ Name, Value string }
 type Action struct {
 	ID            ActionID
 	Title, Reason string
-	// Effect is that of the policy to publish or, for a sender that needs a fix, of the next one.
+	// Effect is the effect of the policy to publish. For a sender that needs a fix, it is the effect of
+	// the next policy.
 	Effect
 	// Record is the record to publish, nil if there is none.
 	Record *TXTRecord
 	// Sender is the key of the sender that the action is about, or "".
 	Sender string
-	// Question is what only a person knows, nil if the action is something else.
+	// Question is set only for ActionAnswer.
 	Question *Question
 }
 
 // Question asks whether a sender sends on behalf of the owner of a domain.
 type Question struct {
-	// Key and Name are those of the sender.
+	// Key and Name identify the sender.
 	Key, Name string
 	Text      string
 	Evidence  []string
@@ -86,6 +89,33 @@ type Advice struct {
 	// Conclusion says in one or two sentences how well the domain is protected.
 	Conclusion string
 	Steps      []Step
+	// Mail counts the reported messages of 30 days.
+	Mail MailCounts
+}
+
+// MailCounts counts messages, those of the owner's senders and services (Yours), and how many of
+// those pass DMARC.
+type MailCounts struct{ Messages, Yours, YoursPassing int64 }
+
+// Posture is the short form of the advice for a domain, as lists of domains show it.
+type Posture struct {
+	// Stage is "" until the advice is computed for the first time; then all else is zero.
+	Stage Stage
+	// Action is the next action, "" if there is none, and Title its title.
+	Action ActionID
+	Title  string
+	MailCounts
+	// ComputedAt is when the advice was computed.
+	ComputedAt time.Time
+}
+
+// Posture returns the short form of advice that was computed at that time.
+func (a Advice) Posture(at time.Time) Posture {
+	p := Posture{Stage: a.Stage, MailCounts: a.Mail, ComputedAt: at}
+	if next := a.Next(); next != nil {
+		p.Action, p.Title = next.ID, next.Title
+	}
+	return p
 }
 
 // Next returns the action to take now, nil if there is none.

@@ -8,34 +8,52 @@ import (
 	"time"
 )
 
-// AlertState is what became of an event by the rules of its team.
+// AlertState says whether an alert reached the channels of the team. What channels have not
+// accepted is never called delivered.
 type AlertState string
 
 // The states of an alert.
 const (
-	AlertSent       AlertState = "sent"       // to the webhooks that want it, maybe later
-	AlertSuppressed AlertState = "suppressed" // to none
-	AlertWaiting    AlertState = "waiting"    // until its group is sent
-	AlertGrouped    AlertState = "grouped"    // with others, as one event
+	AlertPassed     AlertState = "passed"     // allowed by the rules: of a Decision only
+	AlertSuppressed AlertState = "suppressed" // by the rules
+	AlertWaiting    AlertState = "waiting"    // not attempted yet, or waits until its group is sent
+	AlertGrouped    AlertState = "grouped"    // part of one event with others
+	AlertRetrying   AlertState = "retrying"   // a channel failed, and is tried again
+	AlertDelivered  AlertState = "delivered"  // to each channel that selects it
+	AlertNotSent    AlertState = "not_sent"   // no channel selects it, or a channel failed for good
 )
 
-// Alert is an event with what the rules decided on it.
+// Alert is an event with the decision of the team's rules, and what became of its deliveries.
 type Alert struct {
 	Event Event
 	Level Level
 	Decision
-	// First and Last are the days of what was detected; 0 for other events.
+	// First and Last are the first and the last day of a detection; 0 for other events.
 	First, Last Day
-	// AcknowledgedAt is when a user took note of it, and AcknowledgedBy who; the zero value
-	// is not yet.
+	// AcknowledgedAt is when a user acknowledged the alert, and AcknowledgedBy who did; zero if
+	// none has.
 	AcknowledgedAt time.Time
 	AcknowledgedBy string
+	// Open means that the alert needs someone: it is neither acknowledged nor resolved.
+	Open bool
+}
+
+// AlertGroup are the open alerts of a kind about a domain.
+type AlertGroup struct {
+	// Domain is "" for alerts that are not about one.
+	Domain string
+	Kind   EventKind
+	// Count is the number of alerts, and Last the number of the event of the newest one.
+	Count int
+	Last  int64
+	// Alerts are the newest of them.
+	Alerts []Alert
 }
 
 // Decision is whether and when an event is sent.
 type Decision struct {
 	State AlertState
-	// Reason says why, in a sentence.
+	// Reason says why it has the state, in sentences.
 	Reason string
 	// SendAt is when it is sent, or was.
 	SendAt time.Time
@@ -44,28 +62,31 @@ type Decision struct {
 // AlertFilter narrows a list of alerts; the zero value is all.
 type AlertFilter struct {
 	Domain string
-	Kind   EventKind
-	State  AlertState
-	// Open leaves out acknowledged alerts, and digests, which ask for nothing.
+	// NoDomain selects alerts that are not about a domain.
+	NoDomain bool
+	Kind     EventKind
+	State    AlertState
+	// Open selects alerts that need someone; see Alert.
 	Open bool
+	// Through leaves out events with higher numbers; 0 leaves out none.
+	Through int64
 }
 
 // AlertRules decide which events of a team are sent to its webhooks, and when. The zero
 // value sends all at once.
 type AlertRules struct {
-	// Kinds, Domains and Tags are the events that are sent: those of the domains, and those
-	// of domains with one of the tags; nil is all. Events that are about no domain are sent
-	// whatever the domains are.
+	// Kinds, Domains and Tags select the events that are sent; nil selects all. A domain is selected
+	// by its name or by one of its tags. Domains and Tags do not apply to events without a domain.
 	Kinds         []EventKind
 	Domains, Tags []string
-	// MinLevel is the least level that is sent: LevelError, LevelWarning or LevelInfo; "" is
-	// the last.
+	// MinLevel is the lowest level that is sent: LevelError, LevelWarning or LevelInfo, which is the
+	// default.
 	MinLevel Level
-	// Quiet are hours in which nothing is sent; nil is none.
+	// Quiet is when nothing is sent; nil if alerts are sent at any time.
 	Quiet *QuietHours
-	// Group is how long events wait after one of the same kind was sent, to be sent
-	// together, and CoolDown how long events of the same kind about the same domain and
-	// subject are suppressed; 0 is not at all.
+	// Group delays further events of a kind after one was sent, so that they are sent together.
+	// CoolDown suppresses further events of a kind about the same domain and subject. 0 turns
+	// either off.
 	Group, CoolDown time.Duration
 	Mutes           []Mute
 }
@@ -93,11 +114,11 @@ const (
 	MaxAlertWait = 7 * 24 * time.Hour
 )
 
-// levels are those that rules know, the least first.
+// levels are the levels that rules accept, the lowest first.
 var levels = []Level{LevelInfo, LevelWarning, LevelError}
 
-// Validate returns an *InvalidError if the rules cannot be right. Domains must have the
-// form that ParseName returns, and tags that of ParseTag.
+// Validate returns an *InvalidError if the rules are invalid. Domains must be normalized by
+// ParseName, tags by ParseTag.
 func (r AlertRules) Validate() error {
 	for _, kind := range r.Kinds {
 		if err := kind.Validate("kinds"); err != nil {
@@ -144,7 +165,7 @@ func (q QuietHours) validate() error {
 	return nil
 }
 
-// end returns when the quiet hours end in which t lies, and whether it does.
+// end reports whether t is within the quiet hours, and returns when these end.
 func (q QuietHours) end(t time.Time) (end time.Time, quiet bool) {
 	zone, err := time.LoadLocation(q.Zone)
 	if err != nil {
@@ -162,27 +183,27 @@ func (q QuietHours) end(t time.Time) (end time.Time, quiet bool) {
 	return time.Date(year, month, day, 0, q.To, 0, 0, zone).UTC(), true
 }
 
-// RecentAlerts is what the decision on an event depends on.
+// RecentAlerts is the history that Decide needs.
 type RecentAlerts struct {
-	// Same is when the last event of the same kind about the same domain and subject was
-	// sent, Kind the last of the same kind; the zero value is never.
+	// Kind is when the last event of the same kind was sent, Same the last one about the same domain
+	// and subject; zero for never.
 	Same, Kind time.Time
-	// Tags are those of the domain, if the rules have tags.
+	// Tags are the tags of the domain. They are needed only if the rules select by tag.
 	Tags []string
 }
 
 // Decide returns whether and when an event is sent.
 func (r AlertRules) Decide(e Event, now time.Time, recent RecentAlerts) Decision {
 	if e.Kind == AlertTest {
-		return Decision{AlertSent, "A user tested the alerts.", now}
+		return Decision{AlertPassed, "A user tested the alerts.", now}
 	}
-	// What grouped alerts stand for was let through already, and digests are for those who
-	// ask for them.
+	// The members of a group have passed the rules already, and digests go only to webhooks that
+	// select them.
 	always := e.Kind == AlertsGrouped || e.Kind.IsDigest()
 	if reason := r.suppresses(e, now, recent); reason != "" && !always {
 		return Decision{AlertSuppressed, reason, now}
 	}
-	d := Decision{AlertSent, "It matches the rules.", now}
+	d := Decision{AlertPassed, "It matches the rules.", now}
 	if e.Kind.IsDigest() {
 		d.Reason = "The rules do not apply to digests."
 	}
@@ -198,7 +219,7 @@ func (r AlertRules) Decide(e Event, now time.Time, recent RecentAlerts) Decision
 	return d
 }
 
-// suppresses returns why an event is not sent, "" if it is.
+// suppresses returns the reason to suppress an event, "" to send it.
 func (r AlertRules) suppresses(e Event, now time.Time, recent RecentAlerts) string {
 	least := cmp.Or(r.MinLevel, LevelInfo)
 	for _, m := range r.Mutes {
@@ -225,7 +246,7 @@ func (r AlertRules) includes(domain string, tags []string) bool {
 		slices.ContainsFunc(tags, func(tag string) bool { return slices.Contains(r.Tags, tag) })
 }
 
-// scope says what a mute is about.
+// scope returns what the mute applies to, for a sentence.
 func (m Mute) scope() string {
 	text := ""
 	if m.Kind != "" {
@@ -240,28 +261,5 @@ func (m Mute) scope() string {
 	return text
 }
 
-// clock writes a time for a sentence.
+// clock formats a time for a sentence.
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
-
-// AlertScan is the detection of the alerts of a team, in some of its domains.
-type AlertScan struct {
-	Today Day
-	// DueAt is when the pass over the domains was due.
-	DueAt time.Time
-	// Began is when it began, After the last domain that was scanned.
-	Began time.Time
-	After DomainID
-	// Full is true if all domains are scanned; otherwise those whose mail changed since Since.
-	Full  bool
-	Since time.Time
-}
-
-// DomainMail is the history of a domain's mail, as far as detections need it.
-type DomainMail struct {
-	ID   DomainID
-	Days []MailDay
-	// First is the first day of the senders of the newest days over all time, by their keys.
-	First map[string]Day
-	// Classes are those that the team gave senders.
-	Classes map[string]Class
-}

@@ -32,8 +32,7 @@ var protocols = []string{"dns", "dmarc", "spf", "dkim", "mtasts", "tlsrpt", "bim
 // foundations are shared by several protocols. The same rules apply to them.
 var foundations = []string{"dns/txt", "internal/reporturi", "internal/reporttext", "internal/quirk", "internal/recovered"}
 
-// services do not import each other, and declare what they need of the store as
-// interfaces.
+// services are capabilities. They declare what they need of the store as interfaces.
 var services = []string{"internal/dnscheck", "internal/jobs", "internal/auth", "internal/insight", "internal/alert", "internal/probe", "internal/notify", "internal/notify/chat", "internal/notify/mail", "internal/notify/webhook"}
 
 // transports receive reports and pass them to internal/intake.
@@ -89,9 +88,12 @@ var packages = map[string][]string{
 
 	"internal/config":                {"."},
 	"internal/facts":                 {"."},
-	"internal/wire":                  join(protocols, ".", "internal/facts"),
+	"internal/pdf":                   nil,
+	"internal/phrase":                {"."},
+	"internal/wire":                  join(protocols, ".", "internal/facts", "internal/phrase"),
 	"internal/export":                {".", "internal/wire"},
-	"internal/store":                 join(protocols, ".", "internal/cache", "internal/facts", "internal/fair", "internal/recovered", "internal/rollup", "internal/cold", "internal/store/shape", "internal/trace"),
+	"internal/store":                 join(protocols, ".", "internal/cache", "internal/facts", "internal/fair", "internal/phrase", "internal/recovered", "internal/rollup", "internal/cold", "internal/store/db", "internal/store/shape", "internal/trace"),
+	"internal/store/db":              {".", "internal/fair", "internal/recovered"},
 	"internal/cold":                  nil,
 	"internal/store/shape":           join(protocols, ".", "internal/facts"),
 	"internal/rollup":                join(protocols, "."),
@@ -103,17 +105,17 @@ var packages = map[string][]string{
 	"internal/outbound":        {"dns"},
 	"internal/starttls":        {"dns", "internal/cache"},
 	"internal/dnscheck":        join(protocols, ".", "internal/facts", "internal/outbound", "internal/fair", "internal/recovered", "internal/trace"),
-	"internal/proposal":        {".", "internal/facts", "dns", "dmarc", "spf", "dkim", "mtasts"},
+	"internal/proposal":        {".", "internal/facts", "internal/phrase", "dns", "dmarc", "spf", "dkim", "mtasts"},
 	"internal/alert":           {"."},
 	"internal/alert/alerttest": {"."},
 	"internal/notify":          {".", "internal/jobs", "internal/recovered", "internal/trace"},
-	"internal/notify/chat":     {".", "internal/wire"},
-	"internal/notify/mail":     {".", "internal/wire"},
+	"internal/notify/chat":     {".", "internal/phrase", "internal/wire"},
+	"internal/notify/mail":     {".", "internal/phrase", "internal/wire"},
 	"internal/notify/webhook":  {".", "internal/outbound", "internal/wire", "internal/notify/chat"},
 	"internal/probe":           {".", "dns"},
 	"internal/jobs":            join(protocols, ".", "internal/fair", "internal/recovered"),
 	"internal/auth":            {".", "internal/cache", "internal/clientaddr", "internal/fair"},
-	"internal/insight":         join(protocols, ".", "internal/facts", "internal/senders", "internal/cache", "internal/memory", "internal/proposal", "internal/recovered", "internal/rollup"),
+	"internal/insight":         join(protocols, ".", "internal/facts", "internal/senders", "internal/cache", "internal/memory", "internal/phrase", "internal/proposal", "internal/recovered", "internal/rollup"),
 
 	"internal/intake":         join(protocols, ".", "internal/intake/unpack", "internal/fair", "internal/recovered", "internal/reporttext", "internal/tempfile", "internal/trace"),
 	"internal/intake/unpack":  join(protocols, ".", "internal/tempfile"),
@@ -121,7 +123,7 @@ var packages = map[string][]string{
 	"internal/intake/foreign": {".", "aggregate", "tlsrpt", "internal/tempfile"},
 	"internal/intake/spool":   {".", "internal/clientaddr", "internal/fair", "internal/recovered", "internal/trace"},
 	"internal/intake/smtpd":   {".", "internal/clientaddr", "internal/intake/spool", "internal/fair", "internal/recovered", "internal/trace"},
-	"internal/intake/imap":    {".", "internal/fair", "internal/recovered", "internal/tempfile"},
+	"internal/intake/imap":    {".", "internal/fair", "internal/outbound", "internal/recovered", "internal/tempfile"},
 	"internal/intake/genuine": join(protocols, ".", "internal/fair", "internal/intake/unpack"),
 	"internal/secret":         {"."},
 
@@ -132,8 +134,9 @@ var packages = map[string][]string{
 
 	"internal/api":         join(workers, "internal/httproute", "internal/fair", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire", "internal/intake"),
 	"internal/api/apitest": {".", "internal/api", "internal/wire"},
-	"internal/web/ui":      {".", "internal/wire"},
-	"internal/web":         join(protocols, ".", "internal/facts", "internal/fair", "internal/httproute", "internal/web/ui", "internal/service", "internal/insight", "internal/intake", "internal/memory", "internal/recovered", "internal/upload", "internal/clientaddr", "internal/wire"),
+	"internal/web/ui":      {".", "internal/phrase", "internal/wire"},
+	"internal/web/site":    {".", "internal/clientaddr", "internal/fair", "internal/httproute", "internal/insight", "internal/memory", "internal/phrase", "internal/service", "internal/web/ui", "internal/wire"},
+	"internal/web":         join(protocols, ".", "internal/facts", "internal/web/site", "internal/web/ui", "internal/service", "internal/insight", "internal/intake", "internal/phrase", "internal/recovered", "internal/upload", "internal/wire"),
 	"internal/app": join(append(slices.Clone(workers), transports...), "internal/memory", "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/store/shape", "internal/config",
 		"internal/resolver", "internal/resolver/zone", "internal/outbound", "internal/starttls", "internal/api", "internal/web", "internal/web/ui", "internal/secret", "internal/senders", "internal/demo", "internal/recovered", "internal/trace"),
 
@@ -151,7 +154,7 @@ var packages = map[string][]string{
 	"bench":          {anything},
 
 	"internal/service": join(protocols, ".", "internal/alert", "internal/cache", "internal/facts", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth", "internal/insight",
-		"internal/memory", "internal/outbound", "internal/fair", "internal/notify/chat", "internal/notify/mail", "internal/notify/webhook"),
+		"internal/memory", "internal/outbound", "internal/fair", "internal/phrase", "internal/notify/chat", "internal/notify/mail", "internal/notify/webhook", "internal/pdf"),
 }
 
 // confined are imports that are restricted to some packages and those below them.
@@ -160,13 +163,14 @@ var confined = []struct {
 	to      []string
 }{
 	{"database/sql", []string{"internal/store"}},
-	{"github.com/jackc/pgx", []string{"internal/store"}},
-	{"modernc.org/sqlite", []string{"internal/store"}},
-	{"github.com/pressly/goose", []string{"internal/store"}},
+	{"github.com/jackc/pgx", []string{"internal/store/db"}},
+	{"modernc.org/sqlite", []string{"internal/store/db"}},
+	{"github.com/pressly/goose", []string{"internal/store/db"}},
 	{"github.com/miekg/dns", []string{"internal/resolver"}},
 	{"github.com/spf13", []string{"cmd/dmarcd"}},
 	{module + "/internal/wire", []string{"cmd/dmarcd", "internal/api", "internal/web", "internal/export", "internal/notify"}},
 	{module + "/internal/store", []string{"internal/store", "internal/service", "internal/app"}},
+	{module + "/internal/store/db", []string{"internal/store"}},
 }
 
 // quiet are the packages without I/O: no files, network or log.
@@ -178,7 +182,7 @@ var forbidden = []struct {
 	in      []string
 }{
 	{"encoding/json", []string{"."}}, // JSON shapes belong to wire and api
-	{"net/http", join(without(quiet, fetching...), "internal/store", "internal/config")},
+	{"net/http", join(without(quiet, fetching...), "internal/store", "internal/store/db", "internal/config")},
 	{"net", join(quiet, "internal/wire")}, // addresses are in net/netip
 	{"os", join(quiet, "internal/wire")},
 	{"log/slog", join(quiet, "internal/wire")},
@@ -186,6 +190,9 @@ var forbidden = []struct {
 
 // fetching are the protocols that fetch a file over HTTPS, with an injected client.
 var fetching = []string{"bimi", "mtasts"}
+
+// frontEnds decode, call the service and encode.
+var frontEnds = []string{"cmd", "internal/api", "internal/web"}
 
 // vagueNames do not describe what a package provides.
 var vagueNames = []string{"util", "utils", "common", "helper", "helpers", "misc", "model", "models", "types", "shared"}
@@ -326,6 +333,22 @@ func TestArchitecture(t *testing.T) {
 			}
 		}
 	})
+	t.Run("no method of a tenant takes a team", func(t *testing.T) {
+		t.Parallel()
+		for _, f := range files {
+			if within(f.folder(), "internal/store") && !f.isTest() {
+				checkTenant(t, positions, f)
+			}
+		}
+	})
+	t.Run("front ends write no audit entries", func(t *testing.T) {
+		t.Parallel()
+		for _, f := range files {
+			if slices.ContainsFunc(frontEnds, func(front string) bool { return within(f.folder(), front) }) && !f.isTest() {
+				checkNoAudit(t, positions, f)
+			}
+		}
+	})
 	t.Run("tests neither skip nor sleep", func(t *testing.T) {
 		t.Parallel()
 		for _, f := range files {
@@ -386,6 +409,37 @@ func checkForbidden(t *testing.T, f sourceFile) {
 			}
 		}
 	}
+}
+
+// checkTenant finds methods of store.Team that take a team: its data must be accessible through its
+// own value alone.
+func checkTenant(t *testing.T, positions *token.FileSet, f sourceFile) {
+	t.Helper()
+	for _, declaration := range f.tree.Decls {
+		fn, ok := declaration.(*ast.FuncDecl)
+		if !ok || receiver(fn) != "Team" {
+			continue
+		}
+		ast.Inspect(fn.Type.Params, func(n ast.Node) bool {
+			if selector, ok := n.(*ast.SelectorExpr); ok && selector.Sel.Name == "TeamID" {
+				t.Errorf("%s: got a method of Team that takes a team, want one for its own", positions.Position(fn.Pos()))
+			}
+			return true
+		})
+	}
+}
+
+// checkNoAudit finds audit entries that are not written by a use case.
+func checkNoAudit(t *testing.T, positions *token.FileSet, f sourceFile) {
+	t.Helper()
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		if literal, ok := n.(*ast.CompositeLit); ok {
+			if selector, ok := literal.Type.(*ast.SelectorExpr); ok && selector.Sel.Name == "AuditEntry" {
+				t.Errorf("%s: got an audit entry in a front end, want a use case in internal/service", positions.Position(n.Pos()))
+			}
+		}
+		return true
+	})
 }
 
 // within reports whether a path is parent or below it.

@@ -8,15 +8,17 @@ import (
 
 func TestStandings(t *testing.T) {
 	t.Parallel()
-	as := func(domain string) dmarcd.Verdict { return dmarcd.Verdict{Genuine: dmarcd.GenuineYes, Domain: domain} }
+	as := func(domain string) dmarcd.Authentication {
+		return dmarcd.Authentication{Genuine: dmarcd.GenuineYes, Domain: domain}
+	}
 	for _, row := range []struct {
 		name                  string
-		verdict               dmarcd.Verdict
+		authentication        dmarcd.Authentication
 		organization, contact string
 		want                  dmarcd.Standing
 	}{
-		{"a bare file", dmarcd.Verdict{}, "google.test", "a@google.test", dmarcd.Unverified},
-		{"not genuine", dmarcd.Verdict{Genuine: dmarcd.GenuineNo, Domain: "google.test"}, "google.test", "a@google.test", dmarcd.Unverified},
+		{"a bare file", dmarcd.Authentication{}, "google.test", "a@google.test", dmarcd.Unverified},
+		{"not genuine", dmarcd.Authentication{Genuine: dmarcd.GenuineNo, Domain: "google.test"}, "google.test", "a@google.test", dmarcd.Unverified},
 		{"the reporter", as("google.test"), "Google.TEST", "", dmarcd.VerifiedReporter},
 		{"a subdomain of the reporter", as("mail.google.test"), "google.test", "", dmarcd.VerifiedReporter},
 		{"the reporter in a subdomain", as("google.test"), "dmarc.google.test", "", dmarcd.VerifiedReporter},
@@ -24,11 +26,11 @@ func TestStandings(t *testing.T) {
 		{"the contact in brackets", as("google.test"), "Google Inc.", "Reports <noreply@google.test>", dmarcd.VerifiedContact},
 		{"another domain", as("evil.test"), "google.test", "noreply@google.test", dmarcd.VerifiedDomain},
 		{"another domain of the same suffix", as("evil.co.uk"), "good.co.uk", "a@good.co.uk", dmarcd.VerifiedDomain},
-		{"an old verdict", dmarcd.Verdict{Genuine: dmarcd.GenuineYes}, "", "", dmarcd.VerifiedDomain},
+		{"an old authentication result", dmarcd.Authentication{Genuine: dmarcd.GenuineYes}, "", "", dmarcd.VerifiedDomain},
 		{"nothing to compare with", as("evil.test"), "", "", dmarcd.VerifiedDomain},
 	} {
 		delivery := dmarcd.Delivery{Reports: []dmarcd.NewReport{{Report: dmarcd.Report{Organization: row.organization}, Contact: row.contact}}}
-		delivery.SetVerdict(row.verdict)
+		delivery.SetAuthentication(row.authentication)
 		if got := delivery.Reports[0].Standing; got != row.want {
 			t.Errorf("%s: got %d, want %d", row.name, got, row.want)
 		}
@@ -41,10 +43,10 @@ func TestMayReplace(t *testing.T) {
 		domain   string
 		standing dmarcd.Standing
 	}
-	verdict := func(domain string) dmarcd.Verdict {
+	authentication := func(domain string) dmarcd.Authentication {
 		var delivery dmarcd.Delivery
-		delivery.SetVerdict(dmarcd.Verdict{Domain: domain})
-		return delivery.Verdict
+		delivery.SetAuthentication(dmarcd.Authentication{Domain: domain})
+		return delivery.Authentication
 	}
 	none, evil := version{"", dmarcd.Unverified}, version{"evil.test", dmarcd.VerifiedDomain}
 	for _, row := range []struct {
@@ -63,7 +65,7 @@ func TestMayReplace(t *testing.T) {
 		{"two that match as well", version{"evil.test", dmarcd.VerifiedContact}, version{"google.test", dmarcd.VerifiedContact}, false},
 		{"two that match as badly", version{"other.test", dmarcd.VerifiedDomain}, evil, false},
 	} {
-		got := dmarcd.MayReplace(verdict(row.new.domain), row.new.standing, verdict(row.stored.domain), row.stored.standing)
+		got := dmarcd.MayReplace(authentication(row.new.domain), row.new.standing, authentication(row.stored.domain), row.stored.standing)
 		if got != row.want {
 			t.Errorf("%s: got %t, want %t", row.name, got, row.want)
 		}

@@ -5,23 +5,14 @@ import (
 	"time"
 )
 
-// Summary counts reported messages.
-type Summary struct {
-	Compliant    int64 // DKIM or SPF passes, as evaluated by the receiver
-	NonCompliant int64
-}
-
-// Total returns the number of all messages.
-func (s Summary) Total() int64 { return s.Compliant + s.NonCompliant }
-
-// Add adds other to s. Each sum saturates at MaxCount.
-func (s *Summary) Add(other Summary) {
-	s.Compliant = AddCount(s.Compliant, other.Compliant)
-	s.NonCompliant = AddCount(s.NonCompliant, other.NonCompliant)
-}
-
 // Day is a day in UTC: the number of days since 1970-01-01.
 type Day int32
+
+// String formats the day as 2026-11-15.
+func (d Day) String() string { return d.Time().Format(DayLayout) }
+
+// Time returns the start of the day, in UTC.
+func (d Day) Time() time.Time { return time.Unix(int64(d)*secondsPerDay, 0).UTC() }
 
 // DayLayout is the format of a day for package time.
 const DayLayout = time.DateOnly
@@ -46,12 +37,6 @@ func ParseDay(s string) (Day, error) {
 	}
 	return DayOf(t), nil
 }
-
-// String formats the day as 2026-11-15.
-func (d Day) String() string { return d.Time().Format(DayLayout) }
-
-// Time returns the start of the day, in UTC.
-func (d Day) Time() time.Time { return time.Unix(int64(d)*secondsPerDay, 0).UTC() }
 
 // Days is an inclusive range of days. A nil end is open.
 type Days struct {
@@ -78,10 +63,4 @@ func (d Days) Has(day Day) bool {
 // Covers reports whether the range includes all days of another.
 func (d Days) Covers(o Days) bool {
 	return (d.From == nil || o.From != nil && *o.From >= *d.From) && (d.To == nil || o.To != nil && *o.To <= *d.To)
-}
-
-// DayCount is the summary of one day.
-type DayCount struct {
-	Day Day
-	Summary
 }

@@ -15,8 +15,8 @@ type Hash [sha256.Size]byte
 // Delivery is a received mail, upload or file with everything found in it.
 type Delivery struct {
 	Intake Intake
-	// Verdict is set by SetVerdict where there are reports.
-	Verdict Verdict
+	// Authentication is set by SetAuthentication where there are reports.
+	Authentication Authentication
 	// Domain is the domain whose reporting address received it, 0 if that is unknown or
 	// ambiguous.
 	Domain DomainID
@@ -31,7 +31,7 @@ type Delivery struct {
 
 // Original is a delivery as received.
 type Original struct {
-	// Hash and Size are those of the uncompressed bytes.
+	// Hash and Size refer to the uncompressed bytes.
 	Hash Hash
 	Size int64
 	// Packed returns a reader of the compressed bytes from the beginning; they are
@@ -50,7 +50,7 @@ type StoredOriginal struct {
 
 // NewReport is a parsed report to be stored.
 type NewReport struct {
-	// Report is its metadata; ID, Intake, Verdict, ReceivedAt, State and Detail are
+	// Report is its metadata; ID, Intake, Authentication, ReceivedAt, State and Detail are
 	// ignored. A report with a HeldReason is held.
 	Report
 	// Document is the encoded detail. It is encoded before the transaction that stores
@@ -100,8 +100,8 @@ type Receipt struct {
 	// Reason explains why it was rejected or held.
 	Reason string
 
-	// The remaining fields are empty if it was rejected. ID is that of the stored report,
-	// also for a duplicate.
+	// The remaining fields are empty if it was rejected. ID is the id of the stored report; for a
+	// duplicate, of the one stored earlier.
 	ID           ReportID
 	ExternalID   string
 	Organization string
@@ -115,10 +115,10 @@ type Receipt struct {
 type Rejected struct {
 	ID RejectedID
 	Rejection
-	Intake     Intake
-	Name       string
-	Verdict    Verdict
-	ReceivedAt time.Time
+	Intake         Intake
+	Name           string
+	Authentication Authentication
+	ReceivedAt     time.Time
 	// Size is the number of received bytes, 0 once they were deleted.
 	Size int64
 }

@@ -1,25 +1,20 @@
 package dmarcd
 
-import (
-	"cmp"
-	"fmt"
-	"math"
-	"strconv"
-)
+import "time"
 
-// Detection is something remarkable that package alert found in the mail of a day.
+// Detection is an anomaly that package alert found in the mail of a day.
 type Detection struct {
 	Kind EventKind
-	// Domain is 0 where it is about the team.
+	// Domain is 0 if it concerns the whole team.
 	Domain DomainID
 	// Subject is the key of the sender, selector, receiver or mailbox that it is about, ""
 	// for the whole domain; Name is for people.
 	Subject, Name string
-	// Class is that of a sender, "" where it is not known.
+	// Class is the class of the sender, "" if unknown.
 	Class Class
-	// Day is the day of the mail; of ReportsStopped the last day with a report.
+	// Day is the day of the mail; for ReportsStopped, the last day with a report.
 	Day Day
-	// Reason is why, where the figures do not say it: that of a mailbox or of the disk.
+	// Reason explains MailboxFailing and DiskLow, which have no figures.
 	Reason string
 	Measured
 }
@@ -29,7 +24,7 @@ func (d Detection) Event() Event {
 	return Event{Kind: d.Kind, EventData: EventData{Day: d.Day, Subject: d.Subject, SubjectName: d.Name, SubjectClass: d.Class, Reason: d.Reason, Measured: d.Measured}}
 }
 
-// Incident is what one detection or several on nearby days are about.
+// Incident groups detections of the same problem on consecutive or close days.
 type Incident struct {
 	// Seq is the number of its event.
 	Seq         int64
@@ -39,61 +34,57 @@ type Incident struct {
 	First, Last Day
 }
 
-// detected returns the summary of an event that was detected, and that of others about
-// alerts.
-func (e Event) detected() string {
-	about := cmp.Or(e.SubjectName, e.Subject)
-	if e.SubjectClass != "" {
-		about += " (" + string(e.SubjectClass) + ")"
-	}
-	messages := FormatNumber(e.Messages)
-	switch e.Kind {
-	case SenderNew:
-		return fmt.Sprintf("New sender of mail from %s: %s sent %s messages on %s, %s of them pass DMARC.", e.Domain, about, messages, e.Day, percent(e.Observed))
-	case SenderFailing:
-		return fmt.Sprintf("Mail of %s from %s fails DMARC: %s of %s messages passed on %s, usually %s.",
-			e.Domain, about, percent(e.Observed), messages, e.Day, percent(e.Usual))
-	case SelectorFailing:
-		return fmt.Sprintf("DKIM signatures with the key %s no longer verify: %s of %s messages on %s, usually %s.",
-			about, percent(e.Observed), messages, e.Day, percent(e.Usual))
-	case PassRateDropped:
-		return fmt.Sprintf("Less mail of %s passes DMARC: %s of %s messages on %s, usually %s.", e.Domain, percent(e.Observed), messages, e.Day, percent(e.Usual))
-	case VolumeSpike:
-		return fmt.Sprintf("%s sent %s messages on %s, usually about %s.", e.Domain, messages, e.Day, FormatNumber(int64(e.Usual)))
-	case SpoofingBurst:
-		return fmt.Sprintf("Spoofing of %s: %s messages on %s from senders whose mail never passes DMARC, usually about %s.",
-			e.Domain, messages, e.Day, FormatNumber(int64(e.Usual)))
-	case ReportsStopped:
-		if about == "" {
-			return fmt.Sprintf("Reports about %s stopped: the last one covers %s.", e.Domain, e.Day)
-		}
-		return fmt.Sprintf("%s no longer reports about %s: its last report covers %s.", about, e.Domain, e.Day)
-	case ReportsUnreadable:
-		return fmt.Sprintf("%s reports that arrived on %s could not be read, usually about %s.", messages, e.Day, FormatNumber(int64(e.Usual)))
-	case ReportsUnverified:
-		return fmt.Sprintf("%s of the mail of %s on %s is known only from reports whose sender is not verified, usually %s.",
-			percent(e.Observed), e.Domain, e.Day, percent(e.Usual))
-	case TLSFailing:
-		return fmt.Sprintf("Mail servers fail to deliver to %s over TLS: %s of %s sessions failed on %s, usually %s.",
-			e.Domain, percent(e.Observed), messages, e.Day, percent(e.Usual))
-	case MailboxFailing:
-		return fmt.Sprintf("Mailbox %s is not read: %s", about, e.Reason)
-	case DiskLow:
-		return "The disk for received reports is nearly full: " + e.Reason
-	case AlertsGrouped:
-		return fmt.Sprintf("%s more alerts: %s", messages, e.Reason)
-	case AlertTest:
-		return "This is a test alert. It is sent to all enabled webhooks except those of digests, whatever the rules and the webhooks select."
-	}
-	return string(e.Kind)
+// MailDay summarizes the reported mail of a domain on one day. Package alert detects alerts from it.
+type MailDay struct {
+	Day Day
+	// Messages counts all mail, Passes the messages that pass DMARC, and Unverified the messages in
+	// reports whose sender is not verified.
+	Messages, Passes, Unverified int64
+	// Senders are services and networks. Selectors are DKIM keys of the domain; Passes counts the
+	// signatures that verify. Receivers are the organizations that sent the reports. Each list is
+	// sorted by messages, the largest first, and may be truncated.
+	Senders, Selectors, Receivers []MailPart
+	// Sessions counts the sessions in TLS reports, Secure the successful ones.
+	Sessions, Secure int64
 }
 
-// percent writes a part as 97 %, with a decimal where whole numbers would hide that it is
-// not all or nothing.
-func percent(part float64) string {
-	whole := math.Round(part * 100)
-	if part > 0 && part < 1 && (whole == 0 || whole == 100) {
-		return strconv.FormatFloat(part*100, 'f', 1, 64) + " %"
-	}
-	return strconv.FormatFloat(whole, 'f', 0, 64) + " %"
+// MailPart is the mail of a day from one sender, with one selector, or to one receiver.
+type MailPart struct {
+	// Key identifies it, and Name is for people.
+	Key, Name        string
+	Messages, Passes int64
+	// Class is the class of a sender, "" if unknown.
+	Class Class
+}
+
+// Fails returns the number of messages that fail DMARC.
+func (p MailPart) Fails() int64 { return p.Messages - p.Passes }
+
+// DomainDay is the mail of a domain on a day.
+type DomainDay struct {
+	Domain DomainID
+	MailDay
+}
+
+// DomainMail is the part of a domain's history that detections need.
+type DomainMail struct {
+	ID   DomainID
+	Days []MailDay
+	// First maps the key of each sender in Days to the first day on which it was ever seen.
+	First map[string]Day
+	// Classes are the classes that the team assigned, by the keys of senders.
+	Classes map[string]Class
+}
+
+// AlertScan is one step of a pass over the domains of a team that detects alerts.
+type AlertScan struct {
+	Today Day
+	// DueAt is when the pass was due.
+	DueAt time.Time
+	// Began is when the pass began, After the last domain that was scanned.
+	Began time.Time
+	After DomainID
+	// Full selects all domains; otherwise only those whose mail changed since Since are scanned.
+	Full  bool
+	Since time.Time
 }

@@ -27,9 +27,9 @@ var (
 	ErrTemporary = errors.New("temporarily unavailable")
 )
 
-// Permanent reports whether an error of storing an input is about its content, so that no retry can
-// succeed. It is the only place that decides this. All that has another known cause is not: what is
-// temporary, a quota, a right, or the end of the process.
+// Permanent reports whether storing an input failed because of its content, so that no retry can
+// succeed. Errors with another known cause are not permanent: temporary failures, quotas, missing
+// rights, the end of the process. No other code decides this.
 func Permanent(err error) bool {
 	others := []error{ErrTemporary, ErrLimit, ErrNotFound, ErrUnauthorized, ErrForbidden, context.Canceled, context.DeadlineExceeded}
 	return err != nil && !slices.ContainsFunc(others, func(other error) bool { return errors.Is(err, other) })

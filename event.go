@@ -1,7 +1,6 @@
 package dmarcd
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,7 +38,7 @@ const (
 	MailboxFailing    EventKind = "mailbox.failing"
 	DiskLow           EventKind = "disk.low"
 
-	AlertsGrouped EventKind = "alerts.grouped" // stands for several events
+	AlertsGrouped EventKind = "alerts.grouped" // one event for several
 	AlertTest     EventKind = "alert.test"     // requested by a user, for all webhooks
 )
 
@@ -72,6 +71,33 @@ func (k EventKind) Validate(field string) error {
 		list.WriteString(string(kind))
 	}
 	return &InvalidError{Field: field, Message: fmt.Sprintf("There are no events of the kind %q. The kind must be one of %s.", string(k), list.String())}
+}
+
+// IsTest reports whether users request events of the kind to see whether they are delivered.
+func (k EventKind) IsTest() bool { return k == WebhookTest || k == AlertTest }
+
+// NeedsReaction reports whether alerts of the kind stay open until someone acknowledges them. Good
+// news, tests and digests do not, nor do groups, whose members are alerts themselves.
+func (k EventKind) NeedsReaction() bool {
+	switch k {
+	case RecordAppeared, PolicyStrengthened, FindingResolved, AlertsGrouped:
+		return false
+	}
+	return !k.IsTest() && !k.IsDigest()
+}
+
+// Resolves returns the kind of the earlier events that an event of the kind resolves: those about the
+// same domain and finding. It is "" for none.
+func (k EventKind) Resolves() EventKind {
+	switch k {
+	case RecordAppeared:
+		return RecordRemoved
+	case PolicyStrengthened:
+		return PolicyWeakened
+	case FindingResolved:
+		return FindingAppeared
+	}
+	return ""
 }
 
 // Level returns how much an event of the kind matters, unless the event says so itself.
@@ -127,7 +153,7 @@ type EventData struct {
 
 // Measured are the figures behind a detection.
 type Measured struct {
-	// Messages is how many messages were judged, of TLSFailing the sessions, and of
+	// Messages is how many messages were evaluated, of TLSFailing the sessions, and of
 	// ReportsUnreadable and AlertsGrouped what they count. Of HeldReport it is the number of
 	// reports, 0 for one.
 	Messages int64
@@ -143,66 +169,6 @@ func (e Event) Level() Level {
 		return e.EventData.Level
 	}
 	return e.Kind.Level()
-}
-
-// Summary describes the event in one sentence.
-func (e Event) Summary() string {
-	switch e.Kind {
-	case RecordAppeared:
-		return e.Domain + " now has a DMARC record."
-	case RecordChanged:
-		return "The DMARC record of " + e.Domain + " changed."
-	case RecordRemoved:
-		return e.Domain + " no longer has a DMARC record."
-	case PolicyWeakened:
-		return fmt.Sprintf("The DMARC policy of %s was weakened from %s to %s.", e.Domain, cmp.Or(e.Before, "no policy"), cmp.Or(e.After, "no policy"))
-	case PolicyStrengthened:
-		return fmt.Sprintf("The DMARC policy of %s was strengthened from %s to %s.", e.Domain, cmp.Or(e.Before, "no policy"), cmp.Or(e.After, "no policy"))
-	case FindingAppeared:
-		return e.finding("New problem", "with", e.After)
-	case FindingResolved:
-		return e.finding("No longer reported", "for", e.Before)
-	case ChecksSuspended:
-		return fmt.Sprintf("%s is no longer checked on schedule: %s", e.Domain, e.Reason)
-	case HeldReport:
-		if e.Messages > 1 {
-			return fmt.Sprintf("%s reports about %s are not counted until an editor releases them. The first one is by %s. %s",
-				FormatNumber(e.Messages), e.Domain, e.Organization, e.Reason)
-		}
-		return fmt.Sprintf("A report by %s about %s is not counted until an editor releases it. %s", e.Organization, e.Domain, e.Reason)
-	case WebhookDisabled:
-		return fmt.Sprintf("Webhook %s was disabled: %s", e.Webhook, e.Reason)
-	case WebhookTest:
-		return fmt.Sprintf("This is a test of webhook %s.", e.Webhook)
-	case DigestDaily, DigestWeekly, DigestMonthly:
-		return e.digest()
-	}
-	return e.detected()
-}
-
-// finding introduces the text of a finding, which names the domain in most cases.
-func (e Event) finding(what, of, text string) string {
-	if strings.Contains(text, e.Domain) {
-		return what + ": " + text
-	}
-	return what + " " + of + " " + e.Domain + ": " + text
-}
-
-// EventDetail is a fact about an event, with a name for users.
-type EventDetail struct{ Name, Value string }
-
-// Details returns what an event says beside its summary.
-func (e Event) Details() []EventDetail {
-	summary := e.Summary()
-	var details []EventDetail
-	for _, d := range []EventDetail{
-		{"Domain", e.Domain}, {"Finding", e.Finding}, {"Reporter", e.Organization}, {"Before", e.Before}, {"After", e.After}, {"Reason", e.Reason},
-	} {
-		if d.Value != "" && !strings.Contains(summary, d.Value) {
-			details = append(details, d)
-		}
-	}
-	return details
 }
 
 // RecordEvents returns the events for the differences between two conclusive checks of a
@@ -239,4 +205,44 @@ func strictness(policy string) int {
 		return 2
 	}
 	return 0
+}
+
+// The kinds of digests. A digest is an event that is sent only to webhooks that select its kind.
+const (
+	DigestDaily   EventKind = "digest.daily"
+	DigestWeekly  EventKind = "digest.weekly"  // from Monday to Sunday
+	DigestMonthly EventKind = "digest.monthly" // a calendar month
+)
+
+// digestHour is the hour (UTC) after the end of a period at which its digest is due: most
+// receivers have sent their reports by then.
+const digestHour = 12
+
+// Digests returns the kinds of digests.
+func Digests() []EventKind { return []EventKind{DigestDaily, DigestWeekly, DigestMonthly} }
+
+// IsDigest reports whether events of the kind are digests.
+func (k EventKind) IsDigest() bool { return slices.Contains(Digests(), k) }
+
+// LastDigest returns the last day of the newest period whose digest is due, and when it became due.
+func (k EventKind) LastDigest(now time.Time) (last Day, due time.Time) {
+	next := DayOf(now.Add(-digestHour * time.Hour)) // the day after the period
+	switch k {
+	case DigestWeekly:
+		next -= Day((next.Time().Weekday() + 6) % 7) // the days since Monday
+	case DigestMonthly:
+		next -= Day(next.Time().Day() - 1) //nolint:gosec // 0 to 30
+	}
+	return next - 1, next.Time().Add(digestHour * time.Hour)
+}
+
+// DigestPeriod returns the days of a digest.
+func (e Event) DigestPeriod() (from, to Day) {
+	switch e.Kind {
+	case DigestWeekly:
+		return e.Day - 6, e.Day
+	case DigestMonthly:
+		return e.Day - Day(e.Day.Time().Day()) + 1, e.Day //nolint:gosec // 1 to 31
+	}
+	return e.Day, e.Day
 }

@@ -49,7 +49,7 @@ type GradeStep struct {
 	Points int
 }
 
-// WorstGrade is that of more points than any grade allows.
+// WorstGrade is the grade for more points than Grades allow.
 const WorstGrade = "F"
 
 // Grades returns the scale of grades, the best first.
@@ -57,7 +57,7 @@ func Grades() []GradeStep {
 	return []GradeStep{{"A+", 0}, {"A", 10}, {"B", 20}, {"C", 40}, {"D", 60}, {"E", 84}}
 }
 
-// GradeOf returns the grade for so many points.
+// GradeOf returns the grade for a number of points.
 func GradeOf(points int) string {
 	for _, step := range Grades() {
 		if points <= step.Points {
@@ -75,14 +75,14 @@ type DNSRecord struct {
 	// Name is without the final dot, Type is TXT or MX.
 	Name string `json:"name"`
 	Type string `json:"type"`
-	// Data is the text of a TXT record, and that of other records in zone file syntax.
+	// Data is the text of a TXT record; for other types, the data in zone file syntax.
 	Data string `json:"data"`
 }
 
 // maxString is the maximum length of a character-string in DNS (RFC 1035 §3.3), in bytes.
 const maxString = 255
 
-// escapes are those of a string in zone file syntax.
+// escapes escapes a string for zone file syntax.
 var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
 // String returns the record in zone file syntax, "" for none. A text is split between characters

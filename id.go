@@ -6,6 +6,12 @@ import (
 	"strings"
 )
 
+// AuditID names an entry of the audit log, outside the process as "aud_…".
+type AuditID int64
+
+// String returns the form used outside the process.
+func (id AuditID) String() string { return formatID("aud_", int64(id)) }
+
 // Identifiers are random positive numbers: a sequence would reveal the activity of other
 // teams. Outside the process they are strings with a prefix for their type.
 type (

@@ -27,11 +27,24 @@ var glossary = regexp.MustCompile(`(?s)\| idea \| we say \| we do not say \|.*?(
 
 // retiredName matches those that occur in names. Sentences may use some of them.
 var retiredName = regexp.MustCompile(`(?i)^(mend(s|ed|ing)?|somebody|nobody|whoever|strangers?|misfits?|keep(s|ing)?|kept|say(s|ing)?|said|` +
-	`tell(s|ing)?|told|refus(e|es|ed|al)|places?|placed|suspects?|dockets?|home|nearby|foremost|keyed|room|desk|plot|deed|story|welcome)$`)
+	`tell(s|ing)?|told|refus(e|es|ed|al)|places?|placed|suspects?|dockets?|judg(e|es|ed|ement|ements)|verdicts?|home|nearby|foremost|keyed|room|desk|` +
+	`plot|deed|story|stories|welcome)$`)
 
 // allowedNames are names with a retired word that has another meaning in them: a technical term, a
-// response code of the DNS, what a user selects, names of other libraries.
-var allowedNames = []string{"keepAlive", "inPlace", "AfterKeep", "KeepLocalParts", "Refused", "refuseEDNS", "refusesEDNS", "Kept", "DisableKeepAlives", "RcodeRefused"}
+// response code of the DNS, the value keep that users select.
+var allowedNames = []string{"keepAlive", "KeepAlive", "DisableKeepAlives", "AfterKeep", "Refused", "RcodeRefused"}
+
+// metricName matches the name of a metric, and jsonName that of a member in the tag of a field.
+var (
+	metricName = regexp.MustCompile(`^dmarcd_[a-z_]+$`)
+	jsonName   = regexp.MustCompile(`json:"([a-z_]+)`)
+)
+
+// sqlComment matches a comment of SQL, and sqlName a name.
+var (
+	sqlComment = regexp.MustCompile(`--[^\n]*`)
+	sqlName    = regexp.MustCompile(`[a-z][a-z_]+`)
+)
 
 // namePart matches a word of a name.
 var namePart = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
@@ -54,7 +67,7 @@ func TestLanguage(t *testing.T) {
 			continue // it names them
 		}
 		ast.Inspect(f.tree, func(n ast.Node) bool {
-			if name, ok := n.(*ast.Ident); ok && !strings.HasSuffix(f.path, "_test.go") && isRetiredName(name.Name) {
+			if name, ok := n.(*ast.Ident); ok && isRetiredName(name.Name) {
 				t.Errorf("%s: got the name %s, want one without a retired word (CONTRIBUTING.md)", positions.Position(name.Pos()), name.Name)
 			}
 			literal, ok := n.(*ast.BasicLit)
@@ -68,6 +81,13 @@ func TestLanguage(t *testing.T) {
 			for _, word := range retiredWords(text) {
 				t.Errorf("%s: got the word %q, want the one in the glossary of CONTRIBUTING.md", positions.Position(literal.Pos()), word)
 			}
+			name := metricName.FindString(text)
+			if tag := jsonName.FindStringSubmatch(text); tag != nil {
+				name = tag[1]
+			}
+			if isRetiredName(name) {
+				t.Errorf("%s: got the name %s, want one without a retired word (CONTRIBUTING.md)", positions.Position(literal.Pos()), name)
+			}
 			return true
 		})
 	}
@@ -75,6 +95,25 @@ func TestLanguage(t *testing.T) {
 	checkFiles(t, "internal/web/templates", ".tmpl")
 	checkFiles(t, "internal/dnscheck", ".toml")
 	checkFiles(t, ".", ".md")
+}
+
+// TestSchemaNames keeps retired words out of the names of tables, columns and indexes.
+func TestSchemaNames(t *testing.T) {
+	t.Parallel()
+	for _, engine := range []string{"sqlite", "postgres"} {
+		files := musttest.Get(filepath.Glob("internal/store/migrations/" + engine + "/*.sql"))(t)
+		if len(files) == 0 {
+			t.Fatalf("got no migrations of %s", engine)
+		}
+		for _, file := range files {
+			schema := sqlComment.ReplaceAllString(string(musttest.Get(os.ReadFile(file))(t)), "")
+			for _, name := range sqlName.FindAllString(schema, -1) {
+				if isRetiredName(name) {
+					t.Errorf("%s: got the name %s, want one without a retired word (CONTRIBUTING.md)", file, name)
+				}
+			}
+		}
+	}
 }
 
 // checkFiles reports retired words in the files below a folder with that extension.
@@ -158,7 +197,7 @@ func TestRetiredWords(t *testing.T) {
 func TestRetiredNames(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{
-		"storeReport": false, "keepReport": true, "maxKept": true, "ParsePlace": true, "replacement": false, "keepAlive": false, "homogeneous": false,
+		"storeReport": false, "keepReport": true, "maxKept": true, "keep_records": true, "retention_records": false, "ParsePlace": true, "replacement": false, "keepAlive": false, "homogeneous": false,
 	} {
 		if got := isRetiredName(name); got != want {
 			t.Errorf("%s: got %v, want %v", name, got, want)

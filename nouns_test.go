@@ -52,24 +52,6 @@ func TestDays(t *testing.T) {
 	}
 }
 
-func TestCovers(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		parent, name string
-		want         bool
-	}{
-		{"example.com", "example.com", true},
-		{"example.com", "a.b.example.com", true},
-		{"example.com", "badexample.com", false},
-		{"a.example.com", "example.com", false},
-		{"", "example.com", false},
-	} {
-		if got := dmarcd.Covers(test.parent, test.name); got != test.want {
-			t.Errorf("Covers(%q, %q) = %t", test.parent, test.name, got)
-		}
-	}
-}
-
 func TestTokenRights(t *testing.T) {
 	t.Parallel()
 	read, write := dmarcd.Token{Scope: dmarcd.ScopeRead}, dmarcd.Token{Scope: dmarcd.ScopeWrite}

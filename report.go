@@ -37,39 +37,6 @@ const (
 	IntakeImport Intake = "import"
 )
 
-// Genuine says whether a report really comes from its alleged sender.
-type Genuine string
-
-// The results.
-const (
-	// GenuineYes means that the mail was authenticated as its From domain.
-	GenuineYes Genuine = "yes"
-	// GenuineNo means that authentication failed.
-	GenuineNo Genuine = "no"
-	// GenuineUnknown means that it cannot be determined: there was only a file, or DNS
-	// lookups failed.
-	GenuineUnknown Genuine = "unknown"
-)
-
-// Verdict is the authentication result of the mail that carried a report. The zero value
-// is for a file without mail.
-type Verdict struct {
-	// Genuine is the result; "" means GenuineUnknown.
-	Genuine Genuine
-	// From is the From domain of the mail in lower case, "" if it is missing or invalid.
-	From string
-	// Domain is the authenticated domain: that of a valid DKIM signature aligned with
-	// From, or the aligned SPF domain; "" if there is none.
-	Domain string
-	// Organization is the organizational domain of Domain; see Delivery.SetVerdict.
-	Organization string
-	// DKIM, SPF and DMARC are results in the terms of RFC 8601, "" if not evaluated. DKIM
-	// and SPF are those of an aligned identifier if there is one.
-	DKIM, SPF, DMARC string
-	// Reason explains the result in a sentence.
-	Reason string
-}
-
 // ReportState is whether the messages of a report are counted, and if not, why.
 type ReportState string
 
@@ -162,9 +129,9 @@ type Report struct {
 	// is none.
 	Damage string
 
-	Intake     Intake
-	Verdict    Verdict
-	ReceivedAt time.Time
+	Intake         Intake
+	Authentication Authentication
+	ReceivedAt     time.Time
 	// Member is the location of the report in the original; "" is the original itself.
 	Member string
 	// State is whether the report counts.
@@ -208,72 +175,23 @@ type Share struct {
 	Counts
 }
 
-// Counts are numbers of messages.
-type Counts struct {
-	Summary
-	// Quarantined and Rejected are dispositions as reported by receivers; the other
-	// messages were delivered.
-	Quarantined, Rejected int64
-	// DKIM and SPF are the messages that pass each with alignment.
-	DKIM, SPF int64
-	// Unverified are the messages in unverified reports.
-	Unverified int64
+// SentPosition identifies a record of a report.
+type SentPosition struct {
+	Report   ReportID
+	Share, N int
 }
 
-// CountsOf returns the counts of a record.
-func CountsOf(r aggregate.Record) Counts {
-	return countsOf(r.Count, r.DKIM.Known() == aggregate.ResultPass, r.SPF.Known() == aggregate.ResultPass, r.Disposition)
+// SentState is how many records some days have at most, and their state: while it is the same,
+// so are the records. Days and Changes are 0 if the state is not known.
+type SentState struct {
+	Records       int64
+	Days, Changes int64
 }
 
-func countsOf(count int64, dkim, spf bool, disposition aggregate.Policy) Counts {
-	var c Counts
-	if dkim || spf {
-		c.Compliant = count
-	} else {
-		c.NonCompliant = count
-	}
-	switch disposition {
-	case aggregate.PolicyQuarantine:
-		c.Quarantined = count
-	case aggregate.PolicyReject:
-		c.Rejected = count
-	}
-	if dkim {
-		c.DKIM = count
-	}
-	if spf {
-		c.SPF = count
-	}
-	return c
-}
-
-// Add adds other to c. Each sum saturates at MaxCount.
-func (c *Counts) Add(other Counts) {
-	c.Summary.Add(other.Summary)
-	c.Quarantined = AddCount(c.Quarantined, other.Quarantined)
-	c.Rejected = AddCount(c.Rejected, other.Rejected)
-	c.DKIM = AddCount(c.DKIM, other.DKIM)
-	c.SPF = AddCount(c.SPF, other.SPF)
-	c.Unverified = AddCount(c.Unverified, other.Unverified)
-}
-
-// Without returns c without a part of it. No sum is less than 0.
-func (c Counts) Without(part Counts) Counts {
-	return Counts{
-		Summary:     Summary{Compliant: max(0, c.Compliant-part.Compliant), NonCompliant: max(0, c.NonCompliant-part.NonCompliant)},
-		Quarantined: max(0, c.Quarantined-part.Quarantined), Rejected: max(0, c.Rejected-part.Rejected),
-		DKIM: max(0, c.DKIM-part.DKIM), SPF: max(0, c.SPF-part.SPF), Unverified: max(0, c.Unverified-part.Unverified),
-	}
-}
-
-// MaxCount is the value at which sums saturate. The total of two such sums is below 2^53,
-// so it is exact in JSON.
-const MaxCount = 1<<52 - 1
-
-// AddCount adds two non-negative counts. The sum saturates at MaxCount.
-func AddCount(a, b int64) int64 {
-	if a >= MaxCount-min(b, MaxCount) {
-		return MaxCount
-	}
-	return a + b
+// SentRecord is a record with the relevant fields of its report.
+type SentRecord struct {
+	Position     SentPosition
+	Organization string // the reporter
+	Day          Day
+	aggregate.Record
 }

@@ -32,9 +32,8 @@ const (
 // 5322 §3.2.3), and the dot.
 const atext = "!#$%&'*+-/=?^_`{|}~."
 
-// ParseEmail returns the mail address without blanks around it, in lower case
-// and with its domain as ParseName returns it, or an InvalidError. Quoted local
-// parts are rejected: they cannot sign in.
+// ParseEmail normalizes an email address: trimmed, in lower case, with its domain as ParseName returns
+// it. It returns an InvalidError for anything else, and for quoted local parts.
 func ParseEmail(s string) (string, error) {
 	invalid := &InvalidError{Field: "email", Message: "Enter an email address such as name@example.com."}
 	local, host, ok := strings.Cut(strings.ToLower(strings.TrimSpace(s)), "@")
@@ -57,9 +56,8 @@ func ParseEmail(s string) (string, error) {
 	return local + "@" + domain, nil
 }
 
-// ParseUserName returns a person's name without blanks around it, "" for none,
-// or an InvalidError if it is over 100 characters or holds what cannot be
-// printed.
+// ParseUserName trims a person's name, which may be empty. It returns an InvalidError if the name is
+// longer than 100 characters or not printable.
 func ParseUserName(s string) (string, error) {
 	name := strings.TrimSpace(s)
 	if utf8.RuneCountInString(name) > maxUserName || !utf8.ValidString(name) ||
@@ -69,18 +67,70 @@ func ParseUserName(s string) (string, error) {
 	return name, nil
 }
 
-// ParseUserID reads what UserID.String wrote; anything else is an InvalidError.
+// ParseUserID parses the result of UserID.String, or returns an InvalidError.
 func ParseUserID(s string) (UserID, error) {
 	return parseID[UserID](userPrefix, s, "A user's id looks like %q; `dmarcd user list` shows them.")
 }
 
 // Identity is a user as described by an OpenID provider.
 type Identity struct {
-	// Issuer and Subject together name the person for good.
+	// Issuer and Subject together identify the person permanently.
 	Issuer, Subject string
 	// Email is the address that the provider has verified; "" if it has none.
 	Email string
 	Name  string
-	// Admit tells that an uninvited person gets a user.
+	// Admit is true if a user is created even without an invitation.
 	Admit bool
+}
+
+const (
+	// SessionIdle is the idle timeout of a session.
+	SessionIdle = 12 * time.Hour
+	// SessionLife is the maximum lifetime of a session.
+	SessionLife = 30 * 24 * time.Hour
+)
+
+// Session is a signed-in browser. Only the hash of its secret is stored.
+type Session struct {
+	// Hash is the SHA-256 of the secret. It identifies the session but cannot be used to
+	// sign in.
+	Hash [32]byte
+	User User
+	// Team is the selected team; the zero Team if none is selected or access was lost.
+	Team Team
+	// Role is the user's role in Team; operators are owners.
+	Role      Role
+	CreatedAt time.Time
+	SeenAt    time.Time // with a resolution of one minute
+	ExpiresAt time.Time
+	UserAgent string
+	Address   string // the client address at sign-in
+}
+
+// Valid reports whether the session is valid at the given time.
+func (s Session) Valid(now time.Time) bool {
+	return now.Before(s.ExpiresAt) && now.Before(s.SeenAt.Add(SessionIdle))
+}
+
+// SignIn is a user who has proven who they are.
+type SignIn struct {
+	User
+
+	// PasswordHash is the hash of the user's password at that time, "" if there was no password. If
+	// it changes, the sign-in is void however the user signed in: a change of the password ends all
+	// sessions.
+	PasswordHash string
+}
+
+// NewSession is a session to be stored.
+type NewSession struct {
+	Hash [32]byte
+	// User and PasswordHash come from a SignIn.
+	User         UserID
+	PasswordHash string
+	// Replaces is the hash of the browser's previous session, which ends.
+	Replaces  [32]byte
+	ExpiresAt time.Time
+	UserAgent string
+	Address   string
 }

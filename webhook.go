@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// MaxWebhooks is the limit per team. Digests for its members do not count, one for each: every
-// member may choose one, and must not keep owners from adding a webhook.
+// MaxWebhooks is the limit per team. The personal digests of members do not count: they must not
+// prevent owners from adding a webhook.
 const MaxWebhooks = 50
 
 // maxWebhookURL is in bytes.
@@ -62,8 +62,8 @@ type Webhook struct {
 	DisabledReason string
 	// FailingSince is the first failure after the last success; zero if there is none.
 	FailingSince time.Time
-	// Secrets sign deliveries, the newest first, each encrypted for SecretContext. That of a
-	// chat service is the URL; that of an email address authenticates the links in messages.
+	// Secrets sign deliveries, the newest first, each encrypted for SecretContext. For a chat service
+	// the secret is the URL; for an email address it authenticates the links in messages.
 	Secrets [][]byte
 }
 
@@ -81,7 +81,7 @@ func (w Webhook) IsDigest() bool {
 	return w.Format == FormatEmail && len(w.Kinds) > 0 && !slices.ContainsFunc(w.Kinds, func(kind EventKind) bool { return !kind.IsDigest() })
 }
 
-// Wants reports whether the webhook receives the event. Digests must be asked for.
+// Wants reports whether the webhook receives the event. A webhook without Kinds receives no digests.
 func (w Webhook) Wants(e Event) bool {
 	if w.Kinds == nil && e.Kind.IsDigest() {
 		return false
@@ -108,7 +108,7 @@ func (w Webhook) Validate() error {
 		}
 	}
 	if w.Domains != nil && slices.ContainsFunc(w.Kinds, EventKind.IsDigest) {
-		return &InvalidError{Field: "domains", Message: "A digest is about all domains. Remove the domains, or use another webhook for the digest."}
+		return &InvalidError{Field: "domains", Message: "A digest is about all domains. Remove the domains, or use another channel for the digest."}
 	}
 	if w.Kinds != nil && len(w.Kinds) == 0 || w.Domains != nil && len(w.Domains) == 0 {
 		return &InvalidError{Field: "kinds", Message: "An empty list would match no event. Use null for all kinds or all domains."}
@@ -155,8 +155,8 @@ func (w Webhook) Masked() Webhook {
 	return w
 }
 
-// validHost reports whether a host is an IP address or a name. A name whose last label is
-// a number is an address in a form that only some programs read.
+// validHost reports whether a host is an IP address or a name. It rejects names whose last label is a
+// number: some programs parse them as addresses.
 func validHost(host string) bool {
 	if address, err := netip.ParseAddr(host); err == nil {
 		return address.Zone() == ""
@@ -183,10 +183,14 @@ type DeliveryState string
 
 // The states of a delivery.
 const (
-	DeliveryPending   DeliveryState = "pending" // not attempted yet, or to be retried
+	DeliveryWaiting   DeliveryState = "waiting"  // not attempted yet
+	DeliveryRetrying  DeliveryState = "retrying" // failed, and attempted again at NextAt
 	DeliveryDelivered DeliveryState = "delivered"
-	DeliveryFailed    DeliveryState = "failed" // no further attempts
+	DeliveryNotSent   DeliveryState = "not_sent" // failed, without further attempts
 )
+
+// Pending reports whether another attempt follows.
+func (s DeliveryState) Pending() bool { return s == DeliveryWaiting || s == DeliveryRetrying }
 
 // WebhookDelivery is the delivery of an event to a webhook.
 type WebhookDelivery struct {

@@ -2,7 +2,11 @@ package aggregate
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
+
+	"github.com/dmarcd/dmarcd/internal/reporttext"
 )
 
 // opened resets the state of an element.
@@ -197,4 +201,109 @@ func (r *Reader) setRecord(n node, value string) {
 	case spfHuman:
 		w.spf.HumanResult = value
 	}
+}
+
+// rowText is the state of the current record. The lists are reused for the next one.
+type rowText struct {
+	count  string
+	reason Reason
+	// reasonText is the text in a reason outside its elements.
+	reasonText []byte
+	dkim       DKIMResult
+	spf        SPFResult
+	reasons    []Reason
+	dkims      []DKIMResult
+	spfs       []SPFResult
+	// bytes is the size of the texts in the lists.
+	bytes int
+}
+
+func (r *Reader) startRecord() {
+	r.record = Record{}
+	r.row.count = ""
+	r.row.reasons = r.row.reasons[:0]
+	r.row.dkims = r.row.dkims[:0]
+	r.row.spfs = r.row.spfs[:0]
+	r.row.bytes = 0
+}
+
+// endRecord completes the record, unless it has no valid count.
+func (r *Reader) endRecord() {
+	r.met++
+	messages, ok := r.count(r.row.count)
+	if !ok {
+		return
+	}
+	c := &r.record
+	c.Count = messages
+	if r.firstFrom == "" {
+		r.firstFrom = c.HeaderFrom
+	}
+	c.Addr, c.Source = r.address(c.Source)
+	c.Reasons = r.reasons.clone(r.row.reasons)
+	c.DKIMResults = r.dkims.clone(r.row.dkims)
+	c.SPFResults = r.spfs.clone(r.row.spfs)
+	r.checkRecord(c)
+	c.Disagrees = r.disagrees(c)
+	r.quirks.NoteIf(c.Disagrees, EvaluationDisagrees)
+	r.complete = true
+}
+
+// slab copies lists into shared allocations, because a record has several short ones.
+type slab[T any] struct{ free []T }
+
+// clone returns a copy that the caller may retain, nil for an empty list.
+func (s *slab[T]) clone(list []T) []T {
+	const lists = 32 // of one element, per allocation
+	n := len(list)
+	if n == 0 {
+		return nil
+	}
+	if len(s.free) < n {
+		s.free = make([]T, max(lists, n))
+	}
+	copied := s.free[:n:n]
+	copy(copied, list)
+	s.free = s.free[n:]
+	return copied
+}
+
+// In the content hash each field is preceded by its length, so that it is unambiguous.
+// Records are hashed as they arrive and the rest at the end, so that its position in the
+// document does not matter.
+
+func (r *Reader) addContent() {
+	c := &r.record
+	b := reporttext.AppendTexts(r.scratch[:0], c.Source, string(c.Disposition), string(c.DKIM), string(c.SPF),
+		c.HeaderFrom, c.EnvelopeFrom, c.EnvelopeTo)
+	b = binary.AppendVarint(b, c.Count)
+	b = binary.AppendUvarint(b, uint64(len(c.Reasons)))
+	for i := range c.Reasons {
+		b = reporttext.AppendTexts(b, c.Reasons[i].Type, c.Reasons[i].Comment)
+	}
+	b = binary.AppendUvarint(b, uint64(len(c.DKIMResults)))
+	for i := range c.DKIMResults {
+		d := &c.DKIMResults[i]
+		b = reporttext.AppendTexts(b, d.Domain, d.Selector, string(d.Result), d.HumanResult)
+	}
+	b = binary.AppendUvarint(b, uint64(len(c.SPFResults)))
+	for i := range c.SPFResults {
+		s := &c.SPFResults[i]
+		b = reporttext.AppendTexts(b, s.Domain, s.Scope, string(s.Result), s.HumanResult)
+	}
+	r.content.Write(b)
+	r.scratch = b
+}
+
+// hashContent computes the hash of the whole report.
+func (r *Reader) hashContent() {
+	m, p := &r.report.Metadata, &r.report.Policy
+	b := reporttext.AppendTexts(r.content.Sum(nil), r.report.Version, m.OrgName, m.Email, m.ExtraContact, m.ReportID, m.Generator,
+		p.Domain, string(p.P), string(p.SP), string(p.NP), p.ADKIM, p.ASPF, p.Percent, p.FailureOptions, p.Testing,
+		p.DiscoveryMethod, p.PSD)
+	b = binary.AppendVarint(b, m.Begin)
+	b = binary.AppendVarint(b, m.End)
+	b = binary.AppendUvarint(b, uint64(len(m.Errors)))
+	b = reporttext.AppendTexts(b, m.Errors...)
+	r.report.Content = sha256.Sum256(b)
 }

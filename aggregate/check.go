@@ -1,8 +1,10 @@
 package aggregate
 
 import (
+	"cmp"
 	"strings"
 
+	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/internal/reporttext"
 )
 
@@ -99,4 +101,100 @@ func isDotAtom(s string) bool {
 
 func isAlphanumeric(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'
+}
+
+// checkRecord notes what is missing in a record, and what its dialect does not allow.
+func (r *Reader) checkRecord(c *Record) {
+	modern := r.dialect() == DialectRFC9990
+	q := &r.quirks
+	q.NoteIf(c.Disposition == "", DispositionMissing)
+	q.NoteIf(c.Disposition == PolicyPass && !modern, DispositionPass)
+	q.NoteIf(c.DKIM == "" || c.SPF == "", EvaluatedMissing)
+	q.NoteIf(c.HeaderFrom == "", HeaderFromMissing)
+	// An empty envelope_from is the null sender; only a missing one is a deviation.
+	// Drafts did not have it.
+	q.NoteIf(!r.has(envelopeFrom) && r.dialect() == DialectRFC7489, EnvelopeFromMissing)
+	if len(c.DKIMResults)+len(c.SPFResults) == 0 {
+		q.Note(AuthResultsMissing)
+		return
+	}
+	for i := range c.DKIMResults {
+		q.NoteIf(c.DKIMResults[i].Domain == "", AuthDomainMissing)
+		q.NoteIf(c.DKIMResults[i].Result == "", AuthResultMissing)
+		q.NoteIf(c.DKIMResults[i].Selector == "" && modern, SelectorMissing)
+	}
+	for i := range c.SPFResults {
+		q.NoteIf(c.SPFResults[i].Domain == "", AuthDomainMissing)
+		q.NoteIf(c.SPFResults[i].Result == "", AuthResultMissing)
+		q.NoteIf(c.SPFResults[i].Scope == "" && r.dialect() == DialectRFC7489, SPFScope)
+		q.NoteIf(c.SPFResults[i].Scope == scopeHELO && modern, SPFScope)
+	}
+	q.NoteIf(len(c.SPFResults) == 0 && !modern, SPFMissing)
+	q.NoteIf(len(c.SPFResults) > 1 && modern, SPFSeveral)
+}
+
+const (
+	scopeHELO  = "helo"
+	modeStrict = "s"
+)
+
+// disagrees evaluates DMARC from the authentication results of a record (RFC 7489 §3.1),
+// and reports whether the receiver came to a different result. It returns false without
+// results, or if the policy follows the records, since its alignment modes are not known
+// yet.
+func (r *Reader) disagrees(c *Record) bool {
+	if len(c.DKIMResults)+len(c.SPFResults) == 0 || !r.has(policy) {
+		return false
+	}
+	return c.Compliant() != (r.passesDKIM(c) || r.passesSPF(c))
+}
+
+func (r *Reader) passesDKIM(c *Record) bool {
+	for i := range c.DKIMResults {
+		d := &c.DKIMResults[i]
+		if d.Result == ResultPass && r.aligned(c, d.Domain, r.report.Policy.ADKIM) {
+			return true
+		}
+	}
+	return false
+}
+
+// passesSPF uses only the MAIL FROM identity, or the HELO identity for the null sender
+// (RFC 7489 §3.1.2).
+func (r *Reader) passesSPF(c *Record) bool {
+	for i := range c.SPFResults {
+		s := &c.SPFResults[i]
+		if s.Result == ResultPass && (s.Scope != scopeHELO || c.EnvelopeFrom == "") &&
+			r.aligned(c, s.Domain, r.report.Policy.ASPF) {
+			return true
+		}
+	}
+	return false
+}
+
+// aligned reports whether an identifier is aligned with the author domain of the record,
+// or with the policy domain if there is none.
+func (r *Reader) aligned(c *Record, identifier, mode string) bool {
+	author := cmp.Or(c.HeaderFrom, r.report.Policy.Domain)
+	if author == identifier {
+		return author != ""
+	}
+	return mode != modeStrict && r.organization(author) == r.organization(identifier)
+}
+
+// organization returns the organizational domain according to the Public Suffix List.
+func (r *Reader) organization(domain string) string {
+	const most, longestName = 4096, 255
+	if len(domain) > longestName {
+		return domain // not a valid name, and expensive to hash
+	}
+	if known, ok := r.organize[domain]; ok {
+		return known
+	}
+	if len(r.organize) == most {
+		clear(r.organize)
+	}
+	found := dmarc.LegacyOrganization(domain)
+	r.organize[domain] = found
+	return found
 }

@@ -19,13 +19,14 @@ import (
 )
 
 // entrances are the ways to keep the daemon busy.
-var entrances = []string{"API upload", "page upload", "TLS intake", "SMTP", "verify", "sources", "exports", "search", "simulate", "events"}
+var entrances = []string{"API upload", "page upload", "TLS intake", "SMTP", "verify", "senders", "exports", "search", "simulate", "events"}
 
-// attack is what a process of attackers does. Attackers represent other machines, and must take neither
-// the processors from the daemon nor the Go scheduler from the victim. So they are a process of their own,
-// which runs while a processor would be idle: with the highest nice value, each of its threads could
-// still delay others by a time slice. Exports and searches are the exception: their clients do little
-// but read, and the daemon would wait for one that hardly runs.
+// attack configures a process of attackers. Attackers represent other machines, and must take
+// neither the processors from the daemon nor the Go scheduler from the victim. So they run in a
+// separate process that is scheduled only when a processor is idle: even with the highest nice
+// value, each of its threads could delay others by a time slice. Exports and searches are the
+// exception: their clients mostly read, and the daemon would wait for a client that hardly
+// runs.
 type attack struct {
 	Target    target
 	Teams     []fairTeam
@@ -34,19 +35,19 @@ type attack struct {
 	First     int64 // the number of the first report, for its id
 }
 
-// target is where the daemon listens.
+// target has the addresses of the daemon's listeners.
 type target struct{ HTTP, SMTP string }
 
-// fairTeam is a team with all that a client of it needs.
+// fairTeam is a team, and what a client of it needs.
 type fairTeam struct {
 	Domain, Token, Address, Mailbox string
 	Session                         []*http.Cookie
 }
 
-// fairID is the place of a report's id, as long as every id.
+// fairID is the placeholder for a report id. All ids have its length.
 const fairID = "id-0000000000000000"
 
-// startAttack starts the process and returns when every attacker has struck once.
+// startAttack starts the process and returns once every attacker has struck once.
 func startAttack(ctx context.Context, a attack) (stop func() error) {
 	command := []string{"chrt", "--idle", "0", os.Args[0], "-attack"}
 	if a.Entrance == "exports" || a.Entrance == "search" {
@@ -67,7 +68,7 @@ func startAttack(ctx context.Context, a attack) (stop func() error) {
 	return stop
 }
 
-// runAttack reads an attack and carries it out until the input ends.
+// runAttack reads an attack and runs it until the input ends.
 func runAttack(ctx context.Context, in io.Reader, out io.Writer) error {
 	var a attack
 	orders := json.NewDecoder(in)
@@ -109,7 +110,7 @@ func runAttack(ctx context.Context, in io.Reader, out io.Writer) error {
 
 var errAttackOver = errors.New("the attack is over")
 
-// strikes is an attack with its material.
+// strikes is an attack with its prepared documents.
 type strikes struct {
 	attack
 
@@ -129,14 +130,14 @@ func (s *strikes) strike(ctx context.Context, team fairTeam, attacker int) error
 	case "TLS intake":
 		return s.Target.send(ctx, team, http.MethodPost, "/tlsrpt/"+team.Mailbox, "application/tlsrpt+json", numbered(s.tls, number, team), nil)
 	case "SMTP":
-		// A refusal is one of the ways to stay fair.
+		// Refusing a mail is one of the ways to stay fair.
 		_ = s.Target.mail(ctx, fmt.Sprintf("127.1.%d.1", attacker), team, numbered(s.report, number, team))
 		return nil
 	case "verify":
 		return s.Target.send(ctx, team, http.MethodPost, "/api/domains/"+team.Domain+"/verify", "", nil, nil)
-	case "sources":
-		// Another range each time, so that no answer is remembered.
-		path := fmt.Sprintf("/api/insights/sources?by=address&from=%d-01-01", 1000+number%1000)
+	case "senders":
+		// Another range each time, so that no cached answer is used.
+		path := fmt.Sprintf("/api/insights/senders?by=address&from=%d-01-01", 1000+number%1000)
 		return s.Target.send(ctx, team, http.MethodGet, path, "", nil, nil)
 	case "exports":
 		return s.Target.send(ctx, team, http.MethodGet, "/api/insights/records", "", nil, nil)
@@ -156,7 +157,7 @@ func (t target) upload(ctx context.Context, team fairTeam, report []byte) error 
 	return t.send(ctx, team, http.MethodPost, "/api/reports", "application/octet-stream", report, nil)
 }
 
-// pageUpload uploads a report with the form of the page.
+// pageUpload uploads a report with the form of the web interface.
 func (t target) pageUpload(ctx context.Context, team fairTeam, report []byte) error {
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -173,7 +174,7 @@ func (t target) pageUpload(ctx context.Context, team fairTeam, report []byte) er
 	return t.send(ctx, team, http.MethodPost, "/app/reports/upload", form.FormDataContentType(), body.Bytes(), nil)
 }
 
-// mail delivers a report by SMTP, from an address of loopback.
+// mail delivers a report by SMTP, from a loopback address.
 func (t target) mail(ctx context.Context, from string, team fairTeam, report []byte) error {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	conn, err := dialer.DialContext(ctx, "tcp", t.SMTP)
@@ -210,8 +211,8 @@ func (t target) signUp(ctx context.Context, path, form string) []*http.Cookie {
 // client follows no redirects.
 var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
-// send sends a request to the API with the team's token, or to the pages with
-// its session. Any answer that is not an error of the daemon will do.
+// send sends a request to the API with the team's token, or to the web interface with its
+// session. It accepts any answer except an error of the daemon.
 func (t target) send(ctx context.Context, team fairTeam, method, path, media string, body []byte, into any) error {
 	r, err := http.NewRequestWithContext(ctx, method, "http://"+t.HTTP+path, bytes.NewReader(body))
 	if err != nil {
@@ -250,7 +251,7 @@ func (t target) send(ctx context.Context, team fairTeam, method, path, media str
 	return nil
 }
 
-// numbered returns a report about the team's domain with an id of its own.
+// numbered returns a report about the team's domain with a unique id.
 func numbered(report []byte, number int64, team fairTeam) []byte {
 	id := fmt.Sprintf("id-%016d", number)
 	return bytes.ReplaceAll(bytes.Replace(report, []byte(fairID), []byte(id), 1), []byte("fair00.example"), []byte(team.Domain))

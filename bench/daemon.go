@@ -4,10 +4,13 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"crypto/rand"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +19,9 @@ import (
 	"syscall"
 	"time"
 
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	_ "modernc.org/sqlite"             // the driver "sqlite"
+
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
@@ -23,7 +29,7 @@ import (
 	harness "github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// daemon is a running dmarcd with a database and a DNS of its own.
+// daemon is a running dmarcd with its own database and DNS server.
 type daemon struct {
 	address string // host:port
 	mail    string // the same for SMTP
@@ -37,8 +43,8 @@ type daemon struct {
 	dsn     string
 }
 
-// startDaemon starts the binary on an empty database, with more settings. The access log is on, and
-// written for every request alike.
+// startDaemon starts the binary on an empty database, with additional settings. The access log
+// is enabled for all requests.
 func startDaemon(ctx context.Context, s settings, e engine, env ...string) *daemon {
 	d := &daemon{token: auth.NewToken()}
 	d.dsn, d.drop = e.create(ctx)
@@ -67,8 +73,7 @@ func startDemo(ctx context.Context, s settings) *daemon {
 	return d
 }
 
-// start starts the process and waits until it serves, and until it receives mail where
-// it is to.
+// start starts the process and waits until it serves HTTP, and SMTP if mail is set.
 func (d *daemon) start(mail bool) {
 	log := get(d.process.StderrPipe())
 	must(d.process.Start())
@@ -77,7 +82,7 @@ func (d *daemon) start(mail bool) {
 	}
 }
 
-// whileStopped stops the process, and starts it again after f.
+// whileStopped stops the process, calls f, and starts the process again.
 func (d *daemon) whileStopped(ctx context.Context, f func()) {
 	path, env := d.process.Path, d.process.Env
 	must(errors.Join(d.process.Process.Signal(syscall.SIGTERM), d.process.Wait()))
@@ -88,7 +93,7 @@ func (d *daemon) whileStopped(ctx context.Context, f func()) {
 	d.start(true)
 }
 
-// open opens the database of the daemon beside it.
+// open opens the database of the daemon from this process.
 func (d *daemon) open(ctx context.Context) {
 	d.store = get(store.Open(ctx, d.dsn, store.Options{}))
 	d.team = d.store.Team(get(d.store.TeamByName(ctx, dmarcd.DefaultTeam)).ID)
@@ -97,8 +102,8 @@ func (d *daemon) open(ctx context.Context) {
 // benchReportDomain is the domain of the reporting addresses.
 const benchReportDomain = "reports.bench.example"
 
-// awaitAddresses reads the log until the daemon says where it listens, and then
-// has the rest read and dropped.
+// awaitAddresses reads the log until it contains the listener addresses, and discards the rest
+// in the background.
 func (d *daemon) awaitAddresses(log io.Reader, mail bool) error {
 	lines, last := bufio.NewReader(log), ""
 	for d.address == "" || mail && d.mail == "" {
@@ -121,8 +126,7 @@ func (d *daemon) awaitAddresses(log io.Reader, mail bool) error {
 	return nil
 }
 
-// memory returns the resident memory of the process, in bytes: what it is now,
-// and the most it was.
+// memory returns the current and the peak resident memory of the process, in bytes.
 func (d *daemon) memory() (now, peak int64) {
 	status := get(os.ReadFile(filepath.Join("/proc", strconv.Itoa(d.process.Process.Pid), "status")))
 	for line := range strings.Lines(string(status)) {
@@ -160,8 +164,8 @@ func (d *daemon) end() error {
 	return errors.Join(append(errs, os.RemoveAll(d.folder))...)
 }
 
-// rest waits until the daemon has worked off its jobs and what clients left behind: until it is idle
-// for that time. Jobs rest for up to a second between their turns, and start every minute.
+// rest waits until the daemon has finished its jobs and what clients left: until it is idle for
+// that time. Jobs pause for up to a second between their steps, and start every minute.
 func (d *daemon) rest(idleFor time.Duration) {
 	const span, limit = 300 * time.Millisecond, 15 * time.Minute
 	pause := time.NewTicker(span)
@@ -179,4 +183,48 @@ func (d *daemon) rest(idleFor time.Duration) {
 		}
 	}
 	must(fmt.Errorf("the daemon is still at work after %v", limit))
+}
+
+// engine creates empty databases.
+type engine interface {
+	name() string
+	create(ctx context.Context) (dsn string, drop func() error)
+}
+
+type sqliteEngine struct{ folder string }
+
+func (sqliteEngine) name() string { return "SQLite" }
+
+func (e sqliteEngine) create(context.Context) (string, func() error) {
+	folder := get(os.MkdirTemp(e.folder, ""))
+	return filepath.Join(folder, "dmarcd.db"), func() error { return os.RemoveAll(folder) }
+}
+
+type postgresEngine struct{}
+
+func (postgresEngine) name() string { return "PostgreSQL" }
+
+func (postgresEngine) create(ctx context.Context) (string, func() error) {
+	server := os.Getenv("DMARCD_TEST_POSTGRES")
+	if server == "" {
+		must(errors.New("DMARCD_TEST_POSTGRES names no server; `make bench` starts one"))
+	}
+	dsn := get(url.Parse(server))
+	name := "dmarcd_bench_" + strings.ToLower(rand.Text())
+	administer := func(statement string) error {
+		db := get(sql.Open("pgx", server))
+		_, err := db.ExecContext(ctx, statement)
+		return errors.Join(err, db.Close())
+	}
+	must(administer(`CREATE DATABASE ` + name))
+	dsn.Path = "/" + name
+	return dsn.String(), func() error { return administer(`DROP DATABASE ` + name + ` WITH (FORCE)`) }
+}
+
+// openSQL opens a database for the benchmark's own statements.
+func openSQL(dsn string) *sql.DB {
+	if store.IsPostgres(dsn) {
+		return get(sql.Open("pgx", dsn))
+	}
+	return get(sql.Open("sqlite", dsn+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)"))
 }

@@ -31,7 +31,7 @@ const (
 	// busyHours are the first hours of the day, in which reports arrive at twice the mean
 	// rate: most receivers send them after midnight UTC.
 	busyHours = 6
-	// dayChanges is the share of domains whose record changes during the day: one in so many.
+	// dayChanges is the inverse of the share of domains whose record changes during the day.
 	dayChanges = 100
 )
 
@@ -43,7 +43,7 @@ type dayRead struct {
 
 var dayReads = []dayRead{
 	{"/reports/DOMAIN", func(domains int) int { return domains }},
-	{"/insights/sources?domain=DOMAIN", func(domains int) int { return domains / 10 }},
+	{"/insights/senders?domain=DOMAIN", func(domains int) int { return domains / 10 }},
 	{"/insights/advice?limit=10", func(int) int { return 24 * dayTeams }},
 	{"/domains?limit=100", func(int) int { return 24 * dayTeams }},
 }
@@ -52,8 +52,8 @@ var dayReads = []dayRead{
 func (s settings) squeeze(d time.Duration) time.Duration { return time.Duration(float64(d) / s.speed) }
 
 // measureDay simulates a day of many domains in compressed time: scheduled checks, reports by
-// mail, and clients that read, all at their rate of the day times the speed. A figure is how
-// late work was, in compressed time too.
+// mail, and clients that read, each at its daily rate times the speed. The figures are delays,
+// in compressed time too.
 func measureDay(ctx context.Context, s settings, e engine) []figure {
 	interval := s.squeeze(time.Hour)
 	d := startDaemon(ctx, s, e, "DMARCD_SCHEDULE_INTERVAL="+interval.String(),
@@ -111,8 +111,8 @@ type dayDomain struct {
 }
 
 // setUp adds teams and domains. The daemon checks those of the first team in full. The others
-// get copies of its first check, while the daemon is stopped: what is measured is the day after
-// the first checks.
+// get copies of its first check while the daemon is stopped, because the day after the first
+// checks is measured.
 func (l *dayLoad) setUp(ctx context.Context, s settings) []figure {
 	must(l.dns.Set(dayZone(0, s.domains, false)))
 	perTeam := max(s.domains/dayTeams, 1)
@@ -133,8 +133,8 @@ func (l *dayLoad) setUp(ctx context.Context, s settings) []figure {
 	}
 }
 
-// copyCheck gives the check of a domain to all domains without one. The next checks are due
-// evenly in the intervals from now on.
+// copyCheck copies the check of a domain to all domains without one. Their next checks are
+// spread evenly over the intervals.
 func (l *dayLoad) copyCheck(ctx context.Context, s settings, name string) {
 	db := openSQL(l.dsn)
 	defer func() { must(db.Close()) }()
@@ -151,7 +151,7 @@ func (l *dayLoad) copyCheck(ctx context.Context, s settings, name string) {
 		name, time.Now().Unix(), int64(s.squeeze(time.Hour).Seconds()), int64(s.squeeze(24*time.Hour).Seconds())))
 }
 
-// awaitChecked waits until each domain was checked after a time.
+// awaitChecked waits until each domain was checked after since.
 func (l *dayLoad) awaitChecked(ctx context.Context, since time.Time) {
 	poll := time.NewTicker(100 * time.Millisecond)
 	defer poll.Stop()
@@ -166,7 +166,7 @@ func (l *dayLoad) awaitChecked(ctx context.Context, since time.Time) {
 	}
 }
 
-// addTeam adds a team with n domains, the first of which has that number.
+// addTeam adds a team with n domains, numbered from first.
 func (l *dayLoad) addTeam(ctx context.Context, first, n int, nextCheck time.Time) {
 	created := get(l.store.CreateTeam(ctx, fmt.Sprintf("team%d", first), true))
 	team, token := l.store.Team(created.ID), auth.NewToken()
@@ -177,8 +177,8 @@ func (l *dayLoad) addTeam(ctx context.Context, first, n int, nextCheck time.Time
 	}
 }
 
-// dayZone returns the records of the domains from a number up to another one; one in dayChanges has
-// another policy once changed.
+// dayZone returns the records of the domains from first up to after. If changed is set, one in
+// dayChanges has another policy.
 func dayZone(first, after int, changed bool) string {
 	var zone strings.Builder
 	for i := first; i < after; i++ {
@@ -227,7 +227,7 @@ func (l *dayLoad) run(ctx context.Context, s settings) error {
 	return group.Wait()
 }
 
-// pace does n pieces of work, each at its time after now, with some workers, and notes how
+// pace does n pieces of work with some workers, each at its time after now, and records how
 // long after its time each was done.
 func (l *dayLoad) pace(
 	ctx context.Context, group *errgroup.Group, what string, workers, n int, at func(i int) time.Duration,
@@ -259,7 +259,7 @@ func (l *dayLoad) pace(
 	}
 }
 
-// insist does a piece of work again, a second later, while the daemon asks for that.
+// insist repeats a piece of work after a second while the daemon asks for it.
 func (l *dayLoad) insist(ctx context.Context, i int, work func(ctx context.Context, i int) error) error {
 	for tries := 1; ; tries++ {
 		err := work(ctx, i)
@@ -275,10 +275,11 @@ func (l *dayLoad) insist(ctx context.Context, i int, work func(ctx context.Conte
 	}
 }
 
-// mailsPerConnection is less than what arrives in half an hour, when the daemon ends a connection.
+// mailsPerConnection is less than what arrives in half an hour, after which the daemon ends a
+// connection.
 const mailsPerConnection = 100
 
-// mailer returns a function that sends the report of a number, over connections of its own.
+// mailer returns a function that sends the report of a number. It has its own connections.
 func (l *dayLoad) mailer() func(ctx context.Context, i int) error {
 	var client *smtp.Client
 	sent, yesterday := 0, int64(dmarcd.DayOf(time.Now()))-1
@@ -303,7 +304,7 @@ func (l *dayLoad) mailer() func(ctx context.Context, i int) error {
 	}
 }
 
-// read reads an answer of the API, as a client of the domain's team.
+// read requests a path of the API as a client of the domain's team.
 func (l *dayLoad) read(ctx context.Context, path string, i int) error {
 	domain := l.domains[i*7919%len(l.domains)]
 	_, _, err := timeAnswer(ctx, "http://"+l.address+"/api"+strings.ReplaceAll(path, "DOMAIN", domain.name), &http.Cookie{}, domain.token)
@@ -345,7 +346,7 @@ func (l *dayLoad) awaitCounted(ctx context.Context) time.Duration {
 	}
 }
 
-// oldestCheck returns the age of the least recent last check of all domains.
+// oldestCheck returns the age of the oldest last check of any domain.
 func (l *dayLoad) oldestCheck(ctx context.Context) (oldest time.Duration) {
 	for _, team := range l.teams() {
 		for _, domain := range get(team.Domains(ctx, "", len(l.domains))) {
@@ -355,7 +356,7 @@ func (l *dayLoad) oldestCheck(ctx context.Context) (oldest time.Duration) {
 	return oldest
 }
 
-// awaitChanges waits until all changed records became events, for two intervals at most, and
+// awaitChanges waits until all changed records became events, at most two intervals, and
 // returns how many did: the second check after a change confirms it.
 func (l *dayLoad) awaitChanges(ctx context.Context, interval time.Duration) (seen int) {
 	poll := time.NewTicker(time.Second)
@@ -367,10 +368,10 @@ func (l *dayLoad) awaitChanges(ctx context.Context, interval time.Duration) (see
 	}
 }
 
-// changesSeen returns how many events tell a changed record.
+// changesSeen returns the number of events about a changed record.
 func (l *dayLoad) changesSeen(ctx context.Context) (seen int) {
 	for _, team := range l.teams() {
-		events := get(team.EventsSince(ctx, store.EventFilter{Kind: dmarcd.PolicyStrengthened}, 0, len(l.domains)))
+		events := get(team.EventsSince(ctx, store.EventFilter{Kinds: []dmarcd.EventKind{dmarcd.PolicyStrengthened}}, 0, len(l.domains)))
 		seen += len(events)
 	}
 	return seen

@@ -20,25 +20,26 @@ import (
 
 // The load of the fairness suite.
 const (
-	// attackRecords is how many records each report of an attacker has.
+	// attackRecords is the number of records in each report of an attacker.
 	attackRecords = 2000
-	// plantedRecords is how many distinct addresses an attacker reads back.
+	// plantedRecords is the number of distinct addresses that an attacker reads back.
 	plantedRecords = 50_000
-	// plantedReports is how many short reports an attacker searches, archives in how many archives they come.
+	// plantedReports is the number of short reports that an attacker searches; archives is the
+	// number of archives that contain them.
 	plantedReports, archives = 5000, 10
-	// fairSamples is how often the victim delivers by each way.
+	// fairSamples is the number of deliveries of the victim by each way.
 	fairSamples = 45
 	fairGoal    = "at most 3"
 )
 
-// attackers is how many attackers work at once, each in a team of its own.
+// attackers is the number of concurrent attackers, each in its own team.
 const attackers = 10
 
-// measureFairness measures how long a victim waits until a report counts, by
-// each way that it takes, while attackers of other teams saturate an entrance.
+// measureFairness measures how long a victim waits until a report is counted, by each delivery
+// way, while attackers of other teams saturate an entrance.
 func measureFairness(ctx context.Context, s settings, d *daemon) []figure {
-	// The victim shares this process with the DNS server that checks ask. With a processor
-	// for each, the kernel and not the Go scheduler lets the victim go first.
+	// The victim shares this process with the DNS server of the checks. With many threads, the
+	// kernel instead of the Go scheduler prefers the victim.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4 * runtime.NumCPU()))
 	field := newField(ctx, d)
 	var figures []figure
@@ -112,7 +113,7 @@ func (f *field) archive(reports int, team fairTeam) []byte {
 	return b.Bytes()
 }
 
-// newTeam makes a team by the command line, with a domain and a user.
+// newTeam creates a team with a domain and a user on the command line.
 func (f *field) newTeam(ctx context.Context, i int) fairTeam {
 	name := fmt.Sprintf("team%d", i)
 	team := fairTeam{Domain: fmt.Sprintf("fair%02d.example", i)}
@@ -146,8 +147,8 @@ func (f *field) attacked(ctx context.Context, entrance string) (took []float64) 
 	return f.deliverAll(ctx)
 }
 
-// deliverAll has the victim deliver reports in turn by every way and returns
-// the median of the seconds that each way took until the report counted.
+// deliverAll delivers reports of the victim by all ways in turn, and returns the median time in
+// seconds until they were counted, for each way.
 func (f *field) deliverAll(ctx context.Context) []float64 {
 	took := make([][]float64, len(deliveryWays))
 	for range fairSamples {
@@ -166,11 +167,11 @@ func (f *field) deliverAll(ctx context.Context) []float64 {
 	return medians
 }
 
-// deliver has one report of the victim delivered and returns when it counts.
+// deliver delivers one report of the victim and returns when it is counted.
 func (f *field) deliver(ctx context.Context, way int) error {
 	const victimRecords = 10
 	if way == 2 {
-		// The answer says that it is stored.
+		// The answer confirms that it is stored.
 		body := numbered([]byte(fairTLS(fairID, 1)), f.number.Add(1), f.victim)
 		return f.send(ctx, f.victim, http.MethodPost, "/tlsrpt/"+f.victim.Mailbox, "application/tlsrpt+json", body, nil)
 	}
@@ -195,8 +196,8 @@ func (f *field) deliver(ctx context.Context, way int) error {
 	}
 }
 
-// fairReport returns an aggregate report of one message from each of so many
-// addresses, with places for its id and its domain.
+// fairReport returns an aggregate report with one message from each of records addresses, and
+// placeholders for its id and its domain.
 func fairReport(records int) []byte {
 	var b bytes.Buffer
 	s := sample{number: 0, domain: "fair00.example", records: records, day: time.Now().Unix()/86_400 - 1}
@@ -213,7 +214,7 @@ func fairReport(records int) []byte {
 	return b.Bytes()
 }
 
-// fairTLS returns a TLS report with so many failures.
+// fairTLS returns a TLS report with that many failures.
 func fairTLS(id string, failures int) string {
 	var details []string
 	for n := range failures {

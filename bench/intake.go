@@ -20,15 +20,14 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// The import that is measured.
+// The size of the measured import.
 const (
 	importReports = 2000
 	importRecords = 50
 )
 
-// measureImport has `dmarcd import` read files, against a loop of prepared inserts of
-// as many reports and records into the same tables, one transaction for every 20
-// reports.
+// measureImport measures `dmarcd import`, compared with a loop of prepared inserts of the same
+// reports and records into the same tables, in transactions of 20 reports.
 func measureImport(ctx context.Context, s settings, e engine) []figure {
 	folder := get(os.MkdirTemp("", "dmarcd-bench-import-"))
 	defer func() { must(os.RemoveAll(folder)) }()
@@ -42,7 +41,7 @@ func measureImport(ctx context.Context, s settings, e engine) []figure {
 	}}
 }
 
-// emptyStore makes a database with a team and a domain.
+// emptyStore creates a database with a team and a domain.
 func emptyStore(ctx context.Context, e engine) (dsn string, team dmarcd.TeamID, done func() error) {
 	dsn, drop := e.create(ctx)
 	db := get(store.Open(ctx, dsn, store.Options{}))
@@ -67,7 +66,7 @@ func importFiles(ctx context.Context, s settings, e engine, folder string) float
 	return importReports * importRecords / time.Since(began).Seconds()
 }
 
-// insertRows is the least that anything has to do that stores the same.
+// insertRows inserts the rows with the least possible work.
 func insertRows(ctx context.Context, e engine) float64 {
 	dsn, team, done := emptyStore(ctx, e)
 	defer func() { must(done()) }()
@@ -87,7 +86,7 @@ func insertSamples(ctx context.Context, db *sql.DB, team dmarcd.TeamID, first, n
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
 	//nolint:sqlclosecheck // the transaction closes it
 	report := get(tx.PrepareContext(ctx, `INSERT INTO reports (id, team_id, kind, identity, content, organization, external_id,
-			domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, verdict, received_at, original, member, document)
+			domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, authentication, received_at, original, member, document)
 		VALUES ($1, $2, 'aggregate', $3, $4, 'receiver.example', $5, 'example.com', $6, $7, 50, 200, 160, '', '', 'import', 'unknown', '', 0, $8, '', '{}')`))
 	record := get(tx.PrepareContext(ctx, `INSERT INTO records (team_id, report_id, share, n, count, source, disposition, dkim, spf, details)
 		VALUES ($1, $2, 0, $3, $4, $5, $6, $7, $8, $9)`))
@@ -105,7 +104,7 @@ func insertSamples(ctx context.Context, db *sql.DB, team dmarcd.TeamID, first, n
 	must(tx.Commit())
 }
 
-// measureCounters asks for a summary in a database of few and of many records.
+// measureCounters requests a summary in a database with few and with many records.
 func measureCounters(ctx context.Context, s settings, e engine) []figure {
 	const few = 10_000
 	sides := make([]side, 2)
@@ -125,7 +124,7 @@ func measureCounters(ctx context.Context, s settings, e engine) []figure {
 	}}
 }
 
-// addRecords stores about as many records, in turn for so many domains.
+// addRecords stores about that many records, spread over the domains.
 func addRecords(ctx context.Context, d *daemon, domains, records int, later int64) {
 	addDomains(ctx, d, domains)
 	receiveSamples(ctx, d, records/sampleRecords, func(i int) sample {
@@ -133,7 +132,7 @@ func addRecords(ctx context.Context, d *daemon, domains, records int, later int6
 	})
 }
 
-// sampleRecords are the records of each report of a large database.
+// sampleRecords is the number of records in each report of a large database.
 const sampleRecords = 100
 
 // receiveSamples stores n reports, in large transactions.
@@ -150,8 +149,8 @@ func receiveSamples(ctx context.Context, d *daemon, n int, next func(i int) samp
 	}
 }
 
-// measureMail sends mails with a report of 50 records each by SMTP, and waits until
-// all are counted.
+// measureMail sends mails with a report of 50 records each by SMTP, and waits until all are
+// counted.
 func measureMail(ctx context.Context, s settings, d *daemon) []figure {
 	domain := get(d.team.AddDomain(ctx, "example.com", time.Now().Add(24*time.Hour)))
 	const mails = 2000
@@ -196,7 +195,7 @@ func mailWith(report []byte) []byte {
 	return b.Bytes()
 }
 
-// sendAll sends mails over some connections at once.
+// sendAll sends mails over several connections.
 func sendAll(address, to string, mails [][]byte, clients int) error {
 	var group errgroup.Group
 	for part := range slices.Chunk(mails, (len(mails)+clients-1)/clients) {
@@ -226,4 +225,54 @@ func sendMail(client *smtp.Client, to string, mail []byte) error {
 	}
 	_, err = w.Write(mail)
 	return errors.Join(err, w.Close())
+}
+
+const (
+	// growthRecords is the number of records of the last 30 days, which is all that the first
+	// step has.
+	growthRecords = 1_000_000
+	growthDomains = 1000
+	growthDays    = 30
+	perDay        = growthRecords / growthDays
+)
+
+// measureGrowth grows a database tenfold in each step with the mail of earlier years, and
+// measures reads of the last 30 days, whose mail stays the same.
+func measureGrowth(ctx context.Context, s settings, d *daemon) []figure {
+	addDomains(ctx, d, growthDomains)
+	today := dmarcd.DayOf(time.Now())
+	period := fmt.Sprintf("from=%s&to=%s", today-growthDays, today-1)
+	reads := []string{
+		"/reports/" + domainName(5), "/domains?limit=100", "/insights/reports?limit=100",
+		"/insights/senders?" + period + "&domain=" + domainName(5), "/insights/senders?" + period,
+	}
+	values := make([]string, len(reads))
+	steps, number := "", 0
+	for total, before := growthRecords, 0; total <= s.records; total, before = total*10, total {
+		began := time.Now()
+		// All days have the same amount of mail, and the mail of a day arrives together, as in
+		// reality: a job that reads a day must not read the whole table.
+		last, days, samples := before/perDay, (total-before)/perDay, (total-before)/sampleRecords
+		receiveSamples(ctx, d, samples, func(i int) sample {
+			number++
+			return sample{
+				number: number, domain: domainName(number % growthDomains), records: sampleRecords,
+				day: int64(today) - int64(last+days) + int64(i*days/samples),
+			}
+		})
+		fmt.Fprintf(os.Stderr, "%d records after %.0f s\n", total, time.Since(began).Seconds())
+		buildRollups(ctx, d)
+		steps += fmt.Sprintf(", %.0e", float64(total))
+		for i, path := range reads {
+			_, p50, _, _ := timeAnswers(ctx, "http://"+d.address+"/api"+path, &http.Cookie{}, d.token)
+			median := fmt.Sprintf("%.1f ms", p50)
+			fmt.Fprintf(os.Stderr, "GET %s: %s\n", path, median)
+			values[i] += ", " + median
+		}
+	}
+	var figures []figure
+	for i, path := range reads {
+		figures = append(figures, figure{"`GET " + path + "` with " + steps[2:] + " records: p50", values[i][2:], "flat"})
+	}
+	return figures
 }

@@ -1,21 +1,26 @@
-// Command bench measures the daemon as its users meet it: the real binary, HTTP
-// over loopback, both engines, DNS messages on the wire. Each figure that is
-// told as a ratio was measured side by side in one run, turn by turn, because
-// the machines it runs on are noisy. It prints the tables of
-// docs/performance.md.
+// Command bench measures the daemon as its users do: the real binary, HTTP over loopback, both
+// engines, real DNS messages. Ratios are measured side by side, alternating in one run, because
+// the machines are noisy. It prints the tables of docs/performance.md.
 //
-//	make bench            # PostgreSQL is started for it
-//	go run ./bench -run list
+// `make bench` starts PostgreSQL and runs all suites; `go run ./bench -run list` runs one.
 package main
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -32,13 +37,13 @@ type settings struct {
 	entrance string
 }
 
-// suite is a group of figures.
+// suite is a group of measurements.
 type suite struct {
 	name    string
 	measure func(ctx context.Context, s settings, e engine) []figure
 }
 
-// withDaemon returns a measurement of a daemon that runs for it.
+// withDaemon returns a measurement that starts a daemon and stops it.
 func withDaemon(measure func(ctx context.Context, s settings, d *daemon) []figure) func(context.Context, settings, engine) []figure {
 	return func(ctx context.Context, s settings, e engine) []figure {
 		d := startDaemon(ctx, s, e)
@@ -86,7 +91,7 @@ func main() {
 	}
 }
 
-// failure is an error that ends the program. What is deferred is still done.
+// failure is a panic value that ends the program after deferred calls.
 type failure struct{ error }
 
 // must ends the program with an error.
@@ -148,10 +153,92 @@ func run(ctx context.Context, s settings, only, engineName string) {
 	}
 }
 
-// linkNetworks puts the databases of networks beside the daemon, where `make build`
-// has made them.
+// linkNetworks links the databases of networks, as made by `make build`, next to the daemon.
 func linkNetworks(folder string) {
 	for _, file := range get(filepath.Glob("bin/*.mmdb")) {
 		must(os.Symlink(get(filepath.Abs(file)), filepath.Join(folder, filepath.Base(file))))
 	}
+}
+
+// request returns the bytes of a request. The load generator shares the machine with the
+// daemon, so it prepares them and does little else.
+func request(method, path, token, body string) []byte {
+	text := method + " " + path + " HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer " + token + "\r\n"
+	if body != "" {
+		text += fmt.Sprintf("Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
+	}
+	return []byte(text + "\r\n" + body)
+}
+
+// load sends requests over several connections for a duration, and returns how many per second
+// were answered with the status. next returns the n-th request.
+func load(ctx context.Context, address string, clients int, d time.Duration, status int, next func(n int) []byte) float64 {
+	conns, readers := make([]net.Conn, clients), make([]*bufio.Reader, clients)
+	for i := range conns {
+		conns[i] = get((&net.Dialer{}).DialContext(ctx, "tcp", address))
+		defer func() { _ = conns[i].Close() }() // nothing is written any more
+		readers[i] = bufio.NewReader(conns[i])
+	}
+	return repeat(ctx, clients, d, func(client, n int) error { return exchange(conns[client], readers[client], next(n), status) })
+}
+
+// repeat has several clients call f for a duration, each with its own numbers, and returns the
+// calls per second.
+func repeat(ctx context.Context, clients int, d time.Duration, f func(client, n int) error) float64 {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	var done atomic.Int64
+	var group sync.WaitGroup
+	errs := make([]error, clients)
+	began := time.Now()
+	for client := range clients {
+		group.Go(func() {
+			for n := client; ctx.Err() == nil; n += clients {
+				if errs[client] = f(client, n); errs[client] != nil {
+					return
+				}
+				done.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	must(errors.Join(errs...))
+	return float64(done.Load()) / time.Since(began).Seconds()
+}
+
+func exchange(conn net.Conn, reader *bufio.Reader, request []byte, status int) error {
+	if _, err := conn.Write(request); err != nil {
+		return err
+	}
+	response, err := http.ReadResponse(reader, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }() // read to its end
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != status {
+		err = fmt.Errorf("got status %d, want %d: %s", response.StatusCode, status, body)
+	}
+	return err
+}
+
+// side is one side of a comparison: it runs once and returns a rate.
+type side func() float64
+
+// compare runs both sides alternately, and returns the median rate of each and the median of
+// the ratios of neighbouring runs.
+func compare(rounds int, ours, theirs side) (ourRate, theirRate, ratio float64) {
+	var all [3][]float64
+	for range rounds {
+		a, b := ours(), theirs()
+		for i, v := range []float64{a, b, a / b} {
+			all[i] = append(all[i], v)
+		}
+	}
+	return median(all[0]), median(all[1]), median(all[2])
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-// sample is an aggregate report about a domain that was made up for a measurement.
+// sample is a generated aggregate report about a domain.
 type sample struct {
 	number  int
 	domain  string
@@ -31,7 +31,7 @@ const (
 	sampleDays = 300
 )
 
-// begin spreads the reports of every domain over 300 days, unless they have one.
+// begin spreads the reports of a domain over 300 days, unless day is set.
 func (s sample) begin() int64 {
 	if s.day != 0 {
 		return s.day * 24 * 60 * 60
@@ -41,7 +41,7 @@ func (s sample) begin() int64 {
 
 func (s sample) id() string { return fmt.Sprintf("report-%d", s.number) }
 
-// record returns the record of that number; about one in five does not comply.
+// record returns the n-th record; about one in five fails DMARC.
 func (s sample) record(n int) aggregate.Record {
 	addr := netip.AddrFrom4([4]byte{192, 0, byte(n % 256), byte(s.number % 256)}) //nolint:gosec // both are below 256
 	r := aggregate.Record{
@@ -69,7 +69,7 @@ func (s sample) all() iter.Seq[aggregate.Record] {
 	}
 }
 
-// file returns the report as reporters send it.
+// file returns the report as a reporter sends it.
 func (s sample) file() []byte {
 	var b bytes.Buffer
 	packed := gzip.NewWriter(&b)
@@ -78,7 +78,7 @@ func (s sample) file() []byte {
 	return b.Bytes()
 }
 
-// render writes the report of an organization under an id, with some records.
+// render writes the report of an organization with an id and records.
 func (s sample) render(w io.Writer, organization, id string, records iter.Seq[aggregate.Record]) {
 	must(aggregate.Render(w, aggregate.Report{
 		Version: "1.0",
@@ -89,7 +89,7 @@ func (s sample) render(w io.Writer, organization, id string, records iter.Seq[ag
 	}, records))
 }
 
-// delivery returns the report as the store takes it.
+// delivery returns the report as the store receives it.
 func (s sample) delivery() *dmarcd.Delivery {
 	begin := time.Unix(s.begin(), 0)
 	share := dmarcd.Share{From: s.domain, Records: s.records}

@@ -17,11 +17,12 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// scheduleDomains are the domains of dayTeams teams that become due at once.
+// scheduleDomains is the number of domains, in dayTeams teams, that become due at the same
+// time.
 const scheduleDomains = 2000
 
-// measureSchedule adds many domains at once, claims all that becomes due of them,
-// and runs their schedule for a day on a simulated clock.
+// measureSchedule adds many domains, claims all that become due, and runs their schedule for a
+// day on a simulated clock.
 func measureSchedule(ctx context.Context, s settings, e engine) []figure {
 	dsn, drop := e.create(ctx)
 	defer func() { must(drop()) }()
@@ -57,8 +58,8 @@ func heapInUse() int64 {
 	return int64(m.HeapInuse) //nolint:gosec // no heap has 2^63 bytes
 }
 
-// claimAll moves the clock until every domain was claimed once, and returns how
-// many were in each minute.
+// claimAll advances the clock until every domain was claimed once, and returns the claims in
+// each minute.
 func claimAll(ctx context.Context, d *daemon, clock *time.Time, domains int) (perMinute []int, took time.Duration) {
 	began := time.Now()
 	for claimed, minute := 0, 0; claimed < domains; minute++ {
@@ -82,18 +83,18 @@ func claimAll(ctx context.Context, d *daemon, clock *time.Time, domains int) (pe
 	return perMinute, time.Since(began)
 }
 
-// claims claim domains, as jobs.Checks has it.
-type claims func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error)
+// claims claims due domains, as jobs.Checks needs it.
+type claims func(ctx context.Context, lease time.Duration, slots map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error)
 
-// compareClaims compares how many checks of many teams the job does per second with claims of
-// several domains, and with a claim for each of them.
+// compareClaims compares how many checks per second the job does with claims of several
+// domains, and with one claim for each.
 func compareClaims(ctx context.Context, s settings, st *store.Store, clock *time.Time) (together, single, ratio float64) {
 	for i := range dayTeams {
 		created := get(st.CreateTeam(ctx, fmt.Sprintf("team%d", i), true))
 		get(st.Team(created.ID).AddDomains(ctx, domainNames(0, scheduleDomains/dayTeams), *clock))
 	}
-	each := func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) (due []dmarcd.DueDomain, err error) {
-		for team, n := range shares {
+	each := func(ctx context.Context, lease time.Duration, slots map[dmarcd.TeamID]int) (due []dmarcd.DueDomain, err error) {
+		for team, n := range slots {
 			for range n {
 				one, err := st.ClaimDueDomains(ctx, lease, map[dmarcd.TeamID]int{team: 1})
 				if err != nil {
@@ -104,17 +105,17 @@ func compareClaims(ctx context.Context, s settings, st *store.Store, clock *time
 		}
 		return due, nil
 	}
-	turn := func(claim claims) side {
+	timed := func(claim claims) side {
 		return func() float64 {
 			*clock = clock.Add(time.Hour)
 			return checkTeams(ctx, st, *clock, claim)
 		}
 	}
-	return compare(s.rounds, turn(st.ClaimDueDomains), turn(each))
+	return compare(s.rounds, timed(st.ClaimDueDomains), timed(each))
 }
 
-// checkTeams has the job check scheduleDomains domains, all of which are due, with a result that is
-// made up, and returns how many it checks per second.
+// checkTeams has the job check scheduleDomains due domains with a constant result, and returns
+// the checks per second.
 func checkTeams(ctx context.Context, st *store.Store, now time.Time, claim claims) float64 {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -138,8 +139,8 @@ func checkTeams(ctx context.Context, st *store.Store, now time.Time, claim claim
 	return float64(checked.Load()) / time.Since(began).Seconds()
 }
 
-// simulateDay lets the checker plan the hourly looks of a day, from domains that
-// were added 50 a second, and tells how even the last hours are.
+// simulateDay has the checker plan the hourly checks of a day for domains that were added at 50
+// per second, and describes how even the last hours are.
 func simulateDay(domains int) string {
 	start := time.Date(2026, 11, 15, 0, 0, 0, 0, time.UTC)
 	now := start

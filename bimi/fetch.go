@@ -43,7 +43,7 @@ func FetchImage(ctx context.Context, client *http.Client, uri string) (Document,
 		return d, err
 	}
 	var found problems
-	// The second type is that of SVGZ (RFC 9399).
+	// The second type is for SVGZ (RFC 9399).
 	ok := d.ContentType == "image/svg+xml" || d.ContentType == "image/svg+xml+gzip"
 	found.note(!ok, WrongContentType, d.URI, d.ContentType)
 	d.Problems = append(d.Problems, found...)

@@ -97,8 +97,8 @@ func FuzzLogotype(f *testing.F) {
 		raw := musttest.Get(x509.CreateCertificate(rand.Reader, template, template, public, private))(t)
 		got := bimi.CheckEvidence(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), bimi.Expectation{At: today})
 		missing := slices.ContainsFunc(got.Problems, func(p bimi.Problem) bool { return p.Kind == bimi.MissingLogotype })
-		judged := got.Image.SHA256 != "" || len(got.Image.Problems) > 0
-		if got.Certificate == nil || missing == judged {
+		checked := got.Image.SHA256 != "" || len(got.Image.Problems) > 0
+		if got.Certificate == nil || missing == checked {
 			t.Errorf("got certificate %v, problems %v, image %+v", got.Certificate != nil, got.Problems, got.Image)
 		}
 	})

@@ -185,7 +185,7 @@ func TestParseIsNotARecord(t *testing.T) {
 	}
 }
 
-func TestParseKeepsLimits(t *testing.T) {
+func TestParseHasLimits(t *testing.T) {
 	t.Parallel()
 	var tags, parts strings.Builder
 	for i := range 150 {

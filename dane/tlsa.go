@@ -2,11 +2,16 @@ package dane
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"crypto/sha512"
 	"crypto/x509"
 	"encoding/hex"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 )
 
 // Usage is the certificate usage of a TLSA record (RFC 6698 §2.1.1, with the names
@@ -103,7 +108,7 @@ func (r Record) hasPlausibleData() bool {
 	}
 }
 
-// matches reports whether the association data is that of the certificate.
+// matches reports whether the association data matches the certificate.
 func (r Record) matches(c *x509.Certificate) bool {
 	part := c.Raw
 	if r.Selector == PublicKey {
@@ -123,4 +128,135 @@ func (r Record) matches(c *x509.Certificate) bool {
 // String returns the record in its presentation form (RFC 6698 §2.2).
 func (r Record) String() string {
 	return fmt.Sprintf("%d %d %d %s", r.Usage, r.Selector, r.Matching, hex.EncodeToString(r.Data))
+}
+
+// Matched is the result of comparing the certificates of a server with its TLSA records.
+type Matched struct {
+	// OK reports that a client would accept the server as authentic.
+	OK bool
+	// Record is the record that matched, if OK.
+	Record Record
+	// Certificate is the certificate that it matches, if OK.
+	Certificate *x509.Certificate
+	// Problems is why OK is false; empty otherwise.
+	Problems []Problem
+}
+
+// Match compares the certificates of a server, its own first, with TLSA records. It
+// ignores unusable records.
+//
+// A DANE-EE record matches the server's own certificate, regardless of its names and
+// validity period (RFC 7672 §3.1.1). A DANE-TA record matches another certificate of the
+// chain: the server's own must chain to it, be valid at the given time, and have one of
+// the names (§3.1.2): the base name of the records, the host and the mail domain (§3.2.2).
+func Match(chain []*x509.Certificate, records []Record, names []string, at time.Time) Matched {
+	var m Matched
+	if len(chain) == 0 {
+		m.note(NoMatch, "")
+		return m
+	}
+	anchors := false
+	for _, record := range records {
+		switch {
+		case !record.Usable():
+		case record.Usage == DANEEE:
+			if record.matches(chain[0]) {
+				return Matched{OK: true, Record: record, Certificate: chain[0]}
+			}
+		default:
+			anchors = true
+			if anchor, ok := m.matchAnchor(chain, record, names, at); ok {
+				return Matched{OK: true, Record: record, Certificate: anchor}
+			}
+		}
+	}
+	if len(m.Problems) == 0 {
+		kind := NoMatch
+		if anchors && len(chain) == 1 {
+			kind = ChainNotServed
+		}
+		m.note(kind, joinRecords(records))
+	}
+	return m
+}
+
+// matchAnchor returns the CA certificate that a DANE-TA record matches and that the
+// server's certificate chains to.
+func (m *Matched) matchAnchor(chain []*x509.Certificate, record Record, names []string, at time.Time) (*x509.Certificate, bool) {
+	above := chain[1:]
+	i := slices.IndexFunc(above, record.matches)
+	if i < 0 {
+		return nil, false
+	}
+	anchor := above[i]
+	if err := verify(chain, anchor, at); err != nil {
+		m.note(ChainInvalid, err.Error())
+		return nil, false
+	}
+	if !bearsName(chain[0], names) {
+		m.note(NameMismatch, strings.Join(names, " "))
+		return nil, false
+	}
+	return anchor, true
+}
+
+// note adds a problem once.
+func (m *Matched) note(kind Kind, text string) {
+	p := Problem{Kind: kind, Text: text}
+	if !slices.Contains(m.Problems, p) {
+		m.Problems = append(m.Problems, p)
+	}
+}
+
+// verify returns why the server's certificate does not chain to the anchor.
+func verify(chain []*x509.Certificate, anchor *x509.Certificate, at time.Time) error {
+	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
+	roots.AddCert(anchor)
+	for _, c := range chain[1:] {
+		intermediates.AddCert(c)
+	}
+	_, err := chain[0].Verify(x509.VerifyOptions{
+		Roots: roots, Intermediates: intermediates, CurrentTime: at,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	})
+	return err
+}
+
+// bearsName reports whether the certificate is for one of the names.
+func bearsName(c *x509.Certificate, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		return name != "" && c.VerifyHostname(name) == nil
+	})
+}
+
+// joinRecords returns the usable records in their presentation form.
+func joinRecords(records []Record) string {
+	var texts []string
+	for _, r := range records {
+		if r.Usable() {
+			texts = append(texts, r.String())
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+// Dial connects to the SMTP server of a host, starts TLS with serverName, and returns the
+// certificates of the server, its own first. It must not verify them and must return by
+// the deadline of ctx. It chooses the port and decides which addresses are allowed.
+type Dial func(ctx context.Context, host, serverName string) ([]*x509.Certificate, error)
+
+// Probe compares the certificates of a host with its TLSA records. The mail domain is the
+// one whose MX records refer to the host. Errors are those of dial and say nothing about
+// the records.
+func (h Host) Probe(ctx context.Context, dial Dial, domain string, at time.Time) (Matched, error) {
+	serverName := cmp.Or(h.BaseName, h.Name)
+	chain, err := dial(ctx, h.Name, serverName)
+	if err != nil {
+		return Matched{}, fmt.Errorf("read certificates of %s: %w", h.Name, err)
+	}
+	m := Match(chain, h.Records, []string{serverName, h.Name, domain}, at)
+	for i := range m.Problems {
+		m.Problems[i].Host = h.Name
+	}
+	return m, nil
 }

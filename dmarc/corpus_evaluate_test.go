@@ -46,8 +46,8 @@ func addTexts(z *dnstest.Zone, name string, texts []string) {
 	}
 }
 
-// judgeRecord takes a record for valid if receivers can act on it.
-func judgeRecord(_ *testing.T, c corpusCase) facts {
+// evaluateRecord takes a record for valid if receivers can act on it.
+func evaluateRecord(_ *testing.T, c corpusCase) facts {
 	r, ok := dmarc.Parse(c.Record)
 	f := facts{"valid": ok && r.Usable()}
 	if !r.Usable() {
@@ -71,10 +71,10 @@ func judgeRecord(_ *testing.T, c corpusCase) facts {
 	return f
 }
 
-// judgeLint counts a record as valid only if it has no problems.
-func judgeLint(t *testing.T, c corpusCase) facts {
+// evaluateLint counts a record as valid only if it has no problems.
+func evaluateLint(t *testing.T, c corpusCase) facts {
 	t.Helper()
-	f := judgeRecord(t, c)
+	f := evaluateRecord(t, c)
 	r, _ := dmarc.Parse(c.Record)
 	for _, p := range r.Problems {
 		switch p.Kind {
@@ -85,8 +85,8 @@ func judgeLint(t *testing.T, c corpusCase) facts {
 	return f
 }
 
-// judgeTag judges the value of one tag.
-func judgeTag(t *testing.T, c corpusCase) facts {
+// evaluateTag evaluates the value of one tag.
+func evaluateTag(t *testing.T, c corpusCase) facts {
 	t.Helper()
 	switch c.Tag {
 	case "v":
@@ -96,10 +96,10 @@ func judgeTag(t *testing.T, c corpusCase) facts {
 	default:
 		c.Record = "v=DMARC1; p=none; " + c.Tag + "=" + c.Value
 	}
-	return judgeLint(t, c)
+	return evaluateLint(t, c)
 }
 
-func judgeWalk(t *testing.T, c corpusCase) facts {
+func evaluateWalk(t *testing.T, c corpusCase) facts {
 	t.Helper()
 	d := dmarc.Discover(t.Context(), c.zone(t), c.Domain)
 	f := facts{
@@ -112,7 +112,7 @@ func judgeWalk(t *testing.T, c corpusCase) facts {
 	return f
 }
 
-func judgeLegacyLookup(t *testing.T, c corpusCase) facts {
+func evaluateLegacyLookup(t *testing.T, c corpusCase) facts {
 	t.Helper()
 	d := dmarc.DiscoverLegacy(t.Context(), c.zone(t), c.Domain)
 	status := map[dmarc.Status]string{
@@ -122,8 +122,8 @@ func judgeLegacyLookup(t *testing.T, c corpusCase) facts {
 	return facts{"status": status[d.Status], "at": d.RecordDomain, "p": d.Policy}
 }
 
-// judgeAlignment supposes a record at example.com, as RFC 9989 appendix B.1 does.
-func judgeAlignment(t *testing.T, c corpusCase) facts {
+// evaluateAlignment supposes a record at example.com, as RFC 9989 appendix B.1 does.
+func evaluateAlignment(t *testing.T, c corpusCase) facts {
 	t.Helper()
 	z := dnstest.New(`_dmarc.example.com TXT "v=DMARC1; p=none"`)
 	align := func(m dmarc.Mode) bool {
@@ -132,7 +132,7 @@ func judgeAlignment(t *testing.T, c corpusCase) facts {
 	return facts{"strict": align(dmarc.Strict), "relaxed": align(dmarc.Relaxed)}
 }
 
-func judgeLegacyAlignment(_ *testing.T, c corpusCase) facts {
+func evaluateLegacyAlignment(_ *testing.T, c corpusCase) facts {
 	mode := dmarc.Relaxed
 	if c.Mode == "strict" {
 		mode = dmarc.Strict
@@ -140,7 +140,7 @@ func judgeLegacyAlignment(_ *testing.T, c corpusCase) facts {
 	return facts{"aligned": dmarc.LegacyAlign(c.A, c.B, mode)}
 }
 
-func judgeConsent(t *testing.T, c corpusCase) facts {
+func evaluateConsent(t *testing.T, c corpusCase) facts {
 	t.Helper()
 	z := c.zone(t)
 	record, _ := dmarc.Parse("v=DMARC1; p=none; rua=mailto:r@" + c.Destination)
@@ -179,31 +179,31 @@ type mail struct {
 	align           func(identifier string, mode dmarc.Mode) bool
 }
 
-func judgeMail(t *testing.T, c corpusCase) facts {
+func evaluateMail(t *testing.T, c corpusCase) facts {
 	t.Helper()
 	z := c.zone(t)
 	d := dmarc.Discover(t.Context(), z, c.HeaderFrom)
-	f := c.judge(mail{d.Status, d.Record, d.Policy, d.Applied, func(identifier string, mode dmarc.Mode) bool {
+	f := c.evaluate(mail{d.Status, d.Record, d.Policy, d.Applied, func(identifier string, mode dmarc.Mode) bool {
 		return dmarc.Align(t.Context(), z, c.HeaderFrom, identifier, mode) == dmarc.Aligned
 	}})
 	f["policy_domain"], f["queries"] = d.RecordDomain, d.Queried()
 	return f
 }
 
-func judgeLegacyMail(t *testing.T, c corpusCase) facts {
+func evaluateLegacyMail(t *testing.T, c corpusCase) facts {
 	t.Helper()
 	d := dmarc.DiscoverLegacy(t.Context(), c.zone(t), c.HeaderFrom)
 	applied := d.Policy
 	if d.Percent == 0 {
 		applied = applied.Weaker()
 	}
-	return c.judge(mail{d.Status, d.Record, d.Policy, applied, func(identifier string, mode dmarc.Mode) bool {
+	return c.evaluate(mail{d.Status, d.Record, d.Policy, applied, func(identifier string, mode dmarc.Mode) bool {
 		return dmarc.LegacyAlign(c.HeaderFrom, identifier, mode)
 	}})
 }
 
-// judge puts the outcome of a message into the words of the tables.
-func (c corpusCase) judge(m mail) facts {
+// evaluate puts the outcome of a message into the words of the tables.
+func (c corpusCase) evaluate(m mail) facts {
 	dkim, spf, ok := c.passed()
 	if !ok {
 		return nil
@@ -230,7 +230,7 @@ func (c corpusCase) judge(m mail) facts {
 		"reject": strconv.FormatBool(!pass && m.applied == dmarc.Reject),
 	}
 	// Where a table has no word for the result, the disposition tells it.
-	if _, told := c.Expect["dmarc"]; pass && !told {
+	if _, reported := c.Expect["dmarc"]; pass && !reported {
 		f["disposition"] = "pass"
 	}
 	return f

@@ -95,7 +95,7 @@ func isLegacyRecord(r Record) bool {
 	return separated
 }
 
-// legacyState judges a record by RFC 7489 §6.3 and §6.6.3: p must be the first tag after
+// legacyState evaluates a record by RFC 7489 §6.3 and §6.6.3: p must be the first tag after
 // the version, and np is unknown and ignored.
 func legacyState(r Record) State {
 	if r.State == Void {
@@ -128,8 +128,8 @@ func legacyTag(r Record, name string) (value string, ok bool) {
 	return "", false
 }
 
-// LegacyOrganization returns the organizational domain of a name by the Public
-// Suffix List (RFC 7489 §3.2). A public suffix stands for itself.
+// LegacyOrganization returns the organizational domain of a name by the Public Suffix List (RFC
+// 7489 §3.2). A public suffix is its own.
 func LegacyOrganization(name string) string {
 	name = dns.Name(name)
 	organization, err := publicsuffix.EffectiveTLDPlusOne(name)

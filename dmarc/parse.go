@@ -2,11 +2,63 @@ package dmarc
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dmarcd/dmarcd/dns/txt"
 	"github.com/dmarcd/dmarcd/internal/reporturi"
 )
+
+// Kind is a type of problem. The values are stable.
+type Kind string
+
+const (
+	// MissingTag: a required tag is missing; only p is required.
+	MissingTag Kind = "missing-tag"
+	// InvalidValue: the value of a known tag is invalid. The default applies, but see
+	// State for p, sp and np.
+	InvalidValue Kind = "invalid-value"
+	// UnknownTag: receivers ignore the tag.
+	UnknownTag Kind = "unknown-tag"
+	// HistoricTag: a tag of RFC 7489 (pct, rf, ri) that RFC 9989 removed.
+	HistoricTag Kind = "historic-tag"
+	// DuplicateTag: the tag is repeated; the first value is used as a guess.
+	DuplicateTag Kind = "duplicate-tag"
+	// TagCase: the tag name is not in lower case. RFC 9989 is inconsistent on whether that
+	// matters.
+	TagCase Kind = "tag-case"
+	// MalformedElement: the text between two semicolons is not of the form name=value.
+	MalformedElement Kind = "malformed-element"
+	// EmptyElement: two consecutive semicolons.
+	EmptyElement Kind = "empty-element"
+	// TooManyTags: only the first hundred tags were parsed.
+	TooManyTags Kind = "too-many-tags"
+	// BadURI: an entry of rua or ruf is empty, not a URI, or not a mail address.
+	BadURI Kind = "bad-uri"
+	// UnsupportedScheme: the URI is valid, but receivers have to support mailto only.
+	UnsupportedScheme Kind = "unsupported-scheme"
+	// SizeSuffix: the URI ends in a size limit, which RFC 9989 ignores.
+	SizeSuffix Kind = "size-suffix"
+	// DuplicateURI: the destination is already listed.
+	DuplicateURI Kind = "duplicate-uri"
+	// TooManyURIs: RFC 7489 requires receivers to support two destinations only.
+	TooManyURIs Kind = "too-many-uris"
+	// UnusedFailureOptions: fo is ignored without ruf (RFC 9989 §4.7).
+	UnusedFailureOptions Kind = "fo-without-ruf"
+	// FailureReportsOnPSD: a public suffix domain must not request failure reports (RFC
+	// 9991 §2).
+	FailureReportsOnPSD Kind = "ruf-on-psd"
+)
+
+// Problem is a problem of a record.
+type Problem struct {
+	Kind Kind
+	// Tag is the name of the affected tag in lower case, or "".
+	Tag string
+	// Text is the affected part of the record: the value, the element, the URI, or the tag
+	// name as published.
+	Text string
+}
 
 // The names of the tags (RFC 9989 §4.7).
 const (
@@ -180,7 +232,7 @@ func (p *parser) uris(tag, list string) {
 	}
 }
 
-// finish judges the whole record.
+// finish checks the whole record.
 func (p *parser) finish() {
 	r := &p.record
 	stated := slices.ContainsFunc(r.Tags, func(t Tag) bool { return strings.EqualFold(t.Name, tagP) })
@@ -223,4 +275,67 @@ func isTagValue(value string) bool {
 		}
 	}
 	return value != ""
+}
+
+// URI is a destination of reports (RFC 9989 §4.7, rua and ruf).
+type URI struct {
+	// Text is the URI as published, without the size suffix.
+	Text string
+	// Scheme is in lower case. Receivers have to support mailto only.
+	Scheme string
+	// Address is the mail address of a mailto URI, percent-decoded; "" for other schemes.
+	Address string
+	// Host is the domain of Address, or the host of the URI, as in dns.Name.
+	Host string
+	// Size is the limit after "!", such as 10m, or "". RFC 7489 used it as the maximum
+	// report size; RFC 9989 ignores it.
+	Size string
+}
+
+// String returns the entry as in a record, with the size suffix.
+func (u URI) String() string {
+	if u.Size == "" {
+		return u.Text
+	}
+	return u.Text + "!" + u.Size
+}
+
+// sameDestination reports whether both are the same destination.
+func (u URI) sameDestination(other URI) bool {
+	if u.Scheme == reporturi.Mailto {
+		return strings.EqualFold(u.Address, other.Address)
+	}
+	return u.Text == other.Text
+}
+
+// joinURIs returns the list form of rua and ruf.
+func joinURIs(uris []URI) string {
+	entries := make([]string, len(uris))
+	for i, u := range uris {
+		entries[i] = u.String()
+	}
+	return strings.Join(entries, ",")
+}
+
+// parseURI parses one entry of rua or ruf. The comma and the exclamation mark must be
+// encoded, because they separate entries and the size.
+func parseURI(entry string) (URI, bool) {
+	text, size, sized := strings.Cut(entry, "!")
+	if sized && !isSize(size) {
+		return URI{}, false
+	}
+	u, ok := reporturi.Parse(text)
+	return URI{Text: u.Text, Scheme: u.Scheme, Address: u.Address, Host: u.Host, Size: size}, ok
+}
+
+// isSize reports whether s is a number with an optional unit of k, m, g or t.
+func isSize(s string) bool {
+	if s == "" {
+		return false
+	}
+	if strings.ContainsRune("kmgtKMGT", rune(s[len(s)-1])) {
+		s = s[:len(s)-1]
+	}
+	_, err := strconv.ParseUint(s, 10, 64)
+	return err == nil
 }

@@ -123,3 +123,96 @@ func (a Answer) Texts() []string {
 type Resolver interface {
 	Resolve(ctx context.Context, q Question) Answer
 }
+
+// RFC 1035 §2.3.4. A name of 255 octets on the wire has 253 in text form.
+const (
+	maxNameLength  = 253
+	maxLabelLength = 63
+)
+
+// Name returns s in canonical form: lower case, without a trailing dot. It does not
+// convert Unicode to A-labels.
+func Name(s string) string {
+	return strings.ToLower(strings.TrimSuffix(s, "."))
+}
+
+// Labels returns the labels of a name from left to right; the root has none.
+func Labels(name string) []string {
+	if name == "" {
+		return nil
+	}
+	return strings.Split(name, ".")
+}
+
+// Parent returns the name without its left-most label, "" at the top.
+func Parent(name string) string {
+	_, parent, _ := strings.Cut(name, ".")
+	return parent
+}
+
+// ValidName reports whether a canonical name can be queried: no label is empty or too
+// long, the name is not too long, and it is printable ASCII. The root is not valid.
+func ValidName(name string) bool {
+	if name == "" || len(name) > maxNameLength {
+		return false
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || len(label) > maxLabelLength {
+			return false
+		}
+	}
+	for i := range len(name) {
+		if name[i] <= ' ' || name[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// IsHostname reports whether a valid name consists of letters, digits, hyphens and
+// underscores only, like the domain of a mail address in practice. Host names must not
+// have underscores (RFC 952), but some do. Address literals are not host names.
+func IsHostname(name string) bool {
+	if !ValidName(name) {
+		return false
+	}
+	for i := range len(name) {
+		c := name[i]
+		letter, digit := 'a' <= c|0x20 && c|0x20 <= 'z', '0' <= c && c <= '9'
+		if !letter && !digit && c != '-' && c != '_' && c != '.' {
+			return false
+		}
+	}
+	return true
+}
+
+// clientKey is the key of a client in a context.
+type clientKey struct{}
+
+// ForClient returns a context whose queries are attributed to a client, such as a tenant.
+// A Resolver may share its capacity fairly between clients, so that one client cannot
+// block the others.
+func ForClient(ctx context.Context, client int64) context.Context {
+	return context.WithValue(ctx, clientKey{}, client)
+}
+
+// ClientOf returns the client of a context, or 0.
+func ClientOf(ctx context.Context) int64 {
+	client, _ := ctx.Value(clientKey{}).(int64)
+	return client
+}
+
+// userKey is the key of ForUser in a context.
+type userKey struct{}
+
+// ForUser returns a context whose queries are made for a user who waits. A Resolver does not
+// answer them with a query of background work that is already in progress: it may have been sent
+// before the user changed a record.
+func ForUser(ctx context.Context) context.Context {
+	return context.WithValue(ctx, userKey{}, true)
+}
+
+// IsForUser reports whether the context comes from ForUser.
+func IsForUser(ctx context.Context) bool {
+	return ctx.Value(userKey{}) != nil
+}

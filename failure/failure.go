@@ -8,9 +8,13 @@ package failure
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/quirk"
 )
 
 // Message contains the decoded parts of a mail with a failure report. Feedback or Text is
@@ -28,8 +32,8 @@ type Message struct {
 
 // Options control redaction and plausibility. The zero value redacts all personal data.
 type Options struct {
-	// KeepLocalParts does not redact addresses.
-	KeepLocalParts bool
+	// Unredacted leaves the local parts of addresses as they are.
+	Unredacted bool
 	// Latest is the latest plausible arrival time, in seconds since 1970. A later one is
 	// a quirk. 0 means no limit.
 	Latest int64
@@ -158,3 +162,103 @@ func Parse(m Message, o Options) (Report, error) {
 
 // isFeedback reports whether the message has a machine-readable part.
 func isFeedback(m Message) bool { return len(bytes.TrimSpace(m.Feedback)) > 0 }
+
+// Rejection is the reason why a message is rejected.
+type Rejection string
+
+const (
+	// RejectedNone is a message without a feedback report.
+	RejectedNone Rejection = "no feedback report"
+	// RejectedOther is a feedback report that is not about authentication, such as a spam
+	// complaint.
+	RejectedOther Rejection = "other feedback report"
+)
+
+// RejectedError means that a message is not a failure report.
+type RejectedError struct {
+	Why Rejection
+	// FeedbackType is the type of another feedback report, in lower case.
+	FeedbackType string
+}
+
+func (e *RejectedError) Error() string {
+	if e.FeedbackType == "" {
+		return string(e.Why)
+	}
+	return string(e.Why) + ": " + e.FeedbackType
+}
+
+// Quirk is a kind of deviation from the specifications. The zero value means none.
+type Quirk uint8
+
+// The quirks. Their names are stable: they are stored and part of the API.
+var (
+	quirks quirk.Table[Quirk]
+
+	TextOnly              = quirks.Define("text-only", "The report is plain text without a feedback report.")
+	FeedbackTypeMissing   = quirks.Define("feedback-type-missing", "The feedback type is missing; other fields show that this is an authentication failure report.")
+	VersionMissing        = quirks.Define("version-missing", "There is no version.")
+	VersionUnusual        = quirks.Define("version-unusual", "The version is not 1.")
+	FieldMalformed        = quirks.Define("field-malformed", "A malformed line was ignored.")
+	FieldRepeated         = quirks.Define("field-repeated", "A field that may occur only once is repeated; the first one applies.")
+	AuthFailureMissing    = quirks.Define("auth-failure-missing", "The type of failure is missing.")
+	AuthFailureUnknown    = quirks.Define("auth-failure-unknown", "The unknown type of failure was kept unchanged.")
+	AlignmentMissing      = quirks.Define("alignment-missing", "There is no Identity-Alignment, which RFC 9991 requires.")
+	AlignmentUnknown      = quirks.Define("alignment-unknown", "Identity-Alignment contains something other than dkim and spf.")
+	ArrivalDateMissing    = quirks.Define("arrival-date-missing", "The arrival date is missing; the date of the report is used instead.")
+	ArrivalDateAlias      = quirks.Define("arrival-date-alias", "The arrival date has the obsolete name Received-Date.")
+	DateUnreadable        = quirks.Define("date-unreadable", "A date is invalid.")
+	DateImplausible       = quirks.Define("date-implausible", "The arrival date is before 2011 or more than two days in the future; the report counts on the day it was received.")
+	ReportedDomainMissing = quirks.Define("reported-domain-missing", "The reported domain is missing; the From domain of the message is used instead.")
+	SourceIPMissing       = quirks.Define("source-ip-missing", "There is no source address.")
+	SourceIPForm          = quirks.Define("source-ip-form", "The source address is not in canonical form.")
+	SourceIPUnreadable    = quirks.Define("source-ip-unreadable", "The invalid source address was kept unchanged.")
+	DeliveryResultUnknown = quirks.Define("delivery-result-unknown", "The delivery result is unknown; it is treated as other.")
+	OriginalMissing       = quirks.Define("original-missing", "The headers of the failed message are missing.")
+)
+
+// Quirks returns all quirks in order.
+func Quirks() []Quirk { return quirks.All() }
+
+// String returns the stable name of the quirk, such as "text-only".
+func (q Quirk) String() string { return quirks.Name(q) }
+
+// Meaning describes the quirk in one sentence.
+func (q Quirk) Meaning() string { return quirks.Meaning(q) }
+
+// Mail returns the message as a mail: a feedback report (RFC 5965) or plain text.
+// Splitting it returns the same Message.
+func (m Message) Mail() []byte {
+	var b bytes.Buffer
+	if date := strings.Join(strings.Fields(m.Date), " "); date != "" {
+		b.WriteString("Date: " + date + "\n")
+	}
+	b.WriteString("MIME-Version: 1.0\n")
+	if len(m.Feedback) == 0 && len(m.Original) == 0 {
+		writePart(&b, "text/plain", m.Text)
+		return b.Bytes()
+	}
+	// No part can contain the boundary, because it is a hash of the parts.
+	hash := sha256.Sum256(bytes.Join([][]byte{m.Feedback, m.Text, m.Original}, nil))
+	boundary := hex.EncodeToString(hash[:])
+	b.WriteString("Content-Type: multipart/report; report-type=feedback-report;\n boundary=\"" + boundary + "\"\n\n")
+	for _, part := range []struct {
+		media   string
+		content []byte
+	}{
+		{"text/plain", m.Text}, {"message/feedback-report", m.Feedback}, {"message/rfc822", m.Original},
+	} {
+		if len(part.content) > 0 {
+			b.WriteString("--" + boundary + "\n")
+			writePart(&b, part.media, part.content)
+			b.WriteString("\n")
+		}
+	}
+	b.WriteString("--" + boundary + "--\n")
+	return b.Bytes()
+}
+
+func writePart(b *bytes.Buffer, media string, content []byte) {
+	b.WriteString("Content-Type: " + media + "; charset=utf-8\nContent-Transfer-Encoding: 8bit\n\n")
+	b.Write(content)
+}

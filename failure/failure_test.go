@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/dmarcd/dmarcd/failure"
+	"github.com/dmarcd/dmarcd/internal/costtest"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
@@ -117,7 +118,7 @@ func upperNames(text string) []byte {
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	message := failure.Message{Feedback: []byte(complete), Original: []byte(original)}
-	got := musttest.Get(failure.Parse(message, failure.Options{KeepLocalParts: true}))(t)
+	got := musttest.Get(failure.Parse(message, failure.Options{Unredacted: true}))(t)
 	header, _, _ := strings.Cut(original, "\n\n")
 	if got.Header != header || got.From != `"Alice Ample" <alice@sender.example>` ||
 		got.OriginalMailFrom != "alice@bounce.example" || got.DKIMIdentity != "alice@sender.example" {
@@ -363,5 +364,35 @@ func TestDates(t *testing.T) {
 		if when := got.ArrivalDate.Format(time.RFC3339); when != want {
 			t.Errorf("%q: got %s, want %s", text, when, want)
 		}
+	}
+}
+
+// TestCost checks that the time for a report depends only on its length.
+func TestCost(t *testing.T) {
+	const (
+		length  = 256 << 10
+		factor  = 30
+		opening = "Feedback-Type: auth-failure\n"
+	)
+	fill := func(part string) []byte { return []byte(opening + strings.Repeat(part, length/len(part))) }
+	plain := fill("Authentication-Results: a.example; dkim=fail header.d=b.example\n")
+	for _, test := range []struct{ name, part string }{
+		{"folded lines", "Authentication-Results:\n" + strings.Repeat(" a\n", 7<<10)},
+		{"comments", "Auth-Failure: " + strings.Repeat("(", 8<<10) + "\n"},
+		{"addresses", "Authentication-Results: " + strings.Repeat(`a@b"c `, 2<<10) + "\n"},
+		{"open quotes", "Authentication-Results: " + strings.Repeat(`"a`, 6<<10) + "\n"},
+		{"at signs", "Authentication-Results: " + strings.Repeat(`a@`, 6<<10) + "\n"},
+		{"lines that are no fields", "a\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			hostile := fill(test.part)
+			costtest.AtMost(t, factor, parsing(plain, plain), parsing(hostile, hostile))
+		})
+	}
+}
+
+func parsing(feedback, original []byte) func() {
+	return func() {
+		_, _ = failure.Parse(failure.Message{Feedback: feedback, Original: original}, failure.Options{})
 	}
 }

@@ -1,10 +1,15 @@
 package failure
 
 import (
+	"net/mail"
+	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/dmarcd/dmarcd/internal/quirk"
+	"github.com/dmarcd/dmarcd/internal/reporttext"
 )
 
 // onceOnly are the fields that may occur once (RFC 5965 §3.1, §3.2, RFC 6591
@@ -162,4 +167,125 @@ func incidents(text string) int {
 		return int(n)
 	}
 	return 1
+}
+
+// textReport matches the start of reports by Exim with Baruwa.
+var textReport = regexp.MustCompile(`(?i)claim\w*\s+to\s+be\s+from\s+you\s+has\s+failed\s+the\s+published\s+DMARC\s+policy`)
+
+// copyOfHeaders matches the line before the quoted header of the mail.
+var copyOfHeaders = regexp.MustCompile(`(?im)^-*[^\n]*copy of the headers[^\n]*\n`)
+
+// textLine matches a line such as "  Sender Domain: example.com".
+var textLine = regexp.MustCompile(`(?m)^[ \t]*([A-Za-z][A-Za-z ]*):[ \t]*([^\r\n]*)`)
+
+// IsText reports whether text that starts with head is a failure report in the only known
+// plain text format.
+func IsText(head []byte) bool { return textReport.Match(head) }
+
+// withoutQuote moves the quoted header of a plain text report to Original, unless that is
+// set.
+func withoutQuote(m Message) Message {
+	if at := copyOfHeaders.FindIndex(m.Text); at != nil {
+		if len(m.Original) == 0 {
+			m.Original = m.Text[at[1]:]
+		}
+		m.Text = m.Text[:at[0]]
+	}
+	return m
+}
+
+// text parses a report in plain text.
+func (p *parser) text() {
+	p.message = withoutQuote(p.message)
+	text := string(p.message.Text)
+	facts := make(fields)
+	for _, match := range textLine.FindAllStringSubmatch(text, maxFields) {
+		name := strings.ToLower(match[1])
+		facts[name] = append(facts[name], bounded(strings.TrimSpace(match[2])))
+	}
+	p.quirks.Note(TextOnly)
+	r := &p.report
+	r.ReportedDomain = domain(facts.first("sender domain"))
+	p.source(facts.first("sender ip address"))
+	p.arrival(fields{"arrival-date": facts["received date"]})
+	for _, mechanism := range []string{"dkim", "spf"} {
+		switch strings.ToLower(facts.first(mechanism + " alignment")) {
+		case "yes":
+			r.AlignmentReported = true
+		case "no":
+			r.AlignmentReported = true
+			r.Misaligned = append(r.Misaligned, mechanism)
+		}
+	}
+	r.DeliveryText = facts.first("dmarc results")
+	r.Incidents = 1
+}
+
+// comment matches a comment without nested ones (RFC 5322 §3.2.2).
+var comment = regexp.MustCompile(`\([^()]*\)`)
+
+// zones are the time zone names of RFC 5322 §4.3; the standard library treats them as
+// UTC.
+var zones = map[string]string{
+	"EST": "-0500", "EDT": "-0400", "CST": "-0600", "CDT": "-0500",
+	"MST": "-0700", "MDT": "-0600", "PST": "-0800", "PDT": "-0700",
+	"UT": "+0000", "UTC": "+0000", "GMT": "+0000", "Z": "+0000",
+}
+
+// withoutComments removes comments.
+func withoutComments(text string) string {
+	return strings.TrimSpace(comment.ReplaceAllString(text, ""))
+}
+
+// date parses a date of RFC 5322 §3.3 and converts it to UTC. Years before email existed
+// or after 9999 are invalid.
+func date(text string) (time.Time, bool) {
+	words := strings.Fields(withoutComments(text))
+	if n := len(words); n > 0 {
+		if offset, known := zones[strings.ToUpper(words[n-1])]; known {
+			words[n-1] = offset
+		}
+	}
+	plain := strings.Join(words, " ")
+	for _, read := range []func(string) (time.Time, error){mail.ParseDate, rfc3339} {
+		if when, err := read(plain); err == nil && when.Year() >= 1970 && when.Year() <= 9999 {
+			return when.UTC().Truncate(time.Second), true
+		}
+	}
+	return time.Time{}, false
+}
+
+func rfc3339(text string) (time.Time, error) { return time.Parse(time.RFC3339, text) }
+
+// address parses the first word of a text as an IP address.
+func address(text string) (netip.Addr, bool) {
+	if addr, ok := reporttext.Address(text); ok {
+		return addr, true
+	}
+	words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t[]<>(),;", r) })
+	if len(words) == 0 {
+		return netip.Addr{}, false
+	}
+	return reporttext.Address(words[0])
+}
+
+// domain returns a domain in lower-case A-labels, without trailing dot and local part.
+func domain(text string) string {
+	text = unbracketed(withoutComments(text))
+	text = text[strings.LastIndexByte(text, '@')+1:]
+	return reporttext.ALabels(strings.ToLower(strings.TrimSuffix(strings.TrimSpace(text), ".")))
+}
+
+// unbracketed removes angle brackets.
+func unbracketed(text string) string {
+	text = strings.TrimSpace(text)
+	return strings.TrimSuffix(strings.TrimPrefix(text, "<"), ">")
+}
+
+// afterType returns the name after a type such as "dns;" (RFC 3464 §2.1.2).
+func afterType(text string) string {
+	if _, name, found := strings.Cut(text, ";"); found {
+		text = name
+	}
+	return strings.TrimSpace(text)
 }

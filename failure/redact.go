@@ -49,7 +49,7 @@ func Redact(m Message) Message {
 // redact redacts the local parts of all addresses, unless they are to be retained. A
 // Message-ID looks like an address but is not one.
 func (p *parser) redact() {
-	if p.options.KeepLocalParts {
+	if p.options.Unredacted {
 		return
 	}
 	r := &p.report

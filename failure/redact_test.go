@@ -66,8 +66,8 @@ func TestRedactionIsComplete(t *testing.T) {
 	}
 }
 
-// TestRedactionKeepsOthers has texts that look like encoded addresses and are none.
-func TestRedactionKeepsOthers(t *testing.T) {
+// TestRedactionPreservesOthers has texts that look like encoded addresses and are none.
+func TestRedactionPreservesOthers(t *testing.T) {
 	t.Parallel()
 	for _, field := range []string{
 		"Subject: =?utf-8?Q?Gr=C3=BC=C3=9Fe?=", "DKIM-Signature: v=1; l=4096; x=4012345;", "X-Rate: 100%4000 of 20",

@@ -68,8 +68,8 @@ type Fetched struct {
 	Reason string
 }
 
-// expiryWarning is how long before its expiry a certificate is reported. Of a shorter lived one
-// it is a sixth of the lifetime: by then it should have been renewed.
+// expiryWarning is how long before its expiry a certificate is reported; for a
+// short-lived one it is a sixth of the lifetime. By then it should have been renewed.
 const expiryWarning = 14 * 24 * time.Hour
 
 // ExpiresSoon reports whether a certificate that is valid now, of a policy host or a mail

@@ -190,7 +190,7 @@ func TestParsePolicyPatterns(t *testing.T) {
 	}
 }
 
-func TestParsePolicyKeepsFewProblems(t *testing.T) {
+func TestParsePolicyReturnsFewProblems(t *testing.T) {
 	t.Parallel()
 	got := mtasts.ParsePolicy("version: STSv1\nmode: none\nmax_age: 1\n" + strings.Repeat("\n", 100) + "bad")
 	if len(got.Problems) != 100 || got.Valid {

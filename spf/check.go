@@ -3,20 +3,51 @@ package spf
 import (
 	"context"
 	"net/netip"
+	"strings"
+	"time"
 
 	"github.com/dmarcd/dmarcd/dns"
 )
 
 // The limits of RFC 7208 §4.6.4.
 const (
-	// MaxLookups is how many terms may cause queries, MaxVoids how many of them may find nothing.
+	// MaxLookups limits the terms that cause queries, MaxVoids those of them that find nothing.
 	MaxLookups = 10
 	MaxVoids   = 2
 	maxHosts   = 10 // addresses looked up for one mx, ptr or %{p}
 )
 
-// Verdict is what Check found.
-type Verdict struct {
+// Scope is the checked identity of a message (RFC 7208 §2).
+type Scope string
+
+const (
+	// MailFrom is the identity of the reverse-path.
+	MailFrom Scope = "mfrom"
+	// Helo is the identity of the HELO or EHLO command.
+	Helo Scope = "helo"
+)
+
+// Identity is the input of Check: what a client claims, and where it connects from.
+type Identity struct {
+	// IP is the address of the client. An IPv4-mapped IPv6 address is treated as IPv4 (RFC
+	// 7208 §5).
+	IP netip.Addr
+	// Helo is the argument of HELO or EHLO.
+	Helo string
+	// MailFrom is the reverse-path without angle brackets. If it is empty,
+	// postmaster at Helo is checked instead (§2.4); to check the HELO identity
+	// of a message with a reverse-path, leave it empty too. Domains are in
+	// A-labels.
+	MailFrom string
+	// Receiver is the name of the receiving host, for explanations. It may be
+	// empty.
+	Receiver string
+	// Time is when the check is made, for explanations.
+	Time time.Time
+}
+
+// Evaluation is what Check found.
+type Evaluation struct {
 	Result Result
 	// Domain is the checked domain, and Scope the identity it was taken from.
 	Domain string
@@ -26,8 +57,8 @@ type Verdict struct {
 	Path []Position
 	// Problem is the reason for None, TempError or PermError; nil for other results.
 	Problem *Problem
-	// Lookups is the number of terms that caused DNS queries, Voids how many of them found
-	// nothing (RFC 7208 §4.6.4).
+	// Lookups is the number of terms that caused DNS queries, Voids the number of those that
+	// found nothing (RFC 7208 §4.6.4).
 	Lookups int
 	Voids   int
 	// Explanation is the domain's explanation for a Fail, with macros expanded (§6.2), or
@@ -39,13 +70,13 @@ type Verdict struct {
 // It queries sequentially, in the order of the terms, and makes at most 123 queries
 // because of the limits of §4.6.4. The deadline of ctx bounds the time; §4.6.4 recommends
 // at least 20 seconds. After it, the result is TempError.
-func Check(ctx context.Context, r dns.Resolver, id Identity) Verdict {
+func Check(ctx context.Context, r dns.Resolver, id Identity) Evaluation {
 	s := id.sender()
 	c := &checker{
 		resolver: r, identity: id, sender: s, ip: id.client(),
 		validated: make(map[string]bool),
 	}
-	v := Verdict{Domain: dns.Name(s.domain), Scope: s.scope}
+	v := Evaluation{Domain: dns.Name(s.domain), Scope: s.scope}
 	if !c.ip.IsValid() || !isDomain(v.Domain) {
 		v.Problem = &Problem{Kind: MalformedName, Name: v.Domain}
 		return v
@@ -77,7 +108,7 @@ type decision struct {
 	result  Result
 	path    []Position
 	problem *Problem
-	// domain and record are those that decided: after a redirect, those of its target.
+	// domain and record are where the decision was made: after a redirect, in its target.
 	domain string
 	record Record
 	// void is true if the query for the record returned nothing.
@@ -137,7 +168,7 @@ func (c *checker) evaluate(ctx context.Context, domain string, record Record) de
 	return decision{result: Neutral, domain: domain, record: record}
 }
 
-// redirect continues with another record in place of this one (RFC 7208 §6.1).
+// redirect continues with another record instead of this one (RFC 7208 §6.1).
 func (c *checker) redirect(ctx context.Context, domain string, t Term) decision {
 	d, halt := c.follow(ctx, domain, t)
 	if halt != nil {
@@ -200,4 +231,72 @@ func recordTexts(answer dns.Answer) []string {
 		}
 	}
 	return texts
+}
+
+// postmaster is the local part of a sender that has none (RFC 7208 §4.3).
+const postmaster = "postmaster"
+
+// sender is the identity that is checked, taken apart.
+type sender struct {
+	scope  Scope
+	local  string
+	domain string // as written, without a trailing dot
+}
+
+// sender returns the identity to check.
+func (id Identity) sender() sender {
+	if id.MailFrom == "" {
+		return sender{Helo, postmaster, strings.TrimSuffix(id.Helo, ".")}
+	}
+	// A quoted local part may contain at signs.
+	at := strings.LastIndexByte(id.MailFrom, '@')
+	s := sender{MailFrom, postmaster, strings.TrimSuffix(id.MailFrom[at+1:], ".")}
+	if at > 0 {
+		s.local = id.MailFrom[:at]
+	}
+	return s
+}
+
+// client returns the address to compare with.
+func (id Identity) client() netip.Addr { return id.IP.Unmap().WithZone("") }
+
+// addressType returns the type of address records for ip's family.
+func addressType(ip netip.Addr) dns.Type {
+	if ip.Is4() {
+		return dns.A
+	}
+	return dns.AAAA
+}
+
+// nibbles returns the address as the dotted text of the macro i: the usual form
+// for IPv4, sixteen bytes as hexadecimal digits for IPv6 (RFC 7208 §7.3).
+func nibbles(ip netip.Addr) string {
+	if ip.Is4() {
+		return ip.String()
+	}
+	const hex = "0123456789abcdef"
+	var b strings.Builder
+	for i, octet := range ip.As16() {
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteByte(hex[octet>>4])
+		b.WriteByte('.')
+		b.WriteByte(hex[octet&0xf])
+	}
+	return b.String()
+}
+
+// reverseZone returns the word of the macro v, the label below arpa.
+func reverseZone(ip netip.Addr) string {
+	if ip.Is4() {
+		return "in-addr"
+	}
+	return "ip6"
+}
+
+// reverseName returns the name whose PTR records name the address.
+func reverseName(ip netip.Addr) string {
+	reversed := part{reverse: true}.transform(nibbles(ip))
+	return reversed + "." + reverseZone(ip) + ".arpa"
 }

@@ -197,7 +197,7 @@ func TestCheckIdentity(t *testing.T) {
 	}
 }
 
-func TestCheckTellsWhatMatched(t *testing.T) {
+func TestCheckReportsWhatMatched(t *testing.T) {
 	t.Parallel()
 	zone := dnstest.New(`
 		example.com TXT "v=spf1 a:void.example redirect=b.example"
@@ -208,7 +208,7 @@ func TestCheckTellsWhatMatched(t *testing.T) {
 	v := spf.Check(context.Background(), zone, spf.Identity{
 		IP: netip.MustParseAddr("192.0.2.1"), MailFrom: "user@example.com",
 	})
-	want := spf.Verdict{
+	want := spf.Evaluation{
 		Result: spf.Pass, Domain: "example.com", Scope: spf.MailFrom,
 		Path: []spf.Position{
 			{Domain: "example.com", Term: "redirect=b.example", Offset: 22},
@@ -218,11 +218,11 @@ func TestCheckTellsWhatMatched(t *testing.T) {
 		Lookups: 4, Voids: 1,
 	}
 	if diff := cmp.Diff(want, v); diff != "" {
-		t.Errorf("verdict (-want +got):\n%s", diff)
+		t.Errorf("evaluation (-want +got):\n%s", diff)
 	}
 }
 
-func TestCheckTellsWhatFailed(t *testing.T) {
+func TestCheckReportsWhatFailed(t *testing.T) {
 	t.Parallel()
 	zone := dnstest.New(`
 		example.com TXT "v=spf1 include:b.example -all"

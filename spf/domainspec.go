@@ -1,29 +1,33 @@
 package spf
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/dmarcd/dmarcd/dns"
 )
 
 const (
-	// anyLetter holds the macro letters that explanation text may use.
+	// anyLetter are the macro letters of explanation text.
 	anyLetter = "slodiphvcrt"
-	// domainLetters holds those that a domain-spec may use: c, r and t are for
-	// explanations only (RFC 7208 §7.2).
+	// domainLetters are the macro letters of a domain-spec: c, r and t are for explanations
+	// only (RFC 7208 §7.2).
 	domainLetters = "slodiphv"
-	// delimiters may stand in a macro (§7.1).
+	// delimiters are the delimiters of a macro (§7.1).
 	delimiters = ".-+,/_="
 )
 
-// DomainSpec is the domain of a term: a name that may hold macros (RFC 7208
-// §7.1). The zero value is the absence of one.
+// DomainSpec is the domain of a term: a name that may contain macros (RFC 7208 §7.1). The zero
+// value means that the term has none.
 type DomainSpec struct {
 	text  string
 	parts []part
 }
 
-// String returns the domain-spec as it is written.
+// String returns the domain-spec as published.
 func (d DomainSpec) String() string { return d.text }
 
 // IsZero reports whether the term has no domain-spec.
@@ -40,8 +44,8 @@ func (d DomainSpec) Macros() string {
 	return string(letters)
 }
 
-// Dynamic reports whether the name depends on the client or on the local part of the
-// sender, so that it is not determined by the domain alone.
+// Dynamic reports whether the name depends on the client or on the local part of the sender,
+// and not only on the domain.
 func (d DomainSpec) Dynamic() bool {
 	return strings.Trim(d.Macros(), "do") != ""
 }
@@ -162,8 +166,7 @@ func parseMacroString(s, letters string) ([]part, *flaw) {
 	return parts, nil
 }
 
-// escapeSequence returns what one of the three macros without braces at the
-// start of s stands for.
+// escapeSequence returns the value of a macro without braces at the start of s: %%, %_ or %-.
 func escapeSequence(s string) (string, bool) {
 	switch {
 	case strings.HasPrefix(s, "%%"):
@@ -177,9 +180,8 @@ func escapeSequence(s string) (string, bool) {
 	}
 }
 
-// parseMacro reads the macro at the start of s, "%{" letter digits "r"
-// delimiters "}", and returns its length. If it is none, the length is that of
-// what should be shown as wrong.
+// parseMacro parses the macro at the start of s, "%{" letter digits "r" delimiters "}", and
+// returns its length. If it is invalid, length is that of the text to show in the problem.
 func parseMacro(s, letters string) (p part, length int, ok bool) {
 	if !strings.HasPrefix(s, "%{") {
 		return p, min(len(s), len("%x")), false
@@ -214,4 +216,129 @@ func parseMacro(s, letters string) (p part, length int, ok bool) {
 	}
 	p.delimiters = body
 	return p, length, strings.Trim(body, delimiters) == ""
+}
+
+const (
+	// maxName is the length of the longest name (RFC 7208 §7.3).
+	maxName = 253
+	// maxLabel is the length of the longest label.
+	maxLabel = 63
+	// maxExpansion bounds the expansion of macros: a long record of %{s} would otherwise
+	// multiply a long sender.
+	maxExpansion = 1 << 14
+)
+
+// expand replaces the macros among the parts by what value returns for their
+// letters (RFC 7208 §7.3). It returns false if the text grows out of bounds.
+func expand(parts []part, value func(letter byte) string) (string, bool) {
+	var b strings.Builder
+	for _, p := range parts {
+		if p.letter == 0 {
+			b.WriteString(p.literal)
+		} else {
+			b.WriteString(p.transform(value(p.letter)))
+		}
+		if b.Len() > maxExpansion {
+			return "", false
+		}
+	}
+	return b.String(), true
+}
+
+// transform splits the value at the delimiters, reverses the parts, keeps the
+// right-most ones, joins them with dots, and escapes the result for a URL.
+func (p part) transform(value string) string {
+	if p.reverse || p.labels > 0 || p.delimiters != "" {
+		separators := cmp.Or(p.delimiters, ".")
+		fields := splitAny(value, separators)
+		if p.reverse {
+			slices.Reverse(fields)
+		}
+		if p.labels > 0 && p.labels < len(fields) {
+			fields = fields[len(fields)-p.labels:]
+		}
+		value = strings.Join(fields, ".")
+	}
+	if p.escape {
+		value = escapeURL(value)
+	}
+	return value
+}
+
+// splitAny splits s at every separator byte. Unlike strings.FieldsFunc it returns empty fields
+// too.
+func splitAny(s, separators string) []string {
+	var fields []string
+	for {
+		i := strings.IndexAny(s, separators)
+		if i < 0 {
+			return append(fields, s)
+		}
+		fields = append(fields, s[:i])
+		s = s[i+1:]
+	}
+}
+
+// escapeURL escapes every byte outside of the unreserved set of RFC 3986 §2.3,
+// which is stricter than net/url in either of its modes.
+func escapeURL(s string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(s) {
+		c := s[i]
+		if isLetter(c) || isDigit(c) || strings.IndexByte("-._~", c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			b.WriteByte('%')
+			b.WriteByte(hex[c>>4])
+			b.WriteByte(hex[c&0xf])
+		}
+	}
+	return b.String()
+}
+
+// fitName normalizes expanded text for a query: lower case, without a trailing dot, and
+// truncated from the left, label by label, to the maximum length (RFC 7208 §7.3).
+func fitName(s string) string {
+	name := dns.Name(s)
+	for len(name) > maxName {
+		_, shorter, found := strings.Cut(name, ".")
+		if !found {
+			break
+		}
+		name = shorter
+	}
+	return name
+}
+
+// askable reports whether a name can be queried: labels of 1 to 63 bytes, 253 in total,
+// printable ASCII. Labels need not be host names, because macros and published names may
+// contain any character (RFC 7208 §7.1).
+func askable(name string) bool {
+	if len(name) > maxName {
+		return false
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || len(label) > maxLabel {
+			return false
+		}
+	}
+	return strings.IndexFunc(name, func(c rune) bool { return c < ' ' || c > '~' }) < 0
+}
+
+// checkable reports whether check_host() may continue with the name: it can be queried and
+// has several labels (RFC 7208 §4.3).
+func checkable(name string) bool {
+	return askable(name) && strings.IndexByte(name, '.') >= 0
+}
+
+// isDomain reports whether mail could come from the name: it is checkable, consists of
+// letters, digits, hyphens and underscores, and is not an IPv4 address. It avoids DNS
+// queries for address literals and junk in HELO.
+func isDomain(name string) bool {
+	odd := func(c rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.", c)
+	}
+	return checkable(name) && strings.IndexFunc(name, odd) < 0 &&
+		strings.Trim(name[strings.LastIndexByte(name, '.')+1:], "0123456789") != ""
 }

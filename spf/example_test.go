@@ -26,14 +26,14 @@ func ExampleCheck() {
 		example.com      MX  10 mx.example.com
 		mx.example.com   A   192.0.2.1
 		_spf.example.net TXT "v=spf1 ip4:198.51.100.0/24 -all"`)
-	verdict := spf.Check(context.Background(), resolver, spf.Identity{
+	evaluation := spf.Check(context.Background(), resolver, spf.Identity{
 		IP:       netip.MustParseAddr("198.51.100.7"),
 		Helo:     "out.example.net",
 		MailFrom: "user@example.com",
 	})
-	fmt.Println(verdict.Result, "after", verdict.Lookups, "lookups")
-	for _, place := range verdict.Path {
-		fmt.Println(place.Domain, place.Term)
+	fmt.Println(evaluation.Result, "after", evaluation.Lookups, "lookups")
+	for _, position := range evaluation.Path {
+		fmt.Println(position.Domain, position.Term)
 	}
 	// Output:
 	// pass after 2 lookups

@@ -214,7 +214,7 @@ func TestExplainProblems(t *testing.T) {
 	}
 }
 
-func TestExplainTellsTooManyExchangers(t *testing.T) {
+func TestExplainReportsTooManyExchangers(t *testing.T) {
 	t.Parallel()
 	zone := dnstest.New(`example.com TXT "v=spf1 mx -all"`)
 	for n := range 12 {
@@ -234,7 +234,7 @@ func TestExplainTellsTooManyExchangers(t *testing.T) {
 	}
 }
 
-func TestExplainTellsLongStrings(t *testing.T) {
+func TestExplainReportsLongStrings(t *testing.T) {
 	t.Parallel()
 	text := "v=spf1 " + strings.Repeat(" ", 249) + "-all"
 	for _, tt := range []struct {
@@ -254,7 +254,7 @@ func TestExplainTellsLongStrings(t *testing.T) {
 	}
 }
 
-func TestExplainRefusesWhatIsNoDomain(t *testing.T) {
+func TestExplainRejectsWhatIsNoDomain(t *testing.T) {
 	t.Parallel()
 	for _, domain := range []string{"", "localhost", "192.0.2.1", "a b.example", "exämple.com"} {
 		zone := dnstest.New("")

@@ -26,10 +26,10 @@ func sketch(x spf.Explanation) string {
 				fmt.Fprintf(&b, " %s", r)
 			}
 			for _, mark := range []struct {
-				said bool
-				word string
+				output bool
+				word   string
 			}{{s.Dynamic, "dynamic"}, {s.Ignored, "ignored"}, {s.Loop, "loop"}, {s.Repeated, "repeated"}} {
-				if mark.said {
+				if mark.output {
 					b.WriteString(" " + mark.word)
 				}
 			}

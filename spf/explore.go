@@ -83,7 +83,7 @@ func (e *explorer) ask(ctx context.Context, round []request) {
 	}
 }
 
-// enter queries the record of a node, which is so many records below the root.
+// enter queries the record of a node at a depth below the root.
 func (e *explorer) enter(n *Node, depth int) {
 	q := dns.Question{Name: n.Domain, Type: dns.TXT}
 	e.queue = append(e.queue, request{q, func(answer dns.Answer, asked bool) {

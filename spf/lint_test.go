@@ -109,7 +109,7 @@ func TestParseProblems(t *testing.T) {
 	}
 }
 
-func TestMissingAllIsNotToldOfBrokenRecords(t *testing.T) {
+func TestMissingAllIsNotReportedForBrokenRecords(t *testing.T) {
 	t.Parallel()
 	r, err := spf.Parse("v=spf1 mx -all.")
 	if err == nil || len(r.Problems) != 1 {

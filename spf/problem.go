@@ -28,10 +28,10 @@ const (
 	RepeatedModifier Kind = "repeated-modifier"
 	// MissingValue: a term without the domain or network that it needs.
 	MissingValue Kind = "missing-value"
-	// UnexpectedValue: Text is what follows a mechanism that takes nothing.
+	// UnexpectedValue: Text follows a mechanism that has no value.
 	UnexpectedValue Kind = "unexpected-value"
-	// InvalidDomain: Text is no domain-spec, for example because it does not
-	// end in a top-level label (§7.1).
+	// InvalidDomain: Text is not a domain-spec, for example because it does not end in a
+	// top-level label (§7.1).
 	InvalidDomain Kind = "invalid-domain"
 	// AddressAsDomain: Text is an IP address where a domain is needed; ip4 or
 	// ip6 was meant.
@@ -39,9 +39,9 @@ const (
 	// InvalidMacro: Text begins with a percent sign that begins no macro, or
 	// a macro that is not allowed here (§7.2).
 	InvalidMacro Kind = "invalid-macro"
-	// InvalidAddress: Text is no address of the family of ip4 or ip6.
+	// InvalidAddress: Text is not an address of the family of ip4 or ip6.
 	InvalidAddress Kind = "invalid-address"
-	// InvalidPrefixLength: Text is no prefix length of its family.
+	// InvalidPrefixLength: Text is not a prefix length of its family.
 	InvalidPrefixLength Kind = "invalid-prefix-length"
 )
 
@@ -53,19 +53,19 @@ const (
 	NeutralAll Kind = "neutral-all"
 	// NoAll: neither all nor redirect, so that the rest is neutral (§4.7).
 	NoAll Kind = "no-all"
-	// TermsAfterAll: Count mechanisms after all, which are never reached
-	// (§5.1); Term is the first of them.
+	// TermsAfterAll: Count mechanisms after all are never reached (§5.1); Term is the first of
+	// them.
 	TermsAfterAll Kind = "terms-after-all"
-	// RedirectIgnored: a redirect beside all has no effect (§6.1).
+	// RedirectIgnored: a redirect next to all has no effect (§6.1).
 	RedirectIgnored Kind = "redirect-ignored"
 	// PTRUsed: the ptr mechanism should not be published (§5.5).
 	PTRUsed Kind = "ptr-used"
-	// BroadRange: a network shorter than Limit bits; Count is its length, and
-	// Family says of which addresses. Range is set for ip4 and ip6.
+	// BroadRange: the prefix of a network is shorter than Limit bits. Count is its length, and
+	// Family its address family. Range is set for ip4 and ip6.
 	BroadRange Kind = "broad-range"
 	// HostBits: Range has bits set beyond its length; they are ignored.
 	HostBits Kind = "host-bits"
-	// DuplicateTerm: a mechanism that the record holds already, at Other.
+	// DuplicateTerm: the record has the same mechanism already, at Other.
 	DuplicateTerm Kind = "duplicate-term"
 	// UnknownModifier: a modifier without a meaning, which is ignored (§6).
 	UnknownModifier Kind = "unknown-modifier"
@@ -76,8 +76,8 @@ const (
 
 // Problems of the DNS data.
 const (
-	// LookupLimit: Count terms cause queries, more than Limit (§4.6.4). The place is that
-	// of the first term over the limit. Permerror.
+	// LookupLimit: Count terms cause queries, more than Limit (§4.6.4). Position is the first
+	// term over the limit. Permerror.
 	LookupLimit Kind = "lookup-limit"
 	// VoidLimit: Count void lookups, more than Limit (§4.6.4), for clients of Family.
 	// Permerror for them.
@@ -97,10 +97,10 @@ const (
 	// MalformedName: Name cannot be queried in DNS (§4.3, §4.8). Permerror for include and
 	// redirect.
 	MalformedName Kind = "malformed-name"
-	// VoidLookup: nothing was found at Name for clients of Family, both of
-	// them where Family is AnyFamily (§4.6.4).
+	// VoidLookup: nothing was found at Name for clients of Family, or of both families if it is
+	// AnyFamily (§4.6.4).
 	VoidLookup Kind = "void-lookup"
-	// Inconclusive: Name could not be looked up; Reason says why.
+	// Inconclusive: the lookup of Name failed; Reason is why.
 	Inconclusive Kind = "inconclusive"
 	// Truncated: the explanation stopped here because Limit, the number of queries, levels
 	// or terms, was reached. Reason is which.
@@ -132,7 +132,7 @@ func (k Kind) Permanent() bool {
 	}
 }
 
-// Family tells which clients a problem concerns.
+// Family is the address family of the clients that a problem concerns.
 type Family uint8
 
 const (
@@ -149,23 +149,23 @@ var familyWords = [...]string{IPv4: "IPv4", IPv6: "IPv6"}
 // String returns the name of the family, "" for AnyFamily.
 func (f Family) String() string { return familyWords[f] }
 
-// Position is where a term stands.
+// Position is the position of a term.
 type Position struct {
-	// Domain is the name whose record holds the term, "" where Parse, which
-	// does not know it, made the place.
+	// Domain is the name whose record has the term, "" in the results of Parse, which does not
+	// know it.
 	Domain string
-	// Term is the term as it is written, "" for the record as a whole.
+	// Term is the term as published, "" for the whole record.
 	Term string
 	// Offset is the position in the record in bytes, from 0.
 	Offset int
 }
 
-// Problem is an error or a doubtful part of a record. The kind determines which fields
-// besides Place are set.
+// Problem is an error or a doubtful part of a record. The kind determines which fields other
+// than Position are set.
 type Problem struct {
 	Kind Kind
-	// Position says where. In problems of syntax Offset is where Text begins,
-	// elsewhere where Term begins.
+	// Position is the affected term. In syntax problems Offset is the start of Text, otherwise
+	// that of Term.
 	Position
 	Text     string
 	Name     string

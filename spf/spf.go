@@ -1,6 +1,80 @@
+// Package spf parses, evaluates and explains SPF records (RFC 7208).
+//
+// Parse parses one record and lists all its problems. Check implements check_host(): it
+// decides whether a client may use an identity, and returns the term that decided. Explain
+// needs no client: it walks the tree of records of a domain and returns the cost and
+// meaning of every term, and where the tree breaks.
+//
+// The package uses a dns.Resolver and no other network access. It returns typed problems;
+// callers decide how severe they are and how to phrase them. It does not convert Unicode
+// names to A-labels; callers do (RFC 7208 §4.3).
 package spf
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
+
+// Result is the outcome of an evaluation (RFC 7208 §2.6). As a qualifier it is
+// what a mechanism leads to when it matches; there only Pass, Fail, SoftFail and
+// Neutral occur.
+type Result uint8
+
+const (
+	// None means that there is no usable domain name, or that it has no record.
+	None Result = iota
+	// Neutral means that the domain explicitly makes no statement.
+	Neutral
+	// Pass means that the client is authorized.
+	Pass
+	// Fail means that the client is not authorized.
+	Fail
+	// SoftFail means that the client is probably not authorized.
+	SoftFail
+	// TempError means that a lookup failed; a retry may succeed.
+	TempError
+	// PermError means that the published records cannot be interpreted.
+	PermError
+)
+
+var resultWords = [...]string{
+	None: "none", Neutral: "neutral", Pass: "pass", Fail: "fail",
+	SoftFail: "softfail", TempError: "temperror", PermError: "permerror",
+}
+
+// String returns the word of RFC 8601 §2.7.2.
+func (r Result) String() string { return resultWords[r] }
+
+// qualifierOf returns the result of a qualifier character, None if c is not one (RFC 7208
+// §4.6.2).
+func qualifierOf(c byte) Result {
+	switch c {
+	case '+':
+		return Pass
+	case '-':
+		return Fail
+	case '~':
+		return SoftFail
+	case '?':
+		return Neutral
+	default:
+		return None
+	}
+}
+
+// qualifier returns the shortest way to write r before a mechanism.
+func (r Result) qualifier() string {
+	switch r {
+	case Fail:
+		return "-"
+	case SoftFail:
+		return "~"
+	case Neutral:
+		return "?"
+	default:
+		return ""
+	}
+}
 
 const (
 	// version begins every SPF record (RFC 7208 §4.5).
@@ -14,12 +88,10 @@ const (
 type Record struct {
 	// Text is the record byte for byte.
 	Text string
-	// Terms holds every term in the order of the record, those that are
-	// Invalid too.
+	// Terms has all terms in the order of the record, including Invalid ones.
 	Terms []Term
-	// Problems holds what is wrong with the text: first the problems of syntax
-	// in the order of the record, then the others. At most 100 of each are
-	// kept.
+	// Problems are the problems of the text: syntax problems in the order of the record, then
+	// the others. There are at most 100 of each.
 	Problems []Problem
 }
 
@@ -51,7 +123,7 @@ func Parse(text string) (Record, error) {
 	return r, nil
 }
 
-// parse reads a record and looks for problems of syntax alone.
+// parse parses a record, and reports syntax problems only.
 func parse(text string) Record {
 	r := Record{Text: text}
 	var first [Unknown]Position // of redirect and exp
@@ -83,7 +155,7 @@ func parse(text string) Record {
 	return r
 }
 
-// String returns the record as it is written.
+// String returns the record as published.
 func (r Record) String() string { return r.Text }
 
 // find returns the first term of the kind, nil if there is none.
@@ -94,4 +166,35 @@ func (r Record) find(kind TermKind) *Term {
 		}
 	}
 	return nil
+}
+
+// Merge combines several records of a domain, which are an error, into one: all terms once, and the
+// strictest all, but never one that passes. Redirects become includes, because all disables
+// redirect (RFC 7208 §6.1), and only the first exp is used.
+func Merge(records []string) string {
+	const redirect, exp = "redirect=", "exp="
+	terms, all := []string{version}, "~all"
+	add := func(term string, same func(string) bool) {
+		if !slices.ContainsFunc(terms, same) {
+			terms = append(terms, term)
+		}
+	}
+	for _, record := range records {
+		for _, term := range strings.Fields(record)[1:] {
+			lower := strings.ToLower(term)
+			if strings.HasPrefix(lower, redirect) {
+				term = "include:" + term[len(redirect):]
+			}
+			switch {
+			case lower == "-all":
+				all = lower
+			case strings.TrimLeft(lower, "+~?") == "all":
+			case strings.HasPrefix(lower, exp):
+				add(term, func(t string) bool { return strings.HasPrefix(strings.ToLower(t), exp) })
+			default:
+				add(term, func(t string) bool { return strings.EqualFold(t, term) })
+			}
+		}
+	}
+	return strings.Join(append(terms, all), " ")
 }

@@ -2,6 +2,7 @@ package spf_test
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -292,7 +293,7 @@ func TestLongErrorIsCut(t *testing.T) {
 	}
 }
 
-func TestParseTellsEveryError(t *testing.T) {
+func TestParseReportsEveryError(t *testing.T) {
 	t.Parallel()
 	r, err := spf.Parse("v=spf1 ip4:1.2.3 a mx/99 exp=a.example exp=b.example -all")
 	if want := `invalid-address "1.2.3" at byte 11`; err == nil || err.Error() != want {
@@ -330,5 +331,30 @@ func TestParseHostile(t *testing.T) {
 	_, err := spf.Parse("v=spf1 " + strings.Repeat("x", size))
 	if err == nil || len(err.Error()) > 200 {
 		t.Errorf("got %v, want a short error", err)
+	}
+}
+
+// TestWords holds the words that are stored and shown elsewhere.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for word, value := range map[string]fmt.Stringer{
+		"none": spf.None, "neutral": spf.Neutral, "pass": spf.Pass, "fail": spf.Fail,
+		"softfail": spf.SoftFail, "temperror": spf.TempError, "permerror": spf.PermError,
+		"invalid": spf.Invalid, "all": spf.All, "include": spf.Include, "a": spf.A, "mx": spf.MX,
+		"ptr": spf.PTR, "ip4": spf.IP4, "ip6": spf.IP6, "exists": spf.Exists,
+		"redirect": spf.Redirect, "exp": spf.Exp, "unknown": spf.Unknown,
+		"": spf.AnyFamily, "IPv4": spf.IPv4, "IPv6": spf.IPv6,
+	} {
+		if got := value.String(); got != word {
+			t.Errorf("got %q, want %q", got, word)
+		}
+	}
+	if got := (spf.Unknown + 1).String(); got != "invalid" {
+		t.Errorf("a kind that does not exist: got %q, want invalid", got)
+	}
+	for kind := spf.All; kind <= spf.Unknown; kind++ {
+		if got, want := kind.Modifier(), kind == spf.Redirect || kind == spf.Exp || kind == spf.Unknown; got != want {
+			t.Errorf("%s is a modifier: got %t, want %t", kind, got, want)
+		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/dmarcd/dmarcd/internal/reporttext"
 )
 
 // A document is damaged from some point on. The part before it is used.
@@ -64,8 +66,8 @@ func (s *stickyReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readByte returns errTruncated at the end of the document, also if it is that of a
-// truncated archive.
+// readByte returns errTruncated at the end of the document, even if a truncated archive ends
+// it.
 func (l *lexer) readByte() (byte, error) {
 	c, err := l.in.ReadByte()
 	if err == nil {
@@ -311,4 +313,26 @@ func isWord(word []byte) bool {
 		}
 	}
 	return bytes.ContainsAny(word, "0123456789")
+}
+
+// inUTF8 returns a document in UTF-8 without a byte order mark, which RFC 8259 §8.1
+// forbids but allows readers to ignore. Some reporters write UTF-16.
+func inUTF8(in io.Reader, quirks *tally) (*bufio.Reader, error) {
+	const mark = "\ufeff"
+	document := buffered(in)
+	head, err := document.Peek(reporttext.HeadBytes)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	if encoding, bom := reporttext.Encoding(head); encoding != nil {
+		quirks.NoteIf(bom, ByteOrderMark)
+		quirks.Note(OtherEncoding)
+		return buffered(encoding.NewDecoder().Reader(document)), nil
+	}
+	if len(head) >= len(mark) && string(head[:len(mark)]) == mark {
+		quirks.Note(ByteOrderMark)
+		_, err := document.Discard(len(mark))
+		return document, err
+	}
+	return document, nil
 }

@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"crypto/x509"
 	"encoding/json"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -254,8 +257,8 @@ func TestCheckColours(t *testing.T) {
 	}
 }
 
-// TestCheckSaysWhichLookupsFailed checks that a failed lookup is not described as an answer.
-func TestCheckSaysWhichLookupsFailed(t *testing.T) {
+// TestCheckStatesWhichLookupsFailed checks that a failed lookup is not described as an answer.
+func TestCheckStatesWhichLookupsFailed(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
@@ -292,5 +295,26 @@ func TestCheckWhenEveryLookupFails(t *testing.T) {
 	status, stdout, stderr := runProgram(t, server, "", "check", "fail.example")
 	if status != exitFailed || strings.Contains(stdout, "no policy applies") || strings.Contains(stdout, "not found") || !strings.Contains(stdout, "common selectors failed") {
 		t.Errorf("got status %d, %q and:\n%s\nwant that the lookups failed", status, stderr, stdout)
+	}
+}
+
+// TestKnowsAuthorities checks that certificates of public authorities verify.
+func TestKnowsAuthorities(t *testing.T) {
+	t.Parallel()
+	authorities, err := x509.SystemCertPool()
+	if err != nil || authorities.Equal(x509.NewCertPool()) {
+		t.Errorf("got no authorities (%v), want some", err)
+	}
+}
+
+// TestKnowsAuthoritiesOnItsOwn checks the same without system roots. It needs its own
+// process, because roots are loaded once.
+func TestKnowsAuthoritiesOnItsOwn(t *testing.T) {
+	t.Parallel()
+	none := t.TempDir()
+	again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKnowsAuthorities$")
+	again.Env = []string{"SSL_CERT_FILE=" + none + "/none.pem", "SSL_CERT_DIR=" + none}
+	if out, err := again.CombinedOutput(); err != nil {
+		t.Errorf("got %v, want some:\n%s", err, out)
 	}
 }

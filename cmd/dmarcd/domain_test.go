@@ -12,7 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-func TestDomainListKeepsRecordsFromTheTerminal(t *testing.T) {
+func TestDomainListEscapesRecordsForTheTerminal(t *testing.T) {
 	t.Parallel()
 	server := resolvertest.Start(t, `_dmarc.evil.example. TXT "v=DMARC1; p=none; x=\027]0;title\007\009tab\010line"`)
 	database := "--database=" + filepath.Join(t.TempDir(), "dmarcd.db")
@@ -35,7 +35,7 @@ func TestDomainListKeepsRecordsFromTheTerminal(t *testing.T) {
 	}
 }
 
-func TestDomainAddTellsRefusedNamesWithoutTheirControlCharacters(t *testing.T) {
+func TestDomainAddReportsRejectedNamesWithoutTheirControlCharacters(t *testing.T) {
 	t.Parallel()
 	server := resolvertest.Start(t, "")
 	database := "--database=" + filepath.Join(t.TempDir(), "dmarcd.db")
@@ -48,7 +48,7 @@ func TestDomainAddTellsRefusedNamesWithoutTheirControlCharacters(t *testing.T) {
 	}
 }
 
-func TestDomainAddTellsHowFarItCame(t *testing.T) {
+func TestDomainAddReportsHowFarItCame(t *testing.T) {
 	t.Parallel()
 	server := resolvertest.Start(t, "")
 	settings := []string{"--database=" + filepath.Join(t.TempDir(), "dmarcd.db")}

@@ -102,8 +102,8 @@ func formatOf(file string) export.Format {
 	return export.NDJSON
 }
 
-// exportFile writes records to a file. It exists under its name only when it is complete, unless it is
-// a device or a pipe.
+// exportFile writes records to a file, which appears under its name once it is complete. A
+// device or a pipe is written directly.
 func (p *program) exportFile(ctx context.Context, t *service.Team, filter service.RecordFilter, format export.Format, output string) (err error) {
 	out, done := p.out, func() error { return nil }
 	switch info, err := os.Stat(output); {

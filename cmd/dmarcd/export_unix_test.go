@@ -13,9 +13,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
-// TestExportKeepsWhatIsNotAFile exports to a pipe, which must not be replaced by a file, as
+// TestExportPreservesWhatIsNotAFile exports to a pipe, which must not be replaced by a file, as
 // /dev/null would be.
-func TestExportKeepsWhatIsNotAFile(t *testing.T) {
+func TestExportPreservesWhatIsNotAFile(t *testing.T) {
 	t.Parallel()
 	folder, run := installation(t)
 	report, pipe := filepath.Join(folder, "report.xml"), filepath.Join(folder, "pipe")

@@ -22,9 +22,10 @@ import (
 )
 
 const (
-	// pollRecords is how often an export that follows looks for new records.
+	// pollRecords is the interval in which a following export queries for new records.
 	pollRecords = 10 * time.Second
-	// The time between attempts to reach a syslog server doubles up to the longest.
+	// Retries to reach a syslog server start at the first interval and double up to the
+	// longest.
 	firstRetry, longestRetry = time.Second, time.Minute
 	// syslogBatch is the number of events that are sent at once.
 	syslogBatch = 100
@@ -149,8 +150,8 @@ func (s *syslogExport) events(ctx context.Context, cfg config.Config, t *service
 	}
 }
 
-// send sends messages and saves the id of the last one. An export that follows tries again
-// until the server takes them.
+// send sends messages and saves the id of the last one. A following export retries until the
+// server accepts them.
 func (s *syslogExport) send(ctx context.Context, messages []export.Message) error {
 	for wait := firstRetry; ; wait = min(2*wait, longestRetry) {
 		err := s.server.Send(ctx, messages)

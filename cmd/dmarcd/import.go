@@ -125,7 +125,7 @@ func (r *importing) files(ctx context.Context, cfg config.Config, store intake.D
 	if err := journal.Remove(); err != nil {
 		return err
 	}
-	if err := r.sum(); err != nil {
+	if err := r.printTotals(); err != nil {
 		return err
 	}
 	switch {
@@ -219,8 +219,8 @@ func (r *importing) cannot(what string) {
 	r.notify("%s\n", printable(what))
 }
 
-// sum prints the totals.
-func (r *importing) sum() error {
+// printTotals prints the totals.
+func (r *importing) printTotals() error {
 	c := r.counts
 	if r.json {
 		return printJSON(r.out, c)

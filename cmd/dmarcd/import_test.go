@@ -12,7 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 )
 
-func TestImportTellsWhatBecameOfFiles(t *testing.T) {
+func TestImportReportsResultsOfFiles(t *testing.T) {
 	t.Parallel()
 	server := resolvertest.Start(t, "")
 	folder := t.TempDir()

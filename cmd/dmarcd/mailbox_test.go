@@ -80,21 +80,21 @@ func TestMailboxes(t *testing.T) {
 		password string
 		more     []string
 		status   int
-		says     string
+		message  string
 	}{
-		{name: "a wrong password", password: "guess", status: exitProblem, says: "the server rejected the login"},
-		{name: "no password", status: exitProblem, says: "one line of text"},
-		{name: "a missing folder", password: mailboxPassword, more: []string{"--folder", "Reports"}, status: exitFailed, says: `open the folder "Reports"`},
-		{name: "an unknown end", password: mailboxPassword, more: []string{"--after", "burn"}, status: exitFailed, says: "keep, flag, move:FOLDER, delete"},
-		{name: "a move to nowhere", password: mailboxPassword, more: []string{"--after", "move"}, status: exitFailed, says: "another folder"},
-		{name: "an unknown security", password: mailboxPassword, more: []string{"--security", "ssl"}, status: exitFailed, says: "tls, starttls, none"},
-		{name: "a password and OAuth", password: mailboxPassword, more: []string{"--oauth-file", "-"}, status: exitFailed, says: "oauth-file"},
-		{name: "a closed port", password: mailboxPassword, more: []string{"--port", "1"}, status: exitFailed, says: "connect to 127.0.0.1:1"},
-		{name: "a private address", password: mailboxPassword, more: []string{"--host", "10.0.0.1"}, status: exitFailed, says: "DMARCD_OUTBOUND_ALLOW"},
+		{name: "a wrong password", password: "guess", status: exitProblem, message: "the server rejected the login"},
+		{name: "no password", status: exitProblem, message: "one line of text"},
+		{name: "a missing folder", password: mailboxPassword, more: []string{"--folder", "Reports"}, status: exitFailed, message: `open the folder "Reports"`},
+		{name: "an unknown end", password: mailboxPassword, more: []string{"--after", "burn"}, status: exitFailed, message: "keep, flag, move:FOLDER, delete"},
+		{name: "a move to nowhere", password: mailboxPassword, more: []string{"--after", "move"}, status: exitFailed, message: "another folder"},
+		{name: "an unknown security", password: mailboxPassword, more: []string{"--security", "ssl"}, status: exitFailed, message: "tls, starttls, none"},
+		{name: "a password and OAuth", password: mailboxPassword, more: []string{"--oauth-file", "-"}, status: exitFailed, message: "oauth-file"},
+		{name: "a closed port", password: mailboxPassword, more: []string{"--port", "1"}, status: exitFailed, message: "connect to 127.0.0.1:1"},
+		{name: "a private address", password: mailboxPassword, more: []string{"--host", "10.0.0.1"}, status: exitFailed, message: "DMARCD_OUTBOUND_ALLOW"},
 	} {
 		status, stdout, stderr := add(row.password, row.more...)
-		if status != row.status || stdout != "" || !strings.Contains(stderr, row.says) {
-			t.Errorf("%s: got status %d, %q and %q, want %d and words with %q", row.name, status, stdout, stderr, row.status, row.says)
+		if status != row.status || stdout != "" || !strings.Contains(stderr, row.message) {
+			t.Errorf("%s: got status %d, %q and %q, want %d and words with %q", row.name, status, stdout, stderr, row.status, row.message)
 		}
 	}
 
@@ -139,15 +139,15 @@ func TestMailboxWithOAuthIsReadFromAFile(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	for _, row := range []struct {
-		name   string
-		file   string
-		status int
-		says   string
+		name    string
+		file    string
+		status  int
+		message string
 	}{
 		{name: "as it should be", file: `{"token_url": "https://login.example/token", "client_id": "a", "client_secret": "hush", "refresh_token": "hush"}`, status: exitDone},
-		{name: "no JSON", file: "hush", status: exitFailed, says: "does not contain valid OAuth settings"},
-		{name: "an unknown member", file: `{"token": "hush"}`, status: exitFailed, says: "does not contain valid OAuth settings"},
-		{name: "in the clear", file: `{"token_url": "http://login.example/token", "client_id": "a", "client_secret": "hush"}`, status: exitProblem, says: "https://"},
+		{name: "no JSON", file: "hush", status: exitFailed, message: "does not contain valid OAuth settings"},
+		{name: "an unknown member", file: `{"token": "hush"}`, status: exitFailed, message: "does not contain valid OAuth settings"},
+		{name: "in the clear", file: `{"token_url": "http://login.example/token", "client_id": "a", "client_secret": "hush"}`, status: exitProblem, message: "https://"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -155,8 +155,8 @@ func TestMailboxWithOAuthIsReadFromAFile(t *testing.T) {
 			musttest.Do(t, os.WriteFile(path, []byte(row.file), 0o600))
 			status, _, stderr := runProgram(t, dns, "", "mailbox", "add", "--team", "acme", "--host", "imap.example",
 				"--user", "reports", "--oauth-file", path, "--no-try", "--data="+data)
-			if status != row.status || !strings.Contains(stderr, row.says) || strings.Contains(stderr, "hush") {
-				t.Errorf("got status %d and %q, want %d and words with %q", status, stderr, row.status, row.says)
+			if status != row.status || !strings.Contains(stderr, row.message) || strings.Contains(stderr, "hush") {
+				t.Errorf("got status %d and %q, want %d and words with %q", status, stderr, row.status, row.message)
 			}
 		})
 	}

@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd/internal/app"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 func (p *program) migrateCommand() *cobra.Command {
@@ -111,4 +115,123 @@ func (p *program) versionCommand() *cobra.Command {
 			return err
 		},
 	}
+}
+
+func (p *program) doctorCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check this installation for problems and show how to fix them",
+		Long: `Checks the configuration, the data folder, the database, the teams and DNS. It changes
+nothing.
+
+Exit status: 0 if there are no problems; 1 if there are problems; 2 if a check could not
+be completed.`,
+		Example: `  dmarcd doctor
+  dmarcd doctor --config /etc/dmarcd.toml --json`,
+		Args: cobra.NoArgs,
+	}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		effective, err := p.configuration(cmd)
+		if err != nil {
+			return err
+		}
+		found := app.Diagnose(cmd.Context(), effective.Config, p.environ)
+		if *asJSON {
+			err = printJSON(p.out, found)
+		} else {
+			err = p.printDiagnoses(found)
+		}
+		has := func(state app.DiagnosisState) bool {
+			return slices.ContainsFunc(found, func(d app.Diagnosis) bool { return d.State == state })
+		}
+		switch {
+		case err != nil:
+			return err
+		case has(app.Unseen):
+			return errors.New("some checks could not be completed")
+		case has(app.Sick):
+			return errReported
+		}
+		return nil
+	}
+	return cmd
+}
+
+func (p *program) printDiagnoses(found []app.Diagnosis) error {
+	for _, d := range found {
+		if _, err := fmt.Fprintf(p.out, "%-7s %s: %s\n", d.State, d.Part, d.What); err != nil {
+			return err
+		}
+		if d.Fix != "" {
+			if _, err := fmt.Fprintf(p.out, "        -> %s\n", d.Fix); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *program) selfTestCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "selftest --team NAME DOMAIN",
+		Short: "Send a synthetic report to a domain, and print each stage of its path",
+		Long: `Sends a synthetic report to the reporting address of a domain, as a receiver would: it looks
+up the mail servers, connects by SMTP, and follows the message until its report is stored.
+The report has no messages, so it counts nowhere, and is deleted. The daemon must run.`,
+		Example: "  dmarcd selftest --team acme example.com",
+		Args:    cobra.ExactArgs(1),
+	}
+	teamFlag(cmd)
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withDomain(cmd, args[0], func(_ config.Config, t *service.Team, name string) error {
+			test, err := t.SelfTest(cmd.Context(), name)
+			if err != nil {
+				return err
+			}
+			shape := wire.NewSelfTest(test)
+			if *asJSON {
+				err = printJSON(p.out, shape)
+			}
+			for i := 0; i < len(shape.Stages) && err == nil && !*asJSON; i++ {
+				stage, result := shape.Stages[i], "failed"
+				if stage.Passed {
+					result = "passed"
+				}
+				_, err = fmt.Fprintf(p.out, "%-12s  %s  %6d ms  %s\n", stage.Name, result, stage.DurationMS, stage.Detail)
+			}
+			if err == nil && !test.Passed() {
+				err = errReported
+			}
+			return err
+		})
+	}
+	return cmd
+}
+
+func (p *program) configCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Show the effective configuration and the origin of each value; secrets are masked",
+		Example: `  dmarcd config
+  dmarcd config --config /etc/dmarcd.toml --json`,
+		Args: cobra.NoArgs,
+	}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		effective, err := p.configuration(cmd)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return printJSON(p.out, convert(effective.Values, func(v config.Value) map[string]string {
+				return map[string]string{"key": v.Setting.Key, "value": v.Text, "origin": v.Origin, "environment": v.Setting.Env(), "help": v.Setting.Help}
+			}))
+		}
+		return printTable(p.out, []string{"SETTING", "VALUE", "FROM", "ENVIRONMENT"}, convert(effective.Values, func(v config.Value) []string {
+			return []string{v.Setting.Key, orDash(&v.Text), v.Origin, v.Setting.Env()}
+		}))
+	}
+	return cmd
 }

@@ -2,17 +2,22 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 // parseForms are the output format flags.
@@ -180,4 +185,111 @@ func (p *parsing) open(name string) (in io.Reader, done func(), err error) {
 		return io.NewSectionReader(file, 0, info.Size()), done, nil
 	}
 	return file, done, nil
+}
+
+// summary contains the facts that all kinds of reports share.
+type summary struct {
+	organization, reportID, domain string
+	begin, end                     int64 // seconds since 1970
+	records                        int
+	messages, compliant            int64
+}
+
+// summaryOf summarizes a report. A failure report is one record that fails DMARC; the
+// message id stands in for the report id. The records of a TLS report are its policies,
+// its messages are sessions, and the successful ones are compliant.
+func summaryOf(item *intake.Item) summary {
+	switch {
+	case item.Aggregate != nil:
+		a := item.Aggregate
+		m := a.Report.Metadata
+		return summary{
+			organization: m.Organization(), reportID: m.ReportID, domain: a.Report.Policy.Domain, begin: m.Begin, end: m.End,
+			records: a.Report.Records, messages: a.Messages, compliant: a.Compliant,
+		}
+	case item.Failure != nil:
+		r := item.Failure
+		s := summary{
+			organization: r.ReportingMTA, reportID: r.MessageID, domain: r.ReportedDomain,
+			records: 1, messages: int64(r.Incidents),
+		}
+		if !r.ArrivalDate.IsZero() {
+			s.begin = r.ArrivalDate.Unix()
+			s.end = s.begin
+		}
+		return s
+	default:
+		r := item.TLS
+		successful, failed := r.Sessions()
+		return summary{
+			organization: r.Organization(), reportID: r.ReportID, domain: r.Key().Domain, begin: r.Begin, end: r.End,
+			records: len(r.Policies), messages: successful + failed, compliant: successful,
+		}
+	}
+}
+
+// reportLines prints one line of tab-separated fields per report.
+type reportLines struct{ out io.Writer }
+
+func (l *reportLines) print(_ context.Context, file string, item *intake.Item) error {
+	s := summaryOf(item)
+	fields := []string{
+		file, item.Kind.String(), s.organization, s.reportID, s.domain,
+		strconv.FormatInt(s.begin, 10), strconv.FormatInt(s.end, 10),
+		strconv.Itoa(s.records), strconv.FormatInt(s.messages, 10), strconv.FormatInt(s.compliant, 10),
+	}
+	// Replace tabs and newlines in values.
+	_, err := io.WriteString(l.out, strings.Join(convert(fields, printable), "\t")+"\n")
+	return err
+}
+
+func (l *reportLines) end() error { return nil }
+
+// jsonReports streams an array record by record, so that a report with a million records
+// need not fit into memory. On error the array stays open, which marks it as incomplete.
+type jsonReports struct{ jsonArray }
+
+func (j *jsonReports) print(ctx context.Context, file string, item *intake.Item) error {
+	if err := j.next(); err != nil {
+		return err
+	}
+	if item.Aggregate != nil {
+		return j.aggregate(ctx, file, item)
+	}
+	return printJSON(j.out, wire.NewReport(file, item.Report()))
+}
+
+// aggregate prints the metadata of a report, with its records as the last member.
+func (j *jsonReports) aggregate(ctx context.Context, file string, item *intake.Item) error {
+	var facts bytes.Buffer
+	if err := printJSON(&facts, wire.NewReport(file, item.Report())); err != nil {
+		return err
+	}
+	if _, err := j.out.Write(bytes.TrimSuffix(facts.Bytes(), []byte("\n}\n"))); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(j.out, ",\n  \"record_list\": ["); err != nil {
+		return err
+	}
+	lines := json.NewEncoder(j.out) // ends each record with a newline
+	lines.SetEscapeHTML(false)
+	separator := "\n    "
+	for record, err := range item.Aggregate.Records(ctx) {
+		if err != nil {
+			return err
+		}
+		if _, err := io.WriteString(j.out, separator); err != nil {
+			return err
+		}
+		if err := lines.Encode(wire.NewAggregateRecord(record)); err != nil {
+			return err
+		}
+		separator = "    ,"
+	}
+	closing := "  ]\n}\n"
+	if item.Aggregate.Report.Records == 0 {
+		closing = "]\n}\n"
+	}
+	_, err := io.WriteString(j.out, closing)
+	return err
 }

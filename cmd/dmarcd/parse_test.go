@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -18,6 +21,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/packtest"
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
@@ -57,7 +61,7 @@ func recordFrom(source string) string {
 
 func TestParseForms(t *testing.T) {
 	t.Parallel()
-	const refused = mailFiles + "several-reports.eml: mail.msg: the content is not a report: it is an Outlook message or Office document\n"
+	const rejected = mailFiles + "several-reports.eml: mail.msg: the content is not a report: it is an Outlook message or Office document\n"
 	for _, tt := range []struct{ name, flag string }{
 		{"page", ""},
 		{"json", "--json"},
@@ -71,8 +75,8 @@ func TestParseForms(t *testing.T) {
 				args = append([]string{tt.flag}, args...)
 			}
 			status, got, stderr := runParse(t, "", args...)
-			if status != exitProblem || stderr != refused {
-				t.Errorf("got status %d and %q on standard error, want %d and %q", status, stderr, exitProblem, refused)
+			if status != exitProblem || stderr != rejected {
+				t.Errorf("got status %d and %q on standard error, want %d and %q", status, stderr, exitProblem, rejected)
 			}
 			goldentest.Check(t, "testdata/parse-"+tt.name+".golden", got)
 		})
@@ -317,11 +321,11 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 func TestParseOutputBreaks(t *testing.T) {
 	t.Parallel()
 	for _, form := range []string{"", "--json", "--csv", "--summary"} {
-		for _, room := range []int{0, 4096} {
-			t.Run(fmt.Sprintf("form %s after %d bytes", form, room), func(t *testing.T) {
+		for _, headroom := range []int{0, 4096} {
+			t.Run(fmt.Sprintf("form %s after %d bytes", form, headroom), func(t *testing.T) {
 				t.Parallel()
 				var stderr bytes.Buffer
-				p := &program{out: &fullDisk{left: room}, err: &stderr}
+				p := &program{out: &fullDisk{left: headroom}, err: &stderr}
 				args := strings.Fields("parse " + form)
 				for range 20 {
 					args = append(args, everyKind[:3]...)
@@ -331,5 +335,132 @@ func TestParseOutputBreaks(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestParseHasTheConfiguredLimits parses the same input with the default limits and with
+// one of them lowered. It must not create a folder.
+func TestParseHasTheConfiguredLimits(t *testing.T) {
+	t.Parallel()
+	two := reportOf("receiver.example", recordFrom("192.0.2.1"), recordFrom("192.0.2.2"))
+	long := reportOf("receiver.example", strings.Repeat(recordFrom("192.0.2.1"), 20))
+	var many strings.Builder // more than the 1 MiB from which the ratio counts
+	for i := range 6000 {
+		many.WriteString(recordFrom(fmt.Sprintf("192.0.%d.%d", i/250, i%250)))
+	}
+	large := reportOf("receiver.example", many.String())
+	several := musttest.Get(os.ReadFile(mailFiles + "forwarded-as-attachment.eml"))(t)
+	for _, tt := range []struct{ name, input, setting, want string }{
+		{"input", long, "DMARCD_LIMIT_UPLOAD=1024", "over the limit of 1024 for input bytes"},
+		{"expanded", string(packtest.Gzip(long)), "DMARCD_LIMIT_EXPANDED=1024", "over the limit of 1024 for expanded bytes"},
+		{"ratio", string(packtest.Gzip(large)), "DMARCD_LIMIT_RATIO=2", "over the limit of 2 for compression ratio"},
+		{"members", string(several), "DMARCD_LIMIT_MEMBERS=1", "over the limit of 1 for members"},
+		{"nesting", string(packtest.Gzip(packtest.Gzip(two))), "DMARCD_LIMIT_NESTING=1", "over the limit of 1 for nesting"},
+		{"records", two, "DMARCD_LIMIT_RECORDS=1", "too many records"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			data := filepath.Join(t.TempDir(), "data")
+			run := func(settings ...string) (status int, stderr string) {
+				var out, errors bytes.Buffer
+				environ := append([]string{"DMARCD_DATA=" + data, "DMARCD_LIMIT_MAIL=1024"}, settings...)
+				p := &program{in: strings.NewReader(tt.input), out: &out, err: &errors, environ: environ}
+				return p.run(t.Context(), []string{"parse", "-"}), errors.String()
+			}
+			if status, stderr := run(); status != exitDone || stderr != "" {
+				t.Errorf("the default: got status %d and %q, want it read", status, stderr)
+			}
+			if status, stderr := run(tt.setting); status != exitProblem || !strings.Contains(stderr, tt.want) {
+				t.Errorf("got status %d and %q, want %d and %q", status, stderr, exitProblem, tt.want)
+			}
+			if _, err := os.Stat(data); !os.IsNotExist(err) {
+				t.Errorf("got %v, want no data folder", err)
+			}
+		})
+	}
+}
+
+// manyRecords is the number of records in the long report.
+const manyRecords = 120_000
+
+// longReport returns a compressed report with many records, each from another source.
+// Uncompressed, it exceeds the limit for files.
+func longReport(t *testing.T) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	w := musttest.Get(gzip.NewWriterLevel(&packed, gzip.BestSpeed))(t)
+	before, after, _ := strings.Cut(reportOf("receiver.example", "\n"), "\n")
+	write := func(text string) {
+		musttest.Get(io.WriteString(w, text))(t)
+	}
+	write(before)
+	for i := range manyRecords {
+		write(recordFrom(fmt.Sprintf("2001:db8::%x:%x", i>>16, i&0xffff)))
+	}
+	write(after)
+	musttest.Do(t, w.Close())
+	return packed.Bytes()
+}
+
+// heapWatcher measures memory use while a program reads from and writes to it.
+type heapWatcher struct {
+	in    io.Reader
+	lines int // written
+	moved int // bytes since the last measurement
+	peak  uint64
+}
+
+func (h *heapWatcher) Read(p []byte) (int, error) {
+	const weight = 16 // what is read is compressed
+	n, err := h.in.Read(p)
+	h.look(weight * n)
+	return n, err
+}
+
+func (h *heapWatcher) Write(p []byte) (int, error) {
+	h.lines += bytes.Count(p, []byte("\n"))
+	h.look(len(p))
+	return len(p), nil
+}
+
+// look measures memory periodically.
+func (h *heapWatcher) look(bytes int) {
+	const interval = 8 << 20
+	if h.moved += bytes; h.moved >= interval {
+		h.moved = 0
+		h.peak = max(h.peak, heapInUse())
+	}
+}
+
+func heapInUse() uint64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
+
+// TestParseMemory checks that memory use does not grow with the number of records, except
+// for a few bytes per source. It is not parallel, because it measures the whole process.
+func TestParseMemory(t *testing.T) {
+	if testing.Short() {
+		return // measures memory
+	}
+	const allowed = 24 << 20 // the document is almost twice as long
+	report := longReport(t)
+	before := heapInUse()
+	watcher := &heapWatcher{in: bytes.NewReader(report)}
+	var stderr bytes.Buffer
+	p := &program{in: watcher, out: watcher, err: &stderr}
+	if status := p.run(t.Context(), []string{"parse", "--json", "-"}); status != exitDone {
+		t.Fatalf("got status %d, want %d: %s", status, exitDone, stderr.String())
+	}
+	if watcher.lines < manyRecords {
+		t.Errorf("got %d lines, want at least one for each of %d records", watcher.lines, manyRecords)
+	}
+	if watcher.peak <= before {
+		t.Errorf("got no more than the %d bytes in use before, want the memory measured", before)
+	}
+	if watcher.peak > before+allowed {
+		t.Errorf("got %d MiB in use, want at most %d", (watcher.peak-before)>>20, allowed>>20)
 	}
 }

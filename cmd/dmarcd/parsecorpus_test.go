@@ -75,12 +75,12 @@ func checkCorpusFacts(t *testing.T, got, want corpusFacts) {
 		if slices.Contains(notReported, name) {
 			continue
 		}
-		told, known := got[name]
+		reported, known := got[name]
 		if !known {
 			t.Errorf("%s: got no such fact, want %v", name, fact)
 			continue
 		}
-		if diff := cmp.Diff(inOneForm(name, fact), inOneForm(name, told)); diff != "" {
+		if diff := cmp.Diff(inOneForm(name, fact), inOneForm(name, reported)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -104,7 +104,7 @@ func (r *reportPages) aggregateFacts(a *intake.Aggregate) {
 	}
 	r.fact("policy", strings.Join(tags, " "))
 	r.fact("messages", fmt.Sprintf("%d in %s from %s, of which %s compliant", a.Messages,
-		number(a.Report.Records, "record"), number(a.Sources, "source"), share(a.Compliant, a.Messages)))
+		number(a.Report.Records, "record"), number(a.Sources, "source"), percent(a.Compliant, a.Messages)))
 	for _, text := range m.Errors {
 		r.fact("error", text)
 	}
@@ -121,9 +121,9 @@ func withRemark(text, remark string) string {
 	return text + " (" + remark + ")"
 }
 
-// share formats a part of a total with its percentage, rounded down so that 100 % means
+// percent formats a part of a total with its percentage, rounded down so that 100 % means
 // all. Counts are below 2^54, so the product cannot overflow.
-func share(part, whole int64) string {
+func percent(part, whole int64) string {
 	if whole == 0 {
 		return "0"
 	}
@@ -224,7 +224,7 @@ func (r *reportPages) tlsFacts(t *tlsrpt.Report) {
 	r.fact("reporter", withRemark(t.Organization(), t.ContactInfo))
 	r.fact("report id", t.ReportID)
 	r.period(t.Begin, t.End)
-	r.fact("sessions", fmt.Sprintf("%d, of which %s successful", successful+failed, share(successful, successful+failed)))
+	r.fact("sessions", fmt.Sprintf("%d, of which %s successful", successful+failed, percent(successful, successful+failed)))
 	var policies, failures [][]string
 	for _, p := range t.Policies {
 		policies = append(policies, []string{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/app"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -76,4 +77,80 @@ func (p *program) teamAllowCommand(allow bool) *cobra.Command {
 		})
 	}
 	return cmd
+}
+
+func (p *program) teamQuotaCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "quota NAME [KEY=VALUE...]",
+		Short: "Show or set the quotas of a team",
+		Long: `Sets the given quotas of a team and shows all quotas with their usage. The keys are
+domains, stored (bytes), unreadable (bytes of rejected content), reports (per day) and
+mailboxes. A value is a whole number, for bytes also with KiB, MiB or GiB; "none" means
+unlimited, "default" the setting of the installation. The team "default" has no quotas
+unless you set them.`,
+		Example: `  dmarcd team quota acme
+  dmarcd team quota acme stored=50GiB reports=none`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: p.completeTeams,
+	}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withInstallation(cmd, func(i *app.Installation) error {
+			team, err := teamByName(cmd.Context(), system(i), args[0])
+			if err != nil {
+				return err
+			}
+			quotas, err := parseQuotas(args[1:])
+			if err != nil {
+				return err
+			}
+			if err := system(i).SetQuotas(cmd.Context(), team, quotas); err != nil {
+				return err
+			}
+			return p.showQuotas(cmd, i.Service.Team(team.ID, service.CommandLine()), *asJSON)
+		})
+	}
+	return cmd
+}
+
+// parseQuotas parses all quotas or returns an error.
+func parseQuotas(texts []string) (dmarcd.Quota, error) {
+	quotas := make(dmarcd.Quota)
+	for _, text := range texts {
+		name, amount, err := dmarcd.ParseQuota(text)
+		if err != nil {
+			return nil, err
+		}
+		quotas[name] = amount
+	}
+	return quotas, nil
+}
+
+// quotaRow is a quota in the output; Max is nil if unlimited.
+type quotaRow struct {
+	Quota string `json:"quota"`
+	Used  int64  `json:"used"`
+	Max   *int64 `json:"max"`
+}
+
+func (p *program) showQuotas(cmd *cobra.Command, team *service.Team, asJSON bool) error {
+	quota, usage, err := team.Quota(cmd.Context())
+	if err != nil {
+		return err
+	}
+	var rows []quotaRow
+	for _, name := range dmarcd.QuotaNames() {
+		row := quotaRow{Quota: string(name), Used: usage[name]}
+		if most := quota[name]; most > 0 {
+			row.Max = &most
+		}
+		rows = append(rows, row)
+	}
+	return printList(p.out, asJSON, rows, []string{"QUOTA", "USED", "LIMIT"}, func(r quotaRow) []string {
+		name, most := dmarcd.QuotaName(r.Quota), "none"
+		if r.Max != nil {
+			most = name.Format(*r.Max)
+		}
+		return []string{r.Quota, name.Format(r.Used), most}
+	})
 }

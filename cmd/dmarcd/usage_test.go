@@ -209,9 +209,9 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestErrorsSayWhatIsMissing checks that errors are sentences for users, without the text of
+// TestErrorsStateWhatIsMissing checks that errors are sentences for users, without the text of
 // their kind, and lead to the next step.
-func TestErrorsSayWhatIsMissing(t *testing.T) {
+func TestErrorsStateWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	server, folder := resolvertest.Start(t, ""), t.TempDir()
 	for _, line := range []string{"team create acme", "domain add --team acme example.com"} {
@@ -255,17 +255,17 @@ func TestTokenOfATeamThatMayNotUseTheAPI(t *testing.T) {
 	}
 }
 
-// TestAlertTestSaysWhoReceivesIt tests the alerts of a team without and with a webhook that
+// TestAlertTestStatesWhoReceivesIt tests the alerts of a team without and with a webhook that
 // does not select tests.
-func TestAlertTestSaysWhoReceivesIt(t *testing.T) {
+func TestAlertTestStatesWhoReceivesIt(t *testing.T) {
 	t.Parallel()
 	_, run := installation(t)
 	run(exitDone, "", "team", "create", "acme")
-	run(exitDone, "event 1 is sent to no webhook: the team has none that is enabled; `dmarcd webhook add` adds one\n", "alert", "test", "--team", "acme")
+	run(exitDone, "not sent: no channel of the team is on; `dmarcd webhook add` adds one (event 1)\n", "alert", "test", "--team", "acme")
 	run(exitDone, "", "webhook", "add", "--team", "acme", "--kind", "policy.weakened", "https://example.com/")
-	run(exitDone, "event 2 is sent to 1 webhook\n", "alert", "test", "--team", "acme")
-	if got := run(exitDone, "", "alert", "list", "--team", "acme"); !strings.Contains(got, "It is sent to all enabled webhooks except those of digests, whatever the rules and the webhooks select.") {
-		t.Errorf("got %q, want what the rules have to do with it", got)
+	run(exitDone, "waiting: event 2 will be sent to 1 channel\n", "alert", "test", "--team", "acme")
+	if got := run(exitDone, "", "alert", "list", "--team", "acme"); !strings.Contains(got, "  not sent  ") || !strings.Contains(got, "  waiting  ") || !strings.Contains(got, "No channel selects it.") {
+		t.Errorf("got %q, want the state of both tests", got)
 	}
 }
 

@@ -15,10 +15,10 @@ import (
 func (p *program) webhookCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "webhook",
-		Short: "Manage the webhooks that receive the events of a team",
-		Long: `Endpoints to which the events of a team are delivered, as Standard Webhooks 1.0
-describes it, or as messages of Slack, Microsoft Teams, Discord or PagerDuty. A running
-daemon delivers each event within seconds, and retries for a day.`,
+		Short: "Manage the channels that the events of a team are sent to",
+		Long: `A channel is what the API and this command call a webhook: a program of yours, which gets
+events as Standard Webhooks 1.0 describes it, or Slack, Microsoft Teams, Discord, PagerDuty
+or an email address. A running daemon sends each event within seconds, and retries for a day.`,
 		Args: noArguments,
 		RunE: showHelp,
 	}
@@ -29,8 +29,8 @@ daemon delivers each event within seconds, and retries for a day.`,
 func (p *program) webhookAddCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add --team NAME URL",
-		Short: "Add a webhook, and print its id and its secret",
-		Long: `Adds a webhook, and prints its id and its secret, which is not shown again. Receivers
+		Short: "Add a channel, and print its id and its secret",
+		Long: `Adds a channel, and prints its id and its secret, which is not shown again. Receivers
 verify the signature of deliveries with the secret.
 
 The URL of a chat service is itself a secret: it is stored encrypted, and listed without
@@ -80,14 +80,14 @@ func (p *program) webhookListCommand() *cobra.Command {
 	heading := []string{"ID", "FORMAT", "URL", "KINDS", "DOMAINS", "ENABLED", "FAILING SINCE", "DISABLED BECAUSE"}
 	return teamList(p, &cobra.Command{
 		Use:     "list --team NAME",
-		Short:   "List the webhooks of a team",
+		Short:   "List the channels of a team",
 		Example: "  dmarcd webhook list --team acme --json",
 	}, (*service.Team).Webhooks, wire.NewWebhook, heading, func(w wire.Webhook) []string {
 		return []string{w.ID, w.Format, w.URL, orAll(w.Kinds), orAll(w.Domains), yesNo(w.Enabled), orDash(w.FailingSince), orDash(w.DisabledReason)}
 	})
 }
 
-// orAll joins a list, of which none stands for all.
+// orAll joins a list; an empty one means all.
 func orAll(list []string) string {
 	if list == nil {
 		return "all"
@@ -98,7 +98,7 @@ func orAll(list []string) string {
 func (p *program) webhookTestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "test ID",
-		Short:   "Deliver a test event to a webhook now, and print the result",
+		Short:   "Send a test to a channel now, and print the result",
 		Example: "  dmarcd webhook test whk_1omg",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -112,9 +112,9 @@ func (p *program) webhookTestCommand() *cobra.Command {
 		case *asJSON:
 			err = printJSON(p.out, wire.NewWebhookDelivery(delivery, cfg.BaseURL))
 		case delivery.Problem != "":
-			_, err = fmt.Fprintln(p.out, delivery.Problem)
+			_, err = fmt.Fprintln(p.out, "not sent: "+delivery.Problem)
 		default:
-			_, err = fmt.Fprintf(p.out, "delivered: the endpoint answered with status %d after %v\n", delivery.Status, delivery.Took)
+			_, err = fmt.Fprintf(p.out, "delivered: the channel answered with status %d after %v\n", delivery.Status, delivery.Took)
 		}
 		if err == nil && delivery.Problem != "" {
 			err = errReported
@@ -127,7 +127,7 @@ func (p *program) webhookTestCommand() *cobra.Command {
 func (p *program) webhookRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "remove ID",
-		Short:   "Remove a webhook with its deliveries",
+		Short:   "Remove a channel with its deliveries",
 		Example: "  dmarcd webhook remove whk_1omg",
 		Args:    cobra.ExactArgs(1),
 		RunE: withItem(p, "webhook", dmarcd.ParseWebhookID, (*service.System).TeamOfWebhook, func(cmd *cobra.Command, _ config.Config, t *service.Team, id dmarcd.WebhookID) error {

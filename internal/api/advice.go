@@ -14,8 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// changeDomain makes a change of the domain in the path, whose body was read, and answers with the
-// result.
+// changeDomain changes the domain in the path and responds with the result. The body was read.
 func changeDomain(c *call, body *object, change func(domain string) (result any, err error)) error {
 	if body.err != nil {
 		return body.err
@@ -82,7 +81,7 @@ func (a *API) setParked(c *call) error {
 	})
 }
 
-// acceptForwarding stores how many affected forwarded messages are accepted.
+// acceptForwarding stores the number of affected forwarded messages that the team accepts.
 func (a *API) acceptForwarding(c *call) error {
 	body := readObject(c, "accepted", `{"accepted": 250}`)
 	if !body.has("accepted") {

@@ -41,7 +41,7 @@ func TestSimulateAndAdvice(t *testing.T) {
 			r.Header.Set("Content-Type", "application/json")
 			return s.send(r)
 		}
-		// A class of a network counts for all its parts that have none of their own.
+		// The class of a network applies to all its parts without a class.
 		for _, step := range []struct {
 			key, body     string
 			others, yours dmarcd.Class
@@ -54,7 +54,7 @@ func TestSimulateAndAdvice(t *testing.T) {
 			if got := set("example.com", step.key, step.body); got.status != http.StatusOK {
 				t.Errorf("%s: got status %d: %s", step.body, got.status, got.body)
 			}
-			items := read[page[wire.Source]](t, s.get("/insights/sources?domain=example.com"), http.StatusOK).Items
+			items := read[page[wire.Sender]](t, s.get("/insights/senders?domain=example.com"), http.StatusOK).Items
 			if len(items) != 2 || items[0].Key != "-:others" || items[0].Class != step.others || len(items[0].Evidence) == 0 || items[0].Cause == nil ||
 				items[1].Class != step.yours || len(items[1].Evidence) == 0 || items[1].Cause != nil {
 				t.Errorf("%s of %s: got %+v, want the classes %s and %s with evidence, and a cause of the first", step.body, step.key, items, step.others, step.yours)

@@ -12,16 +12,16 @@ import (
 
 func (a *API) listAlerts(c *call) error {
 	limit, after := c.query.cursor()
-	events := readEventFilter(c.query)
 	filter := dmarcd.AlertFilter{
-		Domain: events.Domain, Kind: events.Kind,
-		State: word(c.query, "state", dmarcd.AlertSent, dmarcd.AlertSuppressed, dmarcd.AlertWaiting, dmarcd.AlertGrouped),
+		Domain: c.query.domain(), Kind: readKind(c.query),
+		State: word(c.query, "state", dmarcd.AlertDelivered, dmarcd.AlertRetrying, dmarcd.AlertNotSent, dmarcd.AlertWaiting, dmarcd.AlertGrouped, dmarcd.AlertSuppressed),
 		Open:  word(c.query, "open", "true", "false") == "true",
 	}
+	team := tagged(c)
 	if err := c.reserveRows(limit); err != nil {
 		return err
 	}
-	alerts, err := c.service.Alerts(c.r.Context(), filter, after.ID, limit+1)
+	alerts, err := team.Alerts(c.r.Context(), filter, after.ID, limit+1)
 	if err != nil {
 		return err
 	}
@@ -39,6 +39,36 @@ func (a *API) acknowledgeAlert(c *call) error {
 		return missing(err, errNoSuchAlert)
 	}
 	return c.writeJSON(http.StatusOK, wire.NewAlert(alert, a.baseURL))
+}
+
+// acknowledgeAlerts acknowledges the open alerts that the body selects, up to one.
+func (a *API) acknowledgeAlerts(c *call) error {
+	body := readObject(c, "through", `{"through": 4711, "domain": "example.com"}`)
+	filter := dmarcd.AlertFilter{Through: body.number("through")}
+	if body.states("domain") {
+		name, err := dmarcd.ParseName(body.text("domain"))
+		if err != nil {
+			body.reject("domain", "The member domain must be a domain name.")
+		}
+		filter.Domain = name
+	}
+	if body.states("kind") {
+		filter.Kind = dmarcd.EventKind(body.text("kind"))
+		if body.err == nil {
+			body.err = filter.Kind.Validate("kind")
+		}
+	}
+	if body.err == nil && filter.Through < 1 {
+		body.reject("through", "The member through must be the seq of the newest alert that you have seen.")
+	}
+	if body.err != nil {
+		return body.err
+	}
+	n, err := c.service.AcknowledgeAlerts(c.r.Context(), filter)
+	if err != nil {
+		return err
+	}
+	return c.writeJSON(http.StatusOK, wire.Acknowledged{Acknowledged: n})
 }
 
 func (a *API) testAlert(c *call) error {

@@ -17,7 +17,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// byWord resolves tokens that say what they may do.
+// byWord resolves tokens whose secrets name their rights: unknown, read, denied or others.
 type byWord struct{ onlyTeam }
 
 func (b byWord) Authenticate(_ context.Context, secret string) (dmarcd.Credential, error) {
@@ -31,9 +31,8 @@ func (b byWord) Authenticate(_ context.Context, secret string) (dmarcd.Credentia
 	return dmarcd.Credential{Token: token, API: secret != "denied"}, nil
 }
 
-// TestAnswersAboutReports provokes every documented answer of the endpoints about
-// reports that does not need a database out of reach, and compares each with the
-// document.
+// TestAnswersAboutReports provokes every documented response of the endpoints about reports, except
+// those that need an unreachable database, and compares each with the document.
 func TestAnswersAboutReports(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -81,7 +80,7 @@ func TestAnswersAboutReports(t *testing.T) {
 		{"GET", "/insights/rejected/" + rejected + "/original", false, false},
 		{"POST", "/insights/rejected/" + rejected + "/retry", true, false},
 		{"GET", "/insights/daily", false, true},
-		{"GET", "/insights/sources", false, true},
+		{"GET", "/insights/senders", false, true},
 	} {
 		for token, want := range map[string]int{"unknown": 401, "denied": 403, "read": 403} {
 			if token == "read" && !e.writes {
@@ -136,7 +135,7 @@ func TestAnswersAboutReports(t *testing.T) {
 		{"POST", "/insights/rejected/rej_1/retry", "", nil, 404},
 		{"POST", "/insights/rejected/" + rejected + "/retry", "", nil, 422},
 		{"GET", "/insights/daily?limit=0", "", nil, 422},
-		{"GET", "/insights/sources?by=x", "", nil, 422},
+		{"GET", "/insights/senders?by=x", "", nil, 422},
 	} {
 		if got := ask(handler, "write", tt.method, tt.path, tt.body, tt.header...); got.Code != tt.want {
 			t.Errorf("%s %s: got status %d, want %d: %s", tt.method, tt.path, got.Code, tt.want, got.Body)
@@ -159,7 +158,7 @@ func TestAnswersAboutReports(t *testing.T) {
 
 var aboutReports = map[string]bool{
 	"uploadReport": true, "listReports": true, "getReport": true, "listRecords": true, "getReportOriginal": true,
-	"listRejected": true, "getRejectedOriginal": true, "retryRejected": true, "listDaily": true, "listSources": true,
+	"listRejected": true, "getRejectedOriginal": true, "retryRejected": true, "listDaily": true, "listSenders": true,
 }
 
 func mustNew(t *testing.T, options options) *api.API {

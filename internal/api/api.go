@@ -8,7 +8,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -60,24 +59,24 @@ type API struct {
 	failed  *buckets[string]        // rejected tokens, by address
 	// reporters limits TLS report senders, by address.
 	reporters *buckets[string]
-	// requests limits those that are served at once, by team: a request may last for minutes.
+	// requests limits concurrent requests, by team: a request may last for minutes.
 	requests *fair.Limiter[dmarcd.TeamID]
-	// waits limits those that wait for events.
+	// waits limits requests that wait for events.
 	waits *fair.Limiter[dmarcd.TeamID]
 	cors  cors
 }
 
-// maxRequests is how many requests of a team are served at once: as many as one client network
-// may have connections. Behind a proxy nothing else keeps a team from using all connections.
+// maxRequests limits the concurrent requests of a team: as many as one client network may have
+// connections. Behind a proxy nothing else keeps a team from using all connections.
 const maxRequests = 256
 
-// maxWaits is how many of them may be streams and long polls, which last for minutes, and allWaits
-// how many those of all teams are.
+// maxWaits limits the concurrent streams and long polls of a team, which last for minutes;
+// allWaits limits the total of all teams.
 const maxWaits, allWaits = 64, 1024
 
-// teamShare is how many times the rate of a token all tokens of a team have together: a team can
+// tokensPerTeam is how many times the rate of a token all tokens of a team have together: a team can
 // create many.
-const teamShare = 10
+const tokensPerTeam = 10
 
 // New returns an API.
 func New(options Options) (*API, error) {
@@ -92,7 +91,7 @@ func New(options Options) (*API, error) {
 		options:   options,
 		baseURL:   strings.TrimSuffix(options.BaseURL, "/"),
 		tokens:    newBuckets[dmarcd.TokenID](options.RateLimit, 1, options.Now),
-		teams:     newBuckets[dmarcd.TeamID](options.RateLimit, teamShare, options.Now),
+		teams:     newBuckets[dmarcd.TeamID](options.RateLimit, tokensPerTeam, options.Now),
 		failed:    newBuckets[string](options.RateLimit, 1, options.Now),
 		reporters: newBuckets[string](options.RateLimit, 1, options.Now),
 		requests:  fair.New[dmarcd.TeamID](fair.Options{PerKey: maxRequests}),
@@ -116,8 +115,8 @@ type call struct {
 	service *service.Team
 	params  httproute.Params
 	query   *query
-	// release gives memory back at the end of the request, endTurn ends the turn at a long list, twice
-	// without effect; nil for none.
+	// release frees the reserved memory at the end of the request. endTurn releases the slot for a
+	// long list; calling it again has no effect. Both may be nil.
 	release, endTurn func()
 }
 
@@ -130,8 +129,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serve checks errors in the order of the interface: 401, 403 for the whitelist, 429, 404 and
-// 405 of the path, 403 for a read-only token, 422 for an unknown parameter of an addition; the
-// rest is up to the route.
+// 405 for the path, 403 for a read-only token, 422 for an unknown parameter of an addition. The
+// route checks the rest.
 func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, params httproute.Params, allowed string) error {
 	if a.cors.answer(w, r) {
 		return nil
@@ -194,62 +193,4 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 	c.teamID = token.Team
 	c.service = a.options.Service.Team(token.Team, service.Token(token.ID, token.Scope, clientaddr.Of(r)))
 	return lost(w, matched.handle(c))
-}
-
-// lost returns the error of a request whose token was revoked, or whose team was denied, while it was
-// under way, and other errors as they are.
-func lost(w http.ResponseWriter, err error) error {
-	var full *dmarcd.QuotaError
-	switch {
-	case errors.Is(err, dmarcd.ErrUnauthorized):
-		w.Header().Set("WWW-Authenticate", invalidToken)
-	case errors.Is(err, dmarcd.ErrForbidden) && !errors.As(err, &full): // the scope is sufficient
-		err = errNotWhitelisted
-	}
-	return err
-}
-
-// stillAllowed returns an error if the token of a request was revoked or its team denied since the
-// request was authenticated. It is for answers that last.
-func (a *API) stillAllowed(c *call) error {
-	credential, err := a.options.Authenticator.Authenticate(c.r.Context(), bearer(c.r))
-	if err == nil && !credential.API {
-		err = errNotWhitelisted
-	}
-	return err
-}
-
-// bearer returns the token of a request.
-func bearer(r *http.Request) string {
-	_, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	return strings.TrimSpace(secret)
-}
-
-// The headers of an error 401.
-const (
-	challenge    = `Bearer realm="dmarcd"`
-	invalidToken = challenge + `, error="invalid_token"`
-)
-
-// authenticate returns the credential of the bearer token.
-func (a *API) authenticate(w http.ResponseWriter, r *http.Request) (dmarcd.Credential, error) {
-	if scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " "); !strings.EqualFold(scheme, "Bearer") {
-		w.Header().Set("WWW-Authenticate", challenge)
-		return dmarcd.Credential{}, dmarcd.ErrUnauthorized
-	}
-	credential, err := a.options.Authenticator.Authenticate(r.Context(), bearer(r))
-	if err == nil {
-		return credential, nil
-	}
-	if kindStatus(err) != http.StatusUnauthorized {
-		return dmarcd.Credential{}, err
-	}
-	// Count only rejected tokens: a client with a valid token is not affected by others at the
-	// same address.
-	if address := clientaddr.Of(r); a.failed.take(w.Header(), address) {
-		a.failed.setRetryAfter(w.Header(), address)
-		return dmarcd.Credential{}, errTooManyRequests
-	}
-	w.Header().Set("WWW-Authenticate", invalidToken)
-	return dmarcd.Credential{}, err
 }

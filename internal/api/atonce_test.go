@@ -14,7 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// manyTokens takes every secret for a token of its own of one team.
+// manyTokens accepts every secret, as a separate token of one team.
 type manyTokens struct{ team dmarcd.TeamID }
 
 func (m manyTokens) Authenticate(_ context.Context, secret string) (dmarcd.Credential, error) {
@@ -22,8 +22,8 @@ func (m manyTokens) Authenticate(_ context.Context, secret string) (dmarcd.Crede
 	return dmarcd.Credential{Token: dmarcd.Token{ID: dmarcd.TokenID(id), Team: m.team, Scope: dmarcd.ScopeRead}, API: true}, err
 }
 
-// TestTokensShareARate has a team use one token after another. Each has its rate, and all
-// together ten times that.
+// TestTokensShareARate uses one token of a team after another. Each has its own rate limit; the
+// limit of the team is ten times as high.
 func TestTokensShareARate(t *testing.T) {
 	t.Parallel()
 	const most = 10
@@ -50,8 +50,8 @@ func TestTokensShareARate(t *testing.T) {
 	}
 }
 
-// TestRequestsAtOnce has a team send bodies that do not end. Others would find no connection if
-// there were no end of them.
+// TestRequestsAtOnce sends many bodies that do not end as one team. Without a limit, other teams
+// would get no connection.
 func TestRequestsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newService(t, storetest.SQLite(t).Open(t, store.Options{}))
@@ -83,14 +83,14 @@ func TestWaitsAtOnce(t *testing.T) {
 	}, "/events?since=0&wait=1")
 }
 
-// holdAtOnce sends more requests that do not end than are served at once, and another one, which
-// is refused like the rest until leave is called.
+// holdAtOnce sends more unfinished requests than the limit allows, and another one. The excess is
+// refused until leave is called.
 func (s *service) holdAtOnce(most int, leave func(), request func() *http.Request, another string) {
 	s.t.Helper()
-	const refused = 20
-	ended := make(chan int, most+refused)
+	const rejected = 20
+	ended := make(chan int, most+rejected)
 	var waiting sync.WaitGroup
-	for range most + refused {
+	for range most + rejected {
 		r := request()
 		r.Header.Set("Authorization", "Bearer x")
 		waiting.Go(func() {
@@ -99,7 +99,7 @@ func (s *service) holdAtOnce(most int, leave func(), request func() *http.Reques
 			ended <- w.Code
 		})
 	}
-	for range refused {
+	for range rejected {
 		if got := <-ended; got != http.StatusTooManyRequests {
 			s.t.Errorf("got status %d, want 429", got)
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// TestChangesAreWrittenDown wants what a token changes in the team's audit log, and
-// what was refused not.
+// TestChangesAreWrittenDown checks that the changes of a token are in the team's audit log, and
+// refused ones are not.
 func TestChangesAreWrittenDown(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {

@@ -15,8 +15,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// TestErrorCodes asks the seven endpoints of the interface and additions to it. All say
-// in the header which error it is, and only the additions in the body too.
+// TestErrorCodes provokes errors of the seven endpoints of the interface and of additions. All have
+// the code in the header; only additions also have it in the body.
 func TestErrorCodes(t *testing.T) {
 	t.Parallel()
 	s := newService(t, storetest.SQLite(t).Open(t, store.Options{}))

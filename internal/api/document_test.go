@@ -75,7 +75,7 @@ func TestDocumentNamesTheServer(t *testing.T) {
 	}
 }
 
-func TestDocumentRefusesRelativeURL(t *testing.T) {
+func TestDocumentRejectsRelativeURL(t *testing.T) {
 	t.Parallel()
 	for _, baseURL := range []string{"", "/api", "dmarc.example/api", "https:///api", "https://dmarc.example:port/"} {
 		if doc, err := api.Document(baseURL); err == nil {
@@ -84,9 +84,9 @@ func TestDocumentRefusesRelativeURL(t *testing.T) {
 	}
 }
 
-// TestDocumentKeepsOrder holds the order of openapi.yaml, which is the one in
+// TestDocumentPreservesOrder holds the order of openapi.yaml, which is the one in
 // which people read.
-func TestDocumentKeepsOrder(t *testing.T) {
+func TestDocumentPreservesOrder(t *testing.T) {
 	t.Parallel()
 	encoded, err := api.Document("https://dmarc.example/api")
 	if err != nil {
@@ -96,7 +96,7 @@ func TestDocumentKeepsOrder(t *testing.T) {
 	for _, key := range []string{
 		`"openapi"`, `"info"`, `"servers"`, `"/domains"`, `"/domains/{domain}"`, `"/domains/{domain}/verify"`,
 		`"/domains/{domain}/checks"`, `"/domains/{domain}/checks/latest"`, `"/domains/{domain}/setup"`, `"/events"`, `"/reports"`, `"/reports/{domain}"`,
-		`"/insights/reports"`, `"/insights/reports/{id}"`, `"/insights/rejected"`, `"/insights/daily"`, `"/insights/sources"`, `"components"`,
+		`"/insights/reports"`, `"/insights/reports/{id}"`, `"/insights/rejected"`, `"/insights/daily"`, `"/insights/senders"`, `"components"`,
 	} {
 		_, after, found := strings.Cut(rest, key)
 		if !found {
@@ -120,7 +120,7 @@ func TestDocumentDescribesWhatContainsItself(t *testing.T) {
 	var doc struct {
 		Components struct {
 			Examples struct {
-				StoredCheck struct{ Value map[string]any } `json:"KeptCheck"`
+				StoredCheck struct{ Value map[string]any } `json:"KeptCheckExample"`
 			}
 		}
 	}

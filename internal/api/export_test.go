@@ -41,7 +41,7 @@ func exportedLines(t *testing.T, body []byte) []exportedLine {
 	return lines
 }
 
-// later has the use cases think that it is an hour later: reports are settled.
+// later sets the clock of the service an hour ahead, so that reports are settled.
 func later(s *store.Store) func(*options) {
 	return func(o *options) {
 		o.Service = useCases(s, usecase.Options{Acceptor: o.Acceptor, Now: func() time.Time { return time.Now().Add(time.Hour) }})

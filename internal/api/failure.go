@@ -34,6 +34,7 @@ var (
 	errDomainExists     = &failure{http.StatusConflict, "domain_exists", "The team already has this domain."}
 	errMediaType        = &failure{http.StatusUnsupportedMediaType, "unsupported_media_type", "The body must be sent as application/json without a Content-Encoding."}
 	errBodyTooLarge     = &failure{http.StatusRequestEntityTooLarge, "body_too_large", "The body is too large. Send at most 64 KiB."}
+	errBulkTooLarge     = &failure{http.StatusRequestEntityTooLarge, "body_too_large", "The body is too large. Send at most 4 MiB."}
 	errContentEncoding  = &failure{http.StatusUnsupportedMediaType, "unsupported_encoding", "The body must not have a Content-Encoding. It may be a gzip or zip file."}
 	errEmptyBody        = &failure{http.StatusBadRequest, "empty_body", "The body is empty. Send a report, plain or compressed, or an email message with reports."}
 	errBodyCut          = &failure{http.StatusBadRequest, "incomplete_body", "The body was incomplete or arrived too slowly. Send it again."}
@@ -74,7 +75,7 @@ type message struct {
 // errorHeader has the code of an error.
 const errorHeader = "Dmarcd-Error"
 
-// kindStatus returns the status for an error: that of a failure, or of its kind.
+// kindStatus returns the status of a failure, or the status for the kind of another error.
 func kindStatus(err error) int {
 	var f *failure
 	var throttled *service.ThrottledError
@@ -124,9 +125,9 @@ func errorCode(err error, status int) string {
 	}
 }
 
-// fail answers with an error. Messages for users come from a failure or an InvalidError; of
-// any other error the client sees only the kind, and the log has the rest. The body has a code
-// if the endpoint is an addition.
+// fail responds with an error. Messages for users come from a failure or an InvalidError. The
+// client sees only the kind of other errors, which are logged. The body has a code if the endpoint
+// is an addition.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, addition bool, err error) {
 	status := kindStatus(err)
 	var text string
@@ -174,8 +175,8 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, addition bool, err er
 	writeJSON(w, status, answer)
 }
 
-// WriteMessage answers outside the API with a text in the shape of its errors; from status 400
-// with the code of that status.
+// WriteMessage writes a text in the shape of API errors, for responses outside the API. From
+// status 400 on it sets the code of the status.
 func WriteMessage(w http.ResponseWriter, status int, text string) {
 	if status >= http.StatusBadRequest {
 		w.Header().Set(errorHeader, wire.ErrorCode(status))

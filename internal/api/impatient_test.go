@@ -17,8 +17,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// hangUp has the client leave at the first question, and then gives up as a
-// resolver on the network does.
+// hangUp disconnects the client at the first query, and then times out like a real resolver.
 type hangUp struct {
 	zone  *dnstest.Zone
 	leave context.CancelFunc
@@ -32,8 +31,7 @@ func (h hangUp) Resolve(ctx context.Context, q dns.Question) dns.Answer {
 	return h.zone.Resolve(ctx, q)
 }
 
-// TestImpatientClient checks that a DNS check is saved with what it saw when the
-// client does not wait for it.
+// TestImpatientClient checks that the results of a DNS check are saved if the client disconnects.
 func TestImpatientClient(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {

@@ -213,7 +213,8 @@ func TestOriginalIsWhatWasSent(t *testing.T) {
 	})
 }
 
-// TestRejectedIsReadAgain has a report refused for a limit that is raised later.
+// TestRejectedIsReadAgain retries a report that was rejected because of a limit, after the limit
+// was raised.
 func TestRejectedIsReadAgain(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -250,6 +251,51 @@ func TestRejectedIsReadAgain(t *testing.T) {
 		}
 		if got, want := strings.TrimSpace(string(s.get("/reports").body)), `{"total":5,"compliant":5,"non_compliant":0}`; got != want {
 			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+}
+
+// TestDailyClasses plants mail of one address that passes for both domains, and of one that never does.
+func TestDailyClasses(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := newService(t, db.Open(t, store.Options{}))
+		s.add("example.com", "example.org")
+		s.stored(aggregateXML("1", "example.com", firstDay, row{"example.com", "none", "pass", 5}, row{"example.com", "none", "fail", 20}))
+		s.stored(aggregateXML("2", "example.org", firstDay+1, row{"example.org", "none", "pass", 7}))
+		type classes struct {
+			YoursPassing int `json:"yours_passing"`
+			YoursFailing int `json:"yours_failing"`
+			Forwarded    int
+			Spoofed      int
+			Unknown      int
+		}
+		type daily struct {
+			Day     string
+			Total   int
+			Classes *classes
+		}
+		first, last := daily{"2024-10-04", 25, &classes{YoursPassing: 5, Spoofed: 20}}, daily{"2024-10-05", 7, &classes{YoursPassing: 7}}
+		for query, want := range map[string][]daily{
+			"classes=true":                     {first, last},
+			"classes=true&domain=example.com":  {first},
+			"classes=false&domain=example.org": {{"2024-10-05", 7, nil}},
+			"classes=true&domain=no.example":   {},
+		} {
+			for _, limit := range []int{1, 100} {
+				got := []daily{}
+				for after := ""; ; {
+					part := read[page[daily]](t, s.get("/insights/daily?from=2024-10-01&to=2024-10-30&limit="+itoa(limit)+"&"+query+after), http.StatusOK)
+					got = append(got, part.Items...)
+					if part.Next == nil {
+						break
+					}
+					after = "&after=" + *part.Next
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s, %d a page (-want +got):\n%s", query, limit, diff)
+				}
+			}
 		}
 	})
 }
@@ -305,7 +351,10 @@ func TestDailyCounters(t *testing.T) {
 				}
 			}
 		}
-		for _, query := range []string{"limit=0", "after=x", "after=OTk5OTk5OTk5OTku", "after=MS4A", "by=source", "domain=-", "from=x", "from=2024-10-05&to=2024-10-04"} {
+		for _, query := range []string{
+			"limit=0", "after=x", "after=OTk5OTk5OTk5OTku", "after=MS4A", "by=source", "domain=-", "from=x", "from=2024-10-05&to=2024-10-04",
+			"classes=yes", "classes=true", "classes=true&from=2024-10-04", "classes=true&from=2022-10-04&to=2024-10-04", "classes=true&by=domain&from=2024-10-04&to=2024-10-05",
+		} {
 			if got := s.get("/insights/daily?" + query); got.status != http.StatusUnprocessableEntity {
 				t.Errorf("%s: got status %d, want 422: %s", query, got.status, got.body)
 			}

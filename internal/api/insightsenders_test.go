@@ -29,13 +29,13 @@ func (nameless) Known(context.Context, dmarcd.TeamID, []netip.Addr) (map[netip.A
 	return nil, nil
 }
 
-// newSources knows one sender, which signs as letters.example.
-func newSources() *insight.Service {
+// newInsight knows one sender, which signs as letters.example.
+func newInsight() *insight.Service {
 	known := []senders.Sender{{Name: "Newsletters", Kind: senders.Service, Category: senders.Marketing, Domains: []string{"letters.example"}}}
 	return insight.New(&senders.Atlas{}, senders.NewCatalogue(known), nameless{}, nil)
 }
 
-type source struct {
+type senderItem struct {
 	Key, Name                                                string
 	Detail                                                   *string
 	Total, Compliant, Delivered, Quarantined, Rejected, DKIM int64
@@ -45,12 +45,12 @@ type source struct {
 	LastDay                                                  string `json:"last_day"`
 }
 
-func (s source) String() string {
+func (s senderItem) String() string {
 	return fmt.Sprintf("%s (%s, %s) %d/%d, %d+%d+%d, dkim %d, spf %d, %s to %s", s.Key, s.Name, orNull(s.Detail), s.Compliant, s.Total,
 		s.Delivered, s.Quarantined, s.Rejected, s.DKIM, s.SPF, s.FirstDay, s.LastDay)
 }
 
-func TestSources(t *testing.T) {
+func TestSenders(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		s := newService(t, db.Open(t, store.Options{}))
@@ -86,7 +86,7 @@ func TestSources(t *testing.T) {
 				var got []string
 				query := "?limit=" + itoa(limit) + tt.query
 				for after := ""; ; {
-					part := read[page[source]](t, s.get("/insights/sources"+query+after), http.StatusOK)
+					part := read[page[senderItem]](t, s.get("/insights/senders"+query+after), http.StatusOK)
 					for _, item := range part.Items {
 						got = append(got, item.String())
 					}
@@ -101,16 +101,16 @@ func TestSources(t *testing.T) {
 			}
 		}
 		for _, query := range []string{"limit=0", "after=x", "by=source", "by=", "domain=-", "from=x", "from=2024-10-05&to=2024-10-04"} {
-			if got := s.get("/insights/sources?" + query); got.status != http.StatusUnprocessableEntity {
+			if got := s.get("/insights/senders?" + query); got.status != http.StatusUnprocessableEntity {
 				t.Errorf("%s: got status %d, want 422: %s", query, got.status, got.body)
 			}
 		}
 	})
 }
 
-// TestSourcesAddUp checks that the sources of every grouping come to what the counters
+// TestSendersAddUp checks that the items of every grouping come to what the counters
 // say.
-func TestSourcesAddUp(t *testing.T) {
+func TestSendersAddUp(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		s := newService(t, db.Open(t, store.Options{}))
@@ -124,10 +124,10 @@ func TestSourcesAddUp(t *testing.T) {
 			if filter != "" && filter[0] == 'd' {
 				path = "/reports/" + filter[len("domain="):]
 			}
-			want := read[source](t, s.get(path), http.StatusOK)
+			want := read[senderItem](t, s.get(path), http.StatusOK)
 			for _, group := range insight.Groups() {
 				var total, compliant int64
-				for _, item := range read[page[source]](t, s.get("/insights/sources?by="+string(group)+"&"+filter), http.StatusOK).Items {
+				for _, item := range read[page[senderItem]](t, s.get("/insights/senders?by="+string(group)+"&"+filter), http.StatusOK).Items {
 					total += item.Total
 					compliant += item.Compliant
 				}
@@ -139,8 +139,8 @@ func TestSourcesAddUp(t *testing.T) {
 	})
 }
 
-// TestSourcesWithoutMemory checks the answer while other large requests hold the memory.
-func TestSourcesWithoutMemory(t *testing.T) {
+// TestSendersWithoutMemory checks the answer while other large requests hold the memory.
+func TestSendersWithoutMemory(t *testing.T) {
 	t.Parallel()
 	budget := memory.NewBudget(1 << 20)
 	db := storetest.SQLite(t).Open(t, store.Options{})
@@ -170,14 +170,14 @@ func TestSourcesWithoutMemory(t *testing.T) {
 		cancel()
 		full = errors.Is(err, memory.ErrBusy)
 	}
-	got := s.get("/insights/sources")
+	got := s.get("/insights/senders")
 	if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
 		t.Errorf("got %d with Retry-After %q, want 503 and when to try again", got.status, got.header.Get("Retry-After"))
 	}
 	cancel()
 	waiting.Wait()
 	release()
-	if got := s.get("/insights/sources"); got.status != http.StatusOK {
+	if got := s.get("/insights/senders"); got.status != http.StatusOK {
 		t.Errorf("once the memory is free: got %d", got.status)
 	}
 }
@@ -194,7 +194,7 @@ func TestFirstAndLastSeen(t *testing.T) {
 			s.stored(aggregateXML(fmt.Sprint(day), "example.com", firstDay+day, row{"example.com", "none", "pass", 5}))
 		}
 		_, err := st.UpdateSenders(t.Context(), func(ctx context.Context, team *store.Team, days dmarcd.Days, save func([]dmarcd.Sender) error, saveDays func([]dmarcd.DomainDay) error) error {
-			return newSources().FindSenders(ctx, team, days, save, saveDays)
+			return newInsight().FindSenders(ctx, team, days, save, saveDays)
 		})
 		musttest.Do(t, err)
 		type seen struct {
@@ -206,7 +206,7 @@ func TestFirstAndLastSeen(t *testing.T) {
 		for query, want := range map[string]seen{
 			"": {"2024-10-05", &first, &last}, "&domain=example.com": {"2024-10-05", &first, &last}, "&by=address": {"2024-10-05", nil, nil},
 		} {
-			got := read[page[seen]](t, s.get("/insights/sources?from=2024-10-05&to=2024-10-05"+query), http.StatusOK)
+			got := read[page[seen]](t, s.get("/insights/senders?from=2024-10-05&to=2024-10-05"+query), http.StatusOK)
 			if diff := cmp.Diff([]seen{want}, got.Items); diff != "" {
 				t.Errorf("%s: -want +got\n%s", query, diff)
 			}

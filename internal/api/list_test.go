@@ -14,8 +14,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// TestBrokenListIsNoList checks that a list whose database fails half way ends in
-// a closed connection, never in a well-formed shorter array.
+// TestBrokenListIsNoList checks that a database failure in the middle of a list closes the
+// connection; the client never gets a well-formed shorter array.
 func TestBrokenListIsNoList(t *testing.T) {
 	t.Parallel()
 	db := storetest.SQLite(t)
@@ -31,7 +31,7 @@ func TestBrokenListIsNoList(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "http://api.example/api/domains", nil)
 	r.Header.Set("Authorization", "Bearer x")
 	defer func() {
-		if recover() != http.ErrAbortHandler { //nolint:errorlint // as it is thrown
+		if recover() != http.ErrAbortHandler { //nolint:errorlint // thrown unwrapped
 			t.Error("the connection was not closed")
 		}
 		if body := strings.TrimSpace(w.Body.String()); !strings.HasPrefix(body, "[{") || strings.HasSuffix(body, "]") {

@@ -23,13 +23,13 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// mailDays is on how many days there is mail.
+// mailDays is the number of days with mail.
 const mailDays = 20
 
 // newAdvised returns a service that knows SendGrid, which signs as sendgrid.example.
 func newAdvised(t *testing.T, db storetest.DB) *service {
 	t.Helper()
-	known := []senders.Sender{{Key: "sendgrid", Name: "SendGrid", Kind: senders.Service, Category: senders.Transactional, Domains: []string{"sendgrid.example"}, AlignsDKIM: true}}
+	known := []senders.Sender{{Key: "sendgrid", Name: "SendGrid", Kind: senders.Service, Category: senders.Transactional, Domains: []string{"sendgrid.example"}}}
 	st := db.Open(t, store.Options{})
 	return newService(t, st, func(o *options) {
 		o.Service = useCases(st, usecase.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(known), nameless{}, nil)})
@@ -146,7 +146,7 @@ func TestAnswerQuestion(t *testing.T) {
 				{"nosuch:rest", `{"answer": "yours"}`, "key", "question_closed"},
 				{"no such", `{"answer": "yours"}`, "key", "invalid_input"},
 			} {
-				s.refused(s.put(tt.domain, "questions/"+url.PathEscape(bad.key), bad.body), bad.key+" "+bad.body, bad.field, bad.code)
+				s.rejected(s.put(tt.domain, "questions/"+url.PathEscape(bad.key), bad.body), bad.key+" "+bad.body, bad.field, bad.code)
 			}
 			if got := s.put("elsewhere.example", "questions/"+key, `{"answer": "yours"}`); got.status != http.StatusNotFound {
 				t.Errorf("got status %d for a domain that is not there, want 404", got.status)
@@ -172,7 +172,7 @@ func TestAnswerQuestion(t *testing.T) {
 					t.Errorf("got the record %+v, want p=quarantine", action.Record)
 				}
 			}
-			s.refused(s.put(tt.domain, "questions/"+key, `{"answer": "yours"}`), "a second answer", "key", "question_closed")
+			s.rejected(s.put(tt.domain, "questions/"+key, `{"answer": "yours"}`), "a second answer", "key", "question_closed")
 			if got := s.next(tt.domain); !cmp.Equal(got, action) {
 				t.Errorf("after a second answer: got %+v, want %+v", got, action)
 			}
@@ -185,8 +185,8 @@ func TestAnswerQuestion(t *testing.T) {
 	})
 }
 
-// refused wants an answer that says what of the input is invalid.
-func (s *service) refused(got answer, what, field, code string) {
+// rejected checks that the response names the invalid part of the input.
+func (s *service) rejected(got answer, what, field, code string) {
 	s.t.Helper()
 	var body struct{ Message, Field, Code string }
 	if err := json.Unmarshal(got.body, &body); err != nil || got.status != http.StatusUnprocessableEntity || body.Field != field || body.Code != code || body.Message == "" {
@@ -194,7 +194,7 @@ func (s *service) refused(got answer, what, field, code string) {
 	}
 }
 
-// changes returns all that the endpoints of the advice can change.
+// changes returns everything that the advice endpoints can change.
 func (s *service) changes(domain string) []any {
 	s.t.Helper()
 	d := musttest.Get(s.team.Domain(s.t.Context(), domain))(s.t)
@@ -203,8 +203,8 @@ func (s *service) changes(domain string) []any {
 	return []any{d.Parked, d.ForwardingAccepted, classes, len(entries), s.next(domain)}
 }
 
-// TestClassOfAnAddress has a network that the team classified as a sender of its own, and what is no
-// key of a sender refused.
+// TestClassOfAnAddress checks that a network that the team classified is a separate sender, and
+// that invalid keys are rejected.
 func TestClassOfAnAddress(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -217,10 +217,10 @@ func TestClassOfAnAddress(t *testing.T) {
 			"nosuch", "nosuch:rest", "192.0.2", "192.0.2.256", "192.0.2.0/33", "10.0.0.0/7", "0.0.0.0/0", "2001:db8::/31", "::/0", "2001:db8::1%eth0", "::ffff:192.0.2.0/120",
 			"AS0", "AS4294967296", "AS64496:", "AS64496:theirs", "AS64496:as:", "AS64496:as:a b", "Sendgrid", "sendgrid:rest:rest", "no such", "*", strings.Repeat("a", 400),
 		} {
-			s.refused(s.put(domain, "senders/"+url.PathEscape(key), `{"class": "yours"}`), key, "key", "invalid_input")
+			s.rejected(s.put(domain, "senders/"+url.PathEscape(key), `{"class": "yours"}`), key, "key", "invalid_input")
 		}
 		for _, body := range []string{`{}`, `{"class": "service"}`, `{"class": "friend"}`, `{"class": ""}`, `{"class": 1}`, `{"class": true}`} {
-			s.refused(s.put(domain, "senders/192.0.2.7", body), body, "class", "invalid_input")
+			s.rejected(s.put(domain, "senders/192.0.2.7", body), body, "class", "invalid_input")
 		}
 		if diff := cmp.Diff(before, s.changes(domain)); diff != "" {
 			t.Errorf("bad input changed something (-want +got):\n%s", diff)
@@ -273,7 +273,7 @@ func TestAcceptForwarding(t *testing.T) {
 		}
 		before := s.changes(domain)
 		for _, body := range []string{`{}`, `{"accepted": 0}`, `{"accepted": -1}`, `{"accepted": 1.5}`, `{"accepted": "1000"}`, `{"accepted": true}`, `{"accepted": 1e30}`, `{"accepted": 9223372036854775807}`} {
-			s.refused(s.put(domain, "forwarding", body), body, "accepted", "invalid_input")
+			s.rejected(s.put(domain, "forwarding", body), body, "accepted", "invalid_input")
 		}
 		if got := s.put("elsewhere.example", "forwarding", `{"accepted": 1}`); got.status != http.StatusNotFound {
 			t.Errorf("got status %d for a domain that is not there, want 404", got.status)
@@ -295,7 +295,7 @@ func TestAcceptForwarding(t *testing.T) {
 	})
 }
 
-// TestSetParked marks a domain without a record: only then its first record is p=reject.
+// TestSetParked marks a domain without a record as parked: its first record is then p=reject.
 func TestSetParked(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -304,7 +304,7 @@ func TestSetParked(t *testing.T) {
 		s.advised(domain, "")
 		before := s.changes(domain)
 		for _, body := range []string{`{}`, `{"parked": null}`, `{"parked": "yes"}`, `{"parked": 1}`} {
-			s.refused(s.put(domain, "parked", body), body, "parked", "invalid_input")
+			s.rejected(s.put(domain, "parked", body), body, "parked", "invalid_input")
 		}
 		if got := s.put("elsewhere.example", "parked", `{"parked": true}`); got.status != http.StatusNotFound {
 			t.Errorf("got status %d for a domain that is not there, want 404", got.status)

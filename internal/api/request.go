@@ -1,6 +1,11 @@
 package api
 
 import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -119,8 +124,8 @@ func word[T ~string](q *query, name string, words ...T) T {
 // PostgreSQL rejects them.
 func storable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
 
-// reserveRows returns the error of the query. Without one it waits until the response may have
-// that many rows, and for the turn to read and encode them.
+// reserveRows reserves memory for a response with that many rows, and waits for a slot to read and
+// encode them. It returns the error of the query, if any.
 func (c *call) reserveRows(rows int) (err error) {
 	if c.query.err != nil {
 		return c.query.err
@@ -131,11 +136,116 @@ func (c *call) reserveRows(rows int) (err error) {
 	return c.awaitTurn(rows)
 }
 
-// awaitTurn waits for the turn to read and encode that many rows, unless they are few. The turn ends
-// before they are written.
+// awaitTurn waits for a slot to read and encode that many rows, unless they are few. The slot is
+// released before they are written.
 func (c *call) awaitTurn(rows int) (err error) {
 	if rows > defaultPage+1 { // one more shows whether there is a next page
 		c.endTurn, err = c.service.ReadTurn(c.r.Context())
 	}
 	return err
+}
+
+// maxBody is the size limit of a JSON body.
+const maxBody = 64 << 10
+
+// object is the JSON object in a body. It keeps the first error, which the caller checks after it
+// has read the members: all values after it are zero.
+type object struct {
+	members map[string]json.RawMessage
+	err     error
+}
+
+// readObject reads the JSON object in the body. The last of repeated members wins. Errors name the
+// expected member and show an example.
+func readObject(c *call, member, example string) *object {
+	return readObjectOf(c, maxBody, member, example)
+}
+
+// readObjectOf is readObject for a body of at most so many bytes.
+func readObjectOf(c *call, most int64, member, example string) *object {
+	// Ignore invalid parameters: JSON has none.
+	media, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) || media != "application/json" ||
+		c.r.Header.Get("Content-Encoding") != "" {
+		return &object{err: errMediaType}
+	}
+	tooLarge := errBodyTooLarge
+	if most == maxBulkBody {
+		tooLarge = errBulkTooLarge
+	}
+	if c.r.ContentLength > most {
+		return &object{err: tooLarge}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, most))
+	switch {
+	case errors.As(err, new(*http.MaxBytesError)):
+		return &object{err: tooLarge}
+	case err != nil, !utf8.Valid(body), !json.Valid(body):
+		return &object{err: &failure{http.StatusBadRequest, "invalid_json", "The body must be one JSON object in UTF-8, such as " + example + "."}}
+	}
+	var o object
+	if err := json.Unmarshal(body, &o.members); err != nil || o.members == nil {
+		o.reject(member, `The body must be a JSON object with the member "`+member+`".`)
+	}
+	return &o
+}
+
+// reject sets the error, unless there is one.
+func (o *object) reject(member, message string) {
+	if o.err == nil {
+		o.err = &dmarcd.InvalidError{Field: member, Message: message}
+	}
+}
+
+// has reports whether the object has the member.
+func (o *object) has(name string) bool { return o.members[name] != nil }
+
+// states reports whether the object has the member, and it is not null.
+func (o *object) states(name string) bool { return o.has(name) && string(o.members[name]) != "null" }
+
+// text returns a member that must be a string.
+func (o *object) text(name string) string { return required[string](o, name, "a string") }
+
+// number returns a member that is a whole number.
+func (o *object) number(name string) int64 { return required[int64](o, name, "a whole number") }
+
+// flag returns a member that must be true or false.
+func (o *object) flag(name string) bool { return required[bool](o, name, "true or false") }
+
+// required returns a member that must have the type T; kind is its name in the error.
+func required[T any](o *object, name, kind string) (value T) {
+	var given *T
+	if err := json.Unmarshal(o.members[name], &given); err != nil || given == nil {
+		o.reject(name, `The member "`+name+`" is required and must be `+kind+`.`)
+		return value
+	}
+	return *given
+}
+
+// day returns a member that is a day, nil if missing or null.
+func (o *object) day(name string) *dmarcd.Day {
+	if !o.states(name) {
+		return nil
+	}
+	day, err := dmarcd.ParseDay(o.text(name))
+	if err != nil {
+		o.reject(name, `The member "`+name+`" must be a day such as 2026-11-15.`)
+	}
+	return &day
+}
+
+// texts returns a member that is a list of strings, nil if missing or null.
+func texts[T ~string](o *object, name string) (list []T) {
+	if o.has(name) && json.Unmarshal(o.members[name], &list) != nil {
+		o.reject(name, `The member "`+name+`" must be a list of strings, or null.`)
+	}
+	return list
+}
+
+// optional returns a member, nil if it is missing.
+func optional[T any](o *object, name string, read func(*object, string) T) *T {
+	if !o.has(name) {
+		return nil
+	}
+	return new(read(o, name))
 }

@@ -28,7 +28,7 @@ func (c *call) writeJSON(status int, v any) error {
 	return nil
 }
 
-// deleted answers a request to delete something, with words for what is not there.
+// deleted responds to a deletion; words is the error if the item does not exist.
 func (c *call) deleted(err error, words *failure) error {
 	if err != nil {
 		return missing(err, words)
@@ -50,7 +50,7 @@ func writeBody(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body) // the client has disconnected
 }
 
-// slowAnswers limits a response in parts to that many write timeouts.
+// slowAnswers limits the duration of a response in parts, in write timeouts.
 const slowAnswers = 5
 
 // partDeadline returns a function for the deadline of the next part: each part gets the full
@@ -83,14 +83,14 @@ func (c *call) writeCacheable(v any) error {
 	return nil
 }
 
-// encoded ends the turn of the request: the rest of it may wait for the client.
+// encoded releases the slot of the request: from now on it only waits for the client.
 func (c *call) encoded() {
 	if c.endTurn != nil {
 		c.endTurn()
 	}
 }
 
-// hasTag compares weakly, as RFC 9110 §13.1.2 asks of If-None-Match.
+// hasTag compares weakly, as RFC 9110 §13.1.2 requires for If-None-Match.
 func hasTag(conditions []string, tag string) bool {
 	for _, condition := range conditions {
 		for candidate := range strings.SplitSeq(condition, ",") {

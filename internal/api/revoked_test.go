@@ -38,8 +38,8 @@ func (r *revoked) Authenticate(ctx context.Context, secret string) (dmarcd.Crede
 	return credential, err
 }
 
-// TestRevokedWhileAnswering revokes tokens after their requests began. Answers that last end
-// without what was found later.
+// TestRevokedWhileAnswering revokes tokens after their requests began. Long-lasting responses end,
+// and contain nothing that was found later.
 func TestRevokedWhileAnswering(t *testing.T) {
 	t.Parallel()
 	s := newService(t, storetest.SQLite(t).Open(t, store.Options{}))

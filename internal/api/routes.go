@@ -15,7 +15,7 @@ const scopeNone dmarcd.Scope = ""
 // route is one operation.
 type route struct {
 	method string
-	path   string // below the prefix; segments may be parameters, {domain}, {id} or {key}
+	path   string // below the prefix; segments may be parameters, such as {domain} or {id}
 	scope  dmarcd.Scope
 	handle func(c *call) error
 
@@ -46,6 +46,7 @@ func (a *API) routes() ([]route, error) {
 		{method: "GET", path: "/reports/{domain}", scope: dmarcd.ScopeRead, handle: a.domainSummary},
 		{method: "GET", path: "/reports", scope: dmarcd.ScopeRead, handle: a.teamSummary},
 
+		{method: "POST", path: "/domains/bulk", scope: dmarcd.ScopeWrite, handle: a.changeDomains},
 		{method: "GET", path: "/domains/{domain}/checks", scope: dmarcd.ScopeRead, handle: a.listChecks},
 		{method: "GET", path: "/domains/{domain}/checks/latest", scope: dmarcd.ScopeRead, handle: a.latestCheck},
 		{method: "GET", path: "/domains/{domain}/setup", scope: dmarcd.ScopeRead, handle: a.setup},
@@ -56,7 +57,9 @@ func (a *API) routes() ([]route, error) {
 		{method: "GET", path: "/tags", scope: dmarcd.ScopeRead, handle: a.listTags},
 		{method: "GET", path: "/events", scope: dmarcd.ScopeRead, handle: a.listEvents},
 
+		{method: "GET", path: "/changes", scope: dmarcd.ScopeRead, handle: a.listChanges},
 		{method: "GET", path: "/alerts", scope: dmarcd.ScopeRead, handle: a.listAlerts},
+		{method: "POST", path: "/alerts/acknowledge", scope: dmarcd.ScopeWrite, handle: a.acknowledgeAlerts},
 		{method: "POST", path: "/alerts/test", scope: dmarcd.ScopeWrite, handle: a.testAlert},
 		{method: "GET", path: "/alerts/rules", scope: dmarcd.ScopeRead, handle: a.getAlertRules},
 		{method: "PUT", path: "/alerts/rules", scope: dmarcd.ScopeWrite, handle: a.setAlertRules},
@@ -85,9 +88,10 @@ func (a *API) routes() ([]route, error) {
 		{method: "GET", path: "/insights/rejected/{id}/original", scope: dmarcd.ScopeRead, handle: a.getRejectedOriginal},
 		{method: "POST", path: "/insights/rejected/{id}/retry", scope: dmarcd.ScopeWrite, handle: a.retryRejected},
 		{method: "GET", path: "/insights/daily", scope: dmarcd.ScopeRead, handle: a.listDaily},
-		{method: "GET", path: "/insights/sources", scope: dmarcd.ScopeRead, handle: a.listSources},
+		{method: "GET", path: "/insights/senders", scope: dmarcd.ScopeRead, handle: a.listSenders},
 		{method: "GET", path: "/insights/simulate", scope: dmarcd.ScopeRead, handle: a.simulate},
 		{method: "GET", path: "/insights/advice", scope: dmarcd.ScopeRead, handle: a.listAdvice},
+		{method: "GET", path: "/insights/domains", scope: dmarcd.ScopeRead, handle: a.listPostures},
 		{method: "PUT", path: "/domains/{domain}/questions/{key}", scope: dmarcd.ScopeWrite, handle: a.answerQuestion},
 		{method: "PUT", path: "/domains/{domain}/parked", scope: dmarcd.ScopeWrite, handle: a.setParked},
 		{method: "PUT", path: "/domains/{domain}/forwarding", scope: dmarcd.ScopeWrite, handle: a.acceptForwarding},
@@ -98,7 +102,7 @@ func (a *API) routes() ([]route, error) {
 
 		{method: "GET", path: "/openapi.json", scope: scopeNone, handle: docs.document},
 		{method: "GET", path: "/docs", scope: scopeNone, handle: docs.page},
-		{method: "GET", path: "/docs/style.css", scope: scopeNone, handle: docs.style},
+		{method: "GET", path: "/docs/{file}", scope: scopeNone, handle: docs.viewerFile},
 	}
 	parameters, err := queryParameters()
 	if err != nil {
@@ -119,7 +123,7 @@ func (r *route) readQuery(request *http.Request) (url.Values, error) {
 		return nil, &dmarcd.InvalidError{Message: "The query is malformed. Percent-encode its values."}
 	}
 	if err != nil || !r.addition {
-		return query, nil //nolint:nilerr // nothing in it has a meaning
+		return query, nil //nolint:nilerr // the route has no parameters
 	}
 	for name := range query {
 		if slices.Contains(r.parameters, name) {

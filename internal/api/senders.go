@@ -1,11 +1,45 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
+
+// listSenders lists the mail of the team's domains by sender, or by what the query asks for,
+// most messages first.
+func (a *API) listSenders(c *call) error {
+	limit, after := c.query.part()
+	days, group, domain := c.query.days(), word(c.query, "by", insight.Groups()...), c.query.domain()
+	team := tagged(c)
+	if c.query.err != nil {
+		return c.query.err
+	}
+	mail, err := team.Mail(c.r.Context(), domain, days)
+	if err != nil {
+		return err
+	}
+	list, err := mail.List(c.r.Context(), insight.Query{Group: cmp.Or(group, insight.GroupSender), After: after, Limit: limit, Assess: true})
+	mail.Close() // release memory before a slow write
+	if err != nil {
+		return err
+	}
+	page := wire.Page[wire.Sender]{Items: []wire.Sender{}}
+	for _, s := range list.Rows {
+		item := wire.NewSender(s.Key, s.Name, s.Detail, s.Counts, s.First, s.Last, s.Seen)
+		if a := s.Assessment; a != nil {
+			item.Assess(a.Class, a.Evidence, a.Cause, a.Fix)
+		}
+		page.Items = append(page.Items, item)
+	}
+	if list.Next != "" {
+		page.Next = &list.Next
+	}
+	return c.writeCacheable(page)
+}
 
 // listTeamSenders lists the senders that the team added or corrected.
 func (a *API) listTeamSenders(c *call) error {

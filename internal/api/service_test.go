@@ -53,7 +53,7 @@ type service struct {
 	id    dmarcd.TeamID
 }
 
-// options are those of an API, and what reads its uploads.
+// options are the options of an API, and the acceptor of its uploads.
 type options struct {
 	api.Options
 	Acceptor *intake.Acceptor
@@ -78,7 +78,7 @@ func newOptions(t *testing.T, s *store.Store, authenticator api.Authenticator) o
 // useCases returns what the API calls; without a checker, the DNS is empty.
 func useCases(s *store.Store, options usecase.Options) *usecase.Service {
 	if options.Insight == nil {
-		options.Insight = newSources()
+		options.Insight = newInsight()
 	}
 	if options.Checker == nil {
 		options.Checker = newChecker(dnstest.New(""))
@@ -109,14 +109,14 @@ func (s *service) add(domains ...string) {
 	}
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// send sends a request and holds the answer to the document.
+// send sends a request and validates the response against the OpenAPI document.
 func (s *service) send(r *http.Request) answer {
 	s.t.Helper()
 	if r.Header.Get("Authorization") == "" {
@@ -224,9 +224,9 @@ func tlsJSON(id, domain string) []byte {
 // genuine is a Verify that finds every mail genuine.
 type genuine struct{}
 
-func (genuine) Mail(_ context.Context, mail io.ReadSeeker) dmarcd.Verdict {
+func (genuine) Mail(_ context.Context, mail io.ReadSeeker) dmarcd.Authentication {
 	size, _ := mail.Seek(0, io.SeekEnd) // in memory
-	return dmarcd.Verdict{Genuine: dmarcd.GenuineYes, From: "receiver.example", DKIM: "pass", Reason: fmt.Sprintf("%d bytes were signed.", size)}
+	return dmarcd.Authentication{Genuine: dmarcd.GenuineYes, From: "receiver.example", DKIM: "pass", Reason: fmt.Sprintf("%d bytes were signed.", size)}
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

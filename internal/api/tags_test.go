@@ -41,13 +41,13 @@ func TestTags(t *testing.T) {
 	}
 	for query, items := range map[string]int{
 		"/insights/daily?by=domain&tag=EU": 1, "/insights/daily?tag=eu": 1, "/insights/daily?tag=other": 0, "/insights/reports?tag=eu": 1,
-		"/insights/advice?tag=eu": 1, "/insights/sources?by=header_from&tag=eu": 1, "/events?tag=eu": 0,
+		"/insights/advice?tag=eu": 1, "/insights/senders?by=header_from&tag=eu": 1, "/events?tag=eu": 0,
 	} {
 		if got := len(read[page[any]](t, s.get(query), http.StatusOK).Items); got != items {
 			t.Errorf("%s: got %d items, want %d", query, got, items)
 		}
 	}
-	for _, query := range []string{"/domains", "/events", "/insights/daily", "/insights/reports", "/insights/advice", "/insights/sources"} {
+	for _, query := range []string{"/domains", "/events", "/insights/daily", "/insights/reports", "/insights/advice", "/insights/senders"} {
 		if got := s.get(query + "?tag=a%20b").status; got != http.StatusUnprocessableEntity {
 			t.Errorf("%s: got status %d for what is no tag, want 422", query, got)
 		}

@@ -77,6 +77,8 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 			{"GET", "/api/domains/NAME/setup"},
 			{"POST", "/api/domains/NAME/selftest"},
 			{"GET", "/api/events?domain=NAME"},
+			{"GET", "/api/insights/domains"},
+			{"GET", "/api/insights/domains?q=NAME"},
 			{"GET", "/api/insights/reports"},
 			{"GET", "/api/insights/reports?domain=NAME"},
 			{"GET", "/api/insights/reports?unclaimed=true"},
@@ -93,8 +95,8 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 			{"GET", "/api/insights/daily"},
 			{"GET", "/api/insights/daily?domain=NAME"},
 			{"GET", "/api/insights/daily?by=domain"},
-			{"GET", "/api/insights/sources"},
-			{"GET", "/api/insights/sources?by=address&domain=NAME"},
+			{"GET", "/api/insights/senders"},
+			{"GET", "/api/insights/senders?by=address&domain=NAME"},
 			{"PUT", "/api/domains/NAME"},
 			{"GET", "/api/domains/NAME/nothing"},
 		} {
@@ -121,8 +123,8 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 	})
 }
 
-// victimised has a team receive a report with records about its domain and about a
-// unclaimed name, and something that is rejected.
+// victimised returns a team that received a report with records about its domain and an unclaimed
+// name, and a rejected item.
 func victimised(t *testing.T, s *store.Store, victim dmarcd.TeamID) (dmarcd.ReportID, dmarcd.RejectedID) {
 	t.Helper()
 	delivery := storetest.Delivery(storetest.Aggregate("1", "theirs.example", firstDay, storetest.Passed("theirs.example", 7)),

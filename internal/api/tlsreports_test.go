@@ -48,7 +48,7 @@ func TestTLSReportsAreDelivered(t *testing.T) {
 			name, method, mailbox string
 			body                  []byte
 			want                  int
-			says                  string
+			message               string
 		}{
 			{"a report in gzip", "POST", mailbox, packtest.Gzip(report), 201, "stored"},
 			{"the same as it is", "POST", mailbox, report, 200, "duplicate"},
@@ -66,8 +66,8 @@ func TestTLSReportsAreDelivered(t *testing.T) {
 			{"another method to an unknown mailbox", "PUT", "unknown", report, 405, "Allow"},
 		} {
 			got := s.deliver(tt.method, tt.mailbox, bytes.NewReader(tt.body))
-			if message := read[receipts](t, got, tt.want).Message; !strings.Contains(message, tt.says) {
-				t.Errorf("%s: got %q, want it to say %q", tt.name, message, tt.says)
+			if message := read[receipts](t, got, tt.want).Message; !strings.Contains(message, tt.message) {
+				t.Errorf("%s: got %q, want it to say %q", tt.name, message, tt.message)
 			}
 			if allow := got.header.Get("Allow"); (allow == "POST") != (tt.want == 405) {
 				t.Errorf("%s: got Allow %q with status %d", tt.name, allow, tt.want)
@@ -94,7 +94,7 @@ func TestTLSReportsHaveALimitByAddress(t *testing.T) {
 	}
 }
 
-// TestQuotasAndTheDisk uses up what a team may store, and then the disk.
+// TestQuotasAndTheDisk exhausts the quota of a team, and then the disk.
 func TestQuotasAndTheDisk(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -106,20 +106,20 @@ func TestQuotasAndTheDisk(t *testing.T) {
 			t.Helper()
 			musttest.Do(t, s.team.SetQuotas(t.Context(), dmarcd.Quota{name: amount}))
 		}
-		tls := func(id string, want int, says string) {
+		tls := func(id string, want int, message string) {
 			t.Helper()
 			got := s.deliver(http.MethodPost, mailbox, bytes.NewReader(tlsJSON(id, "example.com")))
-			if message := read[receipts](t, got, want).Message; !strings.Contains(message, says) {
-				t.Errorf("a TLS report: got %q, want it to say %q", message, says)
+			if text := read[receipts](t, got, want).Message; !strings.Contains(text, message) {
+				t.Errorf("a TLS report: got %q, want it to contain %q", text, message)
 			}
 			if (got.header.Get("Retry-After") != "") != (want != http.StatusCreated) {
 				t.Errorf("a TLS report: got Retry-After %q with status %d", got.header.Get("Retry-After"), want)
 			}
 		}
-		upload := func(id string, want int, says string) {
+		upload := func(id string, want int, message string) {
 			t.Helper()
-			if message := read[receipts](t, s.upload(aggregateXML(id, "example.com", firstDay)), want).Message; !strings.Contains(message, says) {
-				t.Errorf("an upload: got %q, want it to say %q", message, says)
+			if text := read[receipts](t, s.upload(aggregateXML(id, "example.com", firstDay)), want).Message; !strings.Contains(text, message) {
+				t.Errorf("an upload: got %q, want it to contain %q", text, message)
 			}
 		}
 		tls("1", http.StatusCreated, "stored")

@@ -15,7 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// takeTurns takes turns at long reads for a team until ctx ends, as many as that, and reports whether it got all.
+// takeTurns takes slots for long reads as a team until ctx ends, and reports whether it got all.
 func takeTurns(ctx context.Context, team *store.Team, turns int64) (end func(), all bool) {
 	var ends []func()
 	for range turns {
@@ -39,8 +39,8 @@ func (w onWrite) Write(p []byte) (int, error) {
 	return w.ResponseRecorder.Write(p)
 }
 
-// TestLongAnswersTakeTurns checks that requests for many rows wait for a turn before they read, and have
-// none while they write to the client.
+// TestLongAnswersTakeTurns checks that requests for many rows wait for a slot before they read, and
+// hold none while they write to the client.
 func TestLongAnswersTakeTurns(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {

@@ -6,11 +6,17 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/clientaddr"
+	"github.com/dmarcd/dmarcd/internal/httproute"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/upload"
+	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 // uploadReport stores the reports of the body, in any container and with any media type. Each
@@ -96,7 +102,7 @@ func (a *API) acceptPart(c *call, part *multipart.Part) ([]dmarcd.Receipt, error
 	return a.acceptUpload(c, part.FileName(), content)
 }
 
-// formError maps an error of reading a form; nil is for too many parts.
+// formError maps an error from reading a form; nil means too many parts.
 func formError(err error, maxBytes int64) error {
 	var tooLarge *http.MaxBytesError
 	switch {
@@ -131,7 +137,7 @@ func (a *API) receiveBody(w http.ResponseWriter, r *http.Request, team dmarcd.Te
 	return &received{content, body}, nil
 }
 
-// bodyError maps an error of reading a body.
+// bodyError maps an error from reading a body.
 func bodyError(err error, maxBytes int64) error {
 	switch {
 	case errors.Is(err, dmarcd.ErrLimit):
@@ -153,9 +159,129 @@ func (r *received) Close() {
 	r.body.Close()
 }
 
-// beginAnswer sets the write deadline. The server's own one counts from the start of the
-// request, which may be long ago.
+// beginAnswer sets the write deadline. The server's own deadline started with the request, which
+// may be long ago.
 func (a *API) beginAnswer(w http.ResponseWriter) {
 	// Writers in tests have no deadlines.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(a.options.WriteTimeout))
+}
+
+// bodyRead removes the time limit of a request whose body was read, because processing may
+// wait for a slot. The returned function sets the limit of the response.
+func (a *API) bodyRead(w http.ResponseWriter) (answer func()) {
+	// The deadline would cancel the context as if the client had disconnected.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	return func() { a.beginAnswer(w) }
+}
+
+// rejectedReceipts is the error body if nothing was accepted.
+type rejectedReceipts struct {
+	message
+	wire.Receipts
+}
+
+func writeReceipts(w http.ResponseWriter, receipts []dmarcd.Receipt) {
+	status := receiptsStatus(receipts)
+	items := wire.NewReceipts(receipts)
+	if status == http.StatusUnprocessableEntity {
+		const code = "no_report"
+		w.Header().Set(errorHeader, code)
+		writeJSON(w, status, rejectedReceipts{
+			message{Code: code, Message: "The upload contains no valid report. It is stored as rejected; GET /insights/rejected lists the reasons."}, items,
+		})
+		return
+	}
+	writeJSON(w, status, items)
+}
+
+// receiptsStatus is 201 if something is new, 200 if something is a duplicate, and 422 if
+// nothing was accepted.
+func receiptsStatus(receipts []dmarcd.Receipt) int {
+	status := http.StatusUnprocessableEntity
+	for _, receipt := range receipts {
+		switch receipt.Status {
+		case dmarcd.Stored, dmarcd.Replaced, dmarcd.Unclaimed, dmarcd.Held:
+			return http.StatusCreated
+		case dmarcd.Duplicate:
+			status = http.StatusOK
+		case dmarcd.StatusRejected:
+		}
+	}
+	return status
+}
+
+// ServeTLSReport receives a TLS report at an address below dmarcd.TLSReportPath, outside the
+// API prefix. It needs no token: every client that knows the address may send.
+func (a *API) ServeTLSReport(w http.ResponseWriter, r *http.Request) {
+	httproute.Note(w, "route", "POST "+dmarcd.TLSReportPath+"{mailbox}")
+	if err := a.receiveTLSReport(w, r); err != nil {
+		a.fail(w, r, true, err)
+	}
+}
+
+// receiveTLSReport checks errors in the order of the interface, and ignores the media type of
+// the body. The response reveals nothing about the team, not even whether it has the domain of
+// the report.
+func (a *API) receiveTLSReport(w http.ResponseWriter, r *http.Request) error {
+	if address := clientaddr.Of(r); a.reporters.take(w.Header(), address) {
+		a.reporters.setRetryAfter(w.Header(), address)
+		return errTooManyRequests
+	}
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		return errMethodNotAllowed
+	}
+	mailbox, err := url.PathUnescape(strings.TrimPrefix(r.URL.EscapedPath(), dmarcd.TLSReportPath))
+	if err != nil || !storable(mailbox) {
+		return errNoSuchMailbox
+	}
+	recipient, err := a.options.Service.Recipient(r.Context(), strings.ToLower(mailbox))
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return errNoSuchMailbox
+	}
+	if err != nil {
+		return err
+	}
+	httproute.Note(w, "team", recipient.Team.String())
+	if err := recipient.Admit(r.Context()); err != nil {
+		return anonymousQuota(w, err)
+	}
+	body, err := a.receiveBody(w, r, recipient.Team)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	answer := a.bodyRead(w)
+	receipts, err := recipient.ReceiveTLS(r.Context(), body.Copy)
+	answer()
+	var none *service.NoReportError
+	if errors.As(err, &none) {
+		return &failure{http.StatusUnprocessableEntity, "no_report", "The body contains no valid TLS report: " + strings.TrimSuffix(none.Reason, ".") + "."}
+	}
+	if err != nil {
+		return anonymousQuota(w, err)
+	}
+	status := receiptsStatus(receipts)
+	writeJSON(w, status, message{Message: tlsReportAnswer(status)})
+	return nil
+}
+
+// anonymousQuota hides from outsiders which quota is exhausted.
+func anonymousQuota(w http.ResponseWriter, err error) error {
+	var full *dmarcd.QuotaError
+	if !errors.As(err, &full) {
+		return err
+	}
+	w.Header().Set("Retry-After", quotaRetryAfter)
+	return errMailboxFull
+}
+
+// quotaRetryAfter is for an exhausted quota, in seconds.
+const quotaRetryAfter = "3600"
+
+func tlsReportAnswer(status int) string {
+	if status == http.StatusCreated {
+		return "The report was stored."
+	}
+	return "The report is a duplicate."
 }

@@ -25,9 +25,9 @@ import (
 // firstDay is a day on which reports begin.
 const firstDay = 20000
 
-// TestUploadTellsWhatBecameOfEachReport sends one thing after the other to a team
+// TestUploadReturnsTheResultOfEachReport sends one thing after the other to a team
 // that has example.com alone.
-func TestUploadTellsWhatBecameOfEachReport(t *testing.T) {
+func TestUploadReturnsTheResultOfEachReport(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		s := newService(t, db.Open(t, store.Options{}))
@@ -80,7 +80,7 @@ func TestUploadTellsWhatBecameOfEachReport(t *testing.T) {
 	})
 }
 
-func TestUploadRefuses(t *testing.T) {
+func TestUploadRejects(t *testing.T) {
 	t.Parallel()
 	opened := storetest.SQLite(t).Open(t, store.Options{})
 	report := aggregateXML("1", "example.com", firstDay)
@@ -89,22 +89,22 @@ func TestUploadRefuses(t *testing.T) {
 		o.Acceptor.Limits.Containers.Folder = filepath.Join(t.TempDir(), "gone")
 	}
 	for _, tt := range []struct {
-		name   string
-		edit   func(*options)
-		body   io.Reader
-		header map[string]string
-		want   int
-		says   string
+		name    string
+		edit    func(*options)
+		body    io.Reader
+		header  map[string]string
+		want    int
+		message string
 	}{
-		{name: "a content encoding", body: bytes.NewReader(report), header: map[string]string{"Content-Encoding": "gzip"}, want: 415, says: "Content-Encoding"},
+		{name: "a content encoding", body: bytes.NewReader(report), header: map[string]string{"Content-Encoding": "gzip"}, want: 415, message: "Content-Encoding"},
 		{name: "a content encoding, and too large", body: bytes.NewReader(large), header: map[string]string{"Content-Encoding": "br"}, want: 415},
-		{name: "too large, as it says", body: bytes.NewReader(large), want: 413, says: "4 MiB"},
-		{name: "too large, without saying so", body: io.MultiReader(bytes.NewReader(large)), want: 413, says: "4 MiB"},
+		{name: "too large, as it says", body: bytes.NewReader(large), want: 413, message: "4 MiB"},
+		{name: "too large, without saying so", body: io.MultiReader(bytes.NewReader(large)), want: 413, message: "4 MiB"},
 		{name: "as large as may be", body: bytes.NewReader(large[1:]), want: 422},
-		{name: "nothing", body: http.NoBody, want: 400, says: "empty"},
-		{name: "nothing, without saying so", body: io.MultiReader(), want: 400, says: "empty"},
-		{name: "a body that breaks off", body: io.MultiReader(bytes.NewReader(report), iotest.ErrReader(errors.New("broken"))), want: 400, says: "incomplete"},
-		{name: "no room on the disk", edit: gone, body: bytes.NewReader(large[1:]), want: 503, says: "disk"},
+		{name: "nothing", body: http.NoBody, want: 400, message: "empty"},
+		{name: "nothing, without saying so", body: io.MultiReader(), want: 400, message: "empty"},
+		{name: "a body that breaks off", body: io.MultiReader(bytes.NewReader(report), iotest.ErrReader(errors.New("broken"))), want: 400, message: "incomplete"},
+		{name: "no room on the disk", edit: gone, body: bytes.NewReader(large[1:]), want: 503, message: "disk"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -118,14 +118,14 @@ func TestUploadRefuses(t *testing.T) {
 				r.Header.Set(name, value)
 			}
 			got := s.send(r)
-			if message := read[receipts](t, got, tt.want).Message; !strings.Contains(message, tt.says) {
-				t.Errorf("got %q, want it to say %q", message, tt.says)
+			if message := read[receipts](t, got, tt.want).Message; !strings.Contains(message, tt.message) {
+				t.Errorf("got %q, want it to say %q", message, tt.message)
 			}
 		})
 	}
 }
 
-// TestUploadedMailIsVerified checks that the verdict on a mail is kept with its
+// TestUploadedMailIsVerified checks that the authentication result of a mail is kept with its
 // reports.
 func TestUploadedMailIsVerified(t *testing.T) {
 	t.Parallel()
@@ -138,17 +138,17 @@ func TestUploadedMailIsVerified(t *testing.T) {
 		string(aggregateXML("1", "example.com", firstDay))
 	id := s.stored([]byte(mail))
 	type report struct {
-		Genuine string
-		Verdict struct{ Genuine, From, DKIM, Reason string }
+		Genuine        string
+		Authentication struct{ Genuine, From, DKIM, Reason string }
 	}
 	got := read[report](t, s.get("/insights/reports/"+id), http.StatusOK)
-	if want := itoa(len(mail)) + " bytes were signed."; got.Genuine != "yes" || got.Verdict.From != "receiver.example" || got.Verdict.Reason != want {
-		t.Errorf("got %+v, want the verdict %q", got, want)
+	if want := itoa(len(mail)) + " bytes were signed."; got.Genuine != "yes" || got.Authentication.From != "receiver.example" || got.Authentication.Reason != want {
+		t.Errorf("got %+v, want the authentication result %q", got, want)
 	}
 }
 
-// TestUploadOutlastsTheServersClocks sends to a server whose time for a request is
-// over when its header is read.
+// TestUploadOutlastsTheServersClocks sends to a server whose request timeout has passed when
+// it has read the header.
 func TestUploadOutlastsTheServersClocks(t *testing.T) {
 	t.Parallel()
 	s := newService(t, storetest.SQLite(t).Open(t, store.Options{}))
@@ -175,8 +175,7 @@ func TestUploadOutlastsTheServersClocks(t *testing.T) {
 	}
 }
 
-// TestUploadsAreReadFewAtATime has each reading wait for three others, and counts
-// how many there are at once.
+// TestUploadsAreReadFewAtATime counts concurrent reads; each waits for three others.
 func TestUploadsAreReadFewAtATime(t *testing.T) {
 	t.Parallel()
 	const atOnce, rounds = 4, 3

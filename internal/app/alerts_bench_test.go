@@ -49,7 +49,7 @@ func benchTeam(b *testing.B, s *store.Store, name string, domains int) (*store.T
 	return team, names
 }
 
-// BenchmarkDetection judges 100 domains, each with one incident, and writes the events with
+// BenchmarkDetection evaluates 100 domains, each with one incident, and writes the events with
 // their alerts and deliveries. The ratios of both steps together, and of writing alone, are to
 // inserting the same rows, one by one with prepared statements in one transaction, each in its
 // fastest round.
@@ -144,7 +144,7 @@ func insertBare(b *testing.B, db *sql.DB, team *store.Team, hook dmarcd.WebhookI
 			return []any{team.ID(), seq, int64(team.ID())<<20 + seq, document}
 		}},
 		{`INSERT INTO alerts (team_id, seq, kind, domain_id, subject, first_day, last_day, level, state, reason, send_at)
-			VALUES ($1, $2, 'selector.failing', $2, 's1._domainkey.d1.example', 20000, 20000, 'error', 'sent', 'It matches the rules.', 0)`, func(seq int64) []any { return []any{team.ID(), seq} }},
+			VALUES ($1, $2, 'selector.failing', $2, 's1._domainkey.d1.example', 20000, 20000, 'error', 'passed', 'It matches the rules.', 0)`, func(seq int64) []any { return []any{team.ID(), seq} }},
 		{`INSERT INTO deliveries (team_id, id, webhook_id, seq, created_at, next_at, give_up_at, lease_until, attempts, test)
 			VALUES ($1, $2, $3, $4, 0, 0, 0, 0, 0, FALSE)`, func(seq int64) []any { return []any{team.ID(), int64(team.ID())<<20 + seq, hook, seq} }},
 	} {
@@ -165,9 +165,9 @@ func BenchmarkAlertingOfImports(b *testing.B) {
 		ctx := b.Context()
 		s := db.Open(b, store.Options{})
 		bare := db.SQL(b)
-		a := &App{store: s, service: service.New(s, service.Options{}), sources: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil)}
+		a := &App{store: s, service: service.New(s, service.Options{}), insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil)}
 		without := func(ctx context.Context, t *store.Team, days dmarcd.Days, save func([]dmarcd.Sender) error, _ func([]dmarcd.DomainDay) error) error {
-			return a.sources.FindSenders(ctx, t, days, save, func([]dmarcd.DomainDay) error { return nil })
+			return a.insight.FindSenders(ctx, t, days, save, func([]dmarcd.DomainDay) error { return nil })
 		}
 		stored := func(name string, finish func() error) float64 {
 			b.Helper()

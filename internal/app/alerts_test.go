@@ -3,19 +3,25 @@ package app
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/alert/alerttest"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -46,7 +52,7 @@ func TestDetectionThroughTheStore(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		ctx, name := t.Context(), "example.com"
 		now := time.Date(2026, 9, 1, 6, 0, 0, 0, time.UTC)
-		a := &App{sources: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil)}
+		a := &App{insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil)}
 		a.store = db.Open(t, store.Options{Now: func() time.Time { return now }})
 		a.service = service.New(a.store, service.Options{})
 		created := storetest.Team(t, a.store, "acme")
@@ -125,8 +131,8 @@ func TestFailingMailboxes(t *testing.T) {
 		detect(0)
 		musttest.Get(db.SQL(t).ExecContext(ctx, `UPDATE mailboxes SET error = 'the host 10.0.0.7 refuses', seen_at = 1, created_at = 1`))(t)
 		detect(1)
-		events, err := team.Events(ctx, store.EventFilter{}, 0, 1)
-		if err != nil || events[0].Kind != dmarcd.MailboxFailing || strings.Contains(events[0].Summary(), "10.0.0.7") || !strings.Contains(events[0].Summary(), "reports at imap.example.com") {
+		events, err := team.Events(ctx, store.EventFilter{}, store.Cursor{}, 1)
+		if err != nil || events[0].Kind != dmarcd.MailboxFailing || strings.Contains(phrase.Event(events[0]), "10.0.0.7") || !strings.Contains(phrase.Event(events[0]), "reports at imap.example.com") {
 			t.Errorf("got %+v, %v", events, err)
 		}
 	})
@@ -160,4 +166,169 @@ func TestLowDisk(t *testing.T) {
 	if got := kindsOf(t, s.Team(created.ID)); !slices.Equal(got, []dmarcd.EventKind{dmarcd.DiskLow}) {
 		t.Errorf("got the events %v, want one", got)
 	}
+}
+
+// alertDomains is how many domains TestYearThroughTheStore simulates.
+var alertDomains = flag.Int("alert-domains", 0, "how many domains are simulated through the store; 0 means 6, or 20 with DMARCD_SOAK")
+
+// Senders of the simulation have addresses in serviceNet if they are known services, and in
+// otherNet if only their networks are known. The last byte is their number.
+var serviceNet, otherNet = netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.51.100.0/24")
+
+const maxServices = 10 // the last one is the new service
+
+// simulatedInsight recognizes the senders of the simulation.
+func simulatedInsight() *insight.Service {
+	var services []senders.Sender
+	for i := range maxServices {
+		name := fmt.Sprintf("service%d", i)
+		if i == maxServices-1 {
+			name = "newservice"
+		}
+		services = append(services, senders.Sender{Name: name, Kind: senders.Service, Category: senders.Marketing, Addresses: []netip.Prefix{netip.PrefixFrom(addressOf(name), 32)}})
+	}
+	atlas := (&senders.Atlas{}).Preferring(func(a netip.Addr) (senders.Origin, bool) {
+		number := 64500 + uint32(a.As4()[3])
+		return senders.Origin{Network: senders.Network{Number: number, Name: fmt.Sprint("Network ", number)}}, otherNet.Contains(a)
+	})
+	return insight.New(atlas, senders.NewCatalogue(services), nameless{}, nil)
+}
+
+// addressOf returns the address of a sender of the simulation.
+func addressOf(sender string) netip.Addr {
+	bytes := serviceNet.Addr().As4()
+	number, isService := strings.CutPrefix(sender, "service")
+	n, _ := strconv.Atoi(number)
+	switch {
+	case sender == "newservice":
+		n = maxServices - 1
+	case !isService:
+		n, _ = strconv.Atoi(strings.TrimPrefix(sender, "AS"))
+		n -= 64500
+		bytes = otherNet.Addr().As4()
+	}
+	bytes[3] = byte(n)
+	return netip.AddrFrom4(bytes)
+}
+
+// delivered returns the reports of an arrival, in messages whose sender is verified or not.
+func delivered(s *alerttest.Simulation, a alerttest.Arrival) []*dmarcd.Delivery {
+	receiver := a.Mail.Receivers[0].Key
+	var records []aggregate.Record
+	for _, sender := range a.Mail.Senders {
+		selector := s.SelectorOf(sender.Key)
+		key := selector + "._domainkey." + s.Domain
+		isSigned := slices.ContainsFunc(a.Mail.Selectors, func(p dmarcd.MailPart) bool { return p.Key == key })
+		for _, part := range []struct {
+			count  int64
+			result aggregate.Result
+		}{{sender.Passes, aggregate.ResultPass}, {sender.Fails(), aggregate.ResultFail}} {
+			if part.count == 0 {
+				continue
+			}
+			r := storetest.Passed(s.Domain, part.count)
+			r.Addr = addressOf(sender.Key)
+			r.Source, r.DKIM, r.DKIMResults[0].Result, r.DKIMResults[0].Selector = r.Addr.String(), part.result, part.result, selector
+			if !isSigned {
+				r.DKIMResults = nil
+			}
+			records = append(records, r)
+		}
+	}
+	id := fmt.Sprint(receiver, a.Mail.Day)
+	reports := []dmarcd.NewReport{storetest.Aggregate(id, s.Domain, a.Mail.Day, records...)}
+	if a.Mail.Sessions > 0 {
+		tls := storetest.Aggregate(id+" TLS", s.Domain, a.Mail.Day)
+		tls.Kind, tls.EachRecord, tls.Messages, tls.Compliant = dmarcd.KindTLS, nil, a.Mail.Sessions, a.Mail.Secure
+		tls.Shares = []dmarcd.Share{{From: s.Domain, Records: 1}}
+		reports = append(reports, tls)
+	}
+	var all []*dmarcd.Delivery
+	for _, report := range reports {
+		report.Organization = receiver
+		d := storetest.Delivery(report)
+		if a.Mail.Unverified == 0 {
+			d.SetAuthentication(dmarcd.Authentication{Genuine: dmarcd.GenuineYes, Domain: receiver})
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// TestYearThroughTheStore has the reports of simulated domains received, day by day, and does
+// every step from a report to an event as the daemon does it, by two replicas. Every planted
+// incident has to have exactly one event. DMARCD_SOAK simulates a year.
+func TestYearThroughTheStore(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return
+	}
+	plan, count := alerttest.Plan{Begin: 20_000, Days: 90, WarmUp: 28, Apart: 12, Receivers: 2}, 6
+	if os.Getenv("DMARCD_SOAK") != "" {
+		plan, count = alerttest.Year(), 20
+	}
+	if *alertDomains > 0 {
+		count = *alertDomains
+	}
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, now := t.Context(), time.Unix(int64(plan.Begin)*24*60*60, 0).Add(6*time.Hour)
+		clock := func() time.Time { return now }
+		a := &App{insight: simulatedInsight(), store: db.Open(t, store.Options{Now: clock})}
+		a.service = service.New(a.store, service.Options{})
+		created := storetest.Team(t, a.store, "acme")
+		team := a.store.Team(created.ID)
+		simulated := make(map[string]*alerttest.Simulation)
+		for i := range count {
+			name := fmt.Sprintf("d%d.example", i)
+			simulated[name] = alerttest.New(uint64(i), name, plan)
+			musttest.Get(team.AddDomain(ctx, name, now))(t)
+		}
+		steps := []func(context.Context) (bool, error){a.storeSenders, a.service.DetectAlerts, a.service.DetectAlerts}
+		waiting, others, last := make(map[dmarcd.Day][]*dmarcd.Delivery), 0, int64(0)
+		for today := plan.Begin; today < plan.End(); today++ {
+			for _, s := range simulated {
+				for _, arrival := range s.Day(today - 1) {
+					waiting[arrival.On] = append(waiting[arrival.On], delivered(s, arrival)...)
+				}
+			}
+			for part := range slices.Chunk(waiting[today], 200) {
+				musttest.Get(team.Receive(ctx, part))(t)
+			}
+			delete(waiting, today)
+			for _, step := range steps {
+				storetest.All(t, step)
+			}
+			for {
+				events := musttest.Get(team.EventsSince(ctx, store.EventFilter{}, last, 100))(t)
+				if len(events) == 0 {
+					break
+				}
+				for _, e := range events {
+					last = e.Seq
+					if s := simulated[e.Domain]; s == nil || !s.Detected(today, e.Kind, e.Subject, e.Day) {
+						others++
+					}
+				}
+			}
+			now = now.Add(24 * time.Hour)
+		}
+		planted := make(map[dmarcd.EventKind]int)
+		for _, s := range simulated {
+			for _, p := range s.Incidents {
+				planted[p.Kind]++
+				if p.Found != 1 || p.After > p.Within {
+					t.Errorf("%s with %.0f messages a day: got %d events after %d days, want one within %d, about %s %s of day %d",
+						s.Domain, s.Volume, p.Found, p.After, p.Within, p.Kind, p.Subject, p.First-plan.Begin)
+				}
+			}
+		}
+		months := float64(count) * float64(plan.Days) / 30
+		t.Logf("%d domains, %d days: %v, and %d other alerts, %.3f for each domain and month", count, plan.Days, planted, others, float64(others)/months)
+		if count >= 6 && len(planted) != 9 {
+			t.Errorf("got incidents of the kinds %v, want nine", planted)
+		}
+		if float64(others) >= months {
+			t.Errorf("got %d other alerts of %d domains in %d days", others, count, plan.Days)
+		}
+	})
 }

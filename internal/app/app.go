@@ -56,12 +56,12 @@ type Options struct {
 	Out io.Writer
 	// Version is exported as a metric.
 	Version string
-	// Invitation is shown at the start instead of that of the first user; the zero value is
-	// none.
+	// Invitation is shown at the start instead of the first user's; the zero value shows that
+	// one.
 	Invitation Invitation
-	// Demo means that all data is that of the demo.
+	// Demo means that all data is demo data.
 	Demo bool
-	// Trace tells where traces go; without a URL there are none.
+	// Trace configures the export of traces; without a URL there is none.
 	Trace trace.Options
 }
 
@@ -87,7 +87,7 @@ type App struct {
 	uploads       *upload.Gate
 	atlas         *senders.Atlas
 	names         *senders.Names
-	sources       *insight.Service
+	insight       *insight.Service
 	memory        *memory.Budget
 	spool         *spool.Spool // nil if this process handles no mail
 	mail          *mail        // nil if SMTP is disabled
@@ -144,7 +144,7 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	}
 	a.names = senders.NewNames(a.resolver, a.store, time.Now, a.log)
 	a.names.Recovered = a.recovered
-	if a.sources, err = newInsight(cfg, a.atlas, a.names, a.memory, a.options.Demo); err != nil {
+	if a.insight, err = newInsight(cfg, a.atlas, a.names, a.memory, a.options.Demo); err != nil {
 		return nil, err
 	}
 
@@ -191,8 +191,8 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger, took fu
 	return s, nil
 }
 
-// defaultQuota is the quota of a team: far above what a company needs, and what one tenant of
-// many may use. `dmarcd team quota` changes that of a team.
+// defaultQuota is the quota of a team: far above what a company needs, and low enough for one
+// tenant of many. `dmarcd team quota` changes it for a team.
 var defaultQuota = dmarcd.Quota{
 	dmarcd.QuotaDomains: 10_000, dmarcd.QuotaStored: 10 << 30, dmarcd.QuotaUnreadable: 256 << 20,
 	dmarcd.QuotaReports: 20_000, dmarcd.QuotaMailboxes: 20,
@@ -247,7 +247,7 @@ func (a *App) handler() (http.Handler, error) {
 	a.deliveries = newDeliveries(a.store, a.config, a.dialer, relay, digest, a.log)
 	a.deliveries.Observe, a.deliveries.Recovered = a.metrics.observeDelivery, a.recovered
 	a.service = service.New(a.store, withMail(service.Options{
-		Checker: a.checker, Acceptor: a.acceptor, Insight: a.sources, Memory: a.memory, Verifier: a.verifier(),
+		Checker: a.checker, Acceptor: a.acceptor, Insight: a.insight, Memory: a.memory, Verifier: a.verifier(),
 		Secrets: secret.File(a.config.Secret.File), Mailboxes: mailboxLogins{a.dialer}, Outbound: a.dialer, Deliveries: a.deliveries,
 		SelfTests: newSelfTests(a.config, a.resolver, func() string {
 			if a.mail == nil {
@@ -256,7 +256,7 @@ func (a *App) handler() (http.Handler, error) {
 			return a.mail.listener.Addr().String()
 		}),
 		Sample: a.sample(), Retention: a.retention(), OIDC: provider,
-		BaseURL: a.config.BaseURL, ReportDomain: a.config.ReportDomain, Stopping: a.ending, Now: time.Now, Log: a.log,
+		BaseURL: a.config.BaseURL, ReportDomain: a.config.ReportDomain, ReceivesMail: a.config.SMTPListen != "", Stopping: a.ending, Now: time.Now, Log: a.log,
 	}, relay))
 	interfaceAPI, err := api.New(api.Options{
 		Service:       a.service,

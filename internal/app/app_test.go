@@ -117,7 +117,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-func TestFirstStartTellsTheTokenOnce(t *testing.T) {
+func TestFirstStartPrintsTheTokenOnce(t *testing.T) {
 	t.Parallel()
 	db := storetest.EmptySQLite(t)
 	first := start(t, db)
@@ -143,7 +143,7 @@ func TestConfiguredToken(t *testing.T) {
 	}
 }
 
-func TestListenFailureSaysWhatToDo(t *testing.T) {
+func TestListenFailureStatesWhatToDo(t *testing.T) {
 	t.Parallel()
 	first := start(t, storetest.SQLite(t))
 	address := strings.TrimSuffix(strings.TrimPrefix(first.url, "http://"), "/api")

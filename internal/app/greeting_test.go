@@ -19,7 +19,7 @@ import (
 
 var linkForm = regexp.MustCompile(`(http://[^/\s]+)/app/invitation/([A-Z2-7]{26})`)
 
-func TestFirstStartTellsTheSignInLinkOnce(t *testing.T) {
+func TestFirstStartPrintsTheSignInLinkOnce(t *testing.T) {
 	t.Parallel()
 	for name, settings := range map[string][]string{
 		"with a token of its own":    nil,
@@ -51,8 +51,8 @@ func TestFirstStartTellsTheSignInLinkOnce(t *testing.T) {
 	}
 }
 
-// TestDemoTellsThatItsLinkAsksForAPassword starts with an invitation, as the demo does.
-func TestDemoTellsThatItsLinkAsksForAPassword(t *testing.T) {
+// TestDemoReportsThatItsLinkAsksForAPassword starts with an invitation, as the demo does.
+func TestDemoReportsThatItsLinkAsksForAPassword(t *testing.T) {
 	t.Parallel()
 	db := storetest.SQLite(t)
 	effective := musttest.Get(config.Load(config.Input{Environ: []string{"DMARCD_DATABASE=" + db.DSN, "DMARCD_DATA=" + t.TempDir(), "DMARCD_LISTEN=127.0.0.1:0"}}))(t)

@@ -6,10 +6,16 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/url"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/demo"
+	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/resolver"
 	"github.com/dmarcd/dmarcd/internal/secret"
@@ -104,7 +110,7 @@ func (i *Installation) Close() error {
 }
 
 // reportDomain returns the report domain of the daemon that uses the database. With another
-// one, a command would show wrong addresses and judge domains by them.
+// one, a command would show wrong addresses and check domains with them.
 func reportDomain(ctx context.Context, s *store.Store, configured string) (string, error) {
 	daemons, recorded, err := s.ReportDomain(ctx)
 	switch {
@@ -136,3 +142,77 @@ func TeamNames(ctx context.Context, cfg config.Config) (_ []string, err error) {
 	}
 	return names, err
 }
+
+// OpenAtlas opens the network and country databases in the data folder or next to the program.
+func OpenAtlas(cfg config.Config) (*senders.Atlas, error) {
+	folders := []string{cfg.Data}
+	if program, err := os.Executable(); err == nil {
+		folders = append(folders, filepath.Dir(program))
+	}
+	return senders.OpenAtlas(senders.FindFiles(folders...))
+}
+
+// openCatalogue returns the sender catalogue: the operator's file, then the built-in senders,
+// then more.
+func openCatalogue(cfg config.Config, more ...senders.Sender) (*senders.Catalogue, error) {
+	var own []senders.Sender
+	if cfg.Senders.Catalogue != "" {
+		var err error
+		if own, err = senders.ReadSenders(cfg.Senders.Catalogue); err != nil {
+			return nil, err
+		}
+	}
+	return senders.NewCatalogue(slices.Concat(own, senders.Known(), more)), nil
+}
+
+// newInsight returns what recognizes senders. The networks and senders of sample data, which
+// use addresses that others use in examples, are known in teams with sample data only, and in
+// the demo.
+func newInsight(cfg config.Config, atlas *senders.Atlas, names insight.Names, budget *memory.Budget, isDemo bool) (*insight.Service, error) {
+	catalogue, err := openCatalogue(cfg, demo.Senders()...)
+	if err != nil {
+		return nil, err
+	}
+	sample := insight.New(atlas.Preferring(demo.Locate), catalogue, names, budget)
+	if isDemo {
+		return sample, nil
+	}
+	if catalogue, err = openCatalogue(cfg); err != nil {
+		return nil, err
+	}
+	plain := insight.New(atlas, catalogue, names, budget)
+	plain.SetSample(sample)
+	return plain, nil
+}
+
+// dumpParameters are the parameters of a database URL that pg_dump needs to connect as dmarcd
+// does. pg_dump rejects those of dmarcd's driver, and the password must not be in the list of
+// processes.
+var dumpParameters = []string{
+	"host", "port", "user", "dbname", "passfile", "sslmode", "sslcert", "sslkey", "sslrootcert", "sslnegotiation", "target_session_attrs",
+}
+
+// DumpCommand returns the command that backs up a PostgreSQL database to a file, without the spool,
+// whose failure reports are not redacted yet. It is "" for SQLite.
+func DumpCommand(database, file string) (string, error) {
+	if !store.IsPostgres(database) {
+		return "", nil
+	}
+	u, err := url.Parse(database)
+	if err != nil {
+		return "", err
+	}
+	if u.User != nil {
+		u.User = url.User(u.User.Username())
+	}
+	query := u.Query()
+	for name := range query {
+		if !slices.Contains(dumpParameters, name) {
+			query.Del(name)
+		}
+	}
+	u.RawQuery = query.Encode()
+	return "pg_dump --format=custom --exclude-table-data='spool*' --file=" + shellQuoted(file) + " --dbname=" + shellQuoted(u.String()), nil
+}
+
+func shellQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -12,12 +12,17 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/files"
+	"github.com/dmarcd/dmarcd/internal/intake/imap"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/recovered"
+	"github.com/dmarcd/dmarcd/internal/secret"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
@@ -99,7 +104,7 @@ func (a *App) runIntake(ctx context.Context, group *errgroup.Group) {
 	}
 }
 
-// scanInterval is the time between looks into the drop folder, which reads a list of names.
+// scanInterval is the time between two listings of the drop folder.
 const scanInterval = 5 * time.Second
 
 // drop returns the reader of the drop folder.
@@ -129,4 +134,117 @@ func (a *App) retention() store.Retention {
 		Originals: set.Originals, Rejected: set.Originals, Records: set.Records, Failure: set.Failure,
 		Audit: set.Audit, Entries: maxEntries,
 	}
+}
+
+// pollInterval is the time between two polls of a mailbox whose server does not announce new
+// mail. Reports are about the previous day, so there is no hurry.
+const pollInterval = 5 * time.Minute
+
+// mailboxes returns the reader of all mailboxes.
+func (a *App) mailboxes() *imap.Service {
+	return &imap.Service{
+		Leases:    a.store,
+		Team:      func(id dmarcd.TeamID) imap.MailboxStore { return a.store.Team(id) },
+		Sealer:    secret.File(a.config.Secret.File),
+		Accept:    a.acceptMessages,
+		MaxBytes:  int64(a.config.Limit.Mail),
+		Interval:  pollInterval,
+		Folder:    a.acceptor.Limits.Containers.Folder,
+		Dial:      a.dialer.DialContext,
+		HTTP:      a.dialer.Client(nil),
+		Recovered: a.recovered,
+		Log:       a.log,
+	}
+}
+
+// acceptMessages stores messages of a mailbox. After an error some may be stored; they are
+// duplicates next time.
+func (a *App) acceptMessages(ctx context.Context, mailbox dmarcd.Mailbox, messages []imap.Message) error {
+	for len(messages) > 0 {
+		n, err := a.acceptSome(ctx, mailbox, messages)
+		if err != nil {
+			return err
+		}
+		messages = messages[n:]
+	}
+	return nil
+}
+
+// acceptSome stores the messages up to the first heavy one, and returns their number.
+func (a *App) acceptSome(ctx context.Context, mailbox dmarcd.Mailbox, messages []imap.Message) (int, error) {
+	var deliveries []*dmarcd.Delivery
+	for _, message := range messages {
+		opened, err := a.openMessage(ctx, mailbox, message)
+		if err != nil {
+			return 0, err
+		}
+		defer opened.Close()
+		deliveries = append(deliveries, opened.Delivery)
+		if opened.Heavy() {
+			break
+		}
+	}
+	_, errs := a.acceptor.StoreAll(ctx, a.store.Team(mailbox.Team), deliveries)
+	for _, err := range errs {
+		if err != nil {
+			return 0, err
+		}
+	}
+	return len(deliveries), nil
+}
+
+func (a *App) openMessage(ctx context.Context, mailbox dmarcd.Mailbox, message imap.Message) (*intake.Opened, error) {
+	m := intake.Message{Team: mailbox.Team, Intake: dmarcd.IntakeIMAP, Name: fmt.Sprintf("%s, message %d", mailbox.Folder, message.UID)}
+	if message.Body != nil {
+		info, err := message.Body.Stat()
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", dmarcd.ErrTemporary, err)
+		}
+		m.Content, m.Size = message.Body, info.Size()
+	}
+	if message.Rejection != "" {
+		return a.acceptor.Reject(ctx, m, message.Rejection)
+	}
+	m.Authentication = a.verifier().Mail(ctx, message.Body)
+	return a.acceptor.Read(ctx, m)
+}
+
+// mailboxLogins logs in to mailboxes.
+type mailboxLogins struct{ dialer *outbound.Dialer }
+
+// Secret implements service.Mailboxes.
+func (mailboxLogins) Secret(password string, oauth *service.OAuth) ([]byte, error) {
+	credentials := imap.Credentials{Password: password}
+	if oauth != nil {
+		credentials = imap.Credentials{OAuth: (*imap.OAuth)(oauth)}
+	}
+	return credentials.Encode(), credentials.Validate()
+}
+
+// Explain implements service.Mailboxes.
+func (mailboxLogins) Explain(m dmarcd.Mailbox) string {
+	stage, ok := imap.StatusStage(m.Error)
+	if !ok {
+		return ""
+	}
+	_, message := stage.Explain(m.Method)
+	return message
+}
+
+// Try implements service.Mailboxes: the provider may have replaced the refresh token.
+func (l mailboxLogins) Try(ctx context.Context, m dmarcd.Mailbox, encoded []byte) ([]byte, error) {
+	credentials, err := imap.DecodeCredentials(encoded)
+	if err != nil {
+		return nil, err
+	}
+	login := credentials.Login(l.dialer.Client(nil), func(_ context.Context, renewed imap.Credentials) error {
+		credentials = renewed
+		return nil
+	})
+	err = (&imap.Reader{Mailbox: m, Login: login, Dial: l.dialer.DialContext}).Try(ctx)
+	if failed := (*imap.StageError)(nil); errors.As(err, &failed) && !errors.Is(err, outbound.ErrNotAllowed) {
+		field, message := failed.Stage.Explain(m.Method)
+		return nil, &service.MailboxError{Field: field, Message: message, Reason: err}
+	}
+	return credentials.Encode(), err
 }

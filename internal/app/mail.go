@@ -25,8 +25,9 @@ type mail struct {
 	server   *smtpd.Server
 }
 
-// openSpool opens the spool: in PostgreSQL, where other replicas take over what this one leaves, or
-// beside the file of SQLite, whose one writer would make every mail wait. Without SMTP there is none.
+// openSpool opens the spool: in PostgreSQL, where other replicas can continue the work of this
+// one, or in files beside the SQLite database, whose single writer would delay every mail. It
+// is nil without SMTP.
 func (a *App) openSpool() (*spool.Spool, error) {
 	if a.config.SMTPListen == "" {
 		return nil, nil //nolint:nilnil // none is a setting too
@@ -60,10 +61,13 @@ func (a *App) listenForMail(ctx context.Context) (_ *mail, err error) {
 	m.server = smtpd.New(smtpd.Config{
 		Hostname: cfg.ReportDomain, ReportDomain: cfg.ReportDomain, TLS: encryption, Limits: limits,
 		Lookup: func(ctx context.Context, mailbox string) (dmarcd.TeamID, error) {
+			if dmarcd.IsTestMailbox(mailbox) {
+				return a.store.TestRecipient(ctx, mailbox)
+			}
 			recipient, err := a.store.RecipientOf(ctx, mailbox)
 			return recipient.Team, err
 		},
-		Admit: func(ctx context.Context, team dmarcd.TeamID, _ int64) error { return a.store.Team(team).Admit(ctx) },
+		Admit: func(ctx context.Context, team dmarcd.TeamID) error { return a.store.Team(team).Admit(ctx) },
 		Spool: a.spool, Log: a.log, Now: time.Now, Observe: a.metrics.observeMail, Recovered: a.recovered,
 	})
 	if m.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.SMTPListen); err != nil {
@@ -107,10 +111,10 @@ func (a *App) verifier() *genuine.Verifier {
 }
 
 // verifyMail authenticates a spooled mail.
-func (a *App) verifyMail(ctx context.Context, entry *spool.Entry) dmarcd.Verdict {
+func (a *App) verifyMail(ctx context.Context, entry *spool.Entry) dmarcd.Authentication {
 	content, err := entry.Open()
 	if err != nil {
-		return dmarcd.Verdict{Genuine: dmarcd.GenuineUnknown, Reason: "The message could not be parsed."}
+		return dmarcd.Authentication{Genuine: dmarcd.GenuineUnknown, Reason: "The message could not be parsed."}
 	}
 	defer func() { _ = content.Close() }() // read-only
 	began := time.Now()
@@ -131,6 +135,10 @@ func (a *App) storeMails(ctx context.Context, team dmarcd.TeamID, batch []*spool
 		start      = time.Now()
 	)
 	for i, entry := range batch {
+		if mailbox := testMailbox(team, entry); mailbox != "" {
+			errs = append(errs, a.testMail(ctx, team, mailbox, entry))
+			continue
+		}
 		opened, err := a.openMail(ctx, team, entry)
 		errs = append(errs, err)
 		if err != nil {
@@ -144,6 +152,9 @@ func (a *App) storeMails(ctx context.Context, team dmarcd.TeamID, batch []*spool
 		if opened.Heavy() || bytes > maxTogether || time.Since(start) > readTogether {
 			break
 		}
+	}
+	if len(deliveries) == 0 {
+		return errs
 	}
 	_, stored := a.acceptor.StoreAll(ctx, a.store.Team(team), deliveries)
 	for i, err := range stored {
@@ -164,8 +175,40 @@ func (a *App) openMail(ctx context.Context, team dmarcd.TeamID, entry *spool.Ent
 	return a.acceptor.Read(ctx, a.message(ctx, team, entry, content))
 }
 
-// rejectMail stores a spooled mail as rejected without reading it.
+// testMailbox returns the test address of a team that a mail was sent to, "" if it was not.
+func testMailbox(team dmarcd.TeamID, entry *spool.Entry) string {
+	for _, recipient := range entry.Envelope.Recipients {
+		if recipient.Team == team && dmarcd.IsTestMailbox(recipient.Mailbox) {
+			return recipient.Mailbox
+		}
+	}
+	return ""
+}
+
+// testMail stores how a test mail authenticates, and nothing of the mail itself. A mail whose
+// address has expired or is full is dropped.
+func (a *App) testMail(ctx context.Context, team dmarcd.TeamID, mailbox string, entry *spool.Entry) error {
+	content, err := entry.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = content.Close() }() // read-only
+	result := a.verifier().Test(ctx, content, genuine.Envelope{
+		RemoteIP: entry.Envelope.RemoteIP, Helo: entry.Envelope.Helo, MailFrom: entry.Envelope.MailFrom,
+	}, a.dialer.Permits)
+	result.ID, result.At = entry.Name, entry.Envelope.ReceivedAt
+	err = a.store.Team(team).AddTestMail(ctx, mailbox, result)
+	if errors.Is(err, dmarcd.ErrNotFound) || errors.Is(err, dmarcd.ErrLimit) {
+		return nil
+	}
+	return err
+}
+
+// rejectMail stores a spooled mail as rejected without reading it; a test mail is dropped.
 func (a *App) rejectMail(ctx context.Context, team dmarcd.TeamID, entry *spool.Entry, reason string) error {
+	if testMailbox(team, entry) != "" {
+		return nil
+	}
 	content, err := entry.Open()
 	if err != nil {
 		return err
@@ -183,7 +226,7 @@ func (a *App) rejectMail(ctx context.Context, team dmarcd.TeamID, entry *spool.E
 // message returns a spooled mail as an intake.Message.
 func (a *App) message(ctx context.Context, team dmarcd.TeamID, entry *spool.Entry, content *spool.Mail) intake.Message {
 	return intake.Message{
-		Team: team, Domain: a.addressed(ctx, team, entry), Intake: dmarcd.IntakeSMTP, Verdict: entry.Verdict, Content: content, Size: entry.Size,
+		Team: team, Domain: a.addressed(ctx, team, entry), Intake: dmarcd.IntakeSMTP, Authentication: entry.Authentication, Content: content, Size: entry.Size,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,7 +27,7 @@ type metrics struct {
 	registry     *prometheus.Registry
 	requests     *prometheus.CounterVec
 	requestTime  *prometheus.HistogramVec
-	dnsQuestions *prometheus.CounterVec
+	dnsQueries   *prometheus.CounterVec
 	dnsTime      *prometheus.HistogramVec
 	mails        *prometheus.CounterVec
 	reports      *prometheus.CounterVec
@@ -50,16 +51,16 @@ func newTimes(name, help string, buckets []float64, labels ...string) *prometheu
 
 func newMetrics(s *store.Store, version string, measured stages) *metrics {
 	m := &metrics{
-		registry:     prometheus.NewRegistry(),
-		requests:     newCounters("dmarcd_http_requests_total", "Requests by route and status.", "route", "status"),
-		requestTime:  newTimes("dmarcd_http_request_seconds", "Time from the header of a request to the end of its response, by route.", buckets[:14], "route"),
-		dnsQuestions: newCounters("dmarcd_dns_questions_total", "DNS queries sent, by outcome.", "outcome"),
-		dnsTime:      newTimes("dmarcd_dns_question_seconds", "Time from a DNS query to its answer or the last attempt.", buckets[1:14], "outcome"),
-		mails:        newCounters("dmarcd_smtp_total", "SMTP connections, recipients and messages by result.", "outcome"),
-		reports:      newCounters("dmarcd_reports_total", "Received reports, by intake, kind and status.", "intake", "kind", "status"),
-		panics:       newCounters("dmarcd_panics_total", "Recovered panics by component; each is a bug and is logged with its stack.", "where"),
-		deliveries:   newCounters("dmarcd_webhook_deliveries_total", "Attempts to deliver events to webhooks, by outcome: delivered, retried, or failed for good.", "outcome"),
-		stages:       measured,
+		registry:    prometheus.NewRegistry(),
+		requests:    newCounters("dmarcd_http_requests_total", "Requests by route and status.", "route", "status"),
+		requestTime: newTimes("dmarcd_http_request_seconds", "Time from the header of a request to the end of its response, by route.", buckets[:14], "route"),
+		dnsQueries:  newCounters("dmarcd_dns_queries_total", "DNS queries sent, by outcome.", "outcome"),
+		dnsTime:     newTimes("dmarcd_dns_query_seconds", "Time from a DNS query to its answer or the last attempt.", buckets[1:14], "outcome"),
+		mails:       newCounters("dmarcd_smtp_total", "SMTP connections, recipients and messages by result.", "outcome"),
+		reports:     newCounters("dmarcd_reports_total", "Received reports, by intake, kind and status.", "intake", "kind", "status"),
+		panics:      newCounters("dmarcd_panics_total", "Recovered panics by component; each is a bug and is logged with its stack.", "where"),
+		deliveries:  newCounters("dmarcd_webhook_deliveries_total", "Attempts to deliver events to webhooks, by outcome: delivered, retried, or failed for good.", "outcome"),
+		stages:      measured,
 	}
 	m.deliveryTime = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "dmarcd_webhook_answer_seconds", Help: "Time until the endpoint of a webhook answered.",
@@ -73,7 +74,7 @@ func newMetrics(s *store.Store, version string, measured stages) *metrics {
 	})
 	build.Set(1)
 	m.register(m.registry)
-	m.registry.MustRegister(m.requests, m.requestTime, m.dnsQuestions, m.dnsTime, m.mails, m.reports, m.panics, m.deliveries, m.deliveryTime, m.lowDisk, build, &databaseCollector{store: s},
+	m.registry.MustRegister(m.requests, m.requestTime, m.dnsQueries, m.dnsTime, m.mails, m.reports, m.panics, m.deliveries, m.deliveryTime, m.lowDisk, build, &databaseCollector{store: s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -88,7 +89,7 @@ func (m *metrics) observeRequest(route string, status int, took time.Duration) {
 }
 
 func (m *metrics) observeDNS(outcome dns.Outcome, took time.Duration) {
-	m.dnsQuestions.WithLabelValues(outcome.String()).Inc()
+	m.dnsQueries.WithLabelValues(outcome.String()).Inc()
 	m.dnsTime.WithLabelValues(outcome.String()).Observe(took.Seconds())
 }
 
@@ -212,4 +213,112 @@ func collectPool(out chan<- prometheus.Metric, pool string, stats store.Pool) {
 	out <- prometheus.MustNewConstMetric(poolMax, gauge, float64(stats.Max), pool)
 	out <- prometheus.MustNewConstMetric(poolWaits, counter, float64(stats.Waits), pool)
 	out <- prometheus.MustNewConstMetric(poolWaitTime, counter, stats.WaitTime.Seconds(), pool)
+}
+
+// stageVerify is the stage of intake that authenticates a mail; the others are those of
+// intake.Acceptor.
+const stageVerify = "verify"
+
+// stages measures the way of a report from its arrival to the database, and background jobs.
+type stages struct {
+	intake *prometheus.HistogramVec
+	spool  prometheus.Histogram
+	jobs   *prometheus.HistogramVec
+	query  prometheus.Histogram
+	checks *prometheus.HistogramVec
+}
+
+func newStages() stages {
+	return stages{
+		intake: newTimes("dmarcd_intake_seconds", "Time of a stage of intake: verify authenticates a mail, read parses a message including the wait for its turn, store writes deliveries to the database.",
+			buckets[1:], "stage"),
+		spool: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "dmarcd_spool_seconds", Help: "Time from the acknowledgement of a message until its reports are in the database.",
+			Buckets: []float64{.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 900, 3600},
+		}),
+		query: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "dmarcd_database_query_seconds", Help: "Time of a database statement, including the time to read its rows.",
+			Buckets: []float64{.0001, .0005, .001, .005, .01, .05, .1, .5, 1, 5, 10, 30},
+		}),
+		jobs:   newTimes("dmarcd_job_seconds", "Time of a step of a background job, by its name and outcome (done, failed).", buckets[1:], "name", "outcome"),
+		checks: newTimes("dmarcd_check_seconds", "Time of a scheduled check of a domain, by kind (dmarc, full) and outcome (done, failed).", buckets[1:], "kind", "outcome"),
+	}
+}
+
+func (s stages) register(r prometheus.Registerer) {
+	r.MustRegister(s.intake, s.spool, s.jobs, s.query, s.checks)
+}
+
+func (s stages) observeIntake(stage string, took time.Duration) {
+	s.intake.WithLabelValues(stage).Observe(took.Seconds())
+}
+
+func (s stages) observeJob(job string, took time.Duration, err error) {
+	s.jobs.WithLabelValues(job, outcomeOf(err)).Observe(took.Seconds())
+}
+
+func (s stages) observeCheck(full bool, took time.Duration, err error) {
+	kind := "dmarc"
+	if full {
+		kind = "full"
+	}
+	s.checks.WithLabelValues(kind, outcomeOf(err)).Observe(took.Seconds())
+}
+
+// maxLoggedQuery limits a logged statement, in bytes: one that inserts many rows is long.
+const maxLoggedQuery = 1000
+
+// slowQuery is the time from which a database statement is logged.
+const slowQuery = time.Second
+
+// observeQuery returns a function that measures a database statement, and logs it if it took
+// slow or longer. It has placeholders instead of values.
+func (s stages) observeQuery(log *slog.Logger, slow time.Duration) func(query string, took time.Duration) {
+	return func(query string, took time.Duration) {
+		s.query.Observe(took.Seconds())
+		if slow == 0 || took < slow {
+			return
+		}
+		text := strings.Join(strings.Fields(query), " ")
+		log.Warn("slow query", "took_ms", took.Milliseconds(), "query", text[:min(len(text), maxLoggedQuery)])
+	}
+}
+
+func outcomeOf(err error) string {
+	if err != nil {
+		return "failed"
+	}
+	return "done"
+}
+
+// spoolCollector exports figures of the mail spool. Without SMTP they are 0.
+type spoolCollector struct{ app *App }
+
+var (
+	spoolMessages = prometheus.NewDesc("dmarcd_spool_messages", "Acknowledged messages that are not in the database yet.", nil, nil)
+	spoolBytes    = prometheus.NewDesc("dmarcd_spool_bytes", "Size of the mail spool in bytes.", nil, nil)
+	spoolAge      = prometheus.NewDesc("dmarcd_spool_age_seconds", "Age of the oldest message in the spool.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (spoolCollector) Describe(descs chan<- *prometheus.Desc) {
+	descs <- spoolMessages
+	descs <- spoolBytes
+	descs <- spoolAge
+}
+
+// Collect implements prometheus.Collector.
+func (c spoolCollector) Collect(out chan<- prometheus.Metric) {
+	var (
+		messages int
+		bytes    int64
+		age      time.Duration
+	)
+	if c.app.spool != nil {
+		messages, bytes = c.app.spool.Stats()
+		age = c.app.spool.Age()
+	}
+	out <- prometheus.MustNewConstMetric(spoolMessages, prometheus.GaugeValue, float64(messages))
+	out <- prometheus.MustNewConstMetric(spoolBytes, prometheus.GaugeValue, float64(bytes))
+	out <- prometheus.MustNewConstMetric(spoolAge, prometheus.GaugeValue, age.Seconds())
 }

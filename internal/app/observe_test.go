@@ -1,115 +1,125 @@
-package app
+package app_test
 
 import (
-	"bytes"
-	"errors"
-	"log/slog"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/smtp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/config"
-	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/musttest"
-	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// TestScrapesCostNoQueries scrapes the metrics again and again: clients that may do so
-// must not keep the database busy.
-func TestScrapesCostNoQueries(t *testing.T) {
-	t.Parallel()
-	s := storetest.SQLite(t).Open(t, store.Options{})
-	handler := newMetrics(s, "test", newStages()).handler()
-	scrape := func() {
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-		for _, line := range []string{`dmarcd_quota_teams{percent="100",quota="stored"} 0`, `dmarcd_quota_highest_ratio{quota="domains"} 0`, "dmarcd_check_lag_seconds 0"} {
-			if !strings.Contains(w.Body.String(), "\n"+line+"\n") {
-				t.Errorf("want %s in\n%s", line, w.Body)
-			}
-		}
-		if !strings.Contains(w.Body.String(), "\ndmarcd_stored_bytes 0\n") {
-			t.Errorf("got %s want the stored bytes", w.Body)
-		}
-	}
-	scrape()
-	before := s.Stats().Queries
-	for range 5 {
-		scrape()
-	}
-	if got := s.Stats().Queries - before; got != 0 {
-		t.Errorf("got %d queries for 5 scrapes want none", got)
+// exported is a span as a collector sees it.
+type exported struct {
+	TraceID, SpanID, ParentSpanID, Name string
+	Attributes                          []struct {
+		Key   string
+		Value struct{ StringValue, IntValue string }
 	}
 }
 
-func TestPanics(t *testing.T) {
-	t.Parallel()
-	var log bytes.Buffer
-	a := &App{
-		log:     slog.New(slog.NewJSONHandler(&log, nil)),
-		metrics: newMetrics(storetest.SQLite(t).Open(t, store.Options{}), "test", newStages()),
-	}
-	t.Run("before the answer began", func(t *testing.T) {
-		w := httptest.NewRecorder()
-		a.observed(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("secret cause") })).
-			ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
-		if w.Code != http.StatusInternalServerError || w.Body.String() != "{\"message\":\"Internal error\"}\n" || w.Header().Get("X-Request-Id") == "" {
-			t.Errorf("got %d %q %v", w.Code, w.Body, w.Header())
-		}
-		if !strings.Contains(log.String(), "secret cause") || !strings.Contains(log.String(), w.Header().Get("X-Request-Id")) {
-			t.Errorf("the log does not tell the cause and the request: %s", log.String())
-		}
-	})
-	t.Run("in the middle of the answer", func(t *testing.T) {
-		defer func() {
-			if recover() != http.ErrAbortHandler { //nolint:errorlint // as it is thrown
-				t.Error("half an answer did not end in a closed connection")
-			}
-		}()
-		a.observed(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write([]byte("["))
-			panic("late")
-		})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
-	})
-	t.Run("in a parser", func(t *testing.T) {
-		effective := musttest.Get(config.Load(config.Input{Environ: []string{"DMARCD_DATA=" + t.TempDir()}}))(t)
-		acceptor := a.newAcceptor(effective.Config)
-		acceptor.Encode = func(dmarcd.Detail) string { panic("odd report") }
-		report := strings.NewReader(`<feedback><report_metadata><org_name>receiver.example</org_name><report_id>1</report_id>` +
-			`<date_range><begin>1767225600</begin><end>1767311999</end></date_range></report_metadata>` +
-			`<policy_published><domain>example.com</domain><p>none</p></policy_published></feedback>`)
-		musttest.Get(acceptor.Read(t.Context(), intake.Message{Content: report, Size: report.Size()}))(t).Close()
-		w := httptest.NewRecorder()
-		a.metrics.handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-		if want := `dmarcd_panics_total{where="parser"} 1`; !strings.Contains(w.Body.String(), want) || !strings.Contains(log.String(), "odd report") {
-			t.Errorf("want %s and a line of the log, got\n%s\n%s", want, w.Body, log.String())
-		}
-	})
+// traces is a collector of OTLP.
+type traces struct {
+	mu    sync.Mutex
+	spans []exported
+	text  strings.Builder
 }
 
-// TestSlowQueriesAreLogged reads with a limit that every statement exceeds.
-func TestSlowQueriesAreLogged(t *testing.T) {
+func (c *traces) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body) // what is missing, the test misses
+	var document struct {
+		ResourceSpans []struct {
+			ScopeSpans []struct{ Spans []exported }
+		}
+	}
+	_ = json.Unmarshal(body, &document) // likewise
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.text.Write(body)
+	for _, resource := range document.ResourceSpans {
+		for _, scope := range resource.ScopeSpans {
+			c.spans = append(c.spans, scope.Spans...)
+		}
+	}
+}
+
+// named returns the spans of a name.
+func (c *traces) named(name string) (found []exported) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.spans {
+		if s.Name == name {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+func TestTraces(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db storetest.DB) {
-		var log bytes.Buffer
-		measured := newStages()
-		s := db.Open(t, store.Options{Took: measured.observeQuery(slog.New(slog.NewJSONHandler(&log, nil)), time.Nanosecond)})
-		log.Reset()
-		if _, err := s.TeamByName(t.Context(), "secret-name"); !errors.Is(err, dmarcd.ErrNotFound) {
-			t.Fatalf("got %v want no team", err)
+	if testing.Short() {
+		return
+	}
+	collector := &traces{}
+	receiver := httptest.NewServer(collector)
+	defer receiver.Close()
+	free := musttest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	address := free.Addr().String()
+	musttest.Do(t, free.Close())
+	dns := resolvertest.Start(t, `_dmarc.secret.example. TXT "v=DMARC1; p=reject"`)
+	db := storetest.SQLite(t)
+	d := start(t, db, "OTEL_EXPORTER_OTLP_ENDPOINT="+receiver.URL, "DMARCD_DNS="+dns.Addr(), "DMARCD_SMTP_LISTEN="+address, "DMARCD_REPORT_DOMAIN=report.example")
+
+	const client = "0af7651916cd43dd8448eb211c80319c"
+	request := musttest.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, d.url+"/domains", strings.NewReader(`{"domain": "secret.example"}`)))(t)
+	request.Header.Set("Authorization", "Bearer "+tokenForm.FindString(d.out))
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Traceparent", "00-"+client+"-b7ad6b7169203331-01")
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	musttest.Do(t, err)
+	answer, err := io.ReadAll(response.Body)
+	_ = response.Body.Close() // it is read
+	if err != nil || response.StatusCode/100 != 2 {
+		t.Fatalf("got %d %s, %v", response.StatusCode, answer, err)
+	}
+	var mailbox string
+	musttest.Do(t, db.SQL(t).QueryRowContext(t.Context(), `SELECT mailbox FROM addresses`).Scan(&mailbox))
+	mail := "From: a@secret.example\r\nSubject: secret\r\n\r\nno report\r\n"
+	musttest.Do(t, smtp.SendMail(address, nil, "a@secret.example", []string{mailbox + "@report.example"}, []byte(mail)))
+	if status, _ := get(t, d.url+"/domains?limit=secret", tokenForm.FindString(d.out)); status == 0 {
+		t.Error("no answer")
+	}
+	for deadline := time.Now().Add(time.Minute); len(collector.named("store reports")) == 0 && time.Now().Before(deadline); {
+		<-time.After(50 * time.Millisecond)
+	}
+	musttest.Do(t, d.stop())
+
+	for _, name := range []string{"POST /domains", "GET /domains", "DNS check", "store transaction", "SMTP transaction", "spool item", "spool item: verify", "parse reports", "store reports"} {
+		if len(collector.named(name)) == 0 {
+			t.Errorf("no span %q", name)
 		}
-		if got := log.String(); !strings.Contains(got, `"msg":"slow query","took_ms":`) || !strings.Contains(got, "FROM teams WHERE") || strings.Contains(got, "secret-name") {
-			t.Errorf("got the log %s want the statement without its values", got)
-		}
-		log.Reset()
-		measured.observeQuery(slog.New(slog.NewJSONHandler(&log, nil)), 0)("SELECT 1", time.Hour)
-		measured.observeQuery(slog.New(slog.NewJSONHandler(&log, nil)), time.Second)("SELECT 1", time.Second-1)
-		if log.Len() != 0 {
-			t.Errorf("got the log %s want nothing", log.String())
-		}
-	})
+	}
+	below := make(map[string]string) // names by trace and parent
+	for _, s := range collector.spans {
+		below[s.TraceID+s.ParentSpanID] += s.Name + " "
+	}
+	added := collector.named("POST /domains")[0]
+	if added.TraceID != client || !strings.Contains(below[client+added.SpanID], "store transaction") || !strings.Contains(below[client+added.SpanID], "DNS check") {
+		t.Errorf("got %+v, and below it %q", added, below[client+added.SpanID])
+	}
+	if text := fmt.Sprint(added.Attributes); !strings.Contains(text, "{http.response.status_code { 201}}") && !strings.Contains(text, "{http.response.status_code { 200}}") || !strings.Contains(text, "{dmarcd.team {team_") {
+		t.Errorf("got the attributes %s", text)
+	}
+	if text := collector.text.String(); strings.Contains(text, "secret") || strings.Contains(text, mailbox) {
+		t.Errorf("spans hold data of a team: %s", text)
+	}
 }

@@ -84,8 +84,8 @@ func TestConnectionsOfOneNetworkAreBounded(t *testing.T) {
 	}
 }
 
-// answersSoon reports whether a new connection is served, now or after the server has
-// noticed what became of others.
+// answersSoon reports whether a new connection is served, now or once the server has noticed
+// that others ended.
 func answersSoon(t *testing.T, from string, address net.Addr) bool {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {

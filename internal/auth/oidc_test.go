@@ -151,60 +151,60 @@ func beginVisit(t *testing.T, next string) *visit {
 func TestOIDCFinish(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		name   string
-		change func(v *visit)
-		want   error
-		says   string // the error, for the log
+		name    string
+		change  func(v *visit)
+		want    error
+		message string // the error, for the log
 	}{
 		{name: "right"},
 		{name: "the issuer is named", change: func(v *visit) { v.query.Set("iss", v.provider.URL) }},
 		{
 			name: "another issuer", change: func(v *visit) { v.query.Set("iss", "https://other.example") },
-			want: dmarcd.ErrUnauthorized, says: "another issuer",
+			want: dmarcd.ErrUnauthorized, message: "another issuer",
 		},
-		{name: "another state", change: func(v *visit) { v.query.Set("state", "x") }, want: dmarcd.ErrUnauthorized, says: "state"},
-		{name: "no state", change: func(v *visit) { v.query.Del("state") }, want: dmarcd.ErrUnauthorized, says: "state"},
+		{name: "another state", change: func(v *visit) { v.query.Set("state", "x") }, want: dmarcd.ErrUnauthorized, message: "state"},
+		{name: "no state", change: func(v *visit) { v.query.Del("state") }, want: dmarcd.ErrUnauthorized, message: "state"},
 		{
 			name: "the provider refuses", change: func(v *visit) { v.query.Set("error", "access_denied") },
-			want: dmarcd.ErrUnauthorized, says: "access_denied",
+			want: dmarcd.ErrUnauthorized, message: "access_denied",
 		},
-		{name: "no cookie", change: func(v *visit) { v.cookie = "" }, want: dmarcd.ErrUnauthorized, says: "malformed"},
+		{name: "no cookie", change: func(v *visit) { v.cookie = "" }, want: dmarcd.ErrUnauthorized, message: "malformed"},
 		{
 			name: "half a cookie", change: func(v *visit) { v.cookie, _, _ = strings.Cut(v.cookie, ".") },
-			want: dmarcd.ErrUnauthorized, says: "malformed",
+			want: dmarcd.ErrUnauthorized, message: "malformed",
 		},
 		{
 			name: "a cookie without end", change: func(v *visit) { v.cookie += strings.Repeat("A", 4096) },
-			want: dmarcd.ErrUnauthorized, says: "malformed",
+			want: dmarcd.ErrUnauthorized, message: "malformed",
 		},
 		{
 			name: "a long cookie", change: func(v *visit) { v.cookie += strings.Repeat("A", 4096-len(v.cookie)) },
-			want: dmarcd.ErrUnauthorized, says: "not ours",
+			want: dmarcd.ErrUnauthorized, message: "not ours",
 		},
-		{name: "no signature", change: func(v *visit) { v.cookie += "!" }, want: dmarcd.ErrUnauthorized, says: "not ours"},
-		{name: "a cookie of others", change: func(v *visit) { v.cookie = "x" + v.cookie }, want: dmarcd.ErrUnauthorized, says: "not ours"},
+		{name: "no signature", change: func(v *visit) { v.cookie += "!" }, want: dmarcd.ErrUnauthorized, message: "not ours"},
+		{name: "a cookie of others", change: func(v *visit) { v.cookie = "x" + v.cookie }, want: dmarcd.ErrUnauthorized, message: "not ours"},
 		{name: "just in time", change: func(v *visit) { v.clock.at = v.clock.at.Add(10*time.Minute - time.Second) }},
 		{
 			name: "too late", change: func(v *visit) { v.clock.at = v.clock.at.Add(10 * time.Minute) },
-			want: dmarcd.ErrUnauthorized, says: "too old",
+			want: dmarcd.ErrUnauthorized, message: "too old",
 		},
-		{name: "no ID token", change: func(v *visit) { v.provider.tokens = false }, want: dmarcd.ErrUnauthorized, says: "no ID token"},
-		{name: "another nonce", change: func(v *visit) { v.provider.nonce = "x" }, want: dmarcd.ErrUnauthorized, says: "not for this sign-in"},
+		{name: "no ID token", change: func(v *visit) { v.provider.tokens = false }, want: dmarcd.ErrUnauthorized, message: "no ID token"},
+		{name: "another nonce", change: func(v *visit) { v.provider.nonce = "x" }, want: dmarcd.ErrUnauthorized, message: "not for this sign-in"},
 		{
 			name: "another client", change: func(v *visit) { v.provider.claims["aud"] = "other" },
-			want: dmarcd.ErrUnauthorized, says: "verify the ID token",
+			want: dmarcd.ErrUnauthorized, message: "verify the ID token",
 		},
 		{
 			name: "a long subject", change: func(v *visit) { v.provider.claims["sub"] = strings.Repeat("x", 256) },
-			want: dmarcd.ErrUnauthorized, says: "too long",
+			want: dmarcd.ErrUnauthorized, message: "too long",
 		},
 		{
 			name: "claims of another form", change: func(v *visit) { v.provider.claims["name"] = 7 },
-			want: dmarcd.ErrUnauthorized, says: "read the ID token",
+			want: dmarcd.ErrUnauthorized, message: "read the ID token",
 		},
-		{name: "the code is refused", change: func(v *visit) { v.provider.status = 400 }, want: dmarcd.ErrUnauthorized, says: "change the code"},
-		{name: "the provider is broken", change: func(v *visit) { v.provider.status = 500 }, want: dmarcd.ErrTemporary, says: "change the code"},
-		{name: "the provider is away", change: func(v *visit) { v.provider.Close() }, want: dmarcd.ErrTemporary, says: "change the code"},
+		{name: "the code is refused", change: func(v *visit) { v.provider.status = 400 }, want: dmarcd.ErrUnauthorized, message: "change the code"},
+		{name: "the provider is broken", change: func(v *visit) { v.provider.status = 500 }, want: dmarcd.ErrTemporary, message: "change the code"},
+		{name: "the provider is away", change: func(v *visit) { v.provider.Close() }, want: dmarcd.ErrTemporary, message: "change the code"},
 		{name: "claims at UserInfo", change: func(v *visit) {
 			v.provider.userInfo = v.provider.claims
 			v.provider.userInfo["sub"], v.provider.claims = "subject", nil
@@ -212,13 +212,13 @@ func TestOIDCFinish(t *testing.T) {
 		{name: "claims of another subject", change: func(v *visit) {
 			v.provider.userInfo = v.provider.claims
 			v.provider.userInfo["sub"], v.provider.claims = "other", nil
-		}, want: dmarcd.ErrUnauthorized, says: "another user"},
+		}, want: dmarcd.ErrUnauthorized, message: "another user"},
 		{name: "claims at UserInfo of another form", change: func(v *visit) {
 			v.provider.userInfo, v.provider.claims = map[string]any{"sub": "subject", "name": 7}, nil
-		}, want: dmarcd.ErrUnauthorized, says: "read the user's claims"},
+		}, want: dmarcd.ErrUnauthorized, message: "read the user's claims"},
 		{name: "no UserInfo", change: func(v *visit) {
 			v.provider.userInfo, v.provider.claims = map[string]any{"sub": 7}, nil
-		}, want: dmarcd.ErrTemporary, says: "ask for the person's claims"},
+		}, want: dmarcd.ErrTemporary, message: "ask for the person's claims"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -228,8 +228,8 @@ func TestOIDCFinish(t *testing.T) {
 			}
 			user, next, err := v.signIn.Finish(t.Context(), v.cookie, v.query)
 			if test.want != nil {
-				if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
-					t.Errorf("got %v, want %v with %q", err, test.want, test.says)
+				if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.message) {
+					t.Errorf("got %v, want %v with %q", err, test.want, test.message)
 				}
 				return
 			}
@@ -278,22 +278,22 @@ func TestOIDCIdentity(t *testing.T) {
 // TestOIDCNext checks that a link to the sign-in cannot lead on to another site.
 func TestOIDCNext(t *testing.T) {
 	t.Parallel()
-	const home = "/app/"
-	longest := home + strings.Repeat("x", 1024-len(home))
+	const own = "/app/"
+	longest := own + strings.Repeat("x", 1024-len(own))
 	for name, test := range map[string]struct{ next, want string }{
-		"none":                        {"", home},
+		"none":                        {"", own},
 		"a page":                      {"/app/domains/example.com?days=7", "/app/domains/example.com?days=7"},
 		"a mark behind the blank":     {"/app/!", "/app/!"},
-		"beside the pages":            {"/api/docs", home},
-		"another site":                {"https://evil.example/app/", home},
-		"another site, no scheme":     {"//evil.example/app/", home},
-		"another site by a backslash": {`/app/\evil.example`, home},
-		"a blank":                     {"/app/ x", home},
-		"a tab":                       {"/app/\t//evil.example", home},
-		"a line break":                {"/app/\r\nSet-Cookie:x", home},
-		"delete":                      {"/app/\x7f", home},
+		"beside the pages":            {"/api/docs", own},
+		"another site":                {"https://evil.example/app/", own},
+		"another site, no scheme":     {"//evil.example/app/", own},
+		"another site by a backslash": {`/app/\evil.example`, own},
+		"a blank":                     {"/app/ x", own},
+		"a tab":                       {"/app/\t//evil.example", own},
+		"a line break":                {"/app/\r\nSet-Cookie:x", own},
+		"delete":                      {"/app/\x7f", own},
 		"as long as allowed":          {longest, longest},
-		"too long":                    {longest + "x", home},
+		"too long":                    {longest + "x", own},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

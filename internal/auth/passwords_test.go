@@ -68,7 +68,7 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-func TestRefusedPasswords(t *testing.T) {
+func TestRejectedPasswords(t *testing.T) {
 	t.Parallel()
 	for name, password := range map[string]string{
 		"empty":              "",

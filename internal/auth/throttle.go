@@ -11,7 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
 )
 
-// The number of free attempts per source, and the delay after them, which doubles with
+// The number of free attempts per key, and the delay after them, which doubles with
 // each attempt.
 const (
 	freePerEmail   = 5
@@ -144,7 +144,7 @@ func (t *Throttle) know(address, email string) {
 	t.known[addressKey(address)+" "+email] = t.now()
 }
 
-// wait returns the delay for a source, and removes expired attempts.
+// wait returns the delay for a key, and removes expired attempts.
 func (t *Throttle) wait(key string, free int, now time.Time) time.Duration {
 	known, ok := t.tries[key]
 	if !ok {

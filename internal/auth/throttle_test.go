@@ -94,12 +94,12 @@ func TestThrottleByAddress(t *testing.T) {
 // TestThrottleBySite guesses from forty /64 networks of one /48.
 func TestThrottleBySite(t *testing.T) {
 	t.Parallel()
-	const ann, home = "ann@example.com", "2001:db8:1:99::1"
+	const ann, own = "ann@example.com", "2001:db8:1:99::1"
 	throttle := auth.NewThrottle(newHand().now)
-	if got := wait(t, throttle, home, ann); got != 0 {
+	if got := wait(t, throttle, own, ann); got != 0 {
 		t.Fatalf("got a wait of %v", got)
 	}
-	throttle.Succeeded(home, ann)
+	throttle.Succeeded(own, ann)
 	made := 0
 	for i := range 40 {
 		for j := range 5 {
@@ -116,7 +116,7 @@ func TestThrottleBySite(t *testing.T) {
 			t.Errorf("%s: got a wait of %v, want one: %t", address, got, waits)
 		}
 	}
-	if got := wait(t, throttle, home, ann); got != 0 {
+	if got := wait(t, throttle, own, ann); got != 0 {
 		t.Errorf("a user where they signed in before waits %v", got)
 	}
 }
@@ -149,7 +149,7 @@ func TestRightPasswordsAreForgiven(t *testing.T) {
 // possible. The owner is still admitted where they signed in before.
 func TestOwnerIsNotLockedOut(t *testing.T) {
 	t.Parallel()
-	const ann, home = "ann@example.com", "192.0.2.1"
+	const ann, own = "ann@example.com", "192.0.2.1"
 	h := newHand()
 	throttle := auth.NewThrottle(h.now)
 	attack := func() {
@@ -158,16 +158,16 @@ func TestOwnerIsNotLockedOut(t *testing.T) {
 		}
 	}
 	attack()
-	if got := wait(t, throttle, home, ann); got == 0 {
+	if got := wait(t, throttle, own, ann); got == 0 {
 		t.Error("an unknown address does not wait")
 	}
 	h.at = h.at.Add(time.Hour)
-	if got := wait(t, throttle, home, ann); got != 0 {
+	if got := wait(t, throttle, own, ann); got != 0 {
 		t.Fatalf("got a wait of %v", got)
 	}
-	throttle.Succeeded(home, ann)
+	throttle.Succeeded(own, ann)
 	attack()
-	if got := wait(t, throttle, home, ann); got != 0 {
+	if got := wait(t, throttle, own, ann); got != 0 {
 		t.Errorf("the owner waits %v", got)
 	}
 	if got := wait(t, throttle, "192.0.2.2", ann); got == 0 {
@@ -175,17 +175,17 @@ func TestOwnerIsNotLockedOut(t *testing.T) {
 	}
 	h.at = h.at.Add(30*24*time.Hour - time.Hour/2)
 	attack()
-	if got := wait(t, throttle, home, ann); got != 0 {
+	if got := wait(t, throttle, own, ann); got != 0 {
 		t.Errorf("the owner waits %v after a month", got)
 	}
 	h.at = h.at.Add(time.Hour / 2)
 	attack()
-	if got := wait(t, throttle, home, ann); got == 0 {
+	if got := wait(t, throttle, own, ann); got == 0 {
 		t.Error("an address is known for ever")
 	}
 }
 
-func TestThrottledErrorSaysWhen(t *testing.T) {
+func TestThrottledErrorStatesWhen(t *testing.T) {
 	t.Parallel()
 	for after, want := range map[time.Duration]string{
 		time.Second:     "Too many attempts. Try again in 1 second.",
@@ -200,7 +200,7 @@ func TestThrottledErrorSaysWhen(t *testing.T) {
 	}
 }
 
-// TestThrottleIsBounded counts attempts of more sources than are remembered.
+// TestThrottleIsBounded counts attempts of more keys than are remembered.
 func TestThrottleIsBounded(t *testing.T) {
 	t.Parallel()
 	throttle := auth.NewThrottle(newHand().now)

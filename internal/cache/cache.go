@@ -1,5 +1,5 @@
-// Package cache keeps values in memory until others need their space. Callers know how old a value
-// may be, and how large it is.
+// Package cache is an in-memory LRU cache with a total size. Callers define the size of each
+// value, and how long it is valid.
 package cache
 
 import (
@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Cache has the values that were used last, up to a total size. It is safe for concurrent use.
+// Cache has the most recently used values, up to a total size. It is safe for concurrent use.
 type Cache[K comparable, V any] struct {
 	max int
 
@@ -23,7 +23,7 @@ type entry[K comparable, V any] struct {
 	size  int
 }
 
-// New returns an empty cache for values of that total size.
+// New returns an empty cache with the total size.
 func New[K comparable, V any](size int) *Cache[K, V] {
 	return &Cache[K, V]{max: size, entries: make(map[K]*list.Element), recent: list.New()}
 }

@@ -10,7 +10,7 @@ import (
 func TestCache(t *testing.T) {
 	t.Parallel()
 	c := cache.New[string, int](10)
-	kept := func() (keys []string) {
+	stored := func() (keys []string) {
 		for _, key := range []string{"a", "b", "c", "large"} {
 			if _, ok := c.Get(key); ok {
 				keys = append(keys, key)
@@ -20,7 +20,7 @@ func TestCache(t *testing.T) {
 	}
 	want := func(when string, want ...string) {
 		t.Helper()
-		if got := kept(); !slices.Equal(got, want) {
+		if got := stored(); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", when, got, want)
 		}
 	}

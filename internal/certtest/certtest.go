@@ -15,9 +15,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
-// New makes a certificate from a template, with a key of its own. Without an issuer it is
-// self-signed. It is valid for an hour before and after the present time, unless the template
-// has other times.
+// New creates a certificate from a template, with a new key. Without an issuer it is
+// self-signed. Unless the template sets times, it is valid from an hour ago for two hours.
 func New(t testing.TB, issuer *tls.Certificate, template x509.Certificate) *tls.Certificate {
 	t.Helper()
 	key := musttest.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)

@@ -63,7 +63,7 @@ func (w *Writer) Add(r Record) {
 // Full reports whether the block must be taken before the next record is added.
 func (w *Writer) Full() bool { return len(w.records) >= MaxRecords || w.text >= MaxText }
 
-// Records are those of the block so far, until Take.
+// Records returns the records of the block until Take.
 func (w *Writer) Records() []Record { return w.records }
 
 // Take returns the block and empties the writer.
@@ -98,8 +98,8 @@ func Columns() []string {
 	return names
 }
 
-// Sum is the sum by which a block is verified before it is read.
-func Sum(block []byte) [sha256.Size]byte { return sha256.Sum256(block) }
+// Checksum returns the SHA-256 of a block, which is verified before the block is read.
+func Checksum(block []byte) [sha256.Size]byte { return sha256.Sum256(block) }
 
 // ReadShares returns the records of some shares of reports of a block, in order. It calls wanted
 // for each record and decodes the other columns of those that are wanted. It returns ErrDamaged
@@ -158,10 +158,10 @@ func read(block []byte, wanted func(report int64, share int32) bool) (records []
 	return part.records, nil
 }
 
-// keyColumns are report_id and share, which tell whether a record is wanted.
+// keyColumns are report_id and share, which decide whether a record is selected.
 const keyColumns = 2
 
-// part is a part of the records of a block: those of some rows.
+// part is the records of some rows of a block.
 type part struct {
 	total   int   // of the block
 	rows    []int // increasing
@@ -258,7 +258,7 @@ func set(records []Record, rows []int, first, column int, page parquet.Page) err
 	return nil
 }
 
-// Size is the approximate memory that records take, in bytes.
+// Size returns the approximate memory of records, in bytes.
 func Size(records []Record) int {
 	size := 0
 	for i := range records {

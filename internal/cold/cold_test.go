@@ -127,15 +127,15 @@ func TestFullBlock(t *testing.T) {
 	}
 }
 
-// TestDamaged changes a block at each place: the result is an error or other records, never a
-// panic. What is no block at all is ErrDamaged.
+// TestDamaged changes a block at each offset: the result is an error or other records, never a
+// panic. Anything that is not a block is ErrDamaged.
 func TestDamaged(t *testing.T) {
 	t.Parallel()
 	block := write(t, sample(200))
 	for i := range block {
 		changed := slices.Clone(block)
 		changed[i] ^= 0x55
-		if cold.Sum(changed) == cold.Sum(block) {
+		if cold.Checksum(changed) == cold.Checksum(block) {
 			t.Fatal("the same sum")
 		}
 		if _, err := readAll(changed); err != nil && !errors.Is(err, cold.ErrDamaged) {

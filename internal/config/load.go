@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -129,4 +131,151 @@ func environment(environ []string) map[string]string {
 		}
 	}
 	return variables
+}
+
+// testPrefix begins the names of most variables of the tests.
+const testPrefix = envPrefix + "TEST_"
+
+// UnknownName is an unknown name and the known name that was probably meant.
+type UnknownName struct {
+	Name string
+	// Nearest is empty if no known name is similar.
+	Nearest string
+}
+
+// removed are the keys of settings that no longer exist. A start that would ignore them might
+// surprise the operator.
+var removed = []string{
+	"spool", "database_read", "blobs",
+	"log.format", "log.slow_query", "http.read_timeout", "http.write_timeout", "http.idle_timeout",
+	"http.max_header_bytes", "http.max_connections", "http.max_per_address", "schedule.full_interval",
+	"quota.domains", "quota.stored", "quota.unreadable", "quota.reports", "quota.mailboxes",
+	"limit.ratio_from", "limit.time", "limit.read_memory", "limit.memory", "intake.failure_addresses",
+	"intake.failure_body", "intake.folder_interval", "smtp.hostname", "smtp.max_connections",
+	"smtp.max_per_address", "smtp.max_recipients", "smtp.timeout", "imap.interval",
+	"retention.counters", "retention.rejected", "retention.entries", "cold.after", "senders.networks",
+	"senders.countries", "oidc.name",
+}
+
+// errRemoved is the error for a removed setting. name is how it was set, such as a variable or
+// a flag.
+func errRemoved(name string) error {
+	return fmt.Errorf("%s is set, but this setting no longer exists; remove it", name)
+}
+
+// removedEnvironment returns an error for each removed setting of an environment.
+func removedEnvironment(env map[string]string) (bad []error) {
+	for _, key := range removed {
+		if name := (Setting{Key: key}).Env(); strings.TrimSpace(env[name]) != "" {
+			bad = append(bad, errRemoved(name))
+		}
+	}
+	return bad
+}
+
+// RemovedFlag returns an error if a flag, without its dashes, belongs to a removed setting.
+func RemovedFlag(name string) error {
+	for _, key := range removed {
+		if (Setting{Key: key}).Flag() == name {
+			return errRemoved("--" + name)
+		}
+	}
+	return nil
+}
+
+// UnknownEnvironment returns the variables in environ, in the form of os.Environ, that
+// start with DMARCD_ but are not settings. They are sorted by name and probably misspelt.
+// Variables of the tests are left out.
+func UnknownEnvironment(environ []string) []UnknownName {
+	names := []string{"DMARCD_CORPUS", "DMARCD_SOAK", "DMARCD_PREVIOUS", "DMARCD_E2E_KILLS", "DMARCD_DISCOVERY_SEEDS"}
+	for _, s := range Settings() {
+		names = append(names, s.Env())
+	}
+	var unknown []UnknownName
+	for name := range environment(environ) {
+		if strings.HasPrefix(name, envPrefix) && !strings.HasPrefix(name, testPrefix) && !slices.Contains(names, name) {
+			unknown = append(unknown, UnknownName{Name: name, Nearest: nearest(name, names, len(envPrefix))})
+		}
+	}
+	slices.SortFunc(unknown, func(a, b UnknownName) int { return strings.Compare(a.Name, b.Name) })
+	return unknown
+}
+
+// nearest returns the name with the smallest edit distance, or "" if the distance exceeds
+// a third of the length of name. The length does not include the first shared bytes, the
+// common prefix of all names.
+func nearest(name string, names []string, shared int) string {
+	best, fewest := "", (len(name)-shared)/3+1
+	for _, candidate := range names {
+		if n := edits(name, candidate); n < fewest {
+			best, fewest = candidate, n
+		}
+	}
+	return best
+}
+
+// edits returns the Levenshtein distance of a and b in bytes.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// mask replaces secrets in output.
+const mask = "***"
+
+// isPostgres reports whether text is a PostgreSQL URL, not a file.
+func isPostgres(text string) bool {
+	return strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://")
+}
+
+// maskPassword returns text without passwords in a URL or in PostgreSQL keywords. It errs
+// on the side of hiding: text that it cannot parse is hidden completely.
+func maskPassword(text string) string {
+	scheme, rest, isURL := strings.Cut(text, "://")
+	if !isURL {
+		if strings.Contains(strings.ToLower(text), "password") && strings.Contains(text, "=") {
+			return mask
+		}
+		return text
+	}
+	u, err := url.Parse(text)
+	// An "@" outside the user information is a password that was not percent-encoded: then
+	// the URL is misparsed.
+	if at := strings.Count(rest, "@"); err != nil || at > 1 || at == 1 && u.User == nil {
+		return scheme + "://" + mask
+	}
+	if _, has := u.User.Password(); has {
+		user := url.User(u.User.Username()).String()
+		_, address, _ := strings.Cut(rest, "@")
+		text = scheme + "://" + user + ":" + mask + "@" + address
+	}
+	before, query, hasQuery := strings.Cut(text, "?")
+	if !hasQuery {
+		return text
+	}
+	parameters := strings.Split(query, "&")
+	for i, p := range parameters {
+		// PostgreSQL takes password and sslpassword here as well.
+		name, _, _ := strings.Cut(p, "=")
+		plain, err := url.QueryUnescape(name)
+		if err != nil || strings.Contains(strings.ToLower(plain), "password") {
+			parameters[i] = name + "=" + mask
+		}
+	}
+	return before + "?" + strings.Join(parameters, "&")
 }

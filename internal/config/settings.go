@@ -2,9 +2,14 @@ package config
 
 import (
 	"log/slog"
+	"net/mail"
 	"net/netip"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/dmarcd/dmarcd"
 )
 
 // envPrefix is the prefix of all environment variables.
@@ -89,4 +94,228 @@ func sectionSettings() []Setting {
 			func(c *Config) *float64 { return &c.Schedule.Rate },
 			"maximum number of scheduled checks that this process starts per second; 0 = none"),
 	}
+}
+
+// reportSettings returns the settings for receiving and storing reports.
+func reportSettings() []Setting {
+	return slices.Concat(limitSettings(), intakeSettings(), mailIntakeSettings(), retentionSettings(), fileSettings())
+}
+
+func limitSettings() []Setting {
+	const most = 2 << 30
+	bytes := bytesBetween(1<<10, most, "")
+	return []Setting{
+		define("limit.upload", bytesKind(), "32MiB", bytes,
+			func(c *Config) *int { return &c.Limit.Upload },
+			"maximum size of an uploaded or imported file"),
+		define("limit.mail", bytesKind(), "32MiB", bytes,
+			func(c *Config) *int { return &c.Limit.Mail },
+			"maximum size of an email message with reports"),
+		define("limit.expanded", bytesKind(), "256MiB", bytes,
+			func(c *Config) *int { return &c.Limit.Expanded },
+			"maximum total size of all decompressed archives in a message"),
+		define("limit.ratio", wholeKind(), "200", wholeBetween(1, 1_000_000, ""),
+			func(c *Config) *int { return &c.Limit.Ratio },
+			"maximum compression ratio, from 1 MiB of decompressed content on"),
+		define("limit.members", wholeKind(), "1000", wholeBetween(1, 1_000_000, ""),
+			func(c *Config) *int { return &c.Limit.Members },
+			"maximum number of archive files, MIME parts and messages in a message"),
+		define("limit.nesting", wholeKind(), "5", wholeBetween(1, 100, ""),
+			func(c *Config) *int { return &c.Limit.Nesting },
+			"maximum nesting depth of archives and messages around a report"),
+		define("limit.records", wholeKind(), "1000000", wholeBetween(1, 100_000_000, ""),
+			func(c *Config) *int { return &c.Limit.Records },
+			"maximum number of records in a report"),
+		define("limit.free_disk", bytesKind(), "256MiB", bytesBetween(0, 1<<50, ""),
+			func(c *Config) *int { return &c.Limit.FreeDisk },
+			"minimum free disk space in the data folder; below it, no reports are accepted"),
+	}
+}
+
+func intakeSettings() []Setting {
+	return []Setting{
+		define("intake.forged", wordKind(), ForgedMark, oneOf(ForgedMark, ForgedReject),
+			func(c *Config) *string { return &c.Intake.Forged },
+			"whether reports in messages with a spoofed sender are marked (mark) or rejected (refuse)"),
+		define("intake.folder", textKind(), "", orEmpty(folder()),
+			func(c *Config) *string { return &c.Intake.Folder },
+			"folder whose files are imported as reports, then moved to its subfolder done or rejected").
+			defaulting("empty = off"),
+		define("intake.folder_team", textKind(), "default", teamName(),
+			func(c *Config) *string { return &c.Intake.FolderTeam },
+			"team that receives the reports in intake.folder"),
+	}
+}
+
+// mailIntakeSettings returns the sections smtp and imap.
+func mailIntakeSettings() []Setting {
+	return []Setting{
+		define("smtp.certificate", textKind(), "", orEmpty(file()),
+			func(c *Config) *string { return &c.SMTP.Certificate },
+			"PEM file with the certificate chain for STARTTLS; requires smtp.key").
+			defaulting("empty = no STARTTLS").
+			needing(rule[Config]{
+				want:  "set together with smtp.key (DMARCD_SMTP_KEY), the private key file of the certificate",
+				valid: func(c Config) bool { return c.SMTP.Certificate == "" || c.SMTP.Key != "" },
+			}),
+		define("smtp.key", textKind(), "", orEmpty(file()),
+			func(c *Config) *string { return &c.SMTP.Key },
+			"PEM file with the private key of smtp.certificate").
+			defaulting("empty").
+			needing(rule[Config]{
+				want:  "set together with smtp.certificate (DMARCD_SMTP_CERTIFICATE), the certificate file of the key",
+				valid: func(c Config) bool { return c.SMTP.Key == "" || c.SMTP.Certificate != "" },
+			}),
+		define("smtp.rate", numberKind(), "600", numberUpTo(1_000_000, "off"),
+			func(c *Config) *float64 { return &c.SMTP.Rate },
+			"maximum messages per minute and reporting address, at most half from one network; 0 = unlimited"),
+	}
+}
+
+func retentionSettings() []Setting {
+	age := ageFrom(time.Hour, 876_000*time.Hour) // a hundred years
+	return []Setting{
+		define("retention.originals", durationKind(), "2160h", age,
+			func(c *Config) *time.Duration { return &c.Retention.Originals },
+			"how long to keep the original messages and files, and rejected reports; 0s = forever"),
+		define("retention.records", durationKind(), "17520h", age,
+			func(c *Config) *time.Duration { return &c.Retention.Records },
+			"how long to keep reports with their records; 0s = forever"),
+		define("retention.failure", durationKind(), "336h", age,
+			func(c *Config) *time.Duration { return &c.Retention.Failure },
+			"how long to keep failure reports with their originals; 0s = forever"),
+		define("retention.audit", durationKind(), "17520h", age,
+			func(c *Config) *time.Duration { return &c.Retention.Audit },
+			"how long to keep the audit log; 0s = forever"),
+	}
+}
+
+// fileSettings returns the sections secret and senders.
+func fileSettings() []Setting {
+	return []Setting{
+		define("secret.file", textKind(), "", orEmpty(file()),
+			func(c *Config) *string { return &c.Secret.File },
+			"file with the key that encrypts mailbox passwords and webhook secrets; created on first use").
+			defaulting("secret.key in the data folder"),
+		define("senders.catalogue", textKind(), "", orEmpty(file()),
+			func(c *Config) *string { return &c.Senders.Catalogue },
+			"TOML file with services, forwarders and mailing lists that take precedence over the built-in ones").
+			defaulting("empty = built-in only"),
+	}
+}
+
+// mailSettings returns the settings for sending mail.
+func mailSettings() []Setting {
+	return []Setting{
+		define("mail.relay", textKind(), "", orEmpty(relay()),
+			func(c *Config) *string { return &c.Mail.Relay },
+			"relay for email: smtp://user:password@host:587 (STARTTLS) or smtps://user:password@host; requires mail.from").
+			defaulting("empty = no email").
+			needing(rule[Config]{
+				want:  "set together with mail.from (DMARCD_MAIL_FROM), the address of the sender",
+				valid: func(c Config) bool { return c.Mail.Relay == "" || c.Mail.From != "" },
+			}),
+		define("mail.from", textKind(), "", orEmpty(sender()),
+			func(c *Config) *string { return &c.Mail.From },
+			"sender of email, such as dmarcd <dmarc@example.com>").
+			defaulting("empty"),
+		define("mail.dkim_key", textKind(), "", orEmpty(file()),
+			func(c *Config) *string { return &c.Mail.DKIMKey },
+			"PEM file with the RSA or Ed25519 private key that signs email; requires mail.dkim_selector").
+			defaulting("empty = not signed").
+			needing(rule[Config]{
+				want:  "set together with mail.dkim_selector (DMARCD_MAIL_DKIM_SELECTOR), where the public key is published",
+				valid: func(c Config) bool { return (c.Mail.DKIMKey == "") == (c.Mail.DKIMSelector == "") },
+			}),
+		define("mail.dkim_selector", textKind(), "", orEmpty(selector()),
+			func(c *Config) *string { return &c.Mail.DKIMSelector },
+			"selector of the DKIM key in the domain of mail.from").
+			defaulting("empty"),
+	}
+}
+
+// relay allows smtp and smtps URLs. A user and password require TLS.
+func relay() rule[string] {
+	return rule[string]{
+		want: "smtp://user:password@host:port (with STARTTLS), smtps://user:password@host:port, or smtp://host:port?tls=off without user and password",
+		valid: func(v string) bool {
+			u, err := url.Parse(v)
+			if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || !isHost(u.Hostname()) || u.Path != "" || u.Fragment != "" || strings.HasSuffix(u.Host, ":") {
+				return false
+			}
+			_, password := u.User.Password()
+			plain := u.Scheme == "smtp" && u.RawQuery == "tls=off"
+			return (u.Port() == "" || isPort(u.Port(), 1)) && (u.RawQuery == "" || plain) && (u.User == nil || password && !plain)
+		},
+	}
+}
+
+// sender allows an address with or without a name.
+func sender() rule[string] {
+	return rule[string]{
+		want: "an email address, such as dmarc@example.com or dmarcd <dmarc@example.com>",
+		valid: func(v string) bool {
+			address, err := mail.ParseAddress(v)
+			if err != nil {
+				return false
+			}
+			_, err = dmarcd.ParseEmail(address.Address)
+			return err == nil
+		},
+	}
+}
+
+// selector allows one or more DNS labels.
+func selector() rule[string] {
+	return rule[string]{want: "a DKIM selector, such as s1", valid: hostPattern.MatchString}
+}
+
+// oidcSettings returns the settings for sign-in with an OpenID provider.
+func oidcSettings() []Setting {
+	return []Setting{
+		define("oidc.issuer", textKind(), "", orEmpty(issuer()),
+			func(c *Config) *string { return &c.OIDC.Issuer },
+			"issuer URL of an OpenID provider for sign-in; requires oidc.client_id and oidc.client_secret").
+			defaulting("empty = off").
+			needing(rule[Config]{
+				want: "set together with oidc.client_id and oidc.client_secret (DMARCD_OIDC_CLIENT_ID, DMARCD_OIDC_CLIENT_SECRET), as issued by the provider",
+				valid: func(c Config) bool {
+					return c.OIDC.Issuer == "" || c.OIDC.ClientID != "" && c.OIDC.ClientSecret != ""
+				},
+			}),
+		define("oidc.client_id", textKind(), "", anyText(),
+			func(c *Config) *string { return &c.OIDC.ClientID },
+			"client id at the provider; the redirect URI is /app/oidc/callback at the host of base_url").
+			defaulting("empty"),
+		define("oidc.client_secret", textKind(), "", anyText(),
+			func(c *Config) *string { return &c.OIDC.ClientSecret },
+			"client secret for oidc.client_id; prefer the environment over a flag").
+			defaulting("empty").secret(),
+		define("oidc.domains", listKind(), "", each(domainName(), "a comma-separated list of domain names, such as example.com,example.org"),
+			func(c *Config) *[]string { return &c.OIDC.Domains },
+			"comma-separated mail domains whose users can sign up without an invitation; they still need to be added to a team").
+			defaulting("empty = none"),
+	}
+}
+
+// anyText allows every text.
+func anyText() rule[string] {
+	return rule[string]{want: "a text", valid: func(string) bool { return true }}
+}
+
+// issuer allows https URLs without query and fragment (OpenID Connect Discovery 1.0
+// §3), and http URLs on loopback.
+func issuer() rule[string] {
+	return rule[string]{
+		want: "an https URL without query and fragment, such as https://login.example.com; http is for a provider on the same machine",
+		valid: func(v string) bool {
+			u, err := url.Parse(v)
+			return err == nil && isOrigin(u) && (u.Scheme == "https" || isLoopback(u.Hostname())) && u.RawQuery == "" && u.Fragment == ""
+		},
+	}
+}
+
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
 }

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/goldentest"
 )
 
 // TestNames derives the names of a variable and a flag from the key of a setting. The table in
@@ -114,4 +116,23 @@ func TestSettingsAreFew(t *testing.T) {
 	if n := len(config.Settings()); n > 45 {
 		t.Errorf("got %d settings, want at most 45", n)
 	}
+}
+
+// TestDocumentedSettings compares docs/configuration.md with the settings.
+func TestDocumentedSettings(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("# Configuration\n\n" +
+		"Settings come from defaults, a file (`--config`, TOML or YAML), the environment and flags; later sources\n" +
+		"override earlier ones. `dmarcd config` shows the effective values and their origins. A setting of dmarcd that\n" +
+		"is not in this table stops the start with one line.\n\n")
+	b.WriteString("| environment | in a file | default | meaning |\n|---|---|---|---|\n")
+	for _, s := range config.Settings() {
+		def := s.Default
+		if !strings.Contains(def, " ") && def != "empty" {
+			def = "`" + def + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", s.Env(), s.Key, def, s.Help)
+	}
+	goldentest.Check(t, "../../docs/configuration.md", b.String())
 }

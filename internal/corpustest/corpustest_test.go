@@ -2,9 +2,11 @@ package corpustest_test
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dmarcd/dmarcd/dns"
@@ -80,28 +82,28 @@ func (o *observer) Errorf(format string, args ...any) {
 
 func TestCompare(t *testing.T) {
 	t.Parallel()
-	type judged struct {
+	type evaluated struct {
 		id     string
 		agrees bool
 	}
 	for _, tt := range []struct {
 		name  string
 		known corpustest.Disagreements
-		cases []judged
+		cases []evaluated
 		want  []string
 	}{
-		{name: "agreement", cases: []judged{{"a", true}}},
-		{name: "listed disagreement", known: corpustest.Disagreements{"a": "RFC"}, cases: []judged{{"a", false}, {"b", true}}},
+		{name: "agreement", cases: []evaluated{{"a", true}}},
+		{name: "listed disagreement", known: corpustest.Disagreements{"a": "RFC"}, cases: []evaluated{{"a", false}, {"b", true}}},
 		{
-			name: "disagreement that is not listed", cases: []judged{{"a", false}},
+			name: "disagreement that is not listed", cases: []evaluated{{"a", false}},
 			want: []string{"a: got this, want that"},
 		},
 		{
-			name: "agreement that is listed", known: corpustest.Disagreements{"a": "RFC"}, cases: []judged{{"a", true}},
+			name: "agreement that is listed", known: corpustest.Disagreements{"a": "RFC"}, cases: []evaluated{{"a", true}},
 			want: []string{"a: got what the table wants, but a disagreement is listed: RFC"},
 		},
 		{
-			name: "listed case that does not exist", known: corpustest.Disagreements{"z": "RFC"}, cases: []judged{{"a", true}},
+			name: "listed case that does not exist", known: corpustest.Disagreements{"z": "RFC"}, cases: []evaluated{{"a", true}},
 			want: []string{"z: a disagreement is listed, but there is no such case"},
 		},
 		{name: "no cases", want: []string{"got no case to compare, want some"}},
@@ -121,4 +123,45 @@ func TestCompare(t *testing.T) {
 			}
 		})
 	}
+}
+
+// notOurs are the tables that no test reads, and why.
+var notOurs = map[string]string{
+	"mail-dmarc/from-header-domain.json": "reads the From header of a mail, which is no part of a check",
+	"OpenDMARC/from-header-domain.json":  "reads the From header of a mail, which is no part of a check",
+}
+
+// TestEveryTableIsRead checks that every DNS table of the corpus is compared with
+// by a test somewhere, or left out for a reason.
+func TestEveryTableIsRead(t *testing.T) {
+	t.Parallel()
+	dir := corpustest.Dir(t)
+	tests := testSources(t, "../..")
+	tables, err := filepath.Glob(filepath.Join(dir, "dns", "*", "*.json"))
+	if err != nil || len(tables) == 0 {
+		t.Fatalf("got %d tables, %v", len(tables), err)
+	}
+	for _, table := range tables {
+		_, project, _ := strings.Cut(filepath.Base(filepath.Dir(table)), "+")
+		name := project + "/" + filepath.Base(table)
+		if read := strings.Contains(tests, name+`"`); read == (notOurs[name] != "") {
+			t.Errorf("%s: read by a test: %t, left out because: %q", name, read, notOurs[name])
+		}
+	}
+}
+
+// testSources returns the text of all test files but this package's.
+func testSources(t *testing.T, root string) string {
+	t.Helper()
+	var all strings.Builder
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") || strings.Contains(path, "corpustest") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all.Write(text)
+		return err
+	})
+	musttest.Do(t, err)
+	return all.String()
 }

@@ -1,7 +1,6 @@
-// Package costtest compares how long two pieces of work take, for tests that hold
-// that the cost of hostile input grows no faster than its length. It compares the time
-// on the processor, where the system tells it, and the least of several attempts, so
-// that other load does not decide.
+// Package costtest compares the cost of two pieces of work, for tests that the cost of hostile
+// input grows no faster than its length. It compares processor time, where the system reports
+// it, and the minimum of several attempts, so that other load does not matter.
 package costtest
 
 import (
@@ -12,11 +11,11 @@ import (
 )
 
 const (
-	// attempts is how often each piece of work is measured at most. The first
-	// attempt mostly does; the others are for busy machines.
+	// attempts is the maximum number of measurements of each piece of work. The first is
+	// usually enough; the others are for busy machines.
 	attempts = 12
-	// least is the shortest time that can be compared: clocks and collections of
-	// garbage decide below it.
+	// least is the shortest comparable time: below it, clock resolution and garbage collection
+	// dominate.
 	least = 200 * time.Microsecond
 )
 
@@ -38,7 +37,7 @@ func AtMost(t testing.TB, factor float64, small, large func()) {
 	t.Errorf("got %v against %v, a factor of %.1f, want at most %.1f", longest, shortest, float64(longest)/float64(shortest), factor)
 }
 
-// measure returns how long the work takes.
+// measure returns how long work takes.
 func measure(work func()) time.Duration {
 	runtime.LockOSThread() // whose time is measured
 	defer runtime.UnlockOSThread()
@@ -47,8 +46,9 @@ func measure(work func()) time.Duration {
 	return elapsed() - start
 }
 
-// Within fails the test if work takes longer than the limit: on all processors together, where the
-// system tells it, so that other load does not decide. It must not be called by parallel tests.
+// Within fails the test if work takes longer than limit: in processor time of all processors,
+// where the system reports it, so that other load does not matter. It must not be called by
+// parallel tests.
 func Within(t testing.TB, limit time.Duration, work func()) {
 	t.Helper()
 	start := processed()

@@ -2,7 +2,7 @@ package demo
 
 import (
 	"cmp"
-	_ "embed" // for the story
+	_ "embed" // for the scenario
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -19,13 +19,13 @@ import (
 	"github.com/dmarcd/dmarcd/internal/senders"
 )
 
-//go:embed story.toml
+//go:embed scenario.toml
 var scenarioText string
 
-//go:embed story.zone
+//go:embed scenario.zone
 var zoneText string
 
-// scenarioData is what story.toml and story.zone say.
+// scenarioData is the content of scenario.toml and scenario.zone.
 type scenarioData struct {
 	Networks   []*network
 	Receivers  []receiver
@@ -36,11 +36,11 @@ type scenarioData struct {
 	Steps      []step
 	NonReports []nonReport
 
-	records []record
-	turns   []int // the days on which records changed, the oldest first
+	records    []record
+	changeDays []int // the days on which records changed, the oldest first
 }
 
-// network is an organization with sending hosts, and their network.
+// network is an organization and its network with sending hosts.
 type network struct {
 	Key, Name string
 	Number    uint32 // of the autonomous system
@@ -56,14 +56,14 @@ type network struct {
 // receiver is a mail receiver that sends reports.
 type receiver struct {
 	Name, Domain, Method           string
-	Share                          float64
+	Fraction                       float64
 	Trusts, Lenient, Failures, TLS bool
 }
 
 // Domain is one of the domains of the scenario.
 type Domain struct {
 	Name string
-	// Team is the name of the team that has it.
+	// Team is the name of the team that owns it.
 	Team    string
 	Purpose dmarcd.Purpose
 	Parked  bool
@@ -75,7 +75,7 @@ type domain struct {
 	Spoofed map[string]float64
 }
 
-// stream is mail of one sort that is sent as a domain.
+// stream is one kind of mail that is sent as a domain.
 type stream struct {
 	Network                  string
 	Daily                    float64
@@ -87,21 +87,21 @@ type stream struct {
 	network *network
 }
 
-// record is a DNS record that is there from one day until another.
+// record is a DNS record that exists from one day until another.
 type record struct {
 	since, until int
 	text         string
 }
 
-// there reports whether something is there on a day that is from one day until another, 0
-// for the start and the end of the scenario.
+// there reports whether a day, counted back from today, is in a span. A limit of 0 is the start or
+// the end of the scenario.
 func there(since, until, ago int) bool {
 	return (since == 0 || ago <= since) && (until == 0 || ago > until)
 }
 
 func (r record) there(ago int) bool { return there(r.since, r.until, ago) }
 
-// data reads the story.
+// data parses the scenario once.
 var data = sync.OnceValue(func() *scenarioData {
 	s := new(scenarioData)
 	read, err := toml.Decode(scenarioText, s)
@@ -109,7 +109,7 @@ var data = sync.OnceValue(func() *scenarioData {
 		err = fmt.Errorf("unknown keys %v", unknown)
 	}
 	if err = errors.Join(err, s.readZone()); err != nil {
-		panic(fmt.Sprint("demo: ", err)) // the files are built in
+		panic(fmt.Sprint("demo: ", err)) // the files are embedded
 	}
 	for i := range s.Domains {
 		s.complete(&s.Domains[i])
@@ -119,7 +119,7 @@ var data = sync.OnceValue(func() *scenarioData {
 
 // readZone reads the records, and finds the days on which they changed.
 func (s *scenarioData) readZone() error {
-	turns := map[int]bool{daysOfScenario: true}
+	changes := map[int]bool{daysOfScenario: true}
 	for line := range strings.Lines(zoneText) {
 		fields := strings.SplitN(line, " ", 3)
 		if len(fields) < 3 || fields[0] == ";" {
@@ -131,15 +131,15 @@ func (s *scenarioData) readZone() error {
 			return err
 		}
 		s.records = append(s.records, record{since, until, fields[2]})
-		turns[since], turns[until] = true, true
+		changes[since], changes[until] = true, true
 	}
-	delete(turns, 0)
-	s.turns = slices.Sorted(maps.Keys(turns))
-	slices.Reverse(s.turns)
+	delete(changes, 0)
+	s.changeDays = slices.Sorted(maps.Keys(changes))
+	slices.Reverse(s.changeDays)
 	return nil
 }
 
-// complete fills in what the streams of a domain leave out, and adds those of attackers.
+// complete sets missing fields of the streams of a domain, and adds the streams of attackers.
 func (s *scenarioData) complete(d *domain) {
 	for _, from := range slices.Sorted(maps.Keys(d.Spoofed)) {
 		attackers := slices.DeleteFunc(slices.Clone(s.Networks), func(n *network) bool { return !n.Spoofs })
@@ -167,7 +167,7 @@ func (n *network) address(host int) netip.Addr {
 	return netip.AddrFrom16(octets).Unmap()
 }
 
-// named returns how many hosts have names.
+// named returns the number of hosts with names.
 func (n *network) named() int {
 	if n.Domain == "" {
 		return 0
@@ -175,8 +175,8 @@ func (n *network) named() int {
 	return n.Hosts
 }
 
-// Locate returns where an address of the scenario belongs to. All of them are reserved for
-// documentation and tests: no mail comes from them.
+// Locate returns the origin of an address of the scenario. All are reserved for documentation
+// and tests: no mail comes from them.
 func Locate(addr netip.Addr) (senders.Origin, bool) {
 	for _, n := range data().Networks {
 		if n.V4.Contains(addr) || n.V6.Contains(addr) {
@@ -193,7 +193,7 @@ func Senders() []senders.Sender {
 		if n.Category != "" {
 			known = append(known, senders.Sender{
 				Key: n.Key, Name: n.Name, Kind: senders.Service, Category: n.Category,
-				Networks: []uint32{n.Number}, Hosts: []string{n.Domain}, Domains: []string{n.Domain}, AlignsSPF: true, AlignsDKIM: true,
+				Networks: []uint32{n.Number}, Hosts: []string{n.Domain}, Domains: []string{n.Domain},
 				Setup: "Authenticate the domain in " + n.Name + " and publish the DKIM record and the return-path record that it shows.",
 			})
 		}

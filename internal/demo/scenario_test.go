@@ -148,7 +148,7 @@ var takeCensus = sync.OnceValues(func() (census, error) {
 	return c, nil
 })
 
-func TestStoryIsAYear(t *testing.T) {
+func TestScenarioIsAYear(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		return
@@ -192,7 +192,7 @@ func fingerprint(s *demo.Scenario) [sha256.Size]byte {
 	return [sha256.Size]byte(hash.Sum(nil))
 }
 
-func TestStoryFollowsFromTheSeed(t *testing.T) {
+func TestScenarioFollowsFromTheSeed(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		return
@@ -209,9 +209,9 @@ func TestStoryFollowsFromTheSeed(t *testing.T) {
 	}
 }
 
-// share returns the part of a domain's messages that comply, from one day before the
+// rate returns the part of a domain's messages that comply, from one day before the
 // end of the scenario to another, and how many messages there are.
-func (c census) share(domain string, from, to int) (compliant float64, messages int64) {
+func (c census) rate(domain string, from, to int) (compliant float64, messages int64) {
 	var sum dmarcd.Summary
 	for ago, counted := range c.days[domain] {
 		if ago <= from && ago >= to {
@@ -222,7 +222,7 @@ func (c census) share(domain string, from, to int) (compliant float64, messages 
 	return float64(sum.Compliant) / float64(sum.Total()), sum.Total()
 }
 
-func TestWhatTheReportsTell(t *testing.T) {
+func TestResultsInReports(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		return
@@ -245,7 +245,7 @@ func TestWhatTheReportsTell(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			c := musttest.Get(takeCensus())(t)
-			got, messages := c.share(test.domain, test.from, test.to)
+			got, messages := c.rate(test.domain, test.from, test.to)
 			if messages == 0 || got < test.least || got > test.most {
 				t.Errorf("got %.4f of %d messages compliant, want from %.2f to %.2f", got, messages, test.least, test.most)
 			}
@@ -289,26 +289,26 @@ func TestMissingKey(t *testing.T) {
 	}
 }
 
-func TestTurns(t *testing.T) {
+func TestChanges(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		return
 	}
 	s := scenario()
-	turns := s.Turns()
-	if !slices.IsSortedFunc(turns, time.Time.Compare) || !turns[0].Equal(s.Begin()) || !turns[len(turns)-1].Before(end) {
-		t.Errorf("got the turns %v, want them in order, from the beginning to the present", turns)
+	changes := s.Changes()
+	if !slices.IsSortedFunc(changes, time.Time.Compare) || !changes[0].Equal(s.Begin()) || !changes[len(changes)-1].Before(end) {
+		t.Errorf("got the changes %v, want them in order, from the beginning to the present", changes)
 	}
-	for i, at := range turns[1:] {
-		if text(t, s, turns[i]) == text(t, s, at) {
+	for i, at := range changes[1:] {
+		if text(t, s, changes[i]) == text(t, s, at) {
 			t.Errorf("got the same records after %s as before", at)
 		}
-		if text(t, s, at.Add(-time.Second)) != text(t, s, turns[i]) {
-			t.Errorf("got other records before %s, want those of %s", at, turns[i])
+		if text(t, s, at.Add(-time.Second)) != text(t, s, changes[i]) {
+			t.Errorf("got other records before %s, want those of %s", at, changes[i])
 		}
 	}
-	if got := text(t, s, end); got != text(t, s, turns[len(turns)-1]) {
-		t.Error("got other records at the end than since the last turn")
+	if got := text(t, s, end); got != text(t, s, changes[len(changes)-1]) {
+		t.Error("got other records at the end than since the last change")
 	}
 }
 
@@ -333,7 +333,7 @@ func text(t *testing.T, s *demo.Scenario, at time.Time) string {
 	return b.String()
 }
 
-func BenchmarkStory(b *testing.B) {
+func BenchmarkScenario(b *testing.B) {
 	for b.Loop() {
 		records, bytesMade := 0, 0
 		for document := range days(scenario(), 1) {

@@ -19,66 +19,66 @@ var tightening = []string{
 // agree lets all findings propose the same DMARC record for the domain: the repaired one,
 // or that with the next stricter policy. The setup guide and the advice start from the
 // repaired one too; see Repaired.
-func (j *judgement) agree() {
-	record, ok := dmarc.Parse(j.repairedRecord())
+func (e *evaluation) agree() {
+	record, ok := dmarc.Parse(e.repairedRecord())
 	if !ok {
 		return
 	}
 	base := proposed(record, "", nil) // its parts may not fit together
-	if record, _ = dmarc.Parse(base); j.request.Parked {
+	if record, _ = dmarc.Parse(base); e.request.Parked {
 		base = record.Locked()
 		record, _ = dmarc.Parse(base)
 	}
 	next := record
-	if f := j.facts.DMARC; f.RecordDomain != j.facts.Domain && f.Percent != "" {
+	if f := e.facts.DMARC; f.RecordDomain != e.facts.Domain && f.Percent != "" {
 		next, _ = dmarc.Parse(record.Edit(dmarc.Tag{Name: "pct", Value: f.Percent})) // it samples there
 	}
-	name := dmarc.QueryName(j.facts.Domain)
-	for i, f := range j.findings {
+	name := dmarc.QueryName(e.facts.Domain)
+	for i, f := range e.findings {
 		switch {
 		case !strings.HasPrefix(f.Record.Name, "_dmarc."):
 		case slices.Contains(tightening, f.ID):
-			j.findings[i].Record = txtRecord(name, next.Tightened())
+			e.findings[i].Record = txtRecord(name, next.Tightened())
 		case f.Record.Name == name, f.ID == "parked.policy":
-			j.findings[i].Record = txtRecord(name, base)
+			e.findings[i].Record = txtRecord(name, base)
 		}
 	}
 }
 
 // repairedRecord returns the record that the domain should have with the policy that applies
 // now, "" if that is not known.
-func (j *judgement) repairedRecord() string {
-	f := j.facts.DMARC
+func (e *evaluation) repairedRecord() string {
+	f := e.facts.DMARC
 	switch {
 	case f.Status == dmarc.StatusInconclusive.String():
 		return ""
 	case f.Status == dmarc.StatusMultiple.String():
-		return j.merged(f.OwnRecords)
-	case f.Record == "" || j.ofSuffix(f) || j.tried(f):
-		return j.firstRecord(j.meant(f))
-	case f.RecordDomain != j.facts.Domain:
-		return j.ownRecord(f)
+		return e.merged(f.OwnRecords)
+	case f.Record == "" || e.ofSuffix(f) || e.tried(f):
+		return e.firstRecord(e.meant(f))
+	case f.RecordDomain != e.facts.Domain:
+		return e.ownRecord(f)
 	}
 	record, _ := dmarc.Parse(f.Record)
-	if f.OrganizationIsSuffix && f.Legacy.OrganizationalDomain == j.facts.Domain {
+	if f.OrganizationIsSuffix && f.Legacy.OrganizationalDomain == e.facts.Domain {
 		record, _ = dmarc.Parse(record.Edit(dmarc.Tag{Name: "psd", Value: dmarc.PSDNo.String()}))
 	}
-	return proposed(record, j.wanted(record, f.RecordDomain), nil)
+	return proposed(record, e.wanted(record, f.RecordDomain), nil)
 }
 
-// tried reports whether the domain has a text that is meant as a record but is none.
-func (j *judgement) tried(f facts.DMARC) bool {
+// tried reports whether the domain has a text that is meant as a record but is not valid.
+func (e *evaluation) tried(f facts.DMARC) bool {
 	return len(f.OwnRecords) == 0 && slices.ContainsFunc(f.Misses, func(m facts.Problem) bool { return missFlaws[m.Kind] != "" })
 }
 
 // meant returns what the owner of a domain without a record tried to publish, if anything.
-func (j *judgement) meant(f facts.DMARC) dmarc.Record {
+func (e *evaluation) meant(f facts.DMARC) dmarc.Record {
 	for _, miss := range f.Misses {
 		if missFlaws[miss.Kind] != "" && len(f.OwnRecords) == 0 {
 			return meantRecord(miss.Text)
 		}
 	}
-	return j.misplaced(f)
+	return e.misplaced(f)
 }
 
 // Repaired returns the DMARC record that the findings of a check propose for a domain without
@@ -105,12 +105,12 @@ func Repaired(check facts.Check, domain dmarcd.Domain) string {
 func ProposedHere(check facts.Check, domain dmarcd.Domain) string {
 	text := baseRecord(domain, Repaired(check, domain), "", nil)
 	record, _ := dmarc.Parse(text)
-	j := &judgement{}
+	e := &evaluation{}
 	switch {
 	case check.Facts != nil && domain.Record != "":
-		j.facts = *check.Facts
+		e.facts = *check.Facts
 	case check.Facts != nil || domain.Record != "" || domain.Parked:
 		return text
 	}
-	return proposed(record, j.wanted(record, domain.Name), nil)
+	return proposed(record, e.wanted(record, domain.Name), nil)
 }

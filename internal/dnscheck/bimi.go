@@ -77,6 +77,7 @@ func (e *examination) checkLogo(ctx context.Context, record bimi.Record, query b
 	if image.Content != nil {
 		checked := bimi.CheckImage(image.Content)
 		problems, hash = slices.Concat(problems, checked.Problems), checked.SHA256
+		e.logo = bimi.Drawing(image.Content)
 	}
 	if record.Evidence != "" {
 		document, evidenceErr := bimi.FetchEvidence(ctx, client, record.Evidence)
@@ -90,7 +91,7 @@ func (e *examination) checkLogo(ctx context.Context, record bimi.Record, query b
 		}
 	}
 	if e.options.MarkRoots == nil {
-		// Without trusted roots the chain cannot be judged.
+		// Without trusted roots the chain cannot be verified.
 		problems = slices.DeleteFunc(problems, func(p bimi.Problem) bool { return p.Kind == bimi.UntrustedChain })
 	}
 	if err != nil {

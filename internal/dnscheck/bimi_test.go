@@ -39,7 +39,7 @@ var bimiCases = []findingCase{
 	{
 		name: "a logo of a subdomain that inherits another policy than its organization has", domain: "sub.example.com",
 		zone:  own("v=DMARC1; p=none; sp=reject; rua=mailto:d@example.com") + strings.ReplaceAll(bareBIMI, "_bimi.", "_bimi.sub.") + webHost,
-		files: branded(logo, ""), want: []string{"bimi.policy"}, says: "the DMARC policy of example.com is none",
+		files: branded(logo, ""), want: []string{"bimi.policy"}, message: "the DMARC policy of example.com is none",
 	},
 	{
 		name: "a logo of a subdomain that inherits an enforced policy", domain: "sub.example.com",

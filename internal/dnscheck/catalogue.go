@@ -2,6 +2,7 @@ package dnscheck
 
 import (
 	_ "embed" // for the catalogue
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -73,4 +74,43 @@ func fill(text string, w words) string {
 		b.WriteString(quotable(word))
 		text = after
 	}
+}
+
+// grade returns the grade for the findings. Each type of finding counts once.
+func grade(findings []dmarcd.Finding) string {
+	counted := map[string]bool{}
+	points := 0
+	for _, f := range findings {
+		if !counted[f.ID] {
+			counted[f.ID] = true
+			points += f.Points
+		}
+	}
+	return dmarcd.GradeOf(points)
+}
+
+// domainMissing is the finding to fix first: the name may be misspelt.
+const domainMissing = "domain.missing"
+
+// weight returns the urgency of a finding among findings of the same level.
+func weight(f dmarcd.Finding) int {
+	if f.ID == domainMissing {
+		return math.MaxInt
+	}
+	return f.Points
+}
+
+// next returns the finding to fix next: that the domain is missing, else the one with most
+// points, then the most severe; nil if there is nothing to fix.
+func next(findings []dmarcd.Finding) *dmarcd.Finding {
+	var best *dmarcd.Finding
+	for i, f := range findings {
+		if f.Fix != "" && f.Level != dmarcd.LevelGood && f.Points > 0 && (best == nil || weight(f) > weight(*best)) {
+			best = &findings[i]
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	return new(*best)
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 )
 
-// TestCorpusWrongPlace runs the corpus cases with a record at the apex, which receivers
+// TestCorpusWrongPosition runs the corpus cases with a record at the apex, which receivers
 // never query.
-func TestCorpusWrongPlace(t *testing.T) {
+func TestCorpusWrongPosition(t *testing.T) {
 	t.Parallel()
 	var table struct {
 		Cases []struct {

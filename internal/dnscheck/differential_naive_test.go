@@ -24,11 +24,11 @@ func labelCount(name string) int { return len(strings.Split(name, ".")) }
 
 // naiveAnswer is the combined answer of the two servers to a query.
 type naiveAnswer struct {
-	told    bool // whether the answer is usable
-	silent  bool // whether it takes until the caller's timeout
-	exists  bool // whether the last name of the chain exists
-	aliased bool
-	data    []string
+	reported bool // whether the answer is usable
+	silent   bool // whether it takes until the caller's timeout
+	exists   bool // whether the last name of the chain exists
+	aliased  bool
+	data     []string
 }
 
 // answer looks up a name in the zone as RFC 1034 §4.3.2 describes, including the faults of
@@ -45,20 +45,20 @@ func (d discoveryTrial) answer(name, typ string) naiveAnswer {
 			case silent:
 				return naiveAnswer{silent: true}
 			case deniesName:
-				return naiveAnswer{told: true, aliased: aliased}
+				return naiveAnswer{reported: true, aliased: aliased}
 			case deniesData:
-				return naiveAnswer{told: true, exists: true, aliased: aliased}
+				return naiveAnswer{reported: true, exists: true, aliased: aliased}
 			}
 			asked = fault.effect == oneLink
 		}
 		source := d.source(name)
 		if source == "" {
-			return naiveAnswer{told: true, aliased: aliased}
+			return naiveAnswer{reported: true, aliased: aliased}
 		}
 		data := d.dataAt(source, typ)
 		target := d.dataAt(source, typeCNAME)
 		if len(data) > 0 || len(target) == 0 {
-			return naiveAnswer{told: true, exists: true, aliased: aliased, data: data}
+			return naiveAnswer{reported: true, exists: true, aliased: aliased, data: data}
 		}
 		name = target[0]
 	}
@@ -126,7 +126,7 @@ func (p *prediction) askForRecords(d discoveryTrial, domain string) naiveAnswer 
 	name := "_dmarc." + domain
 	p.Queried = append(p.Queried, name)
 	if len(name) > maxNameOctets {
-		return naiveAnswer{told: true}
+		return naiveAnswer{reported: true}
 	}
 	return p.ask(d, name, typeTXT)
 }
@@ -150,7 +150,7 @@ func (d discoveryTrial) predict(author string) prediction {
 		if name == author {
 			own = answer
 		}
-		if !answer.told {
+		if !answer.reported {
 			complete = false
 			break
 		}
@@ -213,9 +213,9 @@ func organizationOf(author string, found []string, records map[string]naiveRecor
 // if that depends on an existence check that failed. A name exists if a name below it does
 // (RFC 8020), or if it is an alias, regardless of the target.
 func (p *prediction) tagFor(d discoveryTrial, r naiveRecord, author string, own naiveAnswer) string {
-	if r.judge() == actOnIt && r.states("np") && (own.aliased || !own.exists) {
+	if r.treatment() == actOnIt && r.states("np") && (own.aliased || !own.exists) {
 		answer := p.ask(d, author, typeA)
-		if !answer.told {
+		if !answer.reported {
 			return ""
 		}
 		if !answer.exists && !answer.aliased {
@@ -231,7 +231,7 @@ func (p *prediction) tagFor(d discoveryTrial, r naiveRecord, author string, own 
 // apply records the policy of one tag of a record.
 func (p *prediction) apply(r naiveRecord, domain, tag string) {
 	p.Text, p.RecordDomain = r.text, domain
-	switch r.judge() {
+	switch r.treatment() {
 	case actOnIt:
 		p.Status, p.Policy, p.Source = "ok", r.policy(tag), tag
 	case actAsNone:
@@ -260,7 +260,7 @@ func (d discoveryTrial) predictLegacy(author string) prediction {
 	}
 	for _, name := range names {
 		answer := p.askForRecords(d, name)
-		if !answer.told {
+		if !answer.reported {
 			p.Status = "inconclusive"
 			return p
 		}
@@ -286,7 +286,7 @@ func (d discoveryTrial) predictLegacy(author string) prediction {
 // applyLegacy does the same for a receiver that supports only RFC 7489.
 func (p *prediction) applyLegacy(r naiveRecord, domain, author string) {
 	p.Text, p.RecordDomain = r.text, domain
-	switch r.judgeLegacy() {
+	switch r.legacyTreatment() {
 	case actOnIt:
 		p.Status, p.Policy, p.Percent = "ok", r.policy("p"), r.percent()
 		if domain != author && r.states("sp") {

@@ -91,31 +91,31 @@ func (r naiveRecord) reportsSomewhere() bool {
 	return false
 }
 
-// verdict is how receivers treat a record.
-type verdict uint8
+// treatment is how receivers treat a record.
+type treatment uint8
 
 const (
-	actOnIt verdict = iota
+	actOnIt treatment = iota
 	actAsNone
 	doNothing
 )
 
-// judge applies RFC 9989 §4.10.1, and RFC 6376 §3.2 to repeated tags.
-func (r naiveRecord) judge() verdict {
+// treatment applies RFC 9989 §4.10.1, and RFC 6376 §3.2 to repeated tags.
+func (r naiveRecord) treatment() treatment {
 	broken := r.policy("p") == "" ||
 		r.states("sp") && r.policy("sp") == "" ||
 		r.states("np") && r.policy("np") == ""
 	return r.afterAll(broken)
 }
 
-// judgeLegacy applies RFC 7489 §6.6.3 step 6. RFC 7489 knows no np, and p must be
+// legacyTreatment applies RFC 7489 §6.6.3 step 6. RFC 7489 knows no np, and p must be
 // the first tag after the version.
-func (r naiveRecord) judgeLegacy() verdict {
+func (r naiveRecord) legacyTreatment() treatment {
 	broken := r.first != "p" || r.policy("p") == "" || r.states("sp") && r.policy("sp") == ""
 	return r.afterAll(broken)
 }
 
-func (r naiveRecord) afterAll(broken bool) verdict {
+func (r naiveRecord) afterAll(broken bool) treatment {
 	switch {
 	case r.twice:
 		return doNothing

@@ -57,7 +57,7 @@ func (c *tally) noteQuestions(p prediction, trial discoveryTrial, servers server
 			c.note("alias of a text")
 		case answer.aliased && !answer.exists:
 			c.note("alias of nothing")
-		case !answer.told && trial.faults[name].effect == harmless:
+		case !answer.reported && trial.faults[name].effect == harmless:
 			c.note("aliases in a circle or too many")
 		}
 		switch bytes := replyBytes(name, answer.data...); {

@@ -44,15 +44,15 @@ func policyTexts(r *rand.Rand) []string {
 // distinct drops the texts that were there before: a set of records holds none
 // twice (RFC 2181 §5).
 func distinct(texts ...string) []string {
-	var kept []string
+	var stored []string
 	seen := map[string]bool{}
 	for _, text := range texts {
 		if !seen[text] {
-			kept = append(kept, text)
+			stored = append(stored, text)
 		}
 		seen[text] = true
 	}
-	return kept
+	return stored
 }
 
 // recordText returns a text that begins with the version, with tags that are

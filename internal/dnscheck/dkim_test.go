@@ -21,8 +21,8 @@ func rsaRecord(t *testing.T, bits, exponent int) string {
 	return "v=DKIM1; p=" + base64.StdEncoding.EncodeToString(der)
 }
 
-// keyed returns the sound zone with another key under the selector s1.
-func keyed(record string) string {
+// withKey returns the sound zone with another key under the selector s1.
+func withKey(record string) string {
 	return without("_domainkey") + `s1._domainkey.example.com TXT "` + record + `"` + "\n"
 }
 
@@ -40,7 +40,7 @@ func dkimCases(t *testing.T) []findingCase {
 		{name: "no keys at all", zone: without("_domainkey"), want: []string{"dkim.no-keys"}, not: []string{"dkim.not-found"}},
 		{
 			name: "keys under unknown selectors", zone: without("_domainkey") + `x7f3._domainkey.example.com TXT "v=DKIM1; ` + ed25519Key + `"`,
-			want: []string{"dkim.not-found"}, not: []string{"dkim.no-keys"}, says: "It may still have keys",
+			want: []string{"dkim.not-found"}, not: []string{"dkim.no-keys"}, message: "It may still have keys",
 		},
 		{name: "a selector whose lookup fails", zone: sound + "google._domainkey.example.com INCONCLUSIVE", want: []string{"dkim.inconclusive"}},
 		{name: "a wildcard", zone: without("_domainkey") + `*._domainkey.example.com TXT "v=DKIM1; ` + ed25519Key + `"`, want: []string{"dkim.wildcard"}, not: []string{"dkim.found"}},
@@ -50,25 +50,25 @@ func dkimCases(t *testing.T) []findingCase {
 			want: []string{"dkim.not-found", "dmarc.missing", "mta-sts.missing", "tls-rpt.missing"},
 			not:  []string{"dkim.dangling-alias", "dmarc.dangling-alias", "mta-sts.dangling-alias", "tls-rpt.dangling-alias"},
 		},
-		{name: "a selector from reports without a key", zone: sound, request: selectors(dnscheck.FromReport, "mailer7"), want: []string{"dkim.selector-missing"}, says: "mailer7"},
+		{name: "a selector from reports without a key", zone: sound, request: selectors(dnscheck.FromReport, "mailer7"), want: []string{"dkim.selector-missing"}, message: "mailer7"},
 		{name: "a declared selector where there are no keys", zone: without("_domainkey"), request: selectors(dnscheck.FromOwner, "mine"), want: []string{"dkim.selector-missing"}, not: []string{"dkim.no-keys"}},
 		{name: "a selector from reports with a key", zone: without("_domainkey") + `x7f3._domainkey.example.com TXT "v=DKIM1; ` + ed25519Key + `"`, request: selectors(dnscheck.FromReport, "x7f3"), want: []string{"dkim.found"}, not: []string{"dkim.not-found"}},
-		{name: "a revoked key in use", zone: keyed("v=DKIM1; p="), request: selectors(dnscheck.FromReport, "s1"), want: []string{"dkim.revoked-in-use"}, not: []string{"dkim.revoked"}},
-		{name: "a revoked key", zone: keyed("v=DKIM1; p="), want: []string{"dkim.revoked"}, not: []string{"dkim.found"}},
-		{name: "a short key", zone: keyed(rsaRecord(t, 512, 65537)), want: []string{"dkim.key-too-short"}},
-		{name: "a weak key", zone: keyed(rsaRecord(t, 1024, 65537)), want: []string{"dkim.key-weak"}},
-		{name: "a long key", zone: keyed(rsaRecord(t, 6000, 65537)), want: []string{"dkim.key-long"}},
-		{name: "an exponent of one", zone: keyed(rsaRecord(t, 2048, 1)), want: []string{"dkim.bad-exponent"}},
-		{name: "a large exponent", zone: keyed(rsaRecord(t, 2048, 1<<40+1)), want: []string{"dkim.large-exponent"}},
-		{name: "only sha1", zone: keyed("v=DKIM1; h=sha1; " + ed25519Key), want: []string{"dkim.no-usable-hash"}},
-		{name: "sha1 beside sha256", zone: keyed("v=DKIM1; h=sha1:sha256; " + ed25519Key), want: []string{"dkim.sha1-allowed"}},
-		{name: "a damaged key", zone: keyed("v=DKIM1; p=abc"), want: []string{"dkim.invalid-key"}},
-		{name: "a bare key", zone: keyed("v=DKIM1; p=" + bareRSA()), want: []string{"dkim.bare-key"}},
-		{name: "an unknown tag in a key", zone: keyed("v=DKIM1; zz=1; " + ed25519Key), want: []string{"dkim.ignored-part"}, says: "the tag zz is unknown"},
-		{name: "a key for other services", zone: keyed("v=DKIM1; s=tlsrpt; " + ed25519Key), want: []string{"dkim.not-for-mail"}},
-		{name: "a key in test mode", zone: keyed("v=DKIM1; t=y; " + ed25519Key), want: []string{"dkim.testing"}},
-		{name: "two keys", zone: keyed("v=DKIM1; "+ed25519Key) + `s1._domainkey.example.com TXT "v=DKIM1; p="`, want: []string{"dkim.multiple-records"}},
-		{name: "a text that is no key", zone: keyed("v=DKIM2; " + ed25519Key), want: []string{"dkim.near-miss"}},
+		{name: "a revoked key in use", zone: withKey("v=DKIM1; p="), request: selectors(dnscheck.FromReport, "s1"), want: []string{"dkim.revoked-in-use"}, not: []string{"dkim.revoked"}},
+		{name: "a revoked key", zone: withKey("v=DKIM1; p="), want: []string{"dkim.revoked"}, not: []string{"dkim.found"}},
+		{name: "a short key", zone: withKey(rsaRecord(t, 512, 65537)), want: []string{"dkim.key-too-short"}},
+		{name: "a weak key", zone: withKey(rsaRecord(t, 1024, 65537)), want: []string{"dkim.key-weak"}},
+		{name: "a long key", zone: withKey(rsaRecord(t, 6000, 65537)), want: []string{"dkim.key-long"}},
+		{name: "an exponent of one", zone: withKey(rsaRecord(t, 2048, 1)), want: []string{"dkim.bad-exponent"}},
+		{name: "a large exponent", zone: withKey(rsaRecord(t, 2048, 1<<40+1)), want: []string{"dkim.large-exponent"}},
+		{name: "only sha1", zone: withKey("v=DKIM1; h=sha1; " + ed25519Key), want: []string{"dkim.no-usable-hash"}},
+		{name: "sha1 beside sha256", zone: withKey("v=DKIM1; h=sha1:sha256; " + ed25519Key), want: []string{"dkim.sha1-allowed"}},
+		{name: "a damaged key", zone: withKey("v=DKIM1; p=abc"), want: []string{"dkim.invalid-key"}},
+		{name: "a bare key", zone: withKey("v=DKIM1; p=" + bareRSA()), want: []string{"dkim.bare-key"}},
+		{name: "an unknown tag in a key", zone: withKey("v=DKIM1; zz=1; " + ed25519Key), want: []string{"dkim.ignored-part"}, message: "the tag zz is unknown"},
+		{name: "a key for other services", zone: withKey("v=DKIM1; s=tlsrpt; " + ed25519Key), want: []string{"dkim.not-for-mail"}},
+		{name: "a key in test mode", zone: withKey("v=DKIM1; t=y; " + ed25519Key), want: []string{"dkim.testing"}},
+		{name: "two keys", zone: withKey("v=DKIM1; "+ed25519Key) + `s1._domainkey.example.com TXT "v=DKIM1; p="`, want: []string{"dkim.multiple-records"}},
+		{name: "a text that is no key", zone: withKey("v=DKIM2; " + ed25519Key), want: []string{"dkim.near-miss"}},
 		{name: "an alias to no key", zone: without("_domainkey") + "s1._domainkey.example.com CNAME gone.example.net", want: []string{"dkim.dangling-alias"}},
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/facts"
 )
 
-// checkDMARC records the policy that receivers of RFC 9989 find, and discovers that of RFC 7489.
+// checkDMARC records the policy that receivers of RFC 9989 find, and discovers the one that receivers
+// of RFC 7489 find.
 func (e *examination) checkDMARC(ctx context.Context, found dmarc.Discovery) {
 	f := &e.facts.DMARC
 	f.Status, f.Reason = found.Status.String(), found.Reason

@@ -37,23 +37,23 @@ var dmarcCases = []findingCase{
 	},
 	{
 		name: "the version in lower case", zone: own("v=dmarc1; p=reject"),
-		want: []string{"dmarc.near-miss"}, not: []string{"dmarc.missing"}, says: "v=DMARC1 must be in upper case",
+		want: []string{"dmarc.near-miss"}, not: []string{"dmarc.missing"}, message: "v=DMARC1 must be in upper case",
 		fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc-reports@example.com"`,
 	},
-	{name: "a leading space", zone: own(" v=DMARC1; p=reject"), want: []string{"dmarc.near-miss"}, says: "starts with a space"},
+	{name: "a leading space", zone: own(" v=DMARC1; p=reject"), want: []string{"dmarc.near-miss"}, message: "starts with a space"},
 	{
-		name: "quotation marks in the text", zone: own(`\"v=DMARC1; p=reject; rua=mailto:d@example.com\"`), want: []string{"dmarc.near-miss"}, says: "quotation marks",
+		name: "quotation marks in the text", zone: own(`\"v=DMARC1; p=reject; rua=mailto:d@example.com\"`), want: []string{"dmarc.near-miss"}, message: "quotation marks",
 		fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:d@example.com"`,
 	},
 	{
-		name: "no separator", zone: own("v=DMARC1 p=quarantine; rua=mailto:d@example.com"), want: []string{"dmarc.near-miss"}, says: "no semicolon",
+		name: "no separator", zone: own("v=DMARC1 p=quarantine; rua=mailto:d@example.com"), want: []string{"dmarc.near-miss"}, message: "no semicolon",
 		fix: `_dmarc.example.com. TXT "v=DMARC1; p=quarantine; rua=mailto:d@example.com"`,
 	},
 	{
 		name: "the version in the wrong place", zone: own("p=reject; v=DMARC1; rua=mailto:d@example.com"), want: []string{"dmarc.near-miss"},
 		fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:d@example.com"`,
 	},
-	{name: "an SPF record at _dmarc", zone: own("v=spf1 -all"), want: []string{"dmarc.near-miss"}, says: "it is an SPF record"},
+	{name: "an SPF record at _dmarc", zone: own("v=spf1 -all"), want: []string{"dmarc.near-miss"}, message: "it is an SPF record"},
 	{
 		name: "a near miss below a domain with a record", domain: "sub.example.com",
 		zone: sound + `_dmarc.sub.example.com TXT "v=dmarc1; p=none"`,
@@ -80,7 +80,7 @@ _dmarc.sub.example.com TXT "v=dmarc1"`,
 	},
 	{
 		name: "an alias that leads nowhere", zone: without("_dmarc") + "_dmarc.example.com CNAME gone.example.net",
-		want: []string{"dmarc.dangling-alias"}, not: []string{"dmarc.missing"}, says: "gone.example.net",
+		want: []string{"dmarc.dangling-alias"}, not: []string{"dmarc.missing"}, message: "gone.example.net",
 	},
 	{
 		name: "an alias that leads nowhere below a domain with a record", domain: "sub.example.com",
@@ -103,14 +103,14 @@ _dmarc.sub.example.com TXT "v=dmarc1"`,
 	},
 	{
 		name: "a typing error in sp switches the policy off", zone: own("v=DMARC1; p=reject; sp=rejct"),
-		want: []string{"dmarc.policy-off"}, not: []string{"dmarc.no-reports", "dmarc.invalid-value"}, says: "sp=rejct",
+		want: []string{"dmarc.policy-off"}, not: []string{"dmarc.no-reports", "dmarc.invalid-value"}, message: "sp=rejct",
 	},
 	{
 		name: "a typing error in sp takes the policy away", zone: own("v=DMARC1; p=reject; sp=rejct; rua=mailto:dmarc@example.com"),
 		want: []string{"dmarc.policy-lost"}, not: []string{"dmarc.policy-none", "dmarc.reject"},
 		fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc@example.com"`,
 	},
-	{name: "no p", zone: own("v=DMARC1; rua=mailto:dmarc@example.com"), want: []string{"dmarc.policy-lost"}, says: "no policy (p)"},
+	{name: "no p", zone: own("v=DMARC1; rua=mailto:dmarc@example.com"), want: []string{"dmarc.policy-lost"}, message: "no policy (p)"},
 	{name: "a tag twice", zone: own("v=DMARC1; p=none; p=reject"), want: []string{"dmarc.duplicate-tag"}, not: []string{"dmarc.policy-none"}},
 	{
 		name: "none", zone: own("v=DMARC1; p=none; rua=mailto:dmarc@example.com"), want: []string{"dmarc.policy-none"},
@@ -122,7 +122,7 @@ _dmarc.sub.example.com TXT "v=dmarc1"`,
 	},
 	{
 		name: "t=y", zone: own("v=DMARC1; p=quarantine; t=y; rua=mailto:dmarc@example.com"),
-		want: []string{"dmarc.testing"}, not: []string{"dmarc.policy-none", "dmarc.policy-quarantine"}, says: "reduces it to none",
+		want: []string{"dmarc.testing"}, not: []string{"dmarc.policy-none", "dmarc.policy-quarantine"}, message: "reduces it to none",
 	},
 	{
 		name: "pct", zone: own("v=DMARC1; p=reject; pct=50; rua=mailto:dmarc@example.com"),
@@ -148,19 +148,19 @@ _dmarc.sub.example.com TXT "v=dmarc1"`,
 		name: "np on a signed zone with compact denial", signed: []string{"example.com"},
 		zone: own("v=DMARC1; p=none; np=reject; rua=mailto:dmarc@example.com") +
 			"example.com NS kim.ns.cloudflare.com\nexample.com DS 00010d02\nexample.com DNSKEY 00\n",
-		want: []string{"dmarc.np-without-effect"}, says: "Cloudflare",
+		want: []string{"dmarc.np-without-effect"}, message: "Cloudflare",
 	},
 	{
 		name: "np on an unsigned zone of such a host",
 		zone: own("v=DMARC1; p=none; np=reject; rua=mailto:dmarc@example.com") + "example.com NS ns-1.awsdns-01.org\n",
-		want: []string{"dmarc.np-at-risk"}, not: []string{"dmarc.np-without-effect"}, says: "Route 53",
+		want: []string{"dmarc.np-at-risk"}, not: []string{"dmarc.np-without-effect"}, message: "Route 53",
 	},
 	{
 		name: "a record between the domain and its organization", domain: "a.mail.example.com",
 		zone: own("v=DMARC1; p=none; rua=mailto:dmarc@example.com") + `_dmarc.mail.example.com TXT "v=DMARC1; p=reject; psd=n"
 a.mail.example.com A 192.0.2.3`,
 		want: []string{"dmarc.receivers-disagree"}, fix: `_dmarc.a.mail.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc-reports@a.mail.example.com"`,
-		says: "under RFC 9989 the policy is reject (from mail.example.com), under RFC 7489 the policy is none (from example.com)",
+		message: "under RFC 9989 the policy is reject (from mail.example.com), under RFC 7489 the policy is none (from example.com)",
 	},
 	{
 		name: "only the subdomain has a record", domain: "sub.example.com",

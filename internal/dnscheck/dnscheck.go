@@ -1,5 +1,18 @@
-// Package dnscheck checks the DNS records of a domain and turns them into facts and
-// findings. The protocol packages interpret the records; the given resolver queries DNS.
+// Package dnscheck checks the DNS of a domain. It returns facts, findings with their fixes, a grade,
+// and the time of the next check. It stores nothing: package service saves the result.
+//
+// Checker (dnscheck.go) has two checks. CheckDMARC looks up the DMARC record only. Examine
+// (examine.go) is the full check: it runs the lookups of all protocols in parallel, each in a file
+// named after it (spf.go, dkim.go, mx.go, tls.go, …), which fill in facts.Facts. Then evaluate
+// (findings.go) derives the findings from the facts alone, by protocol in findings_*.go, with texts
+// from catalogue.toml. Setup and Repaired propose records to publish.
+//
+// A new finding needs an entry in catalogue.toml and a condition in findings_*.go; a new fact a field
+// in package facts and a lookup here. CONTRIBUTING.md works through an example.
+//
+// Limits: an examination makes at most Options.Budget queries and takes at most 30 seconds. Lookups
+// that fail make their part of the facts inconclusive, never missing. The protocol packages interpret
+// the records.
 package dnscheck
 
 import (
@@ -21,7 +34,7 @@ import (
 )
 
 const (
-	// retryInterval is when an inconclusive check is first tried again.
+	// retryInterval is the delay before the first retry of an inconclusive check.
 	retryInterval = time.Minute
 	// spread is by how much a retry is shifted at most, as a share of its time.
 	spread = 0.1
@@ -42,7 +55,7 @@ type Options struct {
 	// WebRoots are the trusted roots for HTTPS; nil means those of the system.
 	WebRoots *x509.CertPool
 	// MarkRoots are the trusted roots for BIMI mark certificates. If nil, certificate
-	// chains are not judged.
+	// chains are not verified.
 	MarkRoots *x509.CertPool
 	// DialMX reads the certificates of mail servers, to compare them with their TLSA
 	// records and with the clock. If nil, no mail server is contacted.
@@ -83,8 +96,8 @@ const (
 func (c *Checker) Plan(name string, occasion Occasion) dmarcd.Plan {
 	now := c.options.Now()
 	plan := dmarcd.Plan{
-		Next:     turn(name, now, c.options.Interval),
-		NextFull: turn(name, now, c.options.FullInterval),
+		Next:     nextCheck(name, now, c.options.Interval),
+		NextFull: nextCheck(name, now, c.options.FullInterval),
 		Retry:    jitter(retryInterval),
 		MaxRetry: c.options.Interval,
 	}
@@ -148,17 +161,17 @@ func printable(record string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(record, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// turn returns the time of a domain's next check, about one interval from now. The offset
+// nextCheck returns the time of a domain's next check, about one interval from now. The offset
 // within the interval is derived from the name, so domains that were added together are
 // spread over the whole interval from their second check on.
-func turn(name string, now time.Time, interval time.Duration) time.Time {
+func nextCheck(name string, now time.Time, interval time.Duration) time.Time {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(name)) // never fails
-	share := float64(hash.Sum64()>>11) / (1 << 53)
+	offset := float64(hash.Sum64()>>11) / (1 << 53)
 	// The result is between half an interval and one and a half intervals from now.
 	earliest := now.Add(interval / 2)
 	began := earliest.Truncate(interval)
-	at := began.Add(time.Duration(share * float64(interval)))
+	at := began.Add(time.Duration(offset * float64(interval)))
 	if at.Before(earliest) {
 		at = at.Add(interval)
 	}

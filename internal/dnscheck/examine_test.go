@@ -34,8 +34,8 @@ type findingCase struct {
 	fix string
 	// unproposed is a text that no recommended record may contain.
 	unproposed string
-	// says is a text that one of the findings must contain.
-	says string
+	// message is a text that one of the findings must contain.
+	message string
 	// now is the clock, noon if nil.
 	now func() time.Time
 }
@@ -115,8 +115,8 @@ func TestFindings(t *testing.T) {
 			if c.unproposed != "" && slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return strings.Contains(f.Record.String(), c.unproposed) }) {
 				t.Errorf("got %+v, want no record with %s", check.Findings, c.unproposed)
 			}
-			if c.says != "" && !slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return strings.Contains(f.What, c.says) }) {
-				t.Errorf("got %+v, want the words %q", check.Findings, c.says)
+			if c.message != "" && !slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return strings.Contains(f.What, c.message) }) {
+				t.Errorf("got %+v, want the words %q", check.Findings, c.message)
 			}
 		})
 	}

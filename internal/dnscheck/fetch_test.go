@@ -107,7 +107,7 @@ func (r *rebound) Resolve(ctx context.Context, q dns.Question) dns.Answer {
 	return dns.Answer{Question: q, Outcome: dns.Data, Records: []dns.Record{{Type: dns.A, Addr: netip.MustParseAddr(address)}}}
 }
 
-// TestRebinding wants the address that is dialled to be judged, whatever a name resolved to
+// TestRebinding wants the address that is dialled to be checked, whatever a name resolved to
 // before.
 func TestRebinding(t *testing.T) {
 	t.Parallel()

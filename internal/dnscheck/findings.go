@@ -1,7 +1,6 @@
 package dnscheck
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,44 +15,41 @@ const (
 	maxPerID = 5
 )
 
-// judgement turns facts into findings, without I/O.
-type judgement struct {
+// evaluation derives findings from facts, without I/O.
+type evaluation struct {
 	facts    facts.Facts
 	request  Request
 	findings []dmarcd.Finding
 	counts   map[string]int
 }
 
-// judge returns the findings for the facts, the most severe first.
-func judge(facts facts.Facts, request Request) []dmarcd.Finding {
-	j := &judgement{facts: facts, request: request, counts: map[string]int{}}
-	j.dmarc()
+// evaluate returns the findings for the facts, the most severe first.
+func evaluate(facts facts.Facts, request Request) []dmarcd.Finding {
+	e := &evaluation{facts: facts, request: request, counts: map[string]int{}}
+	e.dmarc()
 	if facts.Missing {
-		j.add(domainMissing, nil)
+		e.add(domainMissing, nil)
 	} else {
-		j.beyondDMARC()
+		e.beyondDMARC()
 	}
-	j.agree()
-	slices.SortStableFunc(j.findings, func(a, b dmarcd.Finding) int {
-		return cmp.Or(cmp.Compare(rank(a.Level), rank(b.Level)), cmp.Compare(weight(b), weight(a)))
-	})
-	return j.findings
+	e.agree()
+	return bySeverity(e.findings)
 }
 
-// beyondDMARC judges the parts that only an existing name can have.
-func (j *judgement) beyondDMARC() {
-	j.spf()
-	j.dkim()
-	j.mx()
-	j.parked()
-	if takesMail(j.facts.MX) {
-		j.mtasts()
-		j.tlsrpt()
-		j.dane()
-		j.starttls()
+// beyondDMARC evaluates the parts that only an existing name can have.
+func (e *evaluation) beyondDMARC() {
+	e.spf()
+	e.dkim()
+	e.mx()
+	e.parked()
+	if takesMail(e.facts.MX) {
+		e.mtasts()
+		e.tlsrpt()
+		e.dane()
+		e.starttls()
 	}
-	j.dnssec()
-	j.bimi()
+	e.dnssec()
+	e.bimi()
 }
 
 func rank(level dmarcd.Level) int {
@@ -61,31 +57,31 @@ func rank(level dmarcd.Level) int {
 }
 
 // add appends the finding with that id. The words may be nil; {domain} is always set.
-func (j *judgement) add(id string, w words) { j.addRecord(id, w, dmarcd.DNSRecord{}) }
+func (e *evaluation) add(id string, w words) { e.addRecord(id, w, dmarcd.DNSRecord{}) }
 
 // addRecord is add with the exact record to publish, which is used if the fix announces
 // one.
-func (j *judgement) addRecord(id string, w words, record dmarcd.DNSRecord) {
-	all := words{"domain": j.facts.Domain}
+func (e *evaluation) addRecord(id string, w words, record dmarcd.DNSRecord) {
+	all := words{"domain": e.facts.Domain}
 	for name, word := range w {
 		all[name] = word
 	}
-	e := findEntry(id)
+	entry := findEntry(id)
 	finding := dmarcd.Finding{
-		ID: e.ID, Level: e.Level, RFC: e.RFC, Points: e.Points,
-		What: fill(e.What, all), Why: fill(e.Why, all), Fix: fill(e.Fix, all),
+		ID: entry.ID, Level: entry.Level, RFC: entry.RFC, Points: entry.Points,
+		What: fill(entry.What, all), Why: fill(entry.Why, all), Fix: fill(entry.Fix, all),
 	}
-	if strings.HasSuffix(e.Fix, ":") {
+	if strings.HasSuffix(entry.Fix, ":") {
 		finding.Record = record
 	}
 	if facts.OfServer(id) {
 		finding.Host = all["at"]
 	}
-	if j.counts[id] >= maxPerID || slices.Contains(j.findings, finding) {
+	if e.counts[id] >= maxPerID || slices.Contains(e.findings, finding) {
 		return
 	}
-	j.counts[id]++
-	j.findings = append(j.findings, finding)
+	e.counts[id]++
+	e.findings = append(e.findings, finding)
 }
 
 // problemWords returns the placeholder values of a problem.
@@ -108,7 +104,7 @@ type mapping struct{ id, flaw string }
 
 // addProblem adds the finding that table assigns to a problem, with additional words and
 // the record to publish. A test checks that the tables are complete.
-func (j *judgement) addProblem(table map[string]mapping, p facts.Problem, w words, record dmarcd.DNSRecord) {
+func (e *evaluation) addProblem(table map[string]mapping, p facts.Problem, w words, record dmarcd.DNSRecord) {
 	how := table[p.Kind]
 	if how.id == "" {
 		return
@@ -117,5 +113,5 @@ func (j *judgement) addProblem(table map[string]mapping, p facts.Problem, w word
 	for name, word := range w {
 		all[name] = word
 	}
-	j.addRecord(how.id, all.with("flaw", fill(how.flaw, all)), record)
+	e.addRecord(how.id, all.with("flaw", fill(how.flaw, all)), record)
 }

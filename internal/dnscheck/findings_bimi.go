@@ -71,21 +71,21 @@ var bimiFindings = map[string]mapping{
 	string(bimi.UnknownMark):         {"bimi.evidence", "it does not state its type of mark"},
 }
 
-// bimi judges the BIMI record. A domain without one has nothing to fix.
-func (j *judgement) bimi() {
-	f := j.facts.BIMI
+// bimi evaluates the BIMI record. A domain without one has nothing to fix.
+func (e *evaluation) bimi() {
+	f := e.facts.BIMI
 	switch f.Status {
 	case bimi.StatusMultiple.String():
-		j.add("bimi.multiple-records", nil)
+		e.add("bimi.multiple-records", nil)
 		return
 	case bimi.StatusOK.String(), bimi.StatusInvalid.String(), inconclusive:
 	default:
 		return
 	}
 	if f.Reason != "" {
-		j.add("bimi.inconclusive", words{"reason": f.Reason})
+		e.add("bimi.inconclusive", words{"reason": f.Reason})
 	}
 	for _, p := range f.Problems {
-		j.addProblem(bimiFindings, p, nil, dmarcd.DNSRecord{})
+		e.addProblem(bimiFindings, p, nil, dmarcd.DNSRecord{})
 	}
 }

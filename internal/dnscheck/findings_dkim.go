@@ -53,9 +53,9 @@ var fromWords = map[string]string{
 	string(FromGuessing): "a common name",
 }
 
-// dkim judges the DKIM keys. Finding no key does not prove that there is none.
-func (j *judgement) dkim() {
-	f := j.facts.DKIM
+// dkim evaluates the DKIM keys. Finding no key does not prove that there is none.
+func (e *evaluation) dkim() {
+	f := e.facts.DKIM
 	var usable []string
 	unanswered, reason := f.Unanswered, f.Reason
 	for _, key := range f.Keys {
@@ -65,38 +65,38 @@ func (j *judgement) dkim() {
 		case dkim.StatusInconclusive.String():
 			unanswered, reason = unanswered+1, key.Reason
 		}
-		j.dkimKey(key)
+		e.dkimKey(key)
 	}
-	named := j.counts["dkim.selector-missing"] > 0
+	named := e.counts["dkim.selector-missing"] > 0
 	switch {
 	case f.Namespace == dkim.NamespaceMissing.String():
-		if !named && !j.unused() && !j.isParked() {
-			j.add("dkim.no-keys", nil)
+		if !named && !e.unused() && !e.isParked() {
+			e.add("dkim.no-keys", nil)
 		}
 	case unanswered > 0:
-		j.add("dkim.inconclusive", words{"reason": reason})
-	case len(f.Keys) == 0 && !f.Wildcard && !j.isParked():
-		j.add("dkim.not-found", words{"count": strconv.Itoa(f.Probed)})
+		e.add("dkim.inconclusive", words{"reason": reason})
+	case len(f.Keys) == 0 && !f.Wildcard && !e.isParked():
+		e.add("dkim.not-found", words{"count": strconv.Itoa(f.Probed)})
 	}
 	if f.Wildcard {
-		j.add("dkim.wildcard", nil)
+		e.add("dkim.wildcard", nil)
 	}
 	if len(usable) > 0 {
-		j.add("dkim.found", words{"names": listed(usable)})
+		e.add("dkim.found", words{"names": listed(usable)})
 	}
 }
 
-func (j *judgement) dkimKey(key facts.DKIMKey) {
+func (e *evaluation) dkimKey(key facts.DKIMKey) {
 	w := words{"selector": key.Selector, "from": fromWords[key.From]}
 	switch {
 	case key.Status == dkim.StatusRevoked.String() && key.From == string(FromReport):
-		j.add("dkim.revoked-in-use", w)
+		e.add("dkim.revoked-in-use", w)
 	case key.Status == dkim.StatusRevoked.String():
-		j.add("dkim.revoked", w)
+		e.add("dkim.revoked", w)
 	case key.Status == dkim.StatusNone.String() && key.From != string(FromGuessing) && len(key.Problems) == 0:
-		j.add("dkim.selector-missing", w)
+		e.add("dkim.selector-missing", w)
 	}
 	for _, p := range key.Problems {
-		j.addProblem(dkimFindings, p, w, dmarcd.DNSRecord{})
+		e.addProblem(dkimFindings, p, w, dmarcd.DNSRecord{})
 	}
 }

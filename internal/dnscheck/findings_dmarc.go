@@ -21,65 +21,65 @@ func weaker(policy, other string) bool {
 	return policy != "" && policyNamed(policy) < policyNamed(other)
 }
 
-// dmarc judges the policy that applies. It omits findings that follow from a more severe
+// dmarc evaluates the policy that applies. It omits findings that follow from a more severe
 // one.
-func (j *judgement) dmarc() {
-	f := j.facts.DMARC
+func (e *evaluation) dmarc() {
+	f := e.facts.DMARC
 	if f.Status == dmarc.StatusInconclusive.String() {
-		j.add("dmarc.inconclusive", words{"reason": f.Reason})
+		e.add("dmarc.inconclusive", words{"reason": f.Reason})
 		return
 	}
-	j.apexRecord(f)
+	e.apexRecord(f)
 	switch {
 	case f.Status == dmarc.StatusMultiple.String():
-		j.addRecord("dmarc.multiple-records", words{"count": strconv.Itoa(len(f.OwnRecords))}, j.own(j.merged(f.OwnRecords)))
+		e.addRecord("dmarc.multiple-records", words{"count": strconv.Itoa(len(f.OwnRecords))}, e.own(e.merged(f.OwnRecords)))
 		return
-	case j.ownNameBroken(f):
+	case e.ownNameBroken(f):
 		return
-	case f.Record == "", j.ofSuffix(f) && f.Policy == "":
+	case f.Record == "", e.ofSuffix(f) && f.Policy == "":
 		then := "after a few weeks of reports, raise the policy"
 		switch {
-		case j.facts.Missing:
+		case e.facts.Missing:
 			then = "check the spelling of the name first"
-		case j.request.Parked:
+		case e.request.Parked:
 			then = "the domain sends no mail, so the policy can be strict from the start"
 		}
-		j.addRecord("dmarc.missing", words{"then": then}, j.own(j.firstRecord(j.misplaced(f))))
+		e.addRecord("dmarc.missing", words{"then": then}, e.own(e.firstRecord(e.misplaced(f))))
 		return
-	case j.ofSuffix(f):
+	case e.ofSuffix(f):
 		// Other problems of that record are not for this owner to fix.
 		w := words{"record_domain": f.RecordDomain, "policy": f.Policy}
-		j.addRecord("dmarc.policy-of-suffix", w, j.own(j.firstRecord(dmarc.Record{})))
-		j.disagreement(f)
+		e.addRecord("dmarc.policy-of-suffix", w, e.own(e.firstRecord(dmarc.Record{})))
+		e.disagreement(f)
 		return
 	}
-	j.usability(f)
+	e.usability(f)
 	if f.State == stateOK {
-		j.inheritance(f)
-		j.strength(f)
-		j.subdomains(f)
+		e.inheritance(f)
+		e.strength(f)
+		e.subdomains(f)
 	}
 	if f.Policy != "" {
-		j.destinations(f)
+		e.destinations(f)
 	}
-	j.disagreement(f)
-	j.tags(f)
+	e.disagreement(f)
+	e.tags(f)
 }
 
 // apexRecord reports a record at the wrong name. If there is also one at the right name,
 // that is the one to keep: two records would disable both.
-func (j *judgement) apexRecord(f facts.DMARC) {
+func (e *evaluation) apexRecord(f facts.DMARC) {
 	for _, text := range f.ApexRecords {
-		record := j.own(j.firstRecord(j.misplaced(f)))
+		record := e.own(e.firstRecord(e.misplaced(f)))
 		if len(f.OwnRecords) > 0 {
-			record = txtRecord(dmarc.QueryName(j.facts.Domain), cut(f.OwnRecords[0], maxText))
+			record = txtRecord(dmarc.QueryName(e.facts.Domain), cut(f.OwnRecords[0], maxText))
 		}
-		j.addRecord("dmarc.record-at-apex", words{"text": text}, record)
+		e.addRecord("dmarc.record-at-apex", words{"text": text}, record)
 	}
 }
 
 // misplaced returns the first record at the wrong name.
-func (j *judgement) misplaced(f facts.DMARC) dmarc.Record {
+func (e *evaluation) misplaced(f facts.DMARC) dmarc.Record {
 	if len(f.ApexRecords) == 0 {
 		return dmarc.Record{}
 	}
@@ -89,18 +89,18 @@ func (j *judgement) misplaced(f facts.DMARC) dmarc.Record {
 
 // ownNameBroken reports invalid content at the domain's own name. It returns true if that
 // leaves the domain without a record.
-func (j *judgement) ownNameBroken(f facts.DMARC) bool {
+func (e *evaluation) ownNameBroken(f facts.DMARC) bool {
 	for _, miss := range f.Misses {
 		w := words{"text": miss.Text, "flaw": missFlaws[miss.Kind], "record_domain": f.RecordDomain}
 		near := missFlaws[miss.Kind] != ""
 		switch {
 		case len(f.OwnRecords) > 0:
-			j.add("dmarc.stray-text", w)
+			e.add("dmarc.stray-text", w)
 		case near && f.Record == "":
-			j.addRecord("dmarc.near-miss", w, j.own(j.firstRecord(meantRecord(miss.Text))))
+			e.addRecord("dmarc.near-miss", w, e.own(e.firstRecord(meantRecord(miss.Text))))
 			return true
 		case near:
-			j.addRecord("dmarc.near-miss-inherited", w, j.own(j.firstRecord(meantRecord(miss.Text))))
+			e.addRecord("dmarc.near-miss-inherited", w, e.own(e.firstRecord(meantRecord(miss.Text))))
 		}
 	}
 	if !f.Dangling {
@@ -108,10 +108,10 @@ func (j *judgement) ownNameBroken(f facts.DMARC) bool {
 	}
 	w := words{"target": lastAlias(f.Aliases), "record_domain": f.RecordDomain}
 	if f.Record != "" {
-		j.add("dmarc.dangling-alias-inherited", w)
+		e.add("dmarc.dangling-alias-inherited", w)
 		return false
 	}
-	j.addRecord("dmarc.dangling-alias", w, j.own(j.firstRecord(dmarc.Record{})))
+	e.addRecord("dmarc.dangling-alias", w, e.own(e.firstRecord(dmarc.Record{})))
 	return true
 }
 
@@ -129,7 +129,7 @@ var missFlaws = map[string]string{
 }
 
 // usability reports a record that receivers cannot use.
-func (j *judgement) usability(f facts.DMARC) {
+func (e *evaluation) usability(f facts.DMARC) {
 	id := map[string]string{
 		dmarc.NoProcessing.String(): "dmarc.policy-off",
 		dmarc.ActsAsNone.String():   "dmarc.policy-lost",
@@ -143,7 +143,7 @@ func (j *judgement) usability(f facts.DMARC) {
 			continue
 		}
 		// One finding covers all of them.
-		j.addRecord(id, words{"at": f.RecordDomain, "flaw": flaw}, j.usable(f))
+		e.addRecord(id, words{"at": f.RecordDomain, "flaw": flaw}, e.usable(f))
 		return
 	}
 }
@@ -163,64 +163,64 @@ func policyFlaw(p facts.Problem) string {
 }
 
 // ofSuffix reports whether the applicable record belongs to a public suffix.
-func (j *judgement) ofSuffix(f facts.DMARC) bool {
-	return f.RecordDomain != j.facts.Domain && (f.RecordIsSuffix || f.PSD == dmarc.PSDYes.String())
+func (e *evaluation) ofSuffix(f facts.DMARC) bool {
+	return f.RecordDomain != e.facts.Domain && (f.RecordIsSuffix || f.PSD == dmarc.PSDYes.String())
 }
 
 // inheritance reports whose record applies if it is not the domain's own.
-func (j *judgement) inheritance(f facts.DMARC) {
+func (e *evaluation) inheritance(f facts.DMARC) {
 	w := words{
 		"record_domain": f.RecordDomain, "policy": f.Policy, "suffix": f.OrganizationalDomain,
 		"organization": f.Legacy.OrganizationalDomain,
 	}
-	own := f.RecordDomain == j.facts.Domain
+	own := f.RecordDomain == e.facts.Domain
 	switch {
-	case own && f.OrganizationIsSuffix && f.Legacy.OrganizationalDomain != j.facts.Domain:
+	case own && f.OrganizationIsSuffix && f.Legacy.OrganizationalDomain != e.facts.Domain:
 		// psd=n at this name would separate it from the rest of its organization.
-		j.add("dmarc.captured-organization", w)
+		e.add("dmarc.captured-organization", w)
 	case own && f.OrganizationIsSuffix:
-		j.addRecord("dmarc.captured", w, j.usable(f))
+		e.addRecord("dmarc.captured", w, e.usable(f))
 	case !own:
-		j.add("dmarc.inherited", w)
+		e.add("dmarc.inherited", w)
 	}
 }
 
-// strength judges how strict the policy is.
-func (j *judgement) strength(f facts.DMARC) {
-	if j.request.Parked {
+// strength evaluates how strict the policy is.
+func (e *evaluation) strength(f facts.DMARC) {
+	if e.request.Parked {
 		return // covered by the findings for parked domains
 	}
 	w := words{"at": f.RecordDomain, "source": f.Source, "policy": f.Policy, "applied": f.Applied, "percent": f.Percent}
 	percent, err := strconv.Atoi(f.Percent)
 	sampled := err == nil && percent >= 0 && percent < 100 && f.Policy != "none"
 	if sampled {
-		j.addRecord("dmarc.percentage", w, j.usable(f))
+		e.addRecord("dmarc.percentage", w, e.usable(f))
 	}
 	switch {
 	case f.Policy != f.Applied:
-		j.addRecord("dmarc.testing", w, j.usable(f))
+		e.addRecord("dmarc.testing", w, e.usable(f))
 	case f.Applied == "none":
-		j.addRecord("dmarc.policy-none", w, j.usable(f))
+		e.addRecord("dmarc.policy-none", w, e.usable(f))
 	case f.Applied == "quarantine":
-		j.addRecord("dmarc.policy-quarantine", w, j.usable(f))
+		e.addRecord("dmarc.policy-quarantine", w, e.usable(f))
 	case !sampled:
-		j.add("dmarc.reject", w)
+		e.add("dmarc.reject", w)
 	}
 }
 
 // subdomains reports weaker protection of subdomains.
-func (j *judgement) subdomains(f facts.DMARC) {
-	if f.RecordDomain != j.facts.Domain {
+func (e *evaluation) subdomains(f facts.DMARC) {
+	if f.RecordDomain != e.facts.Domain {
 		return
 	}
-	dnssec := j.facts.DNSSEC
+	dnssec := e.facts.DNSSEC
 	below := cmp.Or(f.SP, f.P)
 	w := words{"policy": f.P, "sp": f.SP, "np": f.NP, "other": below, "zone": dnssec.Zone, "host": denialHost(dnssec.Nameservers)}
 	if weaker(f.SP, f.P) {
-		j.addRecord("dmarc.subdomains-weaker", w, j.usable(f))
+		e.addRecord("dmarc.subdomains-weaker", w, e.usable(f))
 	}
 	if weaker(f.NP, f.P) && weaker(f.NP, below) {
-		j.addRecord("dmarc.missing-names-weaker", w, j.usable(f))
+		e.addRecord("dmarc.missing-names-weaker", w, e.usable(f))
 	}
 	if !weaker(below, f.NP) {
 		return // np makes no difference
@@ -232,29 +232,29 @@ func (j *judgement) subdomains(f facts.DMARC) {
 		if host != "" {
 			w["host"] = " (hosted at " + host + ")"
 		}
-		j.add("dmarc.np-without-effect", w)
+		e.add("dmarc.np-without-effect", w)
 	case host != "":
-		j.add("dmarc.np-at-risk", w)
+		e.add("dmarc.np-at-risk", w)
 	}
 }
 
 // disagreement reports where receivers of RFC 9989 and RFC 7489 differ.
-func (j *judgement) disagreement(f facts.DMARC) {
+func (e *evaluation) disagreement(f facts.DMARC) {
 	old := f.Legacy
 	if old.Status == inconclusive || f.RecordIsSuffix {
 		return
 	}
 	if f.Policy != old.Policy || f.Policy != "" && f.RecordDomain != old.RecordDomain {
-		record := j.own(j.ownRecord(f))
-		if j.ofSuffix(f) {
-			record = j.own(j.firstRecord(dmarc.Record{})) // the suffix must not receive the reports
+		record := e.own(e.ownRecord(f))
+		if e.ofSuffix(f) {
+			record = e.own(e.firstRecord(dmarc.Record{})) // the suffix must not receive the reports
 		}
 		w := words{"new": whose(f.Policy, f.RecordDomain), "old": whose(old.Policy, old.RecordDomain)}
-		j.addRecord("dmarc.receivers-disagree", w, record)
+		e.addRecord("dmarc.receivers-disagree", w, record)
 		return
 	}
 	if f.OrganizationalDomain != "" && f.OrganizationalDomain != old.OrganizationalDomain && !f.OrganizationIsSuffix {
-		j.add("dmarc.organization-differs", words{"new": f.OrganizationalDomain, "old": old.OrganizationalDomain})
+		e.add("dmarc.organization-differs", words{"new": f.OrganizationalDomain, "old": old.OrganizationalDomain})
 	}
 }
 

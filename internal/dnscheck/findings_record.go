@@ -14,19 +14,19 @@ import (
 // firstRecord returns the DMARC record for a domain without one, based on what its owner
 // tried to publish, if anything. Its policy is not weaker than the one that applies now; a
 // parked domain starts with reject.
-func (j *judgement) firstRecord(meant dmarc.Record) string {
+func (e *evaluation) firstRecord(meant dmarc.Record) string {
 	record := meant
 	if record.P == dmarc.Unstated {
-		record.P = max(dmarc.None, policyNamed(j.facts.DMARC.Policy))
-		if j.request.Parked {
+		record.P = max(dmarc.None, policyNamed(e.facts.DMARC.Policy))
+		if e.request.Parked {
 			record.P = dmarc.Reject
 		}
 	}
-	if dmarc.IsPublicSuffix(j.facts.Domain) {
+	if dmarc.IsPublicSuffix(e.facts.Domain) {
 		// Without psd=y, all domains below would be one organization (RFC 9989 §11.8).
 		record.PSD = dmarc.PSDYes
 	}
-	j.addAddress(&record, j.facts.Domain)
+	e.addAddress(&record, e.facts.Domain)
 	return record.String()
 }
 
@@ -48,19 +48,19 @@ func meantRecord(text string) dmarc.Record {
 }
 
 // ownRecord returns a record for the domain itself with the policy that applies to it now.
-func (j *judgement) ownRecord(f facts.DMARC) string {
+func (e *evaluation) ownRecord(f facts.DMARC) string {
 	record, _ := dmarc.Parse(f.Record)
-	if f.RecordDomain != j.facts.Domain {
+	if f.RecordDomain != e.facts.Domain {
 		record = inherited(record, policyNamed(f.Applied))
 	}
 	record.P = max(record.P, dmarc.None)
-	j.addAddress(&record, j.facts.Domain)
+	e.addAddress(&record, e.facts.Domain)
 	return record.String()
 }
 
 // merged combines several records: the first one, with the strictest policy and all
 // destinations.
-func (j *judgement) merged(texts []string) string {
+func (e *evaluation) merged(texts []string) string {
 	var all dmarc.Record
 	below := dmarc.Unstated
 	for i, text := range texts {
@@ -78,7 +78,7 @@ func (j *judgement) merged(texts []string) string {
 	if below == all.P {
 		all.SP = dmarc.Unstated
 	}
-	j.addAddress(&all, j.facts.Domain)
+	e.addAddress(&all, e.facts.Domain)
 	return all.String()
 }
 
@@ -94,35 +94,35 @@ func together(some, more []dmarc.URI) []dmarc.URI {
 
 // usable returns the record that applies as receivers can use it, with reports sent where
 // they are wanted. The setup guide and the advice start from the same record.
-func (j *judgement) usable(f facts.DMARC) dmarcd.DNSRecord {
+func (e *evaluation) usable(f facts.DMARC) dmarcd.DNSRecord {
 	record, _ := dmarc.Parse(f.Record)
-	return txtRecord(dmarc.QueryName(f.RecordDomain), proposed(record, j.wanted(record, f.RecordDomain), nil))
+	return txtRecord(dmarc.QueryName(f.RecordDomain), proposed(record, e.wanted(record, f.RecordDomain), nil))
 }
 
 // own returns a record of the domain itself.
-func (j *judgement) own(text string) dmarcd.DNSRecord {
-	return txtRecord(dmarc.QueryName(j.facts.Domain), text)
+func (e *evaluation) own(text string) dmarcd.DNSRecord {
+	return txtRecord(dmarc.QueryName(e.facts.Domain), text)
 }
 
 // wanted returns the address that a record should send reports to: the expected one or, where
 // any will do and there is none, one at the domain itself, unless that cannot receive mail.
-func (j *judgement) wanted(r dmarc.Record, at string) string {
-	if j.request.ReportAddress != "" || len(r.RUA) > 0 || j.takesNoReports(at) {
-		return j.request.ReportAddress
+func (e *evaluation) wanted(r dmarc.Record, at string) string {
+	if e.request.ReportAddress != "" || len(r.RUA) > 0 || e.takesNoReports(at) {
+		return e.request.ReportAddress
 	}
 	return "dmarc-reports@" + at
 }
 
 // addAddress adds the wanted destination to r.
-func (j *judgement) addAddress(r *dmarc.Record, at string) {
-	r.RUA = withAddress(r.RUA, j.wanted(*r, at))
+func (e *evaluation) addAddress(r *dmarc.Record, at string) {
+	r.RUA = withAddress(r.RUA, e.wanted(*r, at))
 }
 
 // takesNoReports reports whether a domain is known not to accept mail. Only the checked
 // domain is known.
-func (j *judgement) takesNoReports(at string) bool {
-	mx := j.facts.MX.Status
-	return at == j.facts.Domain && (mx == mxNull || mx == mxNone)
+func (e *evaluation) takesNoReports(at string) bool {
+	mx := e.facts.MX.Status
+	return at == e.facts.Domain && (mx == mxNull || mx == mxNone)
 }
 
 // policyNamed returns the policy with that name.

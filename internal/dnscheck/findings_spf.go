@@ -76,45 +76,45 @@ var ownOnly = []string{
 	"spf.malformed-name", "spf.overlap", "spf.long-string", "spf.stray-text", "spf.sender-id",
 }
 
-// spf judges the SPF records.
-func (j *judgement) spf() {
-	f := j.facts.SPF
+// spf evaluates the SPF records.
+func (e *evaluation) spf() {
+	f := e.facts.SPF
 	switch spf.Status(f.Status) {
 	case spf.StatusNone:
-		j.spfMissing(f)
+		e.spfMissing(f)
 		return
 	case spf.StatusMultiple:
-		j.addRecord("spf.multiple-records", words{"count": strconv.Itoa(len(f.Records))}, txtRecord(j.facts.Domain, spf.Merge(f.Records)))
+		e.addRecord("spf.multiple-records", words{"count": strconv.Itoa(len(f.Records))}, txtRecord(e.facts.Domain, spf.Merge(f.Records)))
 		return
 	case spf.StatusInconclusive:
-		j.add("spf.inconclusive", words{"reason": f.Reason})
+		e.add("spf.inconclusive", words{"reason": f.Reason})
 	}
 	if f.Lookups > lookupLimit {
-		j.add("spf.too-many-lookups", words{"count": strconv.Itoa(f.Lookups), "limit": strconv.Itoa(lookupLimit), "costly": costly(f.Tree)})
+		e.add("spf.too-many-lookups", words{"count": strconv.Itoa(f.Lookups), "limit": strconv.Itoa(lookupLimit), "costly": costly(f.Tree)})
 	}
 	if len(f.Record) > udpLimit {
-		j.add("spf.record-too-long", words{"at": j.facts.Domain, "count": strconv.Itoa(len(f.Record))})
+		e.add("spf.record-too-long", words{"at": e.facts.Domain, "count": strconv.Itoa(len(f.Record))})
 	}
-	effective := redirected(j.facts.Domain, f.Tree)
+	effective := redirected(e.facts.Domain, f.Tree)
 	for _, p := range f.Problems {
-		j.spfProblem(f, p, effective)
+		e.spfProblem(f, p, effective)
 	}
 	w := words{"count": strconv.Itoa(f.Lookups), "limit": strconv.Itoa(lookupLimit), "costly": costly(f.Tree)}
 	if f.Status == string(spf.StatusOK) {
 		if f.Lookups >= nearLimit {
-			j.add("spf.near-lookup-limit", w)
+			e.add("spf.near-lookup-limit", w)
 		}
 		if !has(f.Problems, string(spf.PassAll)) && len(f.Record) <= udpLimit {
-			j.add("spf.valid", w)
+			e.add("spf.valid", w)
 		}
 	}
 }
 
 // spfMissing reports a missing or malformed record.
-func (j *judgement) spfMissing(f facts.SPF) {
+func (e *evaluation) spfMissing(f facts.SPF) {
 	record := "v=spf1 mx ~all"
-	switch mx := j.facts.MX.Status; {
-	case j.unused() || mx == mxNull:
+	switch mx := e.facts.MX.Status; {
+	case e.unused() || mx == mxNull:
 		record = denyAll
 	case mx == mxImplicit: // without MX records, mx would look up nothing
 		record = "v=spf1 a ~all"
@@ -123,11 +123,11 @@ func (j *judgement) spfMissing(f facts.SPF) {
 	}
 	for _, p := range f.Problems {
 		if p.Kind == string(spf.NearMiss) {
-			j.addRecord("spf.near-miss", words{"text": p.Text}, txtRecord(j.facts.Domain, cmp.Or(meantSPF(p.Text), record)))
+			e.addRecord("spf.near-miss", words{"text": p.Text}, txtRecord(e.facts.Domain, cmp.Or(meantSPF(p.Text), record)))
 			return
 		}
 	}
-	j.addRecord("spf.missing", nil, txtRecord(j.facts.Domain, record))
+	e.addRecord("spf.missing", nil, txtRecord(e.facts.Domain, record))
 }
 
 // statedSPF matches the version at the start of a malformed record.
@@ -146,10 +146,10 @@ func meantSPF(text string) string {
 
 // spfProblem reports one problem. The records in effective decide about all senders that
 // no term matches; included records do not.
-func (j *judgement) spfProblem(f facts.SPF, p facts.Problem, effective []string) {
+func (e *evaluation) spfProblem(f facts.SPF, p facts.Problem, effective []string) {
 	how := spfFindings[p.Kind]
 	own := slices.Contains(effective, p.At)
-	w := problemWords(p).with("at", cmp.Or(p.At, j.facts.Domain)).with("part", cmp.Or(p.Part, "the record"))
+	w := problemWords(p).with("at", cmp.Or(p.At, e.facts.Domain)).with("part", cmp.Or(p.Part, "the record"))
 	w["flaw"] = fill(how.flaw, w)
 	switch {
 	case how.id == "" || how.id == "spf.too-many-lookups":
@@ -157,15 +157,15 @@ func (j *judgement) spfProblem(f facts.SPF, p facts.Problem, effective []string)
 	case slices.Contains(ownOnly, how.id) && !own:
 		return
 	case how.id == "spf.pass-all" && !own:
-		j.add("spf.included-pass-all", w)
+		e.add("spf.included-pass-all", w)
 	case how.id == "spf.too-many-void-lookups":
-		j.add(how.id, w.with("names", listed(voidNames(f.Problems))).with("count", strconv.Itoa(f.VoidLookups)))
+		e.add(how.id, w.with("names", listed(voidNames(f.Problems))).with("count", strconv.Itoa(f.VoidLookups)))
 	case how.id == "spf.void-lookup" && has(f.Problems, string(spf.VoidLimit)):
 		return // the finding about the limit lists them all
 	case how.id == "spf.long-record" && p.Count > udpLimit:
 		return // reported as spf.record-too-long
 	default:
-		j.addRecord(how.id, w, txtRecord(w["at"], fixedSPF(recordOf(j.facts, p.At), p, brokenTerms(f.Problems, p.At))))
+		e.addRecord(how.id, w, txtRecord(w["at"], fixedSPF(recordOf(e.facts, p.At), p, brokenTerms(f.Problems, p.At))))
 	}
 }
 

@@ -31,45 +31,45 @@ var dmarcFindings = map[string]mapping{
 }
 
 // tags reports problems of individual tags.
-func (j *judgement) tags(f facts.DMARC) {
+func (e *evaluation) tags(f facts.DMARC) {
 	if len(f.Record) > maxRecord {
-		j.add("dmarc.long-record", words{"at": f.RecordDomain, "count": strconv.Itoa(len(f.Record))})
+		e.add("dmarc.long-record", words{"at": f.RecordDomain, "count": strconv.Itoa(len(f.Record))})
 	}
 	for _, p := range f.Problems {
 		id := dmarcFindings[p.Kind].id
 		switch {
 		case id == "", policyFlaw(p) != "":
 			continue // reported by usability
-		case p.Part == "pct" && j.counts["dmarc.percentage"] > 0:
+		case p.Part == "pct" && e.counts["dmarc.percentage"] > 0:
 			continue
 		}
-		j.addRecord(id, problemWords(p), j.usable(f))
+		e.addRecord(id, problemWords(p), e.usable(f))
 	}
 }
 
 // destinations checks that reports reach their destinations.
-func (j *judgement) destinations(f facts.DMARC) {
+func (e *evaluation) destinations(f facts.DMARC) {
 	aggregate, wanted := 0, false
 	for _, d := range f.Destinations {
 		if d.Tag == "rua" {
 			aggregate++
-			wanted = wanted || strings.EqualFold(d.Address, j.request.ReportAddress)
+			wanted = wanted || strings.EqualFold(d.Address, e.request.ReportAddress)
 		}
-		j.destination(f, d)
+		e.destination(f, d)
 	}
-	w := words{"at": f.RecordDomain, "wanted": j.request.ReportAddress}
-	fix := j.usable(f)
+	w := words{"at": f.RecordDomain, "wanted": e.request.ReportAddress}
+	fix := e.usable(f)
 	switch {
-	case aggregate == 0 && j.request.ReportAddress == "" && j.takesNoReports(f.RecordDomain):
-		j.add("parked.no-reports", w)
+	case aggregate == 0 && e.request.ReportAddress == "" && e.takesNoReports(f.RecordDomain):
+		e.add("parked.no-reports", w)
 	case aggregate == 0 && !has(f.Problems, string(dmarc.BadURI)):
-		j.addRecord("dmarc.no-reports", w, fix)
-	case j.request.ReportAddress != "" && !wanted:
-		j.addRecord("dmarc.reports-elsewhere", w, fix)
+		e.addRecord("dmarc.no-reports", w, fix)
+	case e.request.ReportAddress != "" && !wanted:
+		e.addRecord("dmarc.reports-elsewhere", w, fix)
 	}
 }
 
-func (j *judgement) destination(f facts.DMARC, d facts.Destination) {
+func (e *evaluation) destination(f facts.DMARC, d facts.Destination) {
 	w := words{"at": f.RecordDomain, "tag": d.Tag, "host": d.Host, "text": d.URI}
 	var consent dmarcd.DNSRecord
 	if d.Queried != "" {
@@ -77,17 +77,17 @@ func (j *judgement) destination(f facts.DMARC, d facts.Destination) {
 	}
 	switch {
 	case d.Mail == "no":
-		j.add("dmarc.destination-without-mail", w)
-	case d.Consent == dmarc.NotAuthorized.String() && j.asks(consent):
+		e.add("dmarc.destination-without-mail", w)
+	case d.Consent == dmarc.NotAuthorized.String() && e.asks(consent):
 		return // one record covers all destinations at that host
 	case d.Consent == dmarc.NotAuthorized.String() && d.Queried != "":
-		j.addRecord("dmarc.destination-refused", w, consent)
+		e.addRecord("dmarc.destination-refused", w, consent)
 	case d.Consent == dmarc.ConsentUnknown.String() && d.Queried != "":
-		j.addRecord("dmarc.destination-unknown", w, consent)
+		e.addRecord("dmarc.destination-unknown", w, consent)
 	}
 }
 
 // asks reports whether a finding already recommends that record.
-func (j *judgement) asks(record dmarcd.DNSRecord) bool {
-	return record != (dmarcd.DNSRecord{}) && slices.ContainsFunc(j.findings, func(f dmarcd.Finding) bool { return f.Record == record })
+func (e *evaluation) asks(record dmarcd.DNSRecord) bool {
+	return record != (dmarcd.DNSRecord{}) && slices.ContainsFunc(e.findings, func(f dmarcd.Finding) bool { return f.Record == record })
 }

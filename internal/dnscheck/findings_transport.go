@@ -12,43 +12,43 @@ import (
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
-// mx judges whether mail to the domain can be delivered.
-func (j *judgement) mx() {
-	f := j.facts.MX
+// mx evaluates whether mail to the domain can be delivered.
+func (e *evaluation) mx() {
+	f := e.facts.MX
 	switch f.Status {
 	case mxInconclusive:
-		j.add("mx.inconclusive", words{"reason": f.Reason})
+		e.add("mx.inconclusive", words{"reason": f.Reason})
 	case mxNone:
-		if !sendsNothing(j.facts.SPF) || j.request.Purpose != "" {
-			j.addRecord("mx.none", nil, nullMX(j.facts.Domain))
+		if !sendsNothing(e.facts.SPF) || e.request.Purpose != "" {
+			e.addRecord("mx.none", nil, nullMX(e.facts.Domain))
 		}
 	case mxImplicit:
-		j.addRecord("mx.implicit", words{"addresses": listed(f.Hosts[0].Addresses)}, nullMX(j.facts.Domain))
+		e.addRecord("mx.implicit", words{"addresses": listed(f.Hosts[0].Addresses)}, nullMX(e.facts.Domain))
 	case mxOK:
 		for _, host := range f.Hosts {
-			j.mxHost(host)
+			e.mxHost(host)
 		}
 	}
 }
 
-func (j *judgement) mxHost(host facts.MXHost) {
+func (e *evaluation) mxHost(host facts.MXHost) {
 	target := lastAlias(host.Aliases)
 	w := words{"name": host.Name, "target": target}
 	switch host.Status {
 	case hostRoot:
-		j.add("mx.null-beside-others", w)
+		e.add("mx.null-beside-others", w)
 	case hostAddress:
-		j.add("mx.address-as-name", w)
+		e.add("mx.address-as-name", w)
 	case hostNoSuchName:
-		j.add("mx.dangling", w)
+		e.add("mx.dangling", w)
 	case hostNoAddress:
-		j.add("mx.no-address", w)
+		e.add("mx.no-address", w)
 	case mxInconclusive:
-		j.add("mx.inconclusive", words{"reason": "the address of " + host.Name + " could not be looked up"})
+		e.add("mx.inconclusive", words{"reason": "the address of " + host.Name + " could not be looked up"})
 	case mxOK:
 		if target != "" {
-			record := dmarcd.DNSRecord{Name: j.facts.Domain, Type: "MX", Data: strconv.Itoa(host.Preference) + " " + target + "."}
-			j.addRecord("mx.alias", w, record)
+			record := dmarcd.DNSRecord{Name: e.facts.Domain, Type: "MX", Data: strconv.Itoa(host.Preference) + " " + target + "."}
+			e.addRecord("mx.alias", w, record)
 		}
 	}
 }
@@ -80,63 +80,63 @@ var mtastsFindings = map[string]mapping{
 	string(mtasts.CertificateUntrusted):   {},
 }
 
-// mtasts judges the MTA-STS record and policy.
-func (j *judgement) mtasts() {
-	f := j.facts.MTASTS
-	record := txtRecord(mtasts.QueryName(j.facts.Domain), "v=STSv1; id=1")
+// mtasts evaluates the MTA-STS record and policy.
+func (e *evaluation) mtasts() {
+	f := e.facts.MTASTS
+	record := txtRecord(mtasts.QueryName(e.facts.Domain), "v=STSv1; id=1")
 	switch f.Status {
 	case inconclusive:
-		j.add("mta-sts.inconclusive", words{"reason": f.Reason})
+		e.add("mta-sts.inconclusive", words{"reason": f.Reason})
 		return
 	case mtasts.StatusNone.String():
 		if len(f.Problems) == 0 {
-			j.addRecord("mta-sts.missing", nil, record)
+			e.addRecord("mta-sts.missing", nil, record)
 		}
 	}
 	for _, p := range f.Problems {
-		j.addProblem(mtastsFindings, p, nil, record)
+		e.addProblem(mtastsFindings, p, nil, record)
 	}
 	switch f.Fetch {
 	case mtasts.FetchInconclusive.String():
-		j.add("mta-sts.unreachable", words{"reason": f.FetchReason})
+		e.add("mta-sts.unreachable", words{"reason": f.FetchReason})
 	case mtasts.FetchNoHost.String():
-		j.add("mta-sts.no-host", nil)
+		e.add("mta-sts.no-host", nil)
 	case mtasts.FetchBadCertificate.String():
-		j.add("mta-sts.bad-certificate", words{"reason": f.FetchReason})
+		e.add("mta-sts.bad-certificate", words{"reason": f.FetchReason})
 	case mtasts.FetchRedirect.String():
-		j.add("mta-sts.redirect", words{"text": f.Location})
+		e.add("mta-sts.redirect", words{"text": f.Location})
 	case mtasts.FetchBadStatus.String():
-		j.add("mta-sts.bad-status", words{"count": strconv.Itoa(f.HTTPStatus)})
+		e.add("mta-sts.bad-status", words{"count": strconv.Itoa(f.HTTPStatus)})
 	}
 	for _, p := range f.PolicyProblems {
 		how := mtastsFindings[p.Kind]
 		if how.id == "mta-sts.invalid-record" {
 			w := problemWords(p)
-			j.add("mta-sts.invalid-policy", w.with("flaw", fill(how.flaw, w)))
+			e.add("mta-sts.invalid-policy", w.with("flaw", fill(how.flaw, w)))
 			continue
 		}
-		j.addProblem(mtastsFindings, p, nil, record)
+		e.addProblem(mtastsFindings, p, nil, record)
 	}
 	if f.Fetch == mtasts.FetchOK.String() {
-		j.mtastsMode(f)
+		e.mtastsMode(f)
 	}
 }
 
 // mtastsMode reports the mode of a valid policy and mail servers that it does not cover.
-func (j *judgement) mtastsMode(f facts.MTASTS) {
+func (e *evaluation) mtastsMode(f facts.MTASTS) {
 	for _, name := range f.Uncovered {
-		j.add("mta-sts.mx-not-covered", words{"name": name})
+		e.add("mta-sts.mx-not-covered", words{"name": name})
 	}
 	for _, name := range f.Unused {
-		j.add("mta-sts.pattern-unused", words{"name": name})
+		e.add("mta-sts.pattern-unused", words{"name": name})
 	}
 	switch {
 	case f.Mode == mtasts.ModeTesting.String():
-		j.add("mta-sts.testing", nil)
+		e.add("mta-sts.testing", nil)
 	case f.Mode == mtasts.ModeNone.String():
-		j.add("mta-sts.withdrawn", nil)
+		e.add("mta-sts.withdrawn", nil)
 	case len(f.Uncovered) == 0:
-		j.add("mta-sts.enforced", nil)
+		e.add("mta-sts.enforced", nil)
 	}
 }
 
@@ -161,29 +161,29 @@ var tlsrptFindings = map[string]mapping{
 	string(tlsrpt.DanglingAlias):     {"tls-rpt.dangling-alias", ""},
 }
 
-// tlsrpt judges the TLS-RPT record.
-func (j *judgement) tlsrpt() {
-	f := j.facts.TLSRPT
-	wanted := j.request.TLSReportURIs
+// tlsrpt evaluates the TLS-RPT record.
+func (e *evaluation) tlsrpt() {
+	f := e.facts.TLSRPT
+	wanted := e.request.TLSReportURIs
 	there := slices.ContainsFunc(f.Destinations, func(d string) bool { return containsFold(wanted, d) })
 	destinations := slices.Clone(f.Destinations)
 	if !there {
 		destinations = append(destinations, wanted...)
 	}
 	if len(destinations) == 0 {
-		destinations = []string{"mailto:tls-reports@" + j.facts.Domain}
+		destinations = []string{"mailto:tls-reports@" + e.facts.Domain}
 	}
-	record := txtRecord(tlsrpt.QueryName(j.facts.Domain), "v=TLSRPTv1; rua="+strings.Join(destinations, ","))
+	record := txtRecord(tlsrpt.QueryName(e.facts.Domain), "v=TLSRPTv1; rua="+strings.Join(destinations, ","))
 	for _, p := range f.Problems {
-		j.addProblem(tlsrptFindings, p, nil, record)
+		e.addProblem(tlsrptFindings, p, nil, record)
 	}
 	switch {
 	case f.Status == inconclusive:
-		j.add("tls-rpt.inconclusive", words{"reason": f.Reason})
+		e.add("tls-rpt.inconclusive", words{"reason": f.Reason})
 	case f.Status == tlsrpt.StatusNone.String() && len(f.Problems) == 0:
-		j.addRecord("tls-rpt.missing", nil, record)
+		e.addRecord("tls-rpt.missing", nil, record)
 	case f.Status == tlsrpt.StatusOK.String() && len(wanted) > 0 && !there:
-		j.addRecord("tls-rpt.reports-elsewhere", words{"wanted": strings.Join(wanted, " or ")}, record)
+		e.addRecord("tls-rpt.reports-elsewhere", words{"wanted": strings.Join(wanted, " or ")}, record)
 	}
 }
 
@@ -213,21 +213,21 @@ var daneFindings = map[string]mapping{
 	string(dane.NameMismatch):      {"dane.no-match", "the certificate is for other host names"},
 }
 
-// dane judges whether senders can authenticate the mail servers.
-func (j *judgement) dane() {
-	f := j.facts.DANE
-	if f.Status == inconclusive && j.facts.MX.Status != mxInconclusive {
-		j.add("dane.inconclusive", words{"reason": f.Reason})
+// dane evaluates whether senders can authenticate the mail servers.
+func (e *evaluation) dane() {
+	f := e.facts.DANE
+	if f.Status == inconclusive && e.facts.MX.Status != mxInconclusive {
+		e.add("dane.inconclusive", words{"reason": f.Reason})
 	}
 	for _, p := range f.Problems {
 		id := daneFindings[p.Kind].id
 		if (id == "dane.unusable-record" || id == "dane.no-usable-record") && ignored(f.Problems, p.At) {
 			continue // senders do not read these records at all
 		}
-		j.addProblem(daneFindings, p, nil, dmarcd.DNSRecord{})
+		e.addProblem(daneFindings, p, nil, dmarcd.DNSRecord{})
 	}
-	if f.Status == dane.StatusOK.String() && j.counts["dane.no-match"] == 0 {
-		j.add("dane.protected", nil)
+	if f.Status == dane.StatusOK.String() && e.counts["dane.no-match"] == 0 {
+		e.add("dane.protected", nil)
 	}
 }
 
@@ -239,20 +239,20 @@ func ignored(problems []facts.Problem, host string) bool {
 	})
 }
 
-// starttls judges the certificates of the mail servers.
-func (j *judgement) starttls() {
-	f := j.facts.STARTTLS
+// starttls evaluates the certificates of the mail servers.
+func (e *evaluation) starttls() {
+	f := e.facts.STARTTLS
 	for _, p := range f.Problems {
 		// DANE ignores the dates of a certificate that a record names (RFC 7672 §3.1.1);
 		// MTA-STS does not.
-		if slices.Contains(f.Pinned, p.At) && j.facts.MTASTS.Status == mtasts.StatusNone.String() {
+		if slices.Contains(f.Pinned, p.At) && e.facts.MTASTS.Status == mtasts.StatusNone.String() {
 			continue
 		}
 		id := "starttls.certificate-expired"
 		if p.Kind == string(mtasts.CertificateExpiresSoon) {
 			id = "starttls.certificate-expires"
 		}
-		j.add(id, problemWords(p))
+		e.add(id, problemWords(p))
 	}
 }
 
@@ -262,11 +262,11 @@ var (
 	weakDigests    = map[int]string{1: "SHA-1 digest", 3: "GOST digest"}
 )
 
-// dnssec judges the DNSSEC status of the zone.
-func (j *judgement) dnssec() {
-	f := j.facts.DNSSEC
+// dnssec evaluates the DNSSEC status of the zone.
+func (e *evaluation) dnssec() {
+	f := e.facts.DNSSEC
 	w := words{"zone": f.Zone, "reason": f.Reason}
-	j.add("dnssec."+f.Status, w)
+	e.add("dnssec."+f.Status, w)
 	var weak []string
 	strong := false
 	for _, a := range f.Algorithms {
@@ -286,6 +286,6 @@ func (j *judgement) dnssec() {
 		weak = slices.DeleteFunc(weak, func(s string) bool { return strings.HasSuffix(s, "digest") })
 	}
 	if len(weak) > 0 {
-		j.add("dnssec.weak-algorithm", w.with("names", listed(weak)))
+		e.add("dnssec.weak-algorithm", w.with("names", listed(weak)))
 	}
 }

@@ -21,45 +21,45 @@ func sendsNothing(f facts.SPF) bool {
 }
 
 // isParked reports whether the domain declares that it is not used for mail.
-func (j *judgement) isParked() bool {
-	return j.request.Purpose == "" && j.facts.MX.Status == mxNull && sendsNothing(j.facts.SPF)
+func (e *evaluation) isParked() bool {
+	return e.request.Purpose == "" && e.facts.MX.Status == mxNull && sendsNothing(e.facts.SPF)
 }
 
 // unused reports whether the domain appears not to be used for mail, declared or not.
-func (j *judgement) unused() bool {
-	f := j.facts
+func (e *evaluation) unused() bool {
+	f := e.facts
 	quiet := f.MX.Status == mxNull || f.MX.Status == mxNone
 	silent := sendsNothing(f.SPF) || f.SPF.Status == string(spf.StatusNone)
-	return !j.request.inUse() && quiet && silent && f.DKIM.Namespace == dkim.NamespaceMissing.String()
+	return !e.request.inUse() && quiet && silent && f.DKIM.Namespace == dkim.NamespaceMissing.String()
 }
 
-// parked judges the protection of a domain that is not used for mail.
-func (j *judgement) parked() {
-	f := j.facts
+// parked evaluates the protection of a domain that is not used for mail.
+func (e *evaluation) parked() {
+	f := e.facts
 	switch {
-	case j.request.Parked:
-		j.locked(f.DMARC)
-	case j.request.inUse():
-	case j.isParked():
-		if f.DMARC.Applied == "reject" { // else it is judged as any other: only a mark makes it parked
-			j.locked(f.DMARC)
+	case e.request.Parked:
+		e.locked(f.DMARC)
+	case e.request.inUse():
+	case e.isParked():
+		if f.DMARC.Applied == "reject" { // else it is evaluated as any other: only a mark makes it parked
+			e.locked(f.DMARC)
 		}
 	case f.MX.Status == mxNull && f.SPF.Status == string(spf.StatusOK):
-		j.addRecord("parked.spf-open", words{"text": f.SPF.Record}, txtRecord(f.Domain, denyAll))
+		e.addRecord("parked.spf-open", words{"text": f.SPF.Record}, txtRecord(f.Domain, denyAll))
 	case f.MX.Status == mxNone && sendsNothing(f.SPF):
-		j.addRecord("parked.takes-mail", nil, nullMX(f.Domain))
+		e.addRecord("parked.takes-mail", nil, nullMX(f.Domain))
 	}
 }
 
-// locked judges the policy of a parked domain.
-func (j *judgement) locked(f facts.DMARC) {
+// locked evaluates the policy of a parked domain.
+func (e *evaluation) locked(f facts.DMARC) {
 	switch {
 	case f.Policy == "":
 		return // a more severe finding covers this
 	case f.Applied == "reject" && !weaker(f.SP, "reject") && !weaker(f.NP, "reject"):
-		j.add("parked.locked", nil)
+		e.add("parked.locked", nil)
 	case f.Applied != "reject" && f.State == stateOK:
-		j.addRecord("parked.policy", words{"policy": f.Applied}, j.usable(f))
+		e.addRecord("parked.policy", words{"policy": f.Applied}, e.usable(f))
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestTurnsAreSpreadAndKept(t *testing.T) {
+func TestChecksAreSpread(t *testing.T) {
 	t.Parallel()
 	const interval = time.Hour
 	var minutes [60]int
@@ -14,19 +14,19 @@ func TestTurnsAreSpreadAndKept(t *testing.T) {
 	for i := range 60_000 {
 		name := fmt.Sprintf("d%d.example", i)
 		now := start.Add(time.Duration(i) * time.Millisecond)
-		first := turn(name, now, interval)
+		first := nextCheck(name, now, interval)
 		if wait := first.Sub(now); wait < interval/2 || wait > interval*3/2 {
 			t.Fatalf("%s waits %v", name, wait)
 		}
-		// An early, late or intermediate check does not move the turn.
-		if second := turn(name, first.Add(time.Minute), interval); second.Sub(first) != interval {
-			t.Fatalf("%s has its second turn %v after the first", name, second.Sub(first))
+		// An early, late or intermediate check does not move the next one.
+		if second := nextCheck(name, first.Add(time.Minute), interval); second.Sub(first) != interval {
+			t.Fatalf("%s has its second check %v after the first", name, second.Sub(first))
 		}
 		minutes[first.Minute()]++
 	}
 	for minute, n := range minutes {
 		if n < 850 || n > 1150 {
-			t.Errorf("%d of 60,000 domains have their turn in minute %d, want about 1,000", n, minute)
+			t.Errorf("%d of 60,000 domains are checked in minute %d, want about 1,000", n, minute)
 		}
 	}
 }

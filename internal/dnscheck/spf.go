@@ -11,7 +11,7 @@ import (
 )
 
 // maxPerKind limits the stored problems of a kind: each term of a hostile record can have one, and
-// each is judged by the others.
+// each is compared with the others.
 const maxPerKind = 100
 
 // checkSPF evaluates the tree of SPF records.
@@ -29,7 +29,7 @@ func (e *examination) checkSPF(ctx context.Context) {
 		f.Reason = found.Root.Reason
 	}
 	if found.Status == spf.StatusMultiple {
-		merged := mergedRecord{e.dns, e.Domain, spf.Merge(f.Records)}
+		merged := published{e.dns, e.Domain, spf.Merge(f.Records)}
 		f.Tree = termFacts(spf.Explain(ctx, merged, e.Domain, spf.Limits{}).Root)
 	}
 	counts := map[spf.Kind]int{}
@@ -45,22 +45,6 @@ func (e *examination) checkSPF(ctx context.Context) {
 			f.Reason = p.Name + ": " + p.Reason
 		}
 	}
-}
-
-// mergedRecord is a resolver with one SPF record in place of the several of a domain, to show
-// what they cost once they are merged.
-type mergedRecord struct {
-	dns.Resolver
-
-	domain, record string
-}
-
-// Resolve answers the query for the record itself.
-func (m mergedRecord) Resolve(ctx context.Context, q dns.Question) dns.Answer {
-	if q.Name != m.domain || q.Type != dns.TXT {
-		return m.Resolver.Resolve(ctx, q)
-	}
-	return dns.Answer{Question: q, Outcome: dns.Data, Records: []dns.Record{{Name: q.Name, Type: dns.TXT, Text: []string{m.record}}}}
 }
 
 func spfProblem(p spf.Problem) facts.Problem {

@@ -36,7 +36,7 @@ var tlsWays = []string{"mailto:abc@reports.example.net", "https://dmarc.example.
 var transportCases = []findingCase{
 	{name: "no answer for MX", zone: mailed("example.com MX INCONCLUSIVE"), want: []string{"mx.inconclusive"}, not: []string{"mx.none"}},
 	{name: "no MX and no address", zone: mailed(""), want: []string{"mx.none"}, not: []string{"mta-sts.missing"}},
-	{name: "no MX but an address", zone: mailed("example.com A 192.0.2.8"), want: []string{"mx.implicit"}, says: "192.0.2.8"},
+	{name: "no MX but an address", zone: mailed("example.com A 192.0.2.8"), want: []string{"mx.implicit"}, message: "192.0.2.8"},
 	{name: "a null MX beside others", zone: sound + "example.com MX 0 .", want: []string{"mx.null-beside-others"}},
 	{name: "an MX that is an alias", zone: mailed("example.com MX 10 a.example.com\na.example.com CNAME b.example.com\nb.example.com A 192.0.2.8"), want: []string{"mx.alias"}, fix: "example.com. MX 10 b.example.com."},
 	{name: "an MX that does not exist", zone: mailed("example.com MX 10 gone.example.net"), want: []string{"mx.dangling"}},
@@ -78,7 +78,7 @@ var transportCases = []findingCase{
 	{name: "a short max_age", zone: sound + stsRecord, files: policy("version: STSv1\nmode: enforce\nmx: mx.example.com\nmax_age: 3600\n"), want: []string{"mta-sts.short-max-age"}},
 	{name: "a policy in test mode", zone: sound + stsRecord, files: policy("version: STSv1\nmode: testing\nmx: mx.example.com\nmax_age: 2419200\n"), want: []string{"mta-sts.testing"}},
 	{name: "a policy that is withdrawn", zone: sound + stsRecord, files: policy("version: STSv1\nmode: none\nmax_age: 60\n"), want: []string{"mta-sts.withdrawn"}},
-	{name: "an unknown field in a policy", zone: sound + stsRecord, files: policy(enforced[policyPath].body + "foo: bar\n"), want: []string{"mta-sts.untidy"}, says: "the field foo is unknown"},
+	{name: "an unknown field in a policy", zone: sound + stsRecord, files: policy(enforced[policyPath].body + "foo: bar\n"), want: []string{"mta-sts.untidy"}, message: "the field foo is unknown"},
 
 	{name: "no answer for TLS-RPT", zone: without("_smtp._tls") + "_smtp._tls.example.com INCONCLUSIVE", want: []string{"tls-rpt.inconclusive"}, not: []string{"tls-rpt.missing"}},
 	{name: "no TLS-RPT record", zone: without("_smtp._tls"), want: []string{"tls-rpt.missing"}, fix: `_smtp._tls.example.com. TXT "v=TLSRPTv1; rua=mailto:tls-reports@example.com"`},
@@ -92,7 +92,7 @@ var transportCases = []findingCase{
 	{name: "TLS reports come by HTTPS alone", zone: without("_smtp._tls") + `_smtp._tls.example.com TXT "v=TLSRPTv1; rua=https://dmarc.example.net/tlsrpt/abc"`, request: dnscheck.Request{TLSReportURIs: tlsWays}, not: []string{"tls-rpt.reports-elsewhere"}},
 	{name: "no TLS-RPT record, and two ways", zone: without("_smtp._tls"), request: dnscheck.Request{TLSReportURIs: tlsWays}, want: []string{"tls-rpt.missing"}, fix: `_smtp._tls.example.com. TXT "v=TLSRPTv1; rua=mailto:abc@reports.example.net,https://dmarc.example.net/tlsrpt/abc"`},
 	{name: "what is fixed keeps its destinations", zone: without("_smtp._tls") + `_smtp._tls.example.com TXT "v=TLSRPTv1; rua=mailto:abc@reports.example.net; ;"`, request: dnscheck.Request{TLSReportURIs: tlsWays}, want: []string{"tls-rpt.invalid-record"}, fix: `_smtp._tls.example.com. TXT "v=TLSRPTv1; rua=mailto:abc@reports.example.net"`},
-	{name: "an unknown field of TLS-RPT", zone: without("_smtp._tls") + `_smtp._tls.example.com TXT "v=TLSRPTv1; rua=mailto:x@example.com; foo=bar"`, want: []string{"tls-rpt.untidy"}, says: "the field foo is unknown"},
+	{name: "an unknown field of TLS-RPT", zone: without("_smtp._tls") + `_smtp._tls.example.com TXT "v=TLSRPTv1; rua=mailto:x@example.com; foo=bar"`, want: []string{"tls-rpt.untidy"}, message: "the field foo is unknown"},
 
 	{name: "no answer for TLSA", zone: sound + "_25._tcp.mx.example.com INCONCLUSIVE", signed: []string{"example.com"}, want: []string{"dane.inconclusive"}},
 	{name: "a TLSA record that is not for mail", zone: protected(pkixTLSA + goodTLSA), signed: []string{"example.com"}, want: []string{"dane.unusable-record"}},
@@ -108,7 +108,7 @@ var transportCases = []findingCase{
 	{name: "a certificate that TLSA does not name", zone: protected(goodTLSA + otherTLSA), signed: []string{"example.com"}, probed: true, want: []string{"dane.no-match"}, not: []string{"dane.protected"}},
 	{
 		name: "a mail server's certificate at the end of its life", zone: sound, probed: true,
-		now: func() time.Time { return time.Now().Add(50 * time.Minute) }, want: []string{"starttls.certificate-expires"}, says: "mx.example.com expires on",
+		now: func() time.Time { return time.Now().Add(50 * time.Minute) }, want: []string{"starttls.certificate-expires"}, message: "mx.example.com expires on",
 	},
 	{
 		name: "a mail server's certificate that has expired", zone: sound, probed: true,
@@ -122,6 +122,6 @@ var transportCases = []findingCase{
 	{name: "a signed zone and a resolver that does not validate", zone: sound + "example.com DS 00010d02\nexample.com DNSKEY 00", want: []string{"dnssec.unvalidated"}},
 	{name: "keys without a DS record", zone: sound + "example.com DNSKEY 00", want: []string{"dnssec.undelegated"}},
 	{name: "a DS record without keys", zone: sound + "example.com DS 00010d02", want: []string{"dnssec.broken"}},
-	{name: "a weak algorithm", zone: sound + "example.com DS 00010501\nexample.com DNSKEY 00", signed: []string{"example.com"}, want: []string{"dnssec.weak-algorithm"}, says: "RSASHA1 and SHA-1 digest"},
+	{name: "a weak algorithm", zone: sound + "example.com DS 00010501\nexample.com DNSKEY 00", signed: []string{"example.com"}, want: []string{"dnssec.weak-algorithm"}, message: "RSASHA1 and SHA-1 digest"},
 	{name: "a weak digest beside a strong one", zone: sound + "example.com DS 00010d01\nexample.com DS 00010d02\nexample.com DNSKEY 00", signed: []string{"example.com"}, not: []string{"dnssec.weak-algorithm"}},
 }

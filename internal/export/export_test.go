@@ -28,7 +28,7 @@ func sample() (*dmarcd.Report, aggregate.Record) {
 	report := &dmarcd.Report{
 		ID: 4711, Kind: dmarcd.KindAggregate, Organization: "=cmd|' /C calc'!A0", ExternalID: "r-1", Domain: "example.com",
 		Begin: time.Unix(1793491200, 0).UTC(), End: time.Unix(1793577599, 0).UTC(), ReceivedAt: time.Unix(1793580000, 0).UTC(),
-		Intake: dmarcd.IntakeSMTP, State: dmarcd.ReportCounted, Verdict: dmarcd.Verdict{Genuine: dmarcd.GenuineYes, Domain: "receiver.example"},
+		Intake: dmarcd.IntakeSMTP, State: dmarcd.ReportCounted, Authentication: dmarcd.Authentication{Genuine: dmarcd.GenuineYes, Domain: "receiver.example"},
 	}
 	report.Detail.Aggregate = &dmarcd.AggregateDetail{Report: aggregate.Report{
 		Metadata: aggregate.Metadata{Email: "dmarc@receiver.example", ExtraContact: "https://receiver.example", Generator: "reporter 1"},

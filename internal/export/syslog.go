@@ -29,7 +29,7 @@ const (
 type Message struct {
 	// Kind is the MSGID, such as "record".
 	Kind string
-	// ID is the id of the record or event. It is sent in place of content that is too long
+	// ID is the id of the record or event. It is sent instead of content that is too long
 	// for a UDP datagram.
 	ID string
 	At time.Time

@@ -10,94 +10,39 @@ import (
 )
 
 // Name is a fact that is compared between two checks: its path in a check of the API. Changes
-// are stored with it, so names must not be changed or reused. {of} stands for Change.Of, {member}
-// for a member of a list.
+// are stored with it, so names must not be changed or reused. {of} stands for Change.Of where a
+// domain has several values (the selector, host, term or URI), {member} for a member of a list.
 type Name string
 
-// The compared facts. For some, a domain has several, one for each Change.Of; their
-// comments explain it.
+// The facts that other packages refer to. All others are named where observe adds them.
 const (
-	NameGrade   Name = "grade"
-	NameFinding Name = "findings.{of}" // by id: the level
-
-	NameDMARCStatus                     Name = "dmarc.status"
-	NameDMARCReason                     Name = "dmarc.reason"
-	NameDMARCRecord                     Name = "dmarc.record"
-	NameDMARCRecordDomain               Name = "dmarc.record_domain"
-	NameDMARCOrganizationalDomain       Name = "dmarc.organizational_domain"
-	NameDMARCPolicy                     Name = "dmarc.policy"
-	NameDMARCApplied                    Name = "dmarc.applied"
-	NameDMARCLegacyRecordDomain         Name = "dmarc.legacy.record_domain"
-	NameDMARCLegacyOrganizationalDomain Name = "dmarc.legacy.organizational_domain"
-	NameDMARCLegacyPolicy               Name = "dmarc.legacy.policy"
-	NameDMARCDestination                Name = "dmarc.destinations.{of}.uri"     // by URI
-	NameDMARCDestinationTag             Name = "dmarc.destinations.{of}.tag"     // by URI
-	NameDMARCDestinationConsent         Name = "dmarc.destinations.{of}.consent" // by URI
-
-	NameSPFStatus      Name = "spf.status"
-	NameSPFReason      Name = "spf.reason"
-	NameSPFRecord      Name = "spf.record"
-	NameSPFLookups     Name = "spf.lookups"
-	NameSPFVoidLookups Name = "spf.void_lookups"
-	NameSPFIncluded    Name = "spf.tree.{of}.record" // by term: the record it refers to
-
-	NameDKIMSelector  Name = "dkim.{of}.selector"         // by selector
-	NameDKIMFrom      Name = "dkim.{of}.from"             // by selector
-	NameDKIMStatus    Name = "dkim.{of}.status"           // by selector
-	NameDKIMReason    Name = "dkim.{of}.reason"           // by selector
-	NameDKIMRecord    Name = "dkim.{of}.record"           // by selector
-	NameDKIMAlgorithm Name = "dkim.{of}.algorithm"        // by selector
-	NameDKIMBits      Name = "dkim.{of}.bits"             // by selector
-	NameDKIMTesting   Name = "dkim.{of}.testing"          // by selector
-	NameDKIMAlias     Name = "dkim.{of}.aliases.{member}" // by selector: a member
-
-	NameMXHost       Name = "mx.{of}.host"               // by host
-	NameMXPreference Name = "mx.{of}.preference"         // by host
-	NameMXStatus     Name = "mx.{of}.status"             // by host
-	NameMXAddress    Name = "mx.{of}.addresses.{member}" // by host: a member
-
-	NameMTASTSStatus Name = "mta_sts.status"
-	NameMTASTSReason Name = "mta_sts.reason"
+	NameGrade        Name = "grade"
+	NameFinding      Name = "findings.{of}" // by id: the level
+	NameDMARCRecord  Name = "dmarc.record"
+	NameDMARCApplied Name = "dmarc.applied"
+	NameSPFRecord    Name = "spf.record"
+	NameSPFIncluded  Name = "spf.tree.{of}.record" // by term: the record it refers to
+	NameDKIMRecord   Name = "dkim.{of}.record"     // by selector
+	NameMXHost       Name = "mx.{of}.host"         // by host
 	NameMTASTSRecord Name = "mta_sts.record"
-	NameMTASTSFetch  Name = "mta_sts.fetch"
-	NameMTASTSMode   Name = "mta_sts.mode"
-	NameMTASTSMaxAge Name = "mta_sts.max_age"     // seconds
-	NameMTASTSMX     Name = "mta_sts.mx.{member}" // a member
-
-	NameTLSRPTStatus      Name = "tls_rpt.status"
-	NameTLSRPTReason      Name = "tls_rpt.reason"
-	NameTLSRPTRecord      Name = "tls_rpt.record"
-	NameTLSRPTDestination Name = "tls_rpt.destinations.{member}" // a member
-
-	NameBIMIStatus       Name = "bimi.status"
-	NameBIMIReason       Name = "bimi.reason"
-	NameBIMIRecord       Name = "bimi.record"
-	NameBIMIRecordDomain Name = "bimi.record_domain"
-	NameBIMILocation     Name = "bimi.location"
-	NameBIMIEvidence     Name = "bimi.evidence"
-
-	NameDANEStatus     Name = "dane.status"
-	NameDANEReason     Name = "dane.reason"
-	NameDANEHost       Name = "dane.hosts.{of}.host"             // by host
-	NameDANEHostStatus Name = "dane.hosts.{of}.status"           // by host
-	NameDANERecord     Name = "dane.hosts.{of}.records.{member}" // by host: a member
-
-	NameDNSSECStatus Name = "dnssec.status"
-	NameDNSSECReason Name = "dnssec.reason"
-	NameDNSSECZone   Name = "dnssec.zone"
+	NameTLSRPTRecord Name = "tls_rpt.record"
+	NameBIMIRecord   Name = "bimi.record"
 )
+
+// mtastsPolicy is the part of the facts about the policy file of MTA-STS: it may be unknown while the
+// record is known.
+const mtastsPolicy = "mta-sts-policy"
 
 // Path returns the path of a change in a check of the API.
 func (c Change) Path() string {
 	return strings.NewReplacer("{of}", c.Of, "{member}", c.Before+c.After).Replace(string(c.Fact))
 }
 
-// part is what the fact is about, such as dmarc or mta-sts. The policy of MTA-STS is one of its own:
-// it may be unknown while the record is known.
+// part returns the part of the check that the fact belongs to, such as dmarc or mta-sts.
 func (n Name) part() string {
 	switch n {
-	case NameMTASTSFetch, NameMTASTSMode, NameMTASTSMaxAge, NameMTASTSMX:
-		return "mta-sts-policy"
+	case "mta_sts.fetch", "mta_sts.mode", "mta_sts.max_age", "mta_sts.mx.{member}":
+		return mtastsPolicy
 	}
 	part, _, _ := strings.Cut(string(n), ".")
 	return strings.ReplaceAll(part, "_", "-")
@@ -156,11 +101,11 @@ type scope struct{ part, of string }
 // observation is a check as comparable values.
 type observation struct {
 	values map[factKey]string
-	// unseen contains what the check could not determine; unjudged the findings, by their
+	// unseen contains what the check could not determine; unevaluated the findings, by their
 	// ids or the prefixes of these, that may be missing because of it.
-	unseen   map[scope]bool
-	unjudged map[string]bool
-	facts    *Facts // nil if there are none
+	unseen      map[scope]bool
+	unevaluated map[string]bool
+	facts       *Facts // nil if there are none
 }
 
 // hides reports whether the check could not determine a fact. Before are the findings of the
@@ -171,7 +116,7 @@ func (o observation) hides(key factKey, before ...dmarcd.Finding) bool {
 			return slices.ContainsFunc(before, func(f dmarcd.Finding) bool { return f.ID == key.of && o.facts.Hides(f) })
 		}
 		part, _, _ := strings.Cut(key.of, ".")
-		return o.unjudged[part] || o.unjudged[key.of]
+		return o.unevaluated[part] || o.unevaluated[key.of]
 	}
 	part := key.fact.part()
 	return o.unseen[scope{part: part}] || o.unseen[scope{part, key.of}]
@@ -181,7 +126,7 @@ func (o observation) hides(key factKey, before ...dmarcd.Finding) bool {
 func (o observation) see(part, of, status string) {
 	if status == inconclusive {
 		o.unseen[scope{part, of}] = true
-		o.unjudged[part] = true
+		o.unevaluated[part] = true
 	}
 }
 
@@ -198,7 +143,7 @@ func (o observation) addMembers(fact Name, of string, members []string) {
 }
 
 func observe(c Check) observation {
-	o := observation{values: map[factKey]string{}, unseen: map[scope]bool{}, unjudged: map[string]bool{}, facts: c.Facts}
+	o := observation{values: map[factKey]string{}, unseen: map[scope]bool{}, unevaluated: map[string]bool{}, facts: c.Facts}
 	o.add(NameGrade, c.Grade)
 	for _, f := range c.Findings {
 		o.addOf(NameFinding, f.ID, string(f.Level)) // the text may contain a number of days
@@ -207,7 +152,7 @@ func observe(c Check) observation {
 		return o
 	}
 	for _, part := range c.Facts.Unseen() {
-		o.unjudged[part] = true
+		o.unevaluated[part] = true
 	}
 	o.addDMARC(c.Facts.DMARC)
 	o.addSPF(c.Facts.SPF)
@@ -223,30 +168,30 @@ func observe(c Check) observation {
 
 func (o observation) addDMARC(f DMARC) {
 	o.see("dmarc", "", f.Status)
-	o.add(NameDMARCStatus, f.Status)
-	o.add(NameDMARCReason, f.Reason)
+	o.add("dmarc.status", f.Status)
+	o.add("dmarc.reason", f.Reason)
 	o.add(NameDMARCRecord, f.Record)
-	o.add(NameDMARCRecordDomain, f.PolicyDomain())
-	o.add(NameDMARCOrganizationalDomain, f.OrganizationalDomain)
-	o.add(NameDMARCPolicy, f.Policy)
+	o.add("dmarc.record_domain", f.PolicyDomain())
+	o.add("dmarc.organizational_domain", f.OrganizationalDomain)
+	o.add("dmarc.policy", f.Policy)
 	o.add(NameDMARCApplied, f.Applied)
-	o.add(NameDMARCLegacyRecordDomain, f.Legacy.PolicyDomain())
-	o.add(NameDMARCLegacyOrganizationalDomain, f.Legacy.OrganizationalDomain)
-	o.add(NameDMARCLegacyPolicy, f.Legacy.Policy)
+	o.add("dmarc.legacy.record_domain", f.Legacy.PolicyDomain())
+	o.add("dmarc.legacy.organizational_domain", f.Legacy.OrganizationalDomain)
+	o.add("dmarc.legacy.policy", f.Legacy.Policy)
 	for _, d := range f.Destinations {
-		o.addOf(NameDMARCDestination, d.URI, d.URI)
-		o.addOf(NameDMARCDestinationTag, d.URI, d.Tag)
-		o.addOf(NameDMARCDestinationConsent, d.URI, d.Consent)
+		o.addOf("dmarc.destinations.{of}.uri", d.URI, d.URI)
+		o.addOf("dmarc.destinations.{of}.tag", d.URI, d.Tag)
+		o.addOf("dmarc.destinations.{of}.consent", d.URI, d.Consent)
 	}
 }
 
 func (o observation) addSPF(f SPF) {
 	o.see("spf", "", f.Status)
-	o.add(NameSPFStatus, f.Status)
-	o.add(NameSPFReason, f.Reason)
+	o.add("spf.status", f.Status)
+	o.add("spf.reason", f.Reason)
 	o.add(NameSPFRecord, f.Record)
-	o.add(NameSPFLookups, strconv.Itoa(f.Lookups))
-	o.add(NameSPFVoidLookups, strconv.Itoa(f.VoidLookups))
+	o.add("spf.lookups", strconv.Itoa(f.Lookups))
+	o.add("spf.void_lookups", strconv.Itoa(f.VoidLookups))
 	o.addSPFTerms(f.Tree)
 }
 
@@ -262,15 +207,15 @@ func (o observation) addSPFTerms(terms []SPFTerm) {
 func (o observation) addDKIM(f DKIM) {
 	for _, k := range f.Keys {
 		o.see("dkim", k.Selector, k.Status)
-		o.addOf(NameDKIMSelector, k.Selector, k.Selector)
-		o.addOf(NameDKIMFrom, k.Selector, k.From)
-		o.addOf(NameDKIMStatus, k.Selector, k.Status)
-		o.addOf(NameDKIMReason, k.Selector, k.Reason)
+		o.addOf("dkim.{of}.selector", k.Selector, k.Selector)
+		o.addOf("dkim.{of}.from", k.Selector, k.From)
+		o.addOf("dkim.{of}.status", k.Selector, k.Status)
+		o.addOf("dkim.{of}.reason", k.Selector, k.Reason)
 		o.addOf(NameDKIMRecord, k.Selector, k.Record)
-		o.addOf(NameDKIMAlgorithm, k.Selector, k.Algorithm)
-		o.addOf(NameDKIMBits, k.Selector, strconv.Itoa(k.Bits))
-		o.addOf(NameDKIMTesting, k.Selector, strconv.FormatBool(k.Testing))
-		o.addMembers(NameDKIMAlias, k.Selector, k.Aliases)
+		o.addOf("dkim.{of}.algorithm", k.Selector, k.Algorithm)
+		o.addOf("dkim.{of}.bits", k.Selector, strconv.Itoa(k.Bits))
+		o.addOf("dkim.{of}.testing", k.Selector, strconv.FormatBool(k.Testing))
+		o.addMembers("dkim.{of}.aliases.{member}", k.Selector, k.Aliases)
 	}
 }
 
@@ -279,58 +224,58 @@ func (o observation) addMX(f MX) {
 	for _, h := range f.Hosts {
 		o.see("mx", h.Name, h.Status)
 		o.addOf(NameMXHost, h.Name, h.Name)
-		o.addOf(NameMXPreference, h.Name, strconv.Itoa(h.Preference))
-		o.addOf(NameMXStatus, h.Name, h.Status)
-		o.addMembers(NameMXAddress, h.Name, h.Addresses)
+		o.addOf("mx.{of}.preference", h.Name, strconv.Itoa(h.Preference))
+		o.addOf("mx.{of}.status", h.Name, h.Status)
+		o.addMembers("mx.{of}.addresses.{member}", h.Name, h.Addresses)
 	}
 }
 
 func (o observation) addMTASTS(f MTASTS) {
 	o.see("mta-sts", "", f.Status)
-	o.see(NameMTASTSFetch.part(), "", f.Status) // a policy without a record is not fetched
-	o.see(NameMTASTSFetch.part(), "", f.Fetch)
-	o.add(NameMTASTSStatus, f.Status)
-	o.add(NameMTASTSReason, f.Reason)
+	o.see(mtastsPolicy, "", f.Status) // a policy without a record is not fetched
+	o.see(mtastsPolicy, "", f.Fetch)
+	o.add("mta_sts.status", f.Status)
+	o.add("mta_sts.reason", f.Reason)
 	o.add(NameMTASTSRecord, f.Record)
-	o.add(NameMTASTSFetch, f.Fetch)
-	o.add(NameMTASTSMode, f.Mode)
-	o.add(NameMTASTSMaxAge, strconv.FormatInt(f.MaxAge, 10))
-	o.addMembers(NameMTASTSMX, "", f.MX)
+	o.add("mta_sts.fetch", f.Fetch)
+	o.add("mta_sts.mode", f.Mode)
+	o.add("mta_sts.max_age", strconv.FormatInt(f.MaxAge, 10))
+	o.addMembers("mta_sts.mx.{member}", "", f.MX)
 }
 
 func (o observation) addTLSRPT(f TLSRPT) {
 	o.see("tls-rpt", "", f.Status)
-	o.add(NameTLSRPTStatus, f.Status)
-	o.add(NameTLSRPTReason, f.Reason)
+	o.add("tls_rpt.status", f.Status)
+	o.add("tls_rpt.reason", f.Reason)
 	o.add(NameTLSRPTRecord, f.Record)
-	o.addMembers(NameTLSRPTDestination, "", f.Destinations)
+	o.addMembers("tls_rpt.destinations.{member}", "", f.Destinations)
 }
 
 func (o observation) addBIMI(f BIMI) {
 	o.see("bimi", "", f.Status)
-	o.add(NameBIMIStatus, f.Status)
-	o.add(NameBIMIReason, f.Reason)
+	o.add("bimi.status", f.Status)
+	o.add("bimi.reason", f.Reason)
 	o.add(NameBIMIRecord, f.Record)
-	o.add(NameBIMIRecordDomain, f.RecordDomain)
-	o.add(NameBIMILocation, f.Location)
-	o.add(NameBIMIEvidence, f.Evidence)
+	o.add("bimi.record_domain", f.RecordDomain)
+	o.add("bimi.location", f.Location)
+	o.add("bimi.evidence", f.Evidence)
 }
 
 func (o observation) addDANE(f DANE) {
 	o.see("dane", "", f.Status)
-	o.add(NameDANEStatus, f.Status)
-	o.add(NameDANEReason, f.Reason)
+	o.add("dane.status", f.Status)
+	o.add("dane.reason", f.Reason)
 	for _, h := range f.Hosts {
 		o.see("dane", h.Name, h.Status)
-		o.addOf(NameDANEHost, h.Name, h.Name)
-		o.addOf(NameDANEHostStatus, h.Name, h.Status)
-		o.addMembers(NameDANERecord, h.Name, h.Records)
+		o.addOf("dane.hosts.{of}.host", h.Name, h.Name)
+		o.addOf("dane.hosts.{of}.status", h.Name, h.Status)
+		o.addMembers("dane.hosts.{of}.records.{member}", h.Name, h.Records)
 	}
 }
 
 func (o observation) addDNSSEC(f DNSSEC) {
 	o.see("dnssec", "", f.Status)
-	o.add(NameDNSSECStatus, f.Status)
-	o.add(NameDNSSECReason, f.Reason)
-	o.add(NameDNSSECZone, f.Zone)
+	o.add("dnssec.status", f.Status)
+	o.add("dnssec.reason", f.Reason)
+	o.add("dnssec.zone", f.Zone)
 }

@@ -56,11 +56,11 @@ func TestChanges(t *testing.T) {
 		},
 		{
 			"a longer key", func(c *facts.Check) { c.Facts.DKIM.Keys[0].Bits = 2048 },
-			[]facts.Change{{Fact: facts.NameDKIMBits, Of: "a", Before: "1024", After: "2048"}},
+			[]facts.Change{{Fact: "dkim.{of}.bits", Of: "a", Before: "1024", After: "2048"}},
 		},
 		{
 			"an address less", func(c *facts.Check) { c.Facts.MX.Hosts[0].Addresses = []string{"192.0.2.1"} },
-			[]facts.Change{{Fact: facts.NameMXAddress, Of: "mx1.example.com", Before: "192.0.2.2"}},
+			[]facts.Change{{Fact: "mx.{of}.addresses.{member}", Of: "mx1.example.com", Before: "192.0.2.2"}},
 		},
 		{"a record that includes another", func(c *facts.Check) {
 			c.Facts.SPF.Record, c.Facts.SPF.Lookups = "v=spf1 include:a.example include:c.example -all", 3
@@ -68,7 +68,7 @@ func TestChanges(t *testing.T) {
 				Term: "include:c.example", Target: "c.example", Cost: 1, Lookups: 1, Record: "v=spf1 -all", Terms: []facts.SPFTerm{{Term: "-all"}},
 			}}, tree("192.0.2.0/28", 3)...)
 		}, []facts.Change{
-			{Fact: facts.NameSPFLookups, Before: "2", After: "3"},
+			{Fact: "spf.lookups", Before: "2", After: "3"},
 			{Fact: facts.NameSPFRecord, Before: "v=spf1 include:a.example -all", After: "v=spf1 include:a.example include:c.example -all"},
 		}},
 		{"an included record that lists something else", func(c *facts.Check) { c.Facts.SPF.Tree = tree("192.0.2.0/24", 2) }, []facts.Change{{
@@ -98,12 +98,12 @@ func TestChanges(t *testing.T) {
 			t.Parallel()
 			before, after := base(), base()
 			test.edit(&after)
-			for _, turn := range []struct{ from, to facts.Check }{{before, after}, {after, before}} {
-				got := facts.Changes(turn.from, turn.to)
+			for _, way := range []struct{ from, to facts.Check }{{before, after}, {after, before}} {
+				got := facts.Changes(way.from, way.to)
 				if len(got) != len(test.want) {
 					t.Errorf("got %d changes, want %d: %+v", len(got), len(test.want), got)
 				}
-				if turn.from.Facts == before.Facts {
+				if way.from.Facts == before.Facts {
 					if diff := cmp.Diff(test.want, got); diff != "" {
 						t.Errorf("(-want +got):\n%s", diff)
 					}

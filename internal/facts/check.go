@@ -16,7 +16,7 @@ type Check struct {
 	Conclusive bool
 	// Reason explains why the check is inconclusive.
 	Reason string
-	// Record, RecordDomain and Policy are those of Domain.
+	// Record, RecordDomain and Policy are as in dmarcd.Domain.
 	Record       string
 	RecordDomain string
 	Policy       string
@@ -58,7 +58,19 @@ type StoredCheck struct {
 	Changes []Change
 }
 
-// Published is what the latest full check says about the destinations of reports.
+// DomainChange is a check of a domain that found changes in DNS.
+type DomainChange struct {
+	ID     dmarcd.CheckID
+	Domain string
+	At     time.Time
+	// Grade is the grade after the changes.
+	Grade string
+	// Changes are all differences from the previous entry of the history; Parts are those of DNS.
+	Changes []Change
+	Parts   []Part
+}
+
+// Published is the state of the destinations of reports in the latest full check.
 type Published struct {
 	// Consent is whether the reporting address may receive reports about the domain, in
 	// the terms of the check; "" if the DMARC record does not contain the address.
@@ -72,8 +84,8 @@ type Published struct {
 	Repaired string
 }
 
-// Published returns the published destinations according to a check, as far as they
-// concern the address. It is empty for a check without facts.
+// Published returns the state of the destinations of reports for a reporting address. It is empty for
+// a check without facts.
 func (c Check) Published(address string) Published {
 	if c.Facts == nil {
 		return Published{}

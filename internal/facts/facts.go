@@ -1,5 +1,5 @@
 // Package facts contains what a check found in the DNS of a domain, and how two checks differ. It is
-// data without judgement: package dnscheck collects it and derives the findings.
+// data without conclusions: package dnscheck collects it and derives the findings.
 package facts
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Facts is the result of a check without judgement: plain data that can be stored,
+// Facts is the result of a check without conclusions: plain data that can be stored,
 // compared and shown. Two checks of an unchanged domain give equal facts, so values that
 // count down, such as TTLs, are not included. Texts from DNS are valid UTF-8 and at most
 // 4 KiB long.
@@ -46,7 +46,7 @@ type Problem struct {
 	Part string
 	// Text is the affected text, Name the other name, Other the other position.
 	Text, Name, Other string
-	// Count is the actual value and Limit what it is compared with.
+	// Count is the actual value, Limit the allowed one.
 	Count, Limit int
 	Reason       string
 }
@@ -54,7 +54,7 @@ type Problem struct {
 // DMARC is the result of policy discovery.
 type DMARC struct {
 	// Status is ok, none, multiple, unusable or inconclusive, for the domain's own name;
-	// Record is what applies.
+	// Record is the record that applies.
 	Status string `json:"status,omitzero"`
 	Reason string `json:"reason,omitzero"`
 	// Record is the applicable record, usable or not, and RecordDomain its publisher; both
@@ -137,7 +137,7 @@ type Destination struct {
 	Mail string `json:"-"`
 }
 
-// SPF is the SPF record and what follows from it.
+// SPF is the SPF record with its evaluation.
 type SPF struct {
 	// Status is ok, none, multiple, permerror or inconclusive.
 	Status string `json:"status,omitzero"`
@@ -150,7 +150,7 @@ type SPF struct {
 	// IPv4 clients.
 	Lookups     int `json:"lookups,omitzero"`
 	VoidLookups int `json:"void_lookups,omitzero"`
-	// Tree are the terms of the domain's record; of several, those of spf.Merge.
+	// Tree has the terms of the domain's record; if there are several, of the result of spf.Merge.
 	Tree []SPFTerm `json:"terms,omitempty"`
 	// Problems contains at most 100 of each kind.
 	Problems []Problem `json:"-"`
@@ -186,7 +186,7 @@ const (
 // MaxSPFAddresses limits the stored addresses of an SPF term.
 const MaxSPFAddresses = 100
 
-// DKIM is what is known about the DKIM keys. DNS has no list of selectors, so finding
+// DKIM has the DKIM keys that were found. DNS has no list of selectors, so finding
 // no key does not mean that there is none.
 type DKIM struct {
 	// Namespace is exists, missing or unknown. Only missing means that there are
@@ -263,7 +263,7 @@ type MTASTS struct {
 	// Uncovered are MX hosts that no pattern of the policy allows, Unused patterns that
 	// match no MX host.
 	Uncovered, Unused []string `json:"-"`
-	// Problems are those of the record, PolicyProblems those of the policy.
+	// Problems are the problems of the record, PolicyProblems those of the policy.
 	Problems, PolicyProblems []Problem `json:"-"`
 }
 
@@ -338,7 +338,7 @@ type DNSSEC struct {
 const inconclusive = "inconclusive"
 
 // Unseen returns the inconclusive parts, by the prefix of their finding ids, and the ids of
-// findings whose part is only partly inconclusive. See IsUnseen.
+// findings whose part is only partly inconclusive..
 func (f Facts) Unseen() []string {
 	var unseen []string
 	if f.STARTTLS.Status != "ok" { // also if no server is contacted any more
@@ -367,9 +367,9 @@ func (f Facts) Unseen() []string {
 	return unseen
 }
 
-// IsUnseen reports whether a finding, by its id, may exist in spite of a check with these
+// isUnseen reports whether a finding, by its id, may exist in spite of a check with these
 // unseen parts.
-func IsUnseen(unseen []string, finding string) bool {
+func isUnseen(unseen []string, finding string) bool {
 	part, _, _ := strings.Cut(finding, ".")
 	return slices.Contains(unseen, part) || slices.Contains(unseen, finding)
 }
@@ -380,7 +380,7 @@ func (f Facts) Hides(finding dmarcd.Finding) bool {
 	if f.hidesByServer(finding.ID) {
 		return slices.Contains(f.STARTTLS.Silent, finding.Host)
 	}
-	return IsUnseen(f.Unseen(), finding.ID)
+	return isUnseen(f.Unseen(), finding.ID)
 }
 
 // hidesByServer reports whether a finding is about mail servers some of which did not answer.
@@ -392,4 +392,4 @@ func (f Facts) hidesByServer(finding string) bool {
 var byServer = []string{"starttls", "dane.no-match"}
 
 // OfServer reports whether a finding, by its id, is about the certificate of a mail server.
-func OfServer(finding string) bool { return IsUnseen(byServer, finding) }
+func OfServer(finding string) bool { return isUnseen(byServer, finding) }

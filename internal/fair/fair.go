@@ -7,10 +7,14 @@ package fair
 import (
 	"context"
 	"fmt"
+	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -131,4 +135,77 @@ func (l *Limiter[K]) withdraw(key K, admitted chan struct{}) bool {
 	l.queue.forget(key, a)
 	l.admit() // smaller weights behind it may fit
 	return true
+}
+
+// cores is GOMAXPROCS as it was before Oversubscribe.
+var cores = runtime.GOMAXPROCS(0)
+
+// Cores returns the number of processor cores that the process may use.
+func Cores() int { return cores }
+
+// HalfCores returns half the number of cores, at least 1: the capacity of a Limiter for long
+// work that must leave cores to other work.
+func HalfCores() int64 { return int64(max(1, cores/2)) }
+
+// Oversubscribe sets GOMAXPROCS to twice the number of cores, unless it is set in the
+// environment. While long work occupies every P, the Go scheduler polls the network only every
+// 10 ms; with twice as many it never does. The kernel shares the cores among the threads and
+// prefers those that were idle. See docs/performance.md.
+func Oversubscribe() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(2 * cores)
+	}
+}
+
+// maxBuckets limits the memory of Buckets.
+const maxBuckets = 10_000
+
+// Buckets holds a token bucket for each key. If there are too many, full ones are dropped, because
+// they carry no information. If that is not enough, all are: some keys then exceed their rate once.
+// The zero value is ready to use, and safe for concurrent use.
+type Buckets[K comparable] struct {
+	mu    sync.Mutex
+	byKey map[K]*rate.Limiter
+}
+
+// Of returns the bucket of a key. A new one is full, and has this rate and size.
+func (b *Buckets[K]) Of(key K, limit rate.Limit, size int, now time.Time) *rate.Limiter {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	bucket, ok := b.byKey[key]
+	if !ok {
+		b.evict(now)
+		bucket = rate.NewLimiter(limit, size)
+		b.byKey[key] = bucket
+	}
+	return bucket
+}
+
+// Tokens returns what is left in the bucket of a key, and false if there is none yet.
+func (b *Buckets[K]) Tokens(key K, now time.Time) (float64, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	bucket, ok := b.byKey[key]
+	if !ok {
+		return 0, false
+	}
+	return bucket.TokensAt(now), true
+}
+
+// evict makes room for a bucket. The caller holds b.mu.
+func (b *Buckets[K]) evict(now time.Time) {
+	if b.byKey == nil {
+		b.byKey = make(map[K]*rate.Limiter)
+	}
+	if len(b.byKey) < maxBuckets {
+		return
+	}
+	for key, bucket := range b.byKey {
+		if bucket.TokensAt(now) >= float64(bucket.Burst()) {
+			delete(b.byKey, key)
+		}
+	}
+	if len(b.byKey) >= maxBuckets {
+		clear(b.byKey)
+	}
 }

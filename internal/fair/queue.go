@@ -45,15 +45,15 @@ type Queue[K comparable, T any] struct {
 	keys    map[K]*account[T]
 	held    int64
 	waiting int // items of all keys
-	turns   uint64
+	starts  uint64
 }
 
-// tally is what a key or a group holds.
+// tally is the number of units that a key or a group holds.
 type tally struct {
 	held int64
-	// turn numbers the last start, or the first item: the lowest one has waited longest.
-	turn uint64
-	keys int // those of a group that the queue has accounts of
+	// started numbers the last start, or the first item: the lowest has waited longest.
+	started uint64
+	keys    int // those of a group that the queue has accounts of
 }
 
 // account is the state of one key.
@@ -97,17 +97,17 @@ func (q *Queue[K, T]) push(a *account[T], i item[T]) bool {
 		return false
 	}
 	if len(a.waiting) == 0 {
-		a.turn = q.turn()
+		a.started = q.nextStart()
 	}
 	a.waiting = append(a.waiting, i)
 	q.waiting++
 	return true
 }
 
-// turn returns the next number of a turn.
-func (q *Queue[K, T]) turn() uint64 {
-	q.turns++
-	return q.turns
+// nextStart returns the number of the next start.
+func (q *Queue[K, T]) nextStart() uint64 {
+	q.starts++
+	return q.starts
 }
 
 // account returns the state of a key.
@@ -121,7 +121,7 @@ func (q *Queue[K, T]) account(key K) *account[T] {
 		name := group.Of(key)
 		g := q.members[i][name]
 		if g == nil {
-			g = &tally{turn: q.turn()}
+			g = &tally{started: q.nextStart()}
 			q.members[i][name] = g
 		}
 		g.keys++
@@ -190,11 +190,11 @@ func (q *Queue[K, T]) Len() int { return q.waiting }
 
 // hold counts units of an item that starts.
 func (q *Queue[K, T]) hold(a *account[T], weight int64) {
-	turn := q.turn()
+	start := q.nextStart()
 	q.held += weight
-	a.held, a.turn = a.held+weight, turn
+	a.held, a.started = a.held+weight, start
 	for _, g := range a.groups {
-		g.held, g.turn = g.held+weight, turn
+		g.held, g.started = g.held+weight, start
 	}
 }
 
@@ -259,11 +259,11 @@ func (q *Queue[K, T]) next() (key K, next *account[T]) {
 func (q *Queue[K, T]) compare(a, b *account[T], now time.Time) int {
 	for i, g := range a.groups {
 		other := b.groups[i]
-		if c := cmp.Or(cmp.Compare(g.held, other.held), cmp.Compare(g.turn, other.turn)); c != 0 {
+		if c := cmp.Or(cmp.Compare(g.held, other.held), cmp.Compare(g.started, other.started)); c != 0 {
 			return c
 		}
 	}
-	return cmp.Or(cmp.Compare(a.held, b.held), cmp.Compare(q.usedBy(a, now), q.usedBy(b, now)), cmp.Compare(a.turn, b.turn))
+	return cmp.Or(cmp.Compare(a.held, b.held), cmp.Compare(q.usedBy(a, now), q.usedBy(b, now)), cmp.Compare(a.started, b.started))
 }
 
 // usedBy returns the decayed past use of a key, which is 0 without a half-life.

@@ -38,9 +38,9 @@ func CheckJSON(t testing.TB, file string, value any) {
 	Check(t, file, string(got)+"\n")
 }
 
-// CheckDifference compares with a file in what the JSON of got differs from that of base: the
-// values of got by their paths, null for what it lacks. Elements of a list that base does not have
-// are compared with its last one.
+// CheckDifference compares the difference between the JSON of got and that of base with a file:
+// values of got by path, null for missing ones. Elements of a list beyond the end of base's are
+// compared with its last one.
 func CheckDifference(t testing.TB, file string, base, got any) {
 	t.Helper()
 	found := make(map[string]any)
@@ -48,7 +48,7 @@ func CheckDifference(t testing.TB, file string, base, got any) {
 	CheckJSON(t, file, found)
 }
 
-// decoded returns the JSON of a value in maps and lists.
+// decoded returns the JSON of a value as maps and lists.
 func decoded(t testing.TB, value any) (result any) {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(musttest.Get(json.Marshal(value))(t)))
@@ -57,7 +57,7 @@ func decoded(t testing.TB, value any) (result any) {
 	return result
 }
 
-// difference adds the values of got at and below path that are not those of base.
+// difference adds the values of got at and below path that differ from base.
 func difference(found map[string]any, path string, base, got any) {
 	switch base := base.(type) {
 	case map[string]any:

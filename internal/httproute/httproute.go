@@ -1,8 +1,8 @@
-// Package httproute has what the API and the pages share: the router, the gzip negotiation and
-// the fields of the access log.
+// Package httproute has what the API and the web interface share: the router, the gzip
+// negotiation and the fields of the access log.
 //
-// http.ServeMux redirects some paths and answers errors in plain text; this router takes
-// paths as they are and leaves errors to the caller.
+// http.ServeMux redirects some paths and answers errors in plain text; this router uses paths
+// unchanged and leaves errors to the caller.
 package httproute
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Params are the parameters of a path: names and values by turns, values decoded once.
+// Params are the parameters of a path: alternating names and values, values decoded once.
 type Params []string
 
 // Get returns the value of a parameter, "" if the path has none of that name.

@@ -7,19 +7,20 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 )
 
-// What is enough to advise a stricter policy; docs/senders.md explains the numbers.
+// Thresholds for advising a stricter policy; docs/senders.md explains them.
 const (
 	enoughDays     = 14
 	enoughMessages = 100
-	// harmless is the part of legitimate mail that may be affected, open the part that a question
-	// may be about, and accepted the part of forwarded mail that may be affected before a person
-	// accepts the number.
+	// harmless is the fraction of legitimate mail that may be affected, open the fraction of it that
+	// an open question may be about, and accepted the fraction of forwarded mail that may be affected
+	// unless a person accepted the number.
 	harmless = 0.005
 	open     = 0.01
 	accepted = 0.02
-	// stillAccepted is by how much the number may have grown since.
+	// stillAccepted is the factor by which an accepted number may grow.
 	stillAccepted = 1.25
 )
 
@@ -34,7 +35,7 @@ type Situation struct {
 func (m *Mail) Advise(ctx context.Context, situations ...Situation) ([]dmarcd.Advice, error) {
 	trials := make([]Trial, len(situations))
 	for i, s := range situations {
-		trials[i] = Trial{s.Domain, s.Current()}
+		trials[i] = Trial{Domain: s.Domain, Policy: s.Current()}
 		if stage := s.stage(); stage != dmarcd.StageEnforced {
 			trials[i].Policy = trials[i].Policy.next()
 		}
@@ -46,7 +47,7 @@ func (m *Mail) Advise(ctx context.Context, situations ...Situation) ([]dmarcd.Ad
 	all := make([]dmarcd.Advice, len(situations))
 	for i := range situations {
 		p := plan{Situation: &situations[i], stage: situations[i].stage(), policy: trials[i].Policy, Simulation: &simulations[i]}
-		all[i] = dmarcd.Advice{Domain: p.Name, Stage: p.stage, Conclusion: p.conclusion(), Steps: p.steps(ctx)}
+		all[i] = dmarcd.Advice{Domain: p.Name, Stage: p.stage, Conclusion: p.conclusion(), Steps: p.steps(ctx), Mail: p.counts()}
 	}
 	return all, nil
 }
@@ -60,7 +61,16 @@ type plan struct {
 	list   []dmarcd.Step
 }
 
-// steps returns the steps, of which the first that is not done is to be taken now.
+// counts returns the messages of the period.
+func (p *plan) counts() dmarcd.MailCounts {
+	c := dmarcd.MailCounts{Yours: p.Legitimate, YoursPassing: p.Legitimate - p.LegitimateAffected}
+	for _, n := range []int64{p.Legitimate, p.Forwarder, p.Unknown, p.Spoofing} {
+		addMessages(&c.Messages, n)
+	}
+	return c
+}
+
+// steps returns all steps in order. The first one that is not done has the state StepNow.
 func (p *plan) steps(ctx context.Context) []dmarcd.Step {
 	check := dmarcd.Action{ID: dmarcd.ActionCheck, Title: "Check the DNS of " + p.Name, Reason: "The DNS has not answered yet, so the next step is not known."}
 	switch {
@@ -164,7 +174,7 @@ func (p *plan) addReports() {
 	default:
 		action.Reason = "The record asks receivers to send reports here. None has arrived yet."
 		if total > 0 {
-			action.Reason = fmt.Sprintf("Reports cover %s on %s.", dmarcd.FormatCount(total, "message"), dmarcd.FormatCount(int64(p.Days), "day"))
+			action.Reason = fmt.Sprintf("Reports cover %s on %s.", phrase.Count(total, "message"), phrase.Count(int64(p.Days), "day"))
 		}
 		p.add(true, action)
 	}
@@ -172,13 +182,13 @@ func (p *plan) addReports() {
 		p.add(false, dmarcd.Action{
 			ID: dmarcd.ActionWait, Title: "Wait for more reports",
 			Reason: fmt.Sprintf("Reports cover %s on %s; %d messages on %d days are needed before the policy can be tightened.",
-				dmarcd.FormatCount(total, "message"), dmarcd.FormatCount(int64(p.Days), "day"), enoughMessages, enoughDays),
+				phrase.Count(total, "message"), phrase.Count(int64(p.Days), "day"), enoughMessages, enoughDays),
 		})
 	}
 }
 
-// addSenders adds a step for each sender of yours that fails, the largest first, as far as more
-// of your mail is affected than is harmless.
+// addSenders adds a step for each legitimate sender that fails, the largest first, until the rest of
+// the affected mail is harmless.
 func (p *plan) addSenders(ctx context.Context) {
 	affected, tried := p.LegitimateAffected, false
 	for _, s := range p.failing {
@@ -197,7 +207,7 @@ func (p *plan) addSenders(ctx context.Context) {
 				fix = strings.TrimSpace(fix + " " + record.Missing)
 			}
 		}
-		action.Reason = strings.TrimSpace(fmt.Sprintf("%s of %s from %s fail DMARC. %s %s", dmarcd.FormatNumber(s.Affected), dmarcd.FormatCount(s.Messages, "message"), s.Name, s.Cause, fix))
+		action.Reason = strings.TrimSpace(fmt.Sprintf("%s of %s from %s fail DMARC. %s %s", phrase.Number(s.Affected), phrase.Count(s.Messages, "message"), s.Name, s.Cause, fix))
 		p.add(false, action)
 	}
 	if p.Legitimate > 0 && (len(p.list) == 0 || p.list[len(p.list)-1].ID != dmarcd.ActionFix) {
@@ -205,12 +215,12 @@ func (p *plan) addSenders(ctx context.Context) {
 	}
 }
 
-// yours says how much of the legitimate mail passes.
+// yours returns a clause about how much of the legitimate mail passes.
 func (p *plan) yours() string {
 	if p.LegitimateAffected == 0 {
-		return fmt.Sprintf("All %s of yours pass", dmarcd.FormatCount(p.Legitimate, "message"))
+		return fmt.Sprintf("All %s of yours pass", phrase.Count(p.Legitimate, "message"))
 	}
-	return fmt.Sprintf("%s of your %s pass", dmarcd.FormatNumber(p.Legitimate-p.LegitimateAffected), dmarcd.FormatCount(p.Legitimate, "message"))
+	return fmt.Sprintf("%s of your %s pass", phrase.Number(p.Legitimate-p.LegitimateAffected), phrase.Count(p.Legitimate, "message"))
 }
 
 // addQuestions adds a step for each question about more mail than may stay open.
@@ -225,7 +235,7 @@ func (p *plan) addQuestions() {
 	}
 }
 
-// addForwarding adds a step if so much forwarded mail is affected that a person has to accept it.
+// addForwarding adds a step if a person has to accept the number of affected forwarded messages.
 func (p *plan) addForwarding() {
 	if float64(p.ForwarderAffected) <= accepted*float64(p.Forwarder) {
 		return
@@ -235,7 +245,7 @@ func (p *plan) addForwarding() {
 		asks = "the policy asks"
 	}
 	p.add(float64(p.ForwarderAffected) <= stillAccepted*float64(p.Accepted), dmarcd.Action{
-		ID: dmarcd.ActionAccept, Title: fmt.Sprintf("Decide about forwarded mail: %s receivers to block %s of %s", asks, dmarcd.FormatNumber(p.ForwarderAffected), dmarcd.FormatCount(p.Forwarder, "message")),
+		ID: dmarcd.ActionAccept, Title: fmt.Sprintf("Decide about forwarded mail: %s receivers to block %s of %s", asks, phrase.Number(p.ForwarderAffected), phrase.Count(p.Forwarder, "message")),
 		Reason: "Forwarders and mailing lists change this mail, or send it from addresses of their own. Some receivers deliver it all the same. " +
 			waysOut + ", or accept that receivers treat it as failing.",
 		Effect: p.Effect,
@@ -270,10 +280,10 @@ func (p *plan) tightenReason() string {
 	if p.SpoofingStopped == 0 {
 		return yours + "; no spoofed message was reported."
 	}
-	return fmt.Sprintf("%s; receivers no longer deliver %s to the inbox.", yours, dmarcd.FormatCount(p.SpoofingStopped, "spoofed message"))
+	return fmt.Sprintf("%s; receivers no longer deliver %s to the inbox.", yours, phrase.Count(p.SpoofingStopped, "spoofed message"))
 }
 
-// conclusion says how well the domain is protected.
+// conclusion returns sentences about how well the domain is protected.
 func (p *plan) conclusion() string {
 	var parts []string
 	switch {
@@ -295,7 +305,7 @@ func (p *plan) conclusion() string {
 		if p.SpoofingDelivered == 1 {
 			verb = "was"
 		}
-		parts = append(parts, fmt.Sprintf("Not protected: %s %s delivered.", dmarcd.FormatCount(p.SpoofingDelivered, "spoofed message"), verb))
+		parts = append(parts, fmt.Sprintf("Not protected: %s %s delivered.", phrase.Count(p.SpoofingDelivered, "spoofed message"), verb))
 	case p.stage == dmarcd.StageMonitoring:
 		parts = append(parts, "Not protected: the policy only monitors.")
 	case p.stage == dmarcd.StagePartial:
@@ -307,7 +317,7 @@ func (p *plan) conclusion() string {
 		return strings.Join(append(parts, "The first check of its DNS is still to come."), " ")
 	}
 	if p.ForwarderBlocked > 0 {
-		parts = append(parts, fmt.Sprintf("In 30 days, receivers blocked %s from forwarders and mailing lists. %s.", dmarcd.FormatCount(p.ForwarderBlocked, "message"), waysOut))
+		parts = append(parts, fmt.Sprintf("In 30 days, receivers blocked %s from forwarders and mailing lists. %s.", phrase.Count(p.ForwarderBlocked, "message"), waysOut))
 	}
 	if p.LegitimateAffected > 0 {
 		parts = append(parts, p.yours()+".")

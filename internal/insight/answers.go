@@ -12,25 +12,26 @@ import (
 )
 
 const (
-	// cachedRecords is from how many records on an answer is cached: it takes a scan of all.
+	// cachedRecords is the least number of records for which an answer is cached: it takes a scan of
+	// all of them.
 	cachedRecords = 20_000
-	// cachedParts is from how many records on their parts are cached, if they are small enough:
-	// they may be read row by row.
+	// cachedParts is the least number of records for which small parts are cached: they may have been
+	// read row by row.
 	cachedParts = 1000
 	// answerAge is how long an answer is reused while the records are the same: the names of
 	// addresses and the first and last days of senders change without them.
 	answerAge = time.Minute
-	// maxAnswers limits the answers of all teams, and maxTeamAnswers those of one, in bytes. Parts
-	// use half of it at most: an answer saves more and takes less.
+	// maxAnswers limits the cache for all teams, maxTeamAnswers for one team, in bytes. Parts may use
+	// half of either: an answer saves more time and takes less memory.
 	maxAnswers     = 16 << 20
 	maxTeamAnswers = 2 << 20
-	// entryBytes is what an answer takes beside its value.
+	// entryBytes is the overhead of an entry.
 	entryBytes = 1 << 10
-	// sweepEvery is the time between searches for answers that have expired, if there is no room.
+	// sweepEvery limits how often a full cache is searched for expired answers.
 	sweepEvery = time.Second
 )
 
-// basis is what the answers about some mail follow from.
+// basis identifies the input of an answer: equal bases give equal answers.
 type basis struct {
 	team     dmarcd.TeamID
 	domain   string
@@ -68,7 +69,7 @@ type answer struct {
 type answers struct {
 	mu    sync.Mutex
 	known map[answerKey]answer
-	// bytes are those of known, ofTeam by team, and swept is when those that had expired were removed.
+	// bytes is the size of known, ofTeam the size by team, swept the time of the last sweep.
 	bytes  int
 	ofTeam map[dmarcd.TeamID]int
 	swept  time.Time
@@ -85,12 +86,12 @@ func (a *answers) put(key answerKey, value any, bytes int, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	bytes += entryBytes
-	share := 1
+	divisor := 1
 	if key.question == parts {
-		share = 2
+		divisor = 2
 	}
 	fits := func() bool {
-		return a.bytes+bytes <= maxAnswers/share && a.ofTeam[key.team]+bytes <= maxTeamAnswers/share
+		return a.bytes+bytes <= maxAnswers/divisor && a.ofTeam[key.team]+bytes <= maxTeamAnswers/divisor
 	}
 	if since := now.Sub(a.swept); since >= answerAge || since >= sweepEvery && !fits() {
 		a.sweep(now)
@@ -140,7 +141,8 @@ func answered[T any](m *Mail, question string, q Query, compute func() (T, error
 	return value, nil
 }
 
-// knowledge identifies what is known of domains: the facts of a stored check do not change.
+// knowledge hashes the knowledge about domains. The ids of checks stand for their facts, which do not
+// change.
 func knowledge(about []Domain) [sha256.Size]byte {
 	sum := sha256.New()
 	for _, d := range about {
@@ -152,7 +154,7 @@ func knowledge(about []Domain) [sha256.Size]byte {
 	return [sha256.Size]byte(sum.Sum(nil))
 }
 
-// cachedParts returns parts with those of some days if they were read before, otherwise nil.
+// cachedParts returns cached parts that include some days, nil if there are none.
 func (m *Mail) cachedParts(days dmarcd.Days) []rollup.Part {
 	if m.parts != nil && m.partDays.Covers(days) {
 		return m.parts

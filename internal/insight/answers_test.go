@@ -20,13 +20,13 @@ func TestAnswersAreCached(t *testing.T) {
 	of.state = dmarcd.SentState{Records: 1 << 20, Days: 3, Changes: 5}
 	service := newService(t)
 	policy := insight.Policy{Record: dmarc.Record{P: dmarc.None}}
-	asked := insight.Query{Group: insight.GroupNetwork, Limit: 10, Trends: true}
+	asked := insight.Query{Group: insight.GroupSender, Limit: 10, Trends: true}
 	type page struct {
-		List    insight.List
-		Trials  []insight.Simulation
-		Flows   []insight.Flow
-		Source  insight.Source
-		Records insight.RecordPage
+		List      insight.List
+		Trials    []insight.Simulation
+		Flows     []insight.Flow
+		Breakdown insight.Breakdown
+		Records   insight.RecordPage
 	}
 	ask := func(days dmarcd.Days, about ...insight.Domain) (p page, scans int) {
 		before := of.scans
@@ -34,9 +34,9 @@ func TestAnswersAreCached(t *testing.T) {
 		defer m.Close()
 		m.SetDomains(about...)
 		asked.Assess = len(about) > 0
-		p.List = musttest.Get(m.Sources(t.Context(), asked))(t)
-		one := insight.Query{Group: insight.GroupNetwork, Key: "AS64496:yours", Limit: 10}
-		p.Source = musttest.Get(m.Source(t.Context(), one))(t)
+		p.List = musttest.Get(m.List(t.Context(), asked))(t)
+		one := insight.Query{Group: insight.GroupSender, Key: "AS64496:yours", Limit: 10}
+		p.Breakdown = musttest.Get(m.Breakdown(t.Context(), one))(t)
 		p.Flows = musttest.Get(m.Flows(t.Context(), one))(t)
 		p.Records = musttest.Get(m.Records(t.Context(), one))(t)
 		for _, domain := range about {
@@ -101,10 +101,10 @@ func TestSmallMailIsReadOnce(t *testing.T) {
 		var list insight.List
 		for range 2 {
 			m := musttest.Get(service.Read(t.Context(), of, "example.com", daysOf(1, 3)))(t)
-			list = musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 1, Trends: true}))(t)
+			list = musttest.Get(m.List(t.Context(), insight.Query{Group: insight.GroupSender, Limit: 1, Trends: true}))(t)
 			m.Close()
 		}
-		if of.scans != tt.scans || list.Counts.Total() != int64(tt.records) || list.Sources[0].Trend[0] != int64(tt.records) {
+		if of.scans != tt.scans || list.Counts.Total() != int64(tt.records) || list.Rows[0].Trend[0] != int64(tt.records) {
 			t.Errorf("got %d scans and %+v, want %d scans of %d messages", of.scans, list, tt.scans, tt.records)
 		}
 	}
@@ -124,9 +124,9 @@ func TestSmallMailBeforeThePeriodIsReadOnce(t *testing.T) {
 	service := newService(t)
 	for range 2 {
 		m := musttest.Get(service.Read(t.Context(), of, "example.com", daysOf(1, 3)))(t)
-		list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 10, Trends: true}))(t)
+		list := musttest.Get(m.List(t.Context(), insight.Query{Group: insight.GroupSender, Limit: 10, Trends: true}))(t)
 		var got []string
-		for _, row := range list.Sources {
+		for _, row := range list.Rows {
 			got = append(got, fmt.Sprint(row.Key, row.Trend))
 		}
 		if want := []string{"AS64496:yours[0 5 0]", "AS64497:others[0 0 4]"}; !slices.Equal(got, want) || of.scans != 1 {

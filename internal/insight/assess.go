@@ -9,20 +9,17 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 	"github.com/dmarcd/dmarcd/internal/senders"
 )
 
-// SetDomains sets the facts of the domain of the mail, or of all its domains, by which senders
-// are found and assessed. It must be called before the mail is read. Without any, see LoadDomains.
-func (m *Mail) SetDomains(domains ...Domain) { m.about = domains }
-
-// assess assesses some sources of a group. Those of other groups than senders and addresses have
+// assess assesses some rows of a group. Those of other groups than senders and addresses have
 // no class.
-func (m *Mail) assess(ctx context.Context, group Group, sources []*source) error {
-	for _, s := range sources {
+func (m *Mail) assess(ctx context.Context, group Group, entries []*entry) error {
+	for _, s := range entries {
 		s.Assessment = &Assessment{Class: dmarcd.ClassUnknown}
 	}
-	if group != GroupNetwork && group != GroupAddress {
+	if group != GroupSender && group != GroupAddress {
 		return nil
 	}
 	if err := m.recognize(ctx); err != nil {
@@ -35,12 +32,12 @@ func (m *Mail) assess(ctx context.Context, group Group, sources []*source) error
 	all := m.newAssessor(about)
 	gatherers := []gatherer{all}
 	var addresses *assessor
-	slots := make(map[string]slot, len(sources))
-	for i, s := range sources {
+	slots := make(map[string]slot, len(entries))
+	for i, s := range entries {
 		slots[s.form] = slot(i + 1)
 	}
-	if group == GroupNetwork {
-		all.wanted = m.wanted(sources)
+	if group == GroupSender {
+		all.wanted = m.wanted(entries)
 	} else {
 		addresses = m.newAssessor(about)
 		addresses.byAddress = true
@@ -51,7 +48,7 @@ func (m *Mail) assess(ctx context.Context, group Group, sources []*source) error
 		return err
 	}
 	m.inTurn(ctx, func() {
-		found := make([][]domainAssessment, len(sources))
+		found := make([][]domainAssessment, len(entries))
 		add := func(i slot, d *domainMail, p *profile, of Assessment) {
 			found[i-1] = append(found[i-1], domainAssessment{of, d.domain.Name, p.total(), p.total() - p.counts().Compliant})
 		}
@@ -68,18 +65,18 @@ func (m *Mail) assess(ctx context.Context, group Group, sources []*source) error
 				}
 			}
 		}
-		for i, s := range sources {
+		for i, s := range entries {
 			*s.Assessment = together(found[i])
 		}
 	})
 	return nil
 }
 
-// wanted returns the senders whose profiles tell what some sources are: their own, and the aligned
+// wanted returns the senders whose profiles tell what some rows are: their own, and the aligned
 // mail of the same services.
-func (m *Mail) wanted(sources []*source) map[senderIndex]bool {
-	wanted := make(map[senderIndex]bool, 2*len(sources))
-	for _, s := range sources {
+func (m *Mail) wanted(entries []*entry) map[senderIndex]bool {
+	wanted := make(map[senderIndex]bool, 2*len(entries))
+	for _, s := range entries {
 		if at, ok := m.whole.senders.byKey[s.form]; ok {
 			wanted[at] = true
 			if aligned, ok := m.whole.senders.byValue[sender{network: m.whole.senders.list[at].network}]; ok {
@@ -129,16 +126,17 @@ func (m *Mail) assessed(d *domainMail, at senderIndex) assessed {
 	return s
 }
 
-// domainAssessment is what a sender is to one of several domains, with its messages and those
-// that fail.
+// domainAssessment is the assessment of a sender for one of several domains, with its messages and
+// how many of them fail.
 type domainAssessment struct {
 	Assessment
 	domain            string
 	messages, failing int64
 }
 
-// together is what a sender is to several domains: the class of the most messages, the domains of
-// each class as evidence, and the cause and fix of the domain with the most messages that fail.
+// together combines the assessments of a sender for several domains: the class of most messages, the
+// domains of each class as evidence, and the cause and fix of the domain with the most failing
+// messages.
 func together(found []domainAssessment) Assessment {
 	if len(found) == 0 {
 		return Assessment{Class: dmarcd.ClassUnknown}
@@ -163,10 +161,16 @@ func together(found []domainAssessment) Assessment {
 	}
 	of := slices.MaxFunc(found, func(a, b domainAssessment) int { return cmp.Compare(a.failing, b.failing) }).Assessment
 	of.Class, of.Evidence = classes[0], []string{sentence(strings.Join(parts, "; "))}
+	of.Set = found[0].Set
+	for _, a := range found {
+		if a.Set != of.Set { // only for some of the domains
+			of.Set = ""
+		}
+	}
 	return of
 }
 
-// relation says what a sender of a class is to the domains that follow.
+// relation returns the words between a sender of a class and the names of domains.
 func relation(class dmarcd.Class) string {
 	switch class {
 	case dmarcd.ClassForwarder:
@@ -186,7 +190,7 @@ func some(domains []string) string {
 	case 2:
 		return domains[0] + " and " + domains[1]
 	default:
-		return fmt.Sprintf("%s, %s and %s", domains[0], domains[1], dmarcd.FormatCount(int64(n-2), "other domain"))
+		return fmt.Sprintf("%s, %s and %s", domains[0], domains[1], phrase.Count(int64(n-2), "other domain"))
 	}
 }
 
@@ -198,9 +202,18 @@ func (s *assessed) assess() Assessment {
 		a.Evidence = append([]string{"Your team named this sender."}, a.Evidence...)
 	}
 	if team := s.teamClass(); team != "" {
-		a.Class, a.asks = team, false
+		a.Class, a.Set, a.asks = team, team, false
 		a.Evidence = append([]string{"Your team set this class."}, a.Evidence...)
 	}
 	s.explain(&a)
 	return a
+}
+
+// finalClass is the class of assess alone.
+func (s *assessed) finalClass() dmarcd.Class {
+	if team := s.teamClass(); team != "" {
+		return team
+	}
+	class, _, _ := s.class()
+	return class
 }

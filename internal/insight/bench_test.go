@@ -46,10 +46,10 @@ func BenchmarkMillion(b *testing.B) {
 			})
 			for _, group := range insight.Groups() {
 				b.Run(string(group), func(b *testing.B) {
-					grown := peakHeap(func() { listSources(b, service, team, group) })
+					grown := peakHeap(func() { listRows(b, service, team, group) })
 					began := processorTime(b)
 					for b.Loop() {
-						listSources(b, service, team, group)
+						listRows(b, service, team, group)
 					}
 					b.ReportMetric(float64((processorTime(b)-began).Milliseconds())/float64(b.N), "cpu-ms/op")
 					b.ReportMetric(float64(grown>>20), "MiB-peak")
@@ -67,13 +67,13 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-func listSources(b *testing.B, service *insight.Service, team *store.Team, group insight.Group) {
+func listRows(b *testing.B, service *insight.Service, team *store.Team, group insight.Group) {
 	b.Helper()
 	m := musttest.Get(service.Read(b.Context(), team, "", dmarcd.Days{}))(b)
 	defer m.Close()
-	list, err := m.Sources(b.Context(), insight.Query{Group: group, Limit: 100})
+	list, err := m.List(b.Context(), insight.Query{Group: group, Limit: 100})
 	if err != nil || list.Counts.Total() != 30*330*100*5 {
-		b.Fatalf("got %d sources with %d messages, %v", len(list.Sources), list.Counts.Total(), err)
+		b.Fatalf("got %d rows with %d messages, %v", len(list.Rows), list.Counts.Total(), err)
 	}
 }
 

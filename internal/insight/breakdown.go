@@ -11,43 +11,42 @@ import (
 	"github.com/dmarcd/dmarcd/internal/senders"
 )
 
-// Source is one source, with everything that its mail can be told apart by.
-type Source struct {
+// Breakdown is a row with its mail by day and by each other group.
+type Breakdown struct {
 	Row
-	// Facts are what is known of the source itself.
+	// Facts describe the sender, address or other subject of the row.
 	Facts []Fact
-	// Days has what was counted on each day of the period or, where that is too
-	// long, on those days that have messages.
+	// Days are the counts of each day of the period or, if it is too long, of each day
+	// with messages.
 	Days []DayCounts
-	// Parts are its mail by the other groups.
+	// Parts are its mail by each other group.
 	Parts []Part
 }
 
-// Fact is a name and what stands under it.
+// Fact is a label and its value.
 type Fact struct{ Name, Value string }
 
-// DayCounts is what was counted on a day.
+// DayCounts are the counts of a day.
 type DayCounts struct {
 	Day dmarcd.Day
 	dmarcd.Counts
 }
 
-// Part is the mail of a source by another group, the largest first.
+// Part is the mail of a row by another group, most messages first.
 type Part struct {
 	Group Group
 	Rows  []Row
-	// More is how many sources there are beside those in Rows, as far as they are
-	// listed one by one.
+	// More is the number of further rows that List would show individually.
 	More int
 }
 
-// maxParts is how many sources of another group are listed one by one.
+// maxParts limits the rows of another group.
 const maxParts = MaxListed / 4
 
-// partRows is the default number of sources of another group.
+// partRows is the default number of rows of another group.
 const partRows = 20
 
-// selection is the mail of one source.
+// selection is the mail of one row.
 type selection struct {
 	group  Group
 	key    string
@@ -71,7 +70,7 @@ func (d byDay) add(share *rollup.Share, records []rollup.Record) {
 	}
 }
 
-// choose gathers the mail of a source.
+// choose gathers the mail of a row.
 func (m *Mail) choose(ctx context.Context, q Query) (*selection, error) {
 	if m.chosen != nil && m.chosen.group == q.Group && m.chosen.key == q.Key {
 		return m.chosen, nil
@@ -92,36 +91,36 @@ func (m *Mail) choose(ctx context.Context, q Query) (*selection, error) {
 	return s, nil
 }
 
-// sources returns the sources of another group in the mail of the source.
-func (s *selection) sources(m *Mail, group Group) sourceGroup {
+// entries returns the selected mail by another group.
+func (s *selection) entries(m *Mail, group Group) entryList {
 	rows, other := s.groups[group].table.rows()
-	return m.sources(group, rows, other, m.whole.hosts)
+	return m.entries(group, rows, other, m.whole.hosts)
 }
 
-// Source returns the source that the query names by Group and Key, or
-// dmarcd.ErrNotFound where there is no mail of it. The caller must not change it.
-func (m *Mail) Source(ctx context.Context, q Query) (Source, error) {
-	return answered(m, "source", q, func() (Source, error) { return m.oneSource(ctx, q) })
+// Breakdown returns the row with the Group and Key of the query, or dmarcd.ErrNotFound if it
+// has no mail. The caller must not change it.
+func (m *Mail) Breakdown(ctx context.Context, q Query) (Breakdown, error) {
+	return answered(m, "breakdown", q, func() (Breakdown, error) { return m.breakDown(ctx, q) })
 }
 
-func (m *Mail) oneSource(ctx context.Context, q Query) (Source, error) {
+func (m *Mail) breakDown(ctx context.Context, q Query) (Breakdown, error) {
 	if q.Key == "" {
-		return Source{}, dmarcd.ErrNotFound
+		return Breakdown{}, dmarcd.ErrNotFound
 	}
 	records, err := m.choose(ctx, q)
 	if err != nil {
-		return Source{}, err
+		return Breakdown{}, err
 	}
-	sources := records.sources(m, q.Group)
-	if len(sources.sources) == 0 {
-		return Source{}, dmarcd.ErrNotFound
+	entries := records.entries(m, q.Group)
+	if len(entries.entries) == 0 {
+		return Breakdown{}, dmarcd.ErrNotFound
 	}
-	m.describe(q.Group, sources.sources[:1], sources.hosts)
-	if err := m.addSeen(ctx, q.Group, sources.sources[:1]); err != nil {
-		return Source{}, err
+	m.describe(q.Group, entries.entries[:1], entries.hosts)
+	if err := m.addSeen(ctx, q.Group, entries.entries[:1]); err != nil {
+		return Breakdown{}, err
 	}
 	p := m.period(m.tally.all)
-	found := Source{Row: sources.sources[0].Row, Days: records.days.list(p), Facts: m.facts(sources.sources[0], records)}
+	found := Breakdown{Row: entries.entries[0].Row, Days: records.days.list(p), Facts: m.facts(entries.entries[0], records)}
 	if p.span() > 0 {
 		for _, day := range found.Days {
 			found.Trend = append(found.Trend, day.Total())
@@ -131,10 +130,10 @@ func (m *Mail) oneSource(ctx context.Context, q Query) (Source, error) {
 		if group == q.Group {
 			continue
 		}
-		of := records.sources(m, group)
+		of := records.entries(m, group)
 		rows := cmp.Or(q.Parts, partRows)
-		part := Part{Group: group, More: max(len(of.sources)-rows, 0)}
-		largest := top(of.sources, rows, largestFirst)
+		part := Part{Group: group, More: max(len(of.entries)-rows, 0)}
+		largest := top(of.entries, rows, largestFirst)
 		m.describe(group, largest, of.hosts)
 		for _, row := range largest {
 			part.Rows = append(part.Rows, row.Row)
@@ -147,11 +146,11 @@ func (m *Mail) oneSource(ctx context.Context, q Query) (Source, error) {
 	return found, nil
 }
 
-func largestFirst(a, b *source) int {
+func largestFirst(a, b *entry) int {
 	return cmp.Or(cmp.Compare(b.Counts.Total(), a.Counts.Total()), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key))
 }
 
-// list returns the sums of all days of a period or, where that is too long, of those with
+// list returns the counts of all days of a period or, if it is too long, of those with
 // messages.
 func (d byDay) list(p period) []DayCounts {
 	for i := range p.span() {
@@ -167,8 +166,8 @@ func (d byDay) list(p period) []DayCounts {
 	return days
 }
 
-// facts says what is known of a source, whose records these are.
-func (m *Mail) facts(of *source, records *selection) []Fact {
+// facts describes a row, given its records.
+func (m *Mail) facts(of *entry, records *selection) []Fact {
 	var facts []Fact
 	add := func(name, value string) {
 		if value != "" {
@@ -179,26 +178,26 @@ func (m *Mail) facts(of *source, records *selection) []Fact {
 	case GroupAddress:
 		origin := m.service.atlas.Locate(rollup.Address(of.form))
 		add("Name", m.whole.hosts[of.form])
-		network := top(records.sources(m, GroupNetwork).sources, 1, largestFirst)[0]
+		network := top(records.entries(m, GroupSender).entries, 1, largestFirst)[0]
 		add("Sender", network.Name)
 		add("Autonomous system", systemName(origin.Network))
 		if origin.Country != "" {
 			add("Country", countryName(origin.Country))
 		}
 		return facts
-	case GroupNetwork:
+	case GroupSender:
 		network := &m.whole.networks.list[m.whole.senders.list[m.whole.senders.byKey[of.form]].network]
 		add("First seen", of.Seen.First.String())
 		add("Last seen", of.Seen.Last.String())
 		add("Kind of sender", network.category())
 		add("Autonomous system", systemName(senders.Network{Number: network.number, Name: network.name}))
 	}
-	addresses := records.sources(m, GroupAddress)
+	addresses := records.entries(m, GroupAddress)
 	more := ""
 	if addresses.other != nil {
 		more = "more than "
 	}
-	add("Addresses", more+strconv.Itoa(len(addresses.sources)))
+	add("Addresses", more+strconv.Itoa(len(addresses.entries)))
 	return facts
 }
 

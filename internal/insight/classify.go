@@ -6,7 +6,11 @@ import (
 	"slices"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 )
+
+// NeverYours is the evidence about senders that spoof.
+const NeverYours = "It never authenticates as your domain, and nothing in SPF, DKIM or host names links it to you."
 
 const (
 	// enoughSpoofed is how many messages it takes to call a sender spoofing.
@@ -15,7 +19,7 @@ const (
 	newDays = 7
 )
 
-// assessed is a sender of a domain, whose class is to be found.
+// assessed is a sender of a domain with everything that its class depends on.
 type assessed struct {
 	*profile
 	sender  sender
@@ -24,7 +28,7 @@ type assessed struct {
 	network *network
 	mail    *domainMail
 	period  period
-	// aligned tells that aligned mail of the same service passes.
+	// aligned is true if the same service also sends aligned mail.
 	aligned bool
 }
 
@@ -41,13 +45,13 @@ func (s *assessed) teamClass() dmarcd.Class {
 	return cmp.Or(own[s.key], own[base], s.mail.classes[s.key], s.mail.classes[base])
 }
 
-// class returns what the sender is, with the evidence. asks tells that only a person knows.
+// class returns the class of the sender with the evidence. asks is true if only a person can decide.
 func (s *assessed) class() (class dmarcd.Class, evidence []string, asks bool) {
 	if s.network.inCatalogue() {
 		evidence = append(evidence, fmt.Sprintf("%s is in the catalogue: %s.", s.network.name, s.network.sender.Category))
 	}
 	counts := s.counts()
-	evidence = append(evidence, fmt.Sprintf("%s of %s pass DMARC.", dmarcd.FormatNumber(counts.Compliant), dmarcd.FormatCount(counts.Total(), "message")))
+	evidence = append(evidence, fmt.Sprintf("%s of %s pass DMARC.", phrase.Number(counts.Compliant), phrase.Count(counts.Total(), "message")))
 	var why []string
 	switch s.sender.part {
 	case partYours:
@@ -62,7 +66,7 @@ func (s *assessed) class() (class dmarcd.Class, evidence []string, asks bool) {
 	return class, append(evidence, why...), asks
 }
 
-// ownClass is the class of a part that is the domain owner's.
+// ownClass returns the class of a part that belongs to the owner of the domain.
 func (s *assessed) ownClass() dmarcd.Class {
 	if s.network.inCatalogue() {
 		return dmarcd.ClassService
@@ -70,7 +74,7 @@ func (s *assessed) ownClass() dmarcd.Class {
 	return dmarcd.ClassYours
 }
 
-// wholeClass is the class of a sender that is not divided, or of the aligned mail of a service.
+// wholeClass returns the class of an undivided sender, or of the aligned mail of a service.
 func (s *assessed) wholeClass() (dmarcd.Class, []string, bool) {
 	sender := s.network.sender
 	switch {
@@ -86,7 +90,7 @@ func (s *assessed) wholeClass() (dmarcd.Class, []string, bool) {
 	return s.otherClass()
 }
 
-// reason returns a sentence with a number, none if that is 0.
+// reason returns a sentence with a number, or no sentence for 0.
 func reason(n int64, format string, number func(int64) string) []string {
 	if n == 0 {
 		return nil
@@ -94,16 +98,16 @@ func reason(n int64, format string, number func(int64) string) []string {
 	return []string{fmt.Sprintf(format, number(n))}
 }
 
-func addresses(n int64) string { return dmarcd.FormatCount(n, "address") }
+func addresses(n int64) string { return phrase.Count(n, "address") }
 
-func messages(n int64) string { return dmarcd.FormatCount(n, "message") }
+func messages(n int64) string { return phrase.Count(n, "message") }
 
 // linkEvidence says how the addresses are linked to the domain today.
 func (s *assessed) linkEvidence() (evidence []string) {
 	counts := s.counts()
 	evidence = slices.Concat(
-		reason(counts.SPF, "%s pass SPF for your domain.", dmarcd.FormatNumber),
-		reason(counts.DKIM, "%s carry a valid signature of your domain.", dmarcd.FormatNumber),
+		reason(counts.SPF, "%s pass SPF for your domain.", phrase.Number),
+		reason(counts.DKIM, "%s carry a valid signature of your domain.", phrase.Number),
 		reason(int64(s.links[linkListed]), "Your SPF record lists %s.", addresses),
 		reason(int64(s.links[linkName]), "A host name links %s to you, confirmed by reverse and forward DNS.", addresses),
 	)
@@ -121,13 +125,13 @@ func (s *assessed) forwardEvidence() []string {
 		}
 	}
 	return slices.Concat(
-		reason(s.counts().DKIM, "%s carry a valid signature of yours, by a key that your own servers use.", dmarcd.FormatNumber),
+		reason(s.counts().DKIM, "%s carry a valid signature of yours, by a key that your own servers use.", phrase.Number),
 		reason(s.relayed, "Receivers report %s as forwarded.", messages),
 		reason(broken, "%s carry a signature of yours that no longer verifies.", messages),
 	)
 }
 
-// otherClass is the class of mail that nothing links to the owner.
+// otherClass returns the class of mail that nothing links to the owner.
 func (s *assessed) otherClass() (class dmarcd.Class, evidence []string, asks bool) {
 	other, messages, names := s.authenticatedAs()
 	known := s.network.sender
@@ -135,7 +139,7 @@ func (s *assessed) otherClass() (class dmarcd.Class, evidence []string, asks boo
 	case s.sender.part == partRest && !s.aligned && s.mail.links.authorized.includes(known.Domains):
 		return dmarcd.ClassService, []string{"Your SPF record includes it."}, false
 	case s.sender.part == partAs || messages > 0 && s.part(messages) >= oneDomain:
-		evidence = []string{fmt.Sprintf("%s authenticate as %s, which may be a service that you use.", dmarcd.FormatCount(messages, "message"), other)}
+		evidence = []string{fmt.Sprintf("%s authenticate as %s, which may be a service that you use.", phrase.Count(messages, "message"), other)}
 		if s.aligned {
 			evidence = append(evidence, fmt.Sprintf("Other mail from %s is aligned with your domain.", s.network.name))
 		}
@@ -145,14 +149,15 @@ func (s *assessed) otherClass() (class dmarcd.Class, evidence []string, asks boo
 	case s.isNew():
 		return dmarcd.ClassUnknown, []string{fmt.Sprintf("It is new: first seen on %s.", s.first)}, false
 	}
-	evidence = []string{"It never authenticates as your domain, and nothing in SPF, DKIM or host names links it to you."}
+	evidence = []string{NeverYours}
 	if names > 1 {
 		evidence = append(evidence, fmt.Sprintf("It authenticates as at least %d other domains.", names))
 	}
 	return dmarcd.ClassSpoofing, evidence, false
 }
 
-// isNew reports whether the sender was first seen at the end of the period, and the domain before.
+// isNew reports whether the sender was first seen within the last newDays of the period, while the
+// domain has older mail.
 func (s *assessed) isNew() bool {
 	first := s.first
 	if s.addresses > 0 {

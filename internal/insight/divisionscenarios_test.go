@@ -230,7 +230,7 @@ var divisionScenarios = []scenario{
 			{source: "198.51.100.10", first: -30, days: 1, perDay: 50, signed: "sg example.com pass", spf: "sendgrid.net pass"},
 			sendgrid(20, "sg example.com permerror", "sendgrid.net pass"),
 		},
-		facts: key("sg", "none"), senders: []string{"AS64496:yours", "sendgrid"},
+		facts: dkimFacts("sg", "none"), senders: []string{"AS64496:yours", "sendgrid"},
 		want:  []want{{"sendgrid", dmarcd.ClassService, "the key sg._domainkey.example.com is missing", "Publish the key sg._domainkey.example.com"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix, about: "sendgrid",
 	},
@@ -240,7 +240,7 @@ var divisionScenarios = []scenario{
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionAnswer, about: "sendgrid:rest",
 	},
 	{
-		name: "a service by its signature, whose key is gone", facts: key("zendesk1", "none"), mail: []flow{
+		name: "a service by its signature, whose key is gone", facts: dkimFacts("zendesk1", "none"), mail: []flow{
 			office(100), // the address has no host name
 			{source: "198.51.100.77", perDay: 20, days: 15, signed: "zendesk1 example.com pass", spf: "zendesk.com pass"},
 			{source: "198.51.100.77", perDay: 20, first: 15, days: 15, signed: "zendesk1 example.com permerror", spf: "zendesk.com pass"},
@@ -309,10 +309,10 @@ func TestEveryViewHasTheSameSenders(t *testing.T) {
 	of := scenario{mail: []flow{{source: "192.0.2.1", first: -31, days: 10, perDay: 50, spf: "example.com pass"}, silent("192.0.2.1", 10), signedBy("203.0.113.5", "s1", 2)}}.reports()
 	for _, days := range []dmarcd.Days{daysOf(20029, 20029), daysOf(20023, 20029), daysOf(20000, 20029), daysOf(19940, 20029), daysOf(19900, 20029), {}} {
 		m := musttest.Get(service.Read(t.Context(), of, "example.com", days))(t)
-		list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 10, Sort: "name"}))(t)
+		list := musttest.Get(m.List(t.Context(), insight.Query{Group: insight.GroupSender, Limit: 10, Sort: "name"}))(t)
 		m.Close()
 		var got []string
-		for _, row := range list.Sources {
+		for _, row := range list.Rows {
 			got = append(got, row.Key)
 		}
 		if want := []string{"AS64498:yours", "AS64496:yours"}; !slices.Equal(got, want) {

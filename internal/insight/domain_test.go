@@ -36,7 +36,7 @@ func TestOneResult(t *testing.T) {
 			defer m.Close()
 			know(m)
 			found := make(map[string]string)
-			for _, row := range musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 100, Assess: true}))(t).Sources {
+			for _, row := range musttest.Get(m.List(t.Context(), insight.Query{Group: insight.GroupSender, Limit: 100, Assess: true}))(t).Rows {
 				found[row.Key] = fmt.Sprint(row.Name, ", ", row.Assessment.Class)
 			}
 			return found
@@ -123,8 +123,8 @@ func TestAddressesOfManyDomains(t *testing.T) {
 	m := musttest.Get(scenarioService(t).Read(t.Context(), of, "", dmarcd.Days{}))(t)
 	defer m.Close()
 	musttest.Do(t, m.LoadDomains(t.Context()))
-	list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupAddress, Limit: addresses, Assess: true}))(t)
-	for _, row := range list.Sources {
+	list := musttest.Get(m.List(t.Context(), insight.Query{Group: insight.GroupAddress, Limit: addresses, Assess: true}))(t)
+	for _, row := range list.Rows {
 		if row.Assessment.Class != dmarcd.ClassSpoofing {
 			t.Fatalf("%s: got %+v, want spoofing", row.Key, row.Assessment)
 		}

@@ -13,14 +13,14 @@ import (
 type dkimState uint8
 
 const (
-	unsigned       dkimState = iota // there is none
-	signedByOther                   // one of another organization passed
-	signatureFails                  // one of the organization is there, and does not verify
-	keyFails                        // the same, since its key cannot be used
-	signedAligned                   // one passed, aligned in relaxed mode
+	unsigned       dkimState = iota // there is no signature
+	signedByOther                   // a signature of another organization passes
+	signatureFails                  // a signature of the organization does not verify
+	keyFails                        // the same, because its key cannot be used
+	signedAligned                   // a signature passes, aligned in relaxed mode
 )
 
-// spfState is what SPF came to, for MAIL FROM or, without one, HELO.
+// spfState is the result of SPF for MAIL FROM or, without one, HELO.
 type spfState uint8
 
 const (
@@ -43,12 +43,12 @@ type failure struct {
 	from string
 }
 
-// evaluation is what an identity means for a From domain.
+// evaluation is the meaning of an identity (signatures and SPF results) for a From domain.
 type evaluation struct {
 	failure
-	// strictDKIM and strictSPF tell that it passes in strict mode, too.
+	// strictDKIM and strictSPF are true if it also passes in strict mode.
 	strictDKIM, strictSPF bool
-	// namesDKIM and namesSPF tell that the report names what passed.
+	// namesDKIM and namesSPF are true if the report names what passed.
 	namesDKIM, namesSPF bool
 	// key is the name of the key of an aligned signature that passed, and broken of one that
 	// did not.
@@ -74,7 +74,7 @@ func (e *evaluation) other() string {
 	return e.as
 }
 
-// evaluate finds out what an identity means for a From domain of an organization.
+// evaluate returns the evaluation of an identity for a From domain of an organization.
 func evaluate(identity *rollup.Identity, from, organization string) evaluation {
 	var e evaluation
 	e.from = from
@@ -146,7 +146,7 @@ func spfStateOf(c rollup.SPFCheck, organization string) spfState {
 	return spfUnrelated
 }
 
-// evaluations remembers those of the identities of a block.
+// evaluations caches the evaluations of the identities of a block.
 type evaluations struct {
 	organization func(from string) string
 	block        *rollup.Block

@@ -11,26 +11,28 @@ import (
 	"github.com/dmarcd/dmarcd/spf"
 )
 
-// Assessment is what a sender is to a domain, and why.
+// Assessment is the class of a sender for a domain, with evidence, and why its mail fails.
 type Assessment struct {
 	Class dmarcd.Class
-	// Evidence are sentences that say what the class is concluded from.
+	// Set is the class that the team set, "" if the class is automatic.
+	Set dmarcd.Class
+	// Evidence are sentences with the facts that the class is derived from.
 	Evidence []string
-	// Cause is a sentence that says why most of the failing messages fail, and Fix says
-	// what to do about it. Each may be "".
+	// Cause explains in a sentence why most of the failing messages fail, Fix what to do about it.
+	// Each may be "".
 	Cause, Fix string
-	// resolved is how many messages failed by a cause that is fixed since.
+	// resolved is the number of messages whose cause of failure has been fixed since.
 	resolved int64
-	// asks tells that only a person knows the class.
+	// asks is true if only a person can decide on the class.
 	asks bool
-	// bySPF tells that the SPF record of the domain does not let most of the failing messages pass.
+	// bySPF is true if most of the failing messages fail because of the SPF record of the domain.
 	bySPF bool
 }
 
 // settleDays is for how many days no message may have failed after a cause was fixed.
 const settleDays = 2
 
-// explain says why mail of the sender fails, and what to do about it.
+// explain sets the cause and the fix of most failures of the sender.
 func (s *assessed) explain(a *Assessment) {
 	a.Cause, a.Fix, a.resolved, a.bySPF = "", "", 0, false
 	group, of, fails := s.topFailure()
@@ -40,13 +42,13 @@ func (s *assessed) explain(a *Assessment) {
 	a.Cause = s.cause(group, of)
 	a.Fix = s.fix(a.Class, group)
 	a.bySPF = group.spf == spfBroken || group.spf == spfUnauthorized || group.spf == spfMissing
-	fixed := group.spf == spfBroken && s.spfIsValid(group.checked) || s.keyIsBack(group, of)
+	fixed := group.spf == spfBroken && s.spfIsValid(group.checked) || s.dkimKeyIsBack(group, of)
 	if fixed && of.last < s.period.last-settleDays {
 		a.resolved = of.messages
 	}
 }
 
-// cause says why a group of messages fails.
+// cause returns a sentence about why a group of messages fails.
 func (s *assessed) cause(f failure, of failed) string {
 	domain := cmp.Or(s.mail.domain.Name, "the From domain")
 	var spf string
@@ -70,7 +72,7 @@ func (s *assessed) cause(f failure, of failed) string {
 	return sentence(spf + ", and " + s.dkimCause(f, of, domain))
 }
 
-// dkimCause says what is wrong with the signatures.
+// dkimCause returns a clause about what is wrong with the signatures.
 func (s *assessed) dkimCause(f failure, of failed, domain string) string {
 	switch f.dkim {
 	case signedByOther:
@@ -82,7 +84,7 @@ func (s *assessed) dkimCause(f failure, of failed, domain string) string {
 		return fmt.Sprintf("the signature is for %s, but strict alignment requires %s", f.signer, f.from)
 	case keyFails, signatureFails:
 		key := f.selector + "._domainkey." + f.signer
-		switch keyStatus(f, s.mail.domain.factsAt(of.last)) {
+		switch dkimKeyStatus(f, s.mail.domain.factsAt(of.last)) {
 		case "none":
 			return fmt.Sprintf("the key %s is missing in the DNS", key)
 		case "revoked":
@@ -96,8 +98,8 @@ func (s *assessed) dkimCause(f failure, of failed, domain string) string {
 	return "there is no DKIM signature for " + domain
 }
 
-// keyStatus returns what a check says of the key of a failure, "" if nothing.
-func keyStatus(f failure, now *facts.Facts) string {
+// dkimKeyStatus returns the status of the key of a failure in a check, "" if the check does not have it.
+func dkimKeyStatus(f failure, now *facts.Facts) string {
 	if now == nil || f.signer != now.Domain {
 		return ""
 	}
@@ -108,7 +110,7 @@ func keyStatus(f failure, now *facts.Facts) string {
 	return now.DKIM.Keys[at].Status
 }
 
-// spfProblem says what was wrong with the SPF record of a domain on a day.
+// spfProblem returns a clause about what was wrong with the SPF record of a domain on a day.
 func (s *assessed) spfProblem(domain string, day dmarcd.Day) string {
 	facts := s.mail.domain.factsAt(day)
 	record := "the SPF record of " + domain
@@ -129,7 +131,7 @@ func (s *assessed) spfProblem(domain string, day dmarcd.Day) string {
 	return record + " cannot be evaluated"
 }
 
-// fix says what to do about a group of failing messages of a sender of a class.
+// fix returns a sentence about what to do about a group of failing messages of a sender.
 func (s *assessed) fix(class dmarcd.Class, f failure) string {
 	domain := cmp.Or(s.mail.domain.Name, "the From domain")
 	switch class {
@@ -148,7 +150,7 @@ func (s *assessed) fix(class dmarcd.Class, f failure) string {
 		if f.dkim == unsigned {
 			return fmt.Sprintf("Sign all your mail with DKIM for %s: SPF never survives forwarding, a signature does.", domain)
 		}
-		return "Nothing to publish: the forwarder changes signed mail. Ask its operator to leave signed mail unchanged, or to rewrite the From address."
+		return "No record of yours fixes this: the forwarder changes signed mail. Ask its operator to leave signed mail unchanged, or to rewrite the From address."
 	}
 	switch {
 	case f.dkim == signatureFails:
@@ -165,10 +167,10 @@ func (s *assessed) fix(class dmarcd.Class, f failure) string {
 	return fmt.Sprintf("Sign with DKIM for %s, and add the address to its SPF record.", domain)
 }
 
-// recordFix returns what to change in the DNS for any sender, "" if nothing.
+// recordFix returns the change of the DNS that helps for every sender, "" for none.
 func (s *assessed) recordFix(f failure) string {
 	key := f.selector + "._domainkey." + f.signer
-	switch status := keyStatus(f, s.mail.domain.Facts); {
+	switch status := dkimKeyStatus(f, s.mail.domain.Facts); {
 	case f.spf == spfBroken && s.spfIsValid(f.checked):
 		return "Nothing to do: the SPF record is valid now."
 	case f.spf == spfBroken:
@@ -187,9 +189,9 @@ func (s *assessed) recordFix(f failure) string {
 	return ""
 }
 
-// keyIsBack reports whether the key of a failure was not there then, and is now.
-func (s *assessed) keyIsBack(f failure, of failed) bool {
-	then, now := keyStatus(f, s.mail.domain.factsAt(of.last)), keyStatus(f, s.mail.domain.Facts)
+// dkimKeyIsBack reports whether the key of a failure was missing then and is published now.
+func (s *assessed) dkimKeyIsBack(f failure, of failed) bool {
+	then, now := dkimKeyStatus(f, s.mail.domain.factsAt(of.last)), dkimKeyStatus(f, s.mail.domain.Facts)
 	return f.dkim == keyFails && then != now && now == "found"
 }
 

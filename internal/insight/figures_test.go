@@ -97,9 +97,9 @@ func TestClassesOfAddresses(t *testing.T) {
 	m, _ := readScenario(t, scenario{
 		mail: []flow{office(100), silent("192.0.2.2", 20), {source: "192.0.2.66", perDay: 10, spf: "junk.example fail"}, signedBy("192.0.2.67", "s1", 5)},
 	})
-	list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupAddress, Limit: 10, Assess: true}))(t)
+	list := musttest.Get(m.List(t.Context(), insight.Query{Group: insight.GroupAddress, Limit: 10, Assess: true}))(t)
 	var lines []string
-	for _, row := range list.Sources {
+	for _, row := range list.Rows {
 		lines = append(lines, fmt.Sprintf("%s|%s|%s", row.Key, row.Assessment.Class, row.Assessment.Cause))
 	}
 	if diff := cmp.Diff([]string{

@@ -9,27 +9,27 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-// Flow is how many messages of a sender went the same way.
+// Flow counts messages of a sender with the same authentication result and disposition.
 type Flow struct {
 	// Sender is the name of a known sender or network, or OtherSenders.
 	Sender string
 	// Key is the key of the sender among networks, "" for OtherSenders.
 	Key string
-	// SPF and DKIM tell which of them passed, aligned.
+	// SPF and DKIM are true if they pass with alignment.
 	SPF, DKIM bool
-	// Disposition is what receivers did: none, quarantine or reject.
+	// Disposition is none, quarantine or reject, as receivers applied it.
 	Disposition aggregate.Policy
 	Messages    int64
 }
 
-// OtherSenders stands for all senders that are too small to be told apart.
+// OtherSenders is the name of all senders beyond the largest.
 const OtherSenders = "Other senders"
 
-// maxFlowSenders is how many senders are told apart.
+// maxFlowSenders limits the senders with flows of their own.
 const maxFlowSenders = 8
 
 // Flows returns the amounts from sender to authentication to what receivers did, the
-// largest first, with the small senders put together: of the source that the query
+// largest first, with the small senders put together: of the row that the query
 // names by Group and Key, or of all mail. The caller must not change them.
 func (m *Mail) Flows(ctx context.Context, q Query) ([]Flow, error) {
 	q = Query{Group: q.Group, Key: q.Key}
@@ -40,15 +40,15 @@ func (m *Mail) listFlows(ctx context.Context, q Query) ([]Flow, error) {
 	if err := m.count(ctx); err != nil {
 		return nil, err
 	}
-	of := m.senderSources(m.tally.sums)
+	of := m.senderEntries(m.tally.sums)
 	if q.Key != "" {
 		chosen, err := m.choose(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		of = chosen.sources(m, GroupNetwork)
+		of = chosen.entries(m, GroupSender)
 	}
-	senders := of.sources
+	senders := of.entries
 	slices.SortFunc(senders, largestFirst)
 	shown := len(senders)
 	if shown > maxFlowSenders+1 { // one more would stand alone among the others

@@ -17,7 +17,7 @@ const notReported = "-"
 
 // notReportedNames are the names of such mail.
 var notReportedNames = map[Group]string{
-	GroupNetwork:  "Unknown networks",
+	GroupSender:   "Unknown networks",
 	GroupCountry:  "Unknown country",
 	GroupAddress:  "Unknown address",
 	GroupReporter: "Unnamed reporter",
@@ -26,12 +26,12 @@ var notReportedNames = map[Group]string{
 	GroupEnvelope: "No envelope domain",
 }
 
-// otherKey is the key of all sources that are not listed one by one.
+// otherKey is the key of the row of others.
 const otherKey = "*"
 
-// plurals are what the sources of a group are called.
+// plurals name the rows of a group.
 var plurals = map[Group]string{
-	GroupNetwork:  "senders",
+	GroupSender:   "senders",
 	GroupCountry:  "countries",
 	GroupAddress:  "addresses",
 	GroupReporter: "reporters",
@@ -40,13 +40,13 @@ var plurals = map[Group]string{
 	GroupEnvelope: "envelope domains",
 }
 
-// grouping finds the keys of records in a group, and the slots of the keys. Both are found
-// once for what the records of a block have in common.
+// grouping maps records to the slots of their keys in a group. Within a block, it caches the slots by
+// address, identity and share.
 type grouping struct {
 	group Group
 	atlas *senders.Atlas
-	// known caches the slots of IPv4 addresses, or of their countries: a number is found faster than
-	// a text.
+	// known caches the slots of IPv4 addresses, or of their countries, by number: that is faster than
+	// by text.
 	known map[uint32]slot
 	// recognition decides on senders, and is nil for other groups.
 	recognition *recognition
@@ -55,7 +55,7 @@ type grouping struct {
 	block      *rollup.Block
 	byAddress  []slot
 	byIdentity []slot
-	// evaluations, current, signers, addresses and bySender are of senders.
+	// evaluations, current, signers, addresses and bySender are used for senders only.
 	evaluations evaluations
 	current     *domainLinks
 	signers     []networkIndex
@@ -90,14 +90,14 @@ func (g *grouping) begin(b *rollup.Block) {
 	case GroupSelector:
 		g.byIdentity = refill(g.byIdentity, len(b.Identities), unset)
 		clear(g.several)
-	case GroupNetwork:
+	case GroupSender:
 		g.evaluations.begin(b)
 		g.addresses = refill(g.addresses, b.Addresses.Len(), groupedAddress{})
 		g.signers = refill(g.signers, len(b.Identities), unsetNetwork)
 	}
 }
 
-// refill returns a list of a value, in the memory of another.
+// refill returns a list of n times a value. It reuses the memory of list.
 func refill[T any](list []T, n int, value T) []T {
 	if cap(list) < n {
 		list = make([]T, n)
@@ -126,7 +126,7 @@ func (g *grouping) of(share *rollup.Share, r *rollup.Record) slot {
 		return *at
 	case GroupSelector:
 		return g.ofSelector(share, r)
-	case GroupNetwork:
+	case GroupSender:
 		return g.ofSender(share, r)
 	}
 	if g.share != share {
@@ -187,7 +187,7 @@ type groupedAddress struct {
 	classified string // the key of a network that the team classified
 }
 
-// enter returns the links of the domain of a share, whose records follow.
+// enter sets and returns the links of the domain of a share. It must be called before its records.
 func (g *grouping) enter(share *rollup.Share) *domainLinks {
 	if d := g.recognition.linksOf(share.Domain); d != g.current {
 		g.current = d
@@ -205,7 +205,7 @@ func (g *grouping) signer(r *rollup.Record) networkIndex {
 	return *by
 }
 
-// sender returns the sender of a record of the block. It needs GroupNetwork.
+// sender returns the sender of a record of the block. It needs GroupSender.
 func (g *grouping) sender(share *rollup.Share, r *rollup.Record) senderIndex {
 	d, from := g.enter(share), &g.addresses[r.Address]
 	form := g.block.Addresses.At(r.Address)
@@ -256,7 +256,7 @@ func (m *Mail) only(group Group, key string) *grouping {
 	return g
 }
 
-// grouping returns what finds the keys of a group. It needs m.whole for senders.
+// grouping returns a grouping without a slot function. GroupNetwork needs m.whole.
 func (m *Mail) grouping(group Group) *grouping {
 	g := &grouping{group: group, atlas: m.service.atlas, known: make(map[uint32]slot), recognition: m.whole}
 	g.evaluations.organization = func(from string) string { return g.current.domain.organization(from) }
@@ -299,8 +299,8 @@ func (g *groupTable) again() bool {
 	return g.table.again()
 }
 
-// selectorName returns the name at which the key of the signature is published that
-// counts, or the domain alone where the report does not tell the selector.
+// selectorName returns the DNS name of the key of the signature that counts: one that passes and is
+// aligned comes first. It returns the domain alone if the report does not contain the selector.
 func selectorName(identity *rollup.Identity, from string) string {
 	var best *rollup.Signature
 	rank := -1

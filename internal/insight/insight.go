@@ -1,15 +1,47 @@
-// Package insight lists who sends mail as a domain, classifies the senders, explains failures,
-// and simulates policies. It sums the records of aggregate reports block by block, in bounded
-// memory.
+// Package insight answers who sends mail as a domain, whether each sender is legitimate, why mail
+// fails, what another policy would do, and what to do next. docs/senders.md has the rules.
 //
-// Package senders identifies addresses; the store provides the records. Counts by day and domain
-// need no records and are not here.
+// # Input
+//
+// Records provides the records of aggregate reports (package store), package senders the network,
+// country and known sender of an address, package facts the DNS of a domain. Counts by day and domain
+// need no records: they are in package store.
+//
+// # Where to begin
+//
+// Service.Read (insight.go) returns a Mail: some days of one domain or of all domains of a team. Every
+// question is a method of Mail. Each is answered by scans over the records (mail.go), in which
+// gatherers add up what they need:
+//
+//	recognize      recognition.go  scan 1: which addresses and keys are linked to the domains
+//	  linker       addressmail.go    collects the mail of each address over 90 days
+//	  finish       links.go          decides on the links
+//	count          recognition.go  scan 2: the mail of the period by sender
+//	  grouping     grouping.go       finds the sender, or another key, of each record
+//	  senderOf     networks.go       divides the mail of a network into senders
+//	assess         assess.go       the class of a sender, its evidence, cause and fix
+//	  class        classify.go       the rules of classes: change them here
+//	  explain      explain.go        the sentences about causes and fixes
+//	List, …        list.go, breakdown.go, flows.go, records.go
+//	Simulate       simulate.go     a policy tried out on past mail
+//	Advise         advice.go       the way to p=reject
+//	FindSenders    job.go          what the job stores for each day
+//
+// # Limits
+//
+// Outsiders choose addresses, selectors and domains, so nothing grows with them: tables have at most
+// MaxListed keys and an exact sum of the others (table.go), and all other maps a limit next to their
+// type. Memory is reserved from a budget before the first scan; reading for one Mail ends after 10
+// seconds with memory.ErrBusy. Answers from many records are cached for a minute (answers.go).
 package insight
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -21,21 +53,18 @@ import (
 )
 
 const (
-	// MaxListed is how many sources of a group are listed one by one. Where there are
-	// more, the others stand together in one row.
+	// MaxListed limits the rows of a group; one more row is the sum of the others.
 	MaxListed = 32_768
-	// maxTime is how long all reading for one Mail may take. Others wait for its
-	// memory as long as that.
+	// maxTime limits all reading for one Mail, and with it how long others wait for its memory.
 	maxTime = 10 * time.Second
-	// maxJobTime is maxTime for a job, which rests most of the time. So that the team does not wait
-	// for its memory, that is charged to jobMemory.
+	// maxJobTime is maxTime for a job, which waits for slots most of the time.
 	maxJobTime = time.Minute
-	// jobMemory stands for a team.
+	// jobMemory is charged for the memory of jobs, so that requests of the team do not wait for it.
 	jobMemory dmarcd.TeamID = 0
 )
 
-// What an answer takes in memory, in bytes: each record up to a block of them, with what
-// is added up for its keys, and more where there are more keys than are listed.
+// Estimated memory of an answer, in bytes: a base, an amount for each record up to 2*MaxListed, and
+// moreBytes if there may be more keys than are listed.
 const (
 	baseBytes   = 1 << 20
 	recordBytes = 800
@@ -46,8 +75,8 @@ const (
 type Records interface {
 	// ID is the team.
 	ID() dmarcd.TeamID
-	// ReadTurn waits for the team's turn at the long work of requests. When ctx ends first, it
-	// returns without a turn.
+	// ReadTurn waits for a slot of the team for the long work of requests. If ctx ends first, it
+	// returns without one.
 	ReadTurn(ctx context.Context) (end func())
 	// HasSample reports whether the team has sample data.
 	HasSample(ctx context.Context) (bool, error)
@@ -57,15 +86,15 @@ type Records interface {
 	// with "", of all, in no order. An error of visit ends it. Scan reads what is not in a
 	// rollup in turns, and has none during a visit.
 	Scan(ctx context.Context, domain string, days dmarcd.Days, turn func() (end func()), visit func(rollup.Part) error) error
-	// Senders returns the first and the last day over all time of senders, as far as
-	// they are stored.
+	// Senders returns the first and the last day of senders over all time, by their keys. Senders
+	// that are not stored are missing.
 	Senders(ctx context.Context, domain string, keys []string) (map[string]dmarcd.SeenDays, error)
 	// SentRecords returns records, in their order.
 	SentRecords(ctx context.Context, records []dmarcd.SentPosition) ([]dmarcd.SentRecord, error)
 	// TeamSenders returns the senders that the team added or corrected.
 	TeamSenders(ctx context.Context) ([]dmarcd.TeamSender, error)
-	// SenderDomains returns all domains, and calls facts with what their latest checks found,
-	// unless that is known.
+	// SenderDomains returns all domains. It calls facts with the facts of each latest check for
+	// which known returns false.
 	SenderDomains(ctx context.Context, known func(dmarcd.CheckID) bool, facts func(dmarcd.CheckID, *facts.Facts)) ([]dmarcd.SenderDomain, error)
 }
 
@@ -85,7 +114,7 @@ type Service struct {
 	sample    *Service // for teams with sample data; nil is the service itself
 	answers   *answers
 	briefs    *cache.Cache[briefKey, *brief]
-	// classes are those that the team gave its senders for all domains; nil for none.
+	// classes are the classes that the team assigned for all domains, by the keys of senders.
 	classes map[string]dmarcd.Class
 }
 
@@ -130,14 +159,14 @@ func (s *Service) forTeam(own []dmarcd.TeamSender) *Service {
 	return &with
 }
 
-// Read returns the mail of a domain of the team, or with "" of all its domains, in some
-// days. It is memory.ErrBusy if other answers leave no memory for this one. There is no
-// mail of a domain that the team does not have. The caller must close what it returns.
+// Read returns the mail of a domain of the team in some days, or of all its domains if the name is "".
+// It returns memory.ErrBusy if other answers leave no memory for this one. A domain that the team
+// does not have has no mail. The caller must close the Mail.
 func (s *Service) Read(ctx context.Context, team Records, domain string, days dmarcd.Days) (*Mail, error) {
 	return s.read(ctx, team, domain, days, team.ID())
 }
 
-// read is Read with the memory charged to a payer.
+// read is Read that charges the memory to payer.
 func (s *Service) read(ctx context.Context, team Records, domain string, days dmarcd.Days, payer dmarcd.TeamID) (*Mail, error) {
 	sample := false
 	if s.sample != nil {
@@ -170,11 +199,92 @@ func (s *Service) read(ctx context.Context, team Records, domain string, days dm
 	}, nil
 }
 
-// answerBytes estimates what an answer from so many records takes.
+// answerBytes estimates the memory of an answer from a number of records.
 func answerBytes(records int64) int64 {
 	bytes := baseBytes + min(records, 2*MaxListed)*recordBytes
 	if records > MaxListed {
 		bytes += moreBytes
 	}
 	return bytes
+}
+
+// Group is what mail is grouped by. A record belongs to one row of each group.
+type Group string
+
+// The groups.
+const (
+	// GroupSender is a sender; see docs/senders.md.
+	GroupSender   Group = "sender"
+	GroupCountry  Group = "country"
+	GroupAddress  Group = "address"
+	GroupReporter Group = "reporter"
+	// GroupSelector is a DKIM key. Of several signatures, one that passes and is aligned
+	// counts first.
+	GroupSelector Group = "selector"
+	GroupFrom     Group = "header_from"
+	GroupEnvelope Group = "envelope_from"
+)
+
+// Groups returns all groups, the most useful first.
+func Groups() []Group {
+	return []Group{GroupSender, GroupCountry, GroupAddress, GroupSelector, GroupEnvelope, GroupFrom, GroupReporter}
+}
+
+// Query selects rows.
+type Query struct {
+	Group Group
+	// Key selects one row of the group, "" for all.
+	Key string
+	// Search is a part of a row's name, key or detail, in any case.
+	Search string
+	// Failing leaves out rows all of whose mail is compliant.
+	Failing bool
+	// Sort is name, messages, passing, spf, dkim, first or last, with "-" before it
+	// for descending. Anything else is "-messages".
+	Sort string
+	// After is List.Next of the previous page, "" for the first; Limit is the size of a page.
+	After string
+	Limit int
+	// Trends asks for the trend of each row.
+	Trends bool
+	// Assess asks for the assessment of each row. Rows that are not senders or addresses
+	// have the class unknown.
+	Assess bool
+	// Parts limits the rows of each other group in a Breakdown, 0 for 20.
+	Parts int
+}
+
+// errAfter is the error for a cursor that is not from a page before.
+var errAfter = &dmarcd.InvalidError{Field: "after", Message: "The parameter after must be the member next of the page before."}
+
+// formatCursor encodes a position in a list as an opaque cursor.
+func formatCursor[T any](position T) string {
+	text, _ := json.Marshal(position) //nolint:errchkjson // numbers and strings
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+func parseCursor[T any](cursor string) (T, error) {
+	var position T
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || json.Unmarshal(text, &position) != nil {
+		return position, errAfter
+	}
+	return position, nil
+}
+
+// matches reports whether a row is what the query searches for.
+func (q Query) matches(r Row) bool {
+	if q.Failing && r.Counts.NonCompliant == 0 {
+		return false
+	}
+	if q.Search == "" {
+		return true
+	}
+	search := strings.ToLower(q.Search)
+	for _, text := range []string{r.Name, r.Key, r.Detail} {
+		if strings.Contains(strings.ToLower(text), search) {
+			return true
+		}
+	}
+	return false
 }

@@ -35,13 +35,13 @@ func TestReadingTakesTooLong(t *testing.T) {
 	t.Parallel()
 	service := newService(t)
 	synctest.Test(t, func(t *testing.T) {
-		err := readSources(t.Context(), service, slow{})
+		err := readList(t.Context(), service, slow{})
 		if !errors.Is(err, memory.ErrBusy) || errors.Is(err, dmarcd.ErrLimit) {
 			t.Errorf("got %v, want memory.ErrBusy", err)
 		}
 		gone, leave := context.WithCancel(t.Context())
 		leave()
-		if err := readSources(gone, service, slow{}); errors.Is(err, memory.ErrBusy) {
+		if err := readList(gone, service, slow{}); errors.Is(err, memory.ErrBusy) {
 			t.Errorf("a client that is gone: got %v, want another error", err)
 		}
 	})
@@ -74,13 +74,13 @@ func (f failing) Senders(context.Context, string, []string) (map[string]dmarcd.S
 	return nil, f.err
 }
 
-func readSources(ctx context.Context, service *insight.Service, of insight.Records) error {
+func readList(ctx context.Context, service *insight.Service, of insight.Records) error {
 	m, err := service.Read(ctx, of, "", dmarcd.Days{})
 	if err != nil {
 		return err
 	}
 	defer m.Close()
-	_, err = m.Sources(ctx, insight.Query{Group: insight.GroupNetwork, Limit: 1})
+	_, err = m.List(ctx, insight.Query{Group: insight.GroupSender, Limit: 1})
 	return err
 }
 
@@ -95,11 +95,11 @@ func (f failing) Known(context.Context, dmarcd.TeamID, []netip.Addr) (map[netip.
 func TestErrorsOfTheStore(t *testing.T) {
 	t.Parallel()
 	broken := failing{dmarcd.ErrTemporary}
-	if err := readSources(t.Context(), newService(t), broken); !errors.Is(err, dmarcd.ErrTemporary) {
+	if err := readList(t.Context(), newService(t), broken); !errors.Is(err, dmarcd.ErrTemporary) {
 		t.Errorf("records: got %v, want ErrTemporary", err)
 	}
 	service := insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), broken, nil)
-	if err := readSources(t.Context(), service, usual()); !errors.Is(err, dmarcd.ErrTemporary) {
+	if err := readList(t.Context(), service, usual()); !errors.Is(err, dmarcd.ErrTemporary) {
 		t.Errorf("names: got %v, want ErrTemporary", err)
 	}
 }
@@ -108,50 +108,50 @@ func TestNoMail(t *testing.T) {
 	t.Parallel()
 	for _, days := range []dmarcd.Days{{}, daysOf(1, 3)} {
 		m := readMail(t, newTeam(), days)
-		list, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 1})
-		if err != nil || len(list.Sources) != 0 || len(flowsOf(t, m, insight.Query{})) != 0 {
+		list, err := m.List(t.Context(), insight.Query{Group: insight.GroupSender, Limit: 1})
+		if err != nil || len(list.Rows) != 0 || len(flowsOf(t, m, insight.Query{})) != 0 {
 			t.Errorf("got %+v, %v; want nothing, and not ready", list, err)
 		}
-		if _, err := m.Source(t.Context(), insight.Query{Group: insight.GroupNetwork, Key: "AS64496"}); !errors.Is(err, dmarcd.ErrNotFound) {
+		if _, err := m.Breakdown(t.Context(), insight.Query{Group: insight.GroupSender, Key: "AS64496"}); !errors.Is(err, dmarcd.ErrNotFound) {
 			t.Errorf("a source: got %v, want ErrNotFound", err)
 		}
 	}
 }
 
-func TestSource(t *testing.T) {
+func TestBreakdown(t *testing.T) {
 	t.Parallel()
 	m := readMail(t, usual(), daysOf(1, 3))
 	for _, test := range []struct {
 		group     insight.Group
 		key, want string
 	}{
-		{insight.GroupNetwork, "AS64496:yours", "Network One, your servers: First seen 1970-01-02, Last seen 1970-01-04, Autonomous system AS64496 (Network One), Addresses 1; days 50 0 50; " +
+		{insight.GroupSender, "AS64496:yours", "Network One, your servers: First seen 1970-01-02, Last seen 1970-01-04, Autonomous system AS64496 (Network One), Addresses 1; days 50 0 50; " +
 			"country NL 100, address 192.0.2.1 100, selector s1._domainkey.example.com 100, envelope_from - 50 example.com 50, " +
 			"header_from example.com 100, reporter other.example 50 receiver.example 50"},
-		{insight.GroupNetwork, "Newsletters:rest", "Newsletters, not aligned: First seen 1970-01-03, Last seen 1970-01-03, Kind of sender marketing, Addresses 1; days 0 10 0; " +
+		{insight.GroupSender, "Newsletters:rest", "Newsletters, not aligned: First seen 1970-01-03, Last seen 1970-01-03, Kind of sender marketing, Addresses 1; days 0 10 0; " +
 			"country NZ 10, address 198.51.100.2 10, selector k3._domainkey.a.letters.example 10, envelope_from - 10, " +
 			"header_from example.com 10, reporter receiver.example 10"},
 		{insight.GroupAddress, "192.0.2.9", "192.0.2.9: Name out9.post.example, Sender Post Office, your mail, Autonomous system AS64496 (Network One), " +
-			"Country Netherlands; days 0 30 0; network Post Office:yours 30, country NL 30, selector - 30, envelope_from bounces.example.com 30, " +
+			"Country Netherlands; days 0 30 0; sender Post Office:yours 30, country NL 30, selector - 30, envelope_from bounces.example.com 30, " +
 			"header_from mail.example.com 30, reporter receiver.example 30"},
 	} {
-		got, err := m.Source(t.Context(), insight.Query{Group: test.group, Key: test.key})
+		got, err := m.Breakdown(t.Context(), insight.Query{Group: test.group, Key: test.key})
 		if err != nil {
 			t.Fatalf("%s: %v", test.key, err)
 		}
-		if line := sourceLine(got); line != test.want {
+		if line := breakdownLine(got); line != test.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", test.key, line, test.want)
 		}
 	}
 	for _, key := range []string{"", "AS1"} {
-		if _, err := m.Source(t.Context(), insight.Query{Group: insight.GroupNetwork, Key: key}); !errors.Is(err, dmarcd.ErrNotFound) {
+		if _, err := m.Breakdown(t.Context(), insight.Query{Group: insight.GroupSender, Key: key}); !errors.Is(err, dmarcd.ErrNotFound) {
 			t.Errorf("key %q: got %v, want ErrNotFound", key, err)
 		}
 	}
 }
 
-// sourceLine writes a source for people.
-func sourceLine(s insight.Source) string {
+// breakdownLine formats a breakdown.
+func breakdownLine(s insight.Breakdown) string {
 	var facts, days, parts []string
 	for _, f := range s.Facts {
 		facts = append(facts, f.Name+" "+f.Value)
@@ -176,7 +176,7 @@ func TestManyParts(t *testing.T) {
 		all = append(all, mail{source: fmt.Sprintf("192.0.2.%d", i), count: int64(1000 - i), dkim: true})
 	}
 	for limit, want := range map[int]int{0: 20, 50: 50, 120: 120, 1000: 130} {
-		got := musttest.Get(readMail(t, newTeam(all...), dmarcd.Days{}).Source(t.Context(), insight.Query{Group: insight.GroupCountry, Key: "NL", Parts: limit}))(t)
+		got := musttest.Get(readMail(t, newTeam(all...), dmarcd.Days{}).Breakdown(t.Context(), insight.Query{Group: insight.GroupCountry, Key: "NL", Parts: limit}))(t)
 		for _, part := range got.Parts {
 			if part.Group == insight.GroupAddress && (len(part.Rows) != want || part.More != 130-want || part.Rows[0].Key != "192.0.2.0") {
 				t.Errorf("limit %d: got %d addresses from %s on and %d more, want %d from 192.0.2.0 on", limit, len(part.Rows), part.Rows[0].Key, part.More, want)
@@ -207,7 +207,7 @@ func TestFlows(t *testing.T) {
 
 func TestSmallFlowsArePutTogether(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ senders, told, others int }{
+	for _, test := range []struct{ senders, reported, others int }{
 		{9, 9, 0},
 		{10, 8, 2},
 		{20, 8, 12},
@@ -220,16 +220,16 @@ func TestSmallFlowsArePutTogether(t *testing.T) {
 		}
 		service := insight.New(&senders.Atlas{}, senders.NewCatalogue(known), hosts{}, nil)
 		m := musttest.Get(service.Read(t.Context(), newTeam(all...), "", dmarcd.Days{}))(t)
-		told, others := 0, int64(0)
+		reported, others := 0, int64(0)
 		for _, f := range flowsOf(t, m, insight.Query{}) {
 			if f.Sender == insight.OtherSenders {
 				others += f.Messages
 			} else {
-				told++
+				reported++
 			}
 		}
-		if told != test.told || others != int64(test.others) {
-			t.Errorf("%d senders: got %d and %d others, want %d and %d", test.senders, told, others, test.told, test.others)
+		if reported != test.reported || others != int64(test.others) {
+			t.Errorf("%d senders: got %d and %d others, want %d and %d", test.senders, reported, others, test.reported, test.others)
 		}
 	}
 }
@@ -263,8 +263,8 @@ func flowsOf(t testing.TB, m *insight.Mail, q insight.Query) []insight.Flow {
 	return musttest.Get(m.Flows(t.Context(), q))(t)
 }
 
-// BenchmarkSources groups a million records of 25,000 addresses.
-func BenchmarkSources(b *testing.B) {
+// BenchmarkList groups a million records of 25,000 addresses.
+func BenchmarkList(b *testing.B) {
 	of, service := &team{perBlock: 400}, newService(b)
 	for i := range 25_000 {
 		of.Addresses = append(of.Addresses, fmt.Sprintf("192.%d.%d.%d", i%2, i/250, i%250))
@@ -289,8 +289,8 @@ func BenchmarkSources(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				m := musttest.Get(service.Read(b.Context(), of, "", dmarcd.Days{}))(b)
-				if list, err := m.Sources(b.Context(), insight.Query{Group: group, Limit: 100}); err != nil || len(list.Sources) == 0 {
-					b.Fatalf("got %d sources, %v", len(list.Sources), err)
+				if list, err := m.List(b.Context(), insight.Query{Group: group, Limit: 100}); err != nil || len(list.Rows) == 0 {
+					b.Fatalf("got %d rows, %v", len(list.Rows), err)
 				}
 			}
 		})
@@ -312,8 +312,8 @@ func TestSampleSendersAreKnownInSampleTeamsOnly(t *testing.T) {
 		of.sample = sample
 		m := musttest.Get(service.Read(t.Context(), of, "example.com", dmarcd.Days{}))(t)
 		defer m.Close()
-		list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 10}))(t)
-		known := slices.ContainsFunc(list.Sources, func(r insight.Row) bool { return strings.HasPrefix(r.Name, "Sample Post") })
+		list := musttest.Get(m.List(t.Context(), insight.Query{Group: insight.GroupSender, Limit: 10}))(t)
+		known := slices.ContainsFunc(list.Rows, func(r insight.Row) bool { return strings.HasPrefix(r.Name, "Sample Post") })
 		if known != want {
 			t.Errorf("sample data %t: got the sample sender recognized %t, want %t", sample, known, want)
 		}

@@ -1,8 +1,12 @@
 package insight
 
 import (
+	"cmp"
+	"slices"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/facts"
@@ -40,8 +44,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// TestPartsLeaveRoom caches parts, of which there are too many, and then an answer.
-func TestPartsLeaveRoom(t *testing.T) {
+// TestPartsLeaveHeadroom caches parts, of which there are too many, and then an answer.
+func TestPartsLeaveHeadroom(t *testing.T) {
 	t.Parallel()
 	var cached answers
 	now := time.Now()
@@ -51,7 +55,7 @@ func TestPartsLeaveRoom(t *testing.T) {
 	if cached.bytes == 0 || cached.bytes > maxTeamAnswers/2 {
 		t.Errorf("got %d bytes of parts, want some, and at most half of %d", cached.bytes, maxTeamAnswers)
 	}
-	answer := answerKey{basis: basis{team: 1}, question: "sources"}
+	answer := answerKey{basis: basis{team: 1}, question: "list"}
 	cached.put(answer, "answer", maxTeamAnswers/2, now)
 	if _, ok := cached.get(answer, now); !ok {
 		t.Error("got no answer after the parts, want it cached")
@@ -80,4 +84,17 @@ func TestKnowledge(t *testing.T) {
 		}
 		seen[known] = i
 	}
+}
+
+func TestTop(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		all := rapid.SliceOf(rapid.IntRange(0, 30)).Draw(r, "all")
+		n := rapid.IntRange(1, 8).Draw(r, "n")
+		want := slices.Sorted(slices.Values(all))
+		want = want[:min(n, len(want))]
+		if got := top(all, n, cmp.Compare[int]); !slices.Equal(got, want) {
+			r.Errorf("got %v, want %v", got, want)
+		}
+	})
 }

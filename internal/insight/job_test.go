@@ -23,21 +23,21 @@ func TestFirstAndLastSeen(t *testing.T) {
 	of := usual()
 	of.senders = map[string]dmarcd.SeenDays{"AS64496:yours": {First: -7, Last: 2}, "Post Office:yours": {First: 2, Last: 90}}
 	m := readMail(t, of, daysOf(1, 3))
-	list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 3}))(t)
+	list := musttest.Get(m.List(t.Context(), insight.Query{Group: insight.GroupSender, Limit: 3}))(t)
 	var got []string
-	for _, row := range list.Sources {
+	for _, row := range list.Rows {
 		got = append(got, fmt.Sprintf("%s %d-%d %d-%d", row.Key, row.First, row.Last, row.Seen.First, row.Seen.Last))
 	}
 	want := []string{"AS64496:yours 1-3 -7-3", "Post Office:yours 2-2 2-90", "AS64497:others 2-2 2-2"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	one, err := m.Source(t.Context(), insight.Query{Group: insight.GroupNetwork, Key: "AS64496:yours"})
+	one, err := m.Breakdown(t.Context(), insight.Query{Group: insight.GroupSender, Key: "AS64496:yours"})
 	if want := (insight.Fact{Name: "First seen", Value: dmarcd.Day(-7).String()}); err != nil || !slices.Contains(one.Facts, want) {
 		t.Errorf("got the facts %v, %v; want %v among them", one.Facts, err, want)
 	}
-	if list, err = m.Sources(t.Context(), insight.Query{Group: insight.GroupAddress, Limit: 1}); err != nil || list.Sources[0].Seen != nil {
-		t.Errorf("an address: got %+v, %v; want nothing over all time", list.Sources, err)
+	if list, err = m.List(t.Context(), insight.Query{Group: insight.GroupAddress, Limit: 1}); err != nil || list.Rows[0].Seen != nil {
+		t.Errorf("an address: got %+v, %v; want nothing over all time", list.Rows, err)
 	}
 }
 

@@ -227,7 +227,7 @@ var linkScenarios = []scenario{
 var acceptScenarios = []scenario{
 	{
 		name: "2 % of forwarded mail is affected", mail: []flow{office(100), signedBy("203.0.113.5", "s1", 98), broken("203.0.113.5", "s1", 2)},
-		want:  []want{{"AS64498:forwarding", dmarcd.ClassForwarder, "does not verify", "Nothing to publish"}},
+		want:  []want{{"AS64498:forwarding", dmarcd.ClassForwarder, "does not verify", "No record of yours fixes this"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{

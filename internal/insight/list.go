@@ -10,51 +10,49 @@ import (
 	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
-// Row is a source in a list.
+// Row is the mail of one sender, country, address or other value of a group.
 type Row struct {
-	// Key names the source among those of its group, Name is for people.
+	// Key identifies the row in its group, Name is for display.
 	Key, Name string
-	// Detail is what else is known: what a known sender does, the country of a
-	// network, the name of an address; "" where nothing is.
+	// Detail is the purpose of a known sender, the country of a network or the name of an
+	// address, "" if unknown.
 	Detail string
 	Counts dmarcd.Counts
-	// First and Last are the days of the first and the last report of its mail in the
-	// period.
+	// First and Last are the days of its first and last report in the period.
 	First, Last dmarcd.Day
-	// Seen are the first and the last day over all time: of senders (GroupNetwork)
-	// that are listed one by one, else nil.
+	// Seen are the first and the last day over all time: of listed senders
+	// (GroupSender), else nil.
 	Seen *dmarcd.SeenDays
 	// Trend is the messages of each day of the period, if the query asks for it; nil
-	// where that is too long, and in the row of other sources.
+	// if the period is too long, and in the row of others.
 	Trend []int64
-	// Other tells that the row is the sum of all sources that are not listed one by
-	// one.
+	// Other marks the row of others: the sum of all rows that are not listed.
 	Other bool
-	// Assessment is what the source is to the domain, nil unless the query asks for it.
+	// Assessment is the class of the sender with evidence, nil unless the query asks for it.
 	Assessment *Assessment
 }
 
-// List is a part of the sources.
+// List is a page of rows.
 type List struct {
-	Sources []Row
-	// Next is what to ask for as After, "" at the end.
+	Rows []Row
+	// Next is After of the next page, "" at the end.
 	Next string
-	// Counts is the sum over all sources that match, Matching how many of those that
-	// are listed one by one.
+	// Counts is the sum over all rows that match, Matching the number of those that are
+	// listed.
 	Counts   dmarcd.Counts
 	Matching int
 }
 
-// Sources returns the sources that the query asks for. At most MaxListed are listed one
-// by one, in the order asked for. Where there are more, and the query leaves none out,
-// the last row is the sum of the others, so that the rows add up to Counts. Every row is
-// exact. Those listed are the ones with the most messages; where there are many times
-// MaxListed, some of the smallest of them are chosen by the order of the records. A cursor that is none is a dmarcd.ErrInvalid. The caller must not change the list.
-func (m *Mail) Sources(ctx context.Context, q Query) (List, error) {
-	return answered(m, "sources", q, func() (List, error) { return m.listSources(ctx, q) })
+// List returns a page of the rows that the query selects. At most MaxListed rows are listed,
+// those with the most messages. If there are more and the query does not filter, the last row
+// is the sum of the others, so that the rows add up to Counts. Every row is exact; with many
+// times MaxListed, which of the smallest rows are listed depends on the order of the records.
+// An invalid cursor is a dmarcd.ErrInvalid. The caller must not change the list.
+func (m *Mail) List(ctx context.Context, q Query) (List, error) {
+	return answered(m, "list", q, func() (List, error) { return m.listRows(ctx, q) })
 }
 
-func (m *Mail) listSources(ctx context.Context, q Query) (List, error) {
+func (m *Mail) listRows(ctx context.Context, q Query) (List, error) {
 	found, err := m.group(ctx, q)
 	if err != nil {
 		return List{}, err
@@ -66,39 +64,39 @@ func (m *Mail) listSources(ctx context.Context, q Query) (List, error) {
 		}
 	}
 	var list List
-	var sources []*source
-	m.inTurn(ctx, func() { list, sources = m.page(q, &found, after) })
-	if err := m.addSeen(ctx, q.Group, sources); err != nil {
+	var entries []*entry
+	m.inTurn(ctx, func() { list, entries = m.page(q, &found, after) })
+	if err := m.addSeen(ctx, q.Group, entries); err != nil {
 		return List{}, err
 	}
 	if q.Trends {
-		if err := m.addTrends(ctx, q.Group, m.period(found.all), sources); err != nil {
+		if err := m.addTrends(ctx, q.Group, m.period(found.all), entries); err != nil {
 			return List{}, err
 		}
 	}
 	if q.Assess {
-		if err := m.assess(ctx, q.Group, sources); err != nil {
+		if err := m.assess(ctx, q.Group, entries); err != nil {
 			return List{}, err
 		}
 	}
-	for _, s := range sources {
-		list.Sources = append(list.Sources, s.Row)
+	for _, s := range entries {
+		list.Rows = append(list.Rows, s.Row)
 	}
 	if found.other != nil && list.Next == "" {
-		list.Sources = append(list.Sources, *found.other)
+		list.Rows = append(list.Rows, *found.other)
 	}
 	return list, nil
 }
 
-// page returns the sources of a page in their order, and the list without them. It leaves out the
-// row of others where the query does.
-func (m *Mail) page(q Query, found *sourceGroup, after position) (list List, sources []*source) {
+// page returns the entries of a page in their order, and the list without them. It drops the
+// row of others if the query filters rows.
+func (m *Mail) page(q Query, found *entryList, after position) (list List, entries []*entry) {
 	if q.Search != "" {
-		m.describe(q.Group, found.sources, found.hosts)
+		m.describe(q.Group, found.entries, found.hosts)
 	}
-	sources = slices.DeleteFunc(found.sources, func(s *source) bool { return !q.matches(s.Row) || q.Key != "" && q.Key != s.Key })
-	list.Matching = len(sources)
-	for _, s := range sources {
+	entries = slices.DeleteFunc(found.entries, func(s *entry) bool { return !q.matches(s.Row) || q.Key != "" && q.Key != s.Key })
+	list.Matching = len(entries)
+	for _, s := range entries {
 		list.Counts.Add(s.Counts)
 		s.rank = positionOf(s.Row, q.Sort)
 	}
@@ -110,44 +108,43 @@ func (m *Mail) page(q Query, found *sourceGroup, after position) (list List, sou
 	}
 	compare := order(q.Sort)
 	if q.After != "" {
-		sources = slices.DeleteFunc(sources, func(s *source) bool { return compare(s.rank, after) <= 0 })
+		entries = slices.DeleteFunc(entries, func(s *entry) bool { return compare(s.rank, after) <= 0 })
 	}
-	more := len(sources) > q.Limit
-	sources = top(sources, q.Limit, func(a, b *source) int { return compare(a.rank, b.rank) })
+	more := len(entries) > q.Limit
+	entries = top(entries, q.Limit, func(a, b *entry) int { return compare(a.rank, b.rank) })
 	if more {
-		list.Next = formatCursor(sources[q.Limit-1].rank)
+		list.Next = formatCursor(entries[q.Limit-1].rank)
 	}
-	m.describe(q.Group, sources, found.hosts)
-	return list, sources
+	m.describe(q.Group, entries, found.hosts)
+	return list, entries
 }
 
-// source is a source while it is being classified.
-type source struct {
+// entry is a Row while it is computed.
+type entry struct {
 	Row
 	sum *sum
-	// form is the address of a source that is one, as in rollups.
+	// form is an address in the form of rollups (GroupAddress), else the key.
 	form string
 	rank position
 }
 
-// sourceGroup is the sources of a group that are listed, in no order, the row of all
-// others, nil if there are none, and the sums of those and of all. hosts are names of
-// addresses, for describe.
-type sourceGroup struct {
-	sources   []*source
+// entryList has the listed entries of a group in no order, the row of others or nil, the
+// sum of the others (rest) and of all mail (all), and the host names of addresses.
+type entryList struct {
+	entries   []*entry
 	other     *Row
 	rest, all sum
 	hosts     map[string]string
 }
 
-// group returns all sources of a group.
-func (m *Mail) group(ctx context.Context, q Query) (sourceGroup, error) {
-	if q.Group == GroupNetwork {
+// group returns all entries of a group.
+func (m *Mail) group(ctx context.Context, q Query) (entryList, error) {
+	if q.Group == GroupSender {
 		if err := m.count(ctx); err != nil {
-			return sourceGroup{}, err
+			return entryList{}, err
 		}
-		var found sourceGroup
-		m.inTurn(ctx, func() { found = m.senderSources(m.tally.sums) })
+		var found entryList
+		m.inTurn(ctx, func() { found = m.senderEntries(m.tally.sums) })
 		return found, nil
 	}
 	g := m.groupTable(q.Group, MaxListed, 3*MaxListed)
@@ -158,7 +155,7 @@ func (m *Mail) group(ctx context.Context, q Query) (sourceGroup, error) {
 		err = m.scanTables(ctx, nil, g)
 	}
 	if err != nil {
-		return sourceGroup{}, err
+		return entryList{}, err
 	}
 	var rows []keySum
 	var other sum
@@ -171,16 +168,16 @@ func (m *Mail) group(ctx context.Context, q Query) (sourceGroup, error) {
 		}
 		m.inTurn(ctx, func() { hosts, err = m.service.hosts(ctx, m.team.ID(), addresses) })
 		if err != nil {
-			return sourceGroup{}, err
+			return entryList{}, err
 		}
 	}
-	var found sourceGroup
-	m.inTurn(ctx, func() { found = m.sources(q.Group, rows, other, hosts) })
+	var found entryList
+	m.inTurn(ctx, func() { found = m.entries(q.Group, rows, other, hosts) })
 	return found, nil
 }
 
-// senderSources returns the sources of sums by sender.
-func (m *Mail) senderSources(sums []sum) sourceGroup {
+// senderEntries returns the entries of sums by sender.
+func (m *Mail) senderEntries(sums []sum) entryList {
 	var rows []keySum
 	for at := range sums {
 		if sums[at].seen {
@@ -188,17 +185,17 @@ func (m *Mail) senderSources(sums []sum) sourceGroup {
 		}
 	}
 	rows, other := heaviest(rows, sum{}, MaxListed)
-	return m.sources(GroupNetwork, rows, other, nil)
+	return m.entries(GroupSender, rows, other, nil)
 }
 
-// sources returns the sources of sums by key. hosts are names of addresses.
-func (m *Mail) sources(group Group, rows []keySum, other sum, hosts map[string]string) sourceGroup {
-	found := sourceGroup{sources: make([]*source, len(rows)), rest: other, all: other, hosts: hosts}
-	all := make([]source, len(rows))
+// entries returns the entries of sums by key. hosts are names of addresses.
+func (m *Mail) entries(group Group, rows []keySum, other sum, hosts map[string]string) entryList {
+	found := entryList{entries: make([]*entry, len(rows)), rest: other, all: other, hosts: hosts}
+	all := make([]entry, len(rows))
 	for i, row := range rows {
-		all[i] = source{Row: Row{Key: row.key, Counts: row.counts(), First: row.first, Last: row.last}, sum: row.sum, form: row.key}
+		all[i] = entry{Row: Row{Key: row.key, Counts: row.counts(), First: row.first, Last: row.last}, sum: row.sum, form: row.key}
 		m.label(group, &all[i])
-		found.sources[i] = &all[i]
+		found.entries[i] = &all[i]
 		found.all.merge(row.sum)
 	}
 	if other.seen {
@@ -210,12 +207,12 @@ func (m *Mail) sources(group Group, rows []keySum, other sum, hosts map[string]s
 	return found
 }
 
-// label gives a source its names; addresses get their details by describe.
-func (m *Mail) label(group Group, s *source) {
+// label sets the name and detail of an entry; describe sets the details of addresses.
+func (m *Mail) label(group Group, s *entry) {
 	switch {
 	case s.Key == notReported:
 		s.Name = notReportedNames[group]
-	case group == GroupNetwork:
+	case group == GroupSender:
 		of := m.whole.senders.list[m.whole.senders.byKey[s.Key]]
 		s.Name, s.Detail = m.whole.senderName(of), m.whole.networks.list[of.network].detail()
 	case group == GroupCountry:
@@ -228,13 +225,13 @@ func (m *Mail) label(group Group, s *source) {
 	}
 }
 
-// describe adds the details of addresses: to find the networks of all takes longer than
-// to list them.
-func (m *Mail) describe(group Group, sources []*source, hosts map[string]string) {
+// describe sets the details of addresses. It is not part of label because it takes longer
+// than the list itself.
+func (m *Mail) describe(group Group, entries []*entry, hosts map[string]string) {
 	if group != GroupAddress {
 		return
 	}
-	for _, s := range sources {
+	for _, s := range entries {
 		if s.Key != notReported {
 			s.Detail = cmp.Or(hosts[s.form], m.service.atlas.Locate(rollup.Address(s.form)).Network.Name)
 		}
@@ -266,27 +263,27 @@ func (t *trends) add(share *rollup.Share, records []rollup.Record) {
 	}
 }
 
-// addTrends adds the messages of each day to sources of a group.
-func (m *Mail) addTrends(ctx context.Context, group Group, p period, sources []*source) error {
+// addTrends adds the messages of each day to entries of a group.
+func (m *Mail) addTrends(ctx context.Context, group Group, p period, entries []*entry) error {
 	days := p.span()
-	if days == 0 || len(sources) == 0 || days*len(sources) > maxTrends {
+	if days == 0 || len(entries) == 0 || days*len(entries) > maxTrends {
 		return nil
 	}
-	t := &trends{grouping: m.grouping(group), first: p.first, days: days, starts: make(map[string]slot), messages: make([]int64, len(sources)*days)}
-	for i, s := range sources {
+	t := &trends{grouping: m.grouping(group), first: p.first, days: days, starts: make(map[string]slot), messages: make([]int64, len(entries)*days)}
+	for i, s := range entries {
 		t.starts[s.form] = slot(i*days) + 1 //nolint:gosec // not negative
 	}
 	t.slot = func(key string) slot { return t.starts[key] }
 	if err := m.scan(ctx, m.days, nil, t); err != nil {
 		return err
 	}
-	for i, s := range sources {
+	for i, s := range entries {
 		s.Trend = t.messages[i*days : (i+1)*days : (i+1)*days]
 	}
 	return nil
 }
 
-// position is where a source is in an order: by a number, then by name, then by key, so that
+// position is where a row is in an order: by a number, then by name, then by key, so that
 // no two have the same.
 type position struct {
 	Number int64  `json:"n"`
@@ -294,22 +291,22 @@ type position struct {
 	Key    string `json:"k"`
 }
 
-// perMillion is a share in whole numbers.
+// perMillion is the unit of rates in whole numbers.
 const perMillion = 1_000_000
 
 // sorts are the numbers of the orders.
 var sorts = map[string]func(Row) int64{
 	"name":     func(Row) int64 { return 0 },
 	"messages": func(r Row) int64 { return r.Counts.Total() },
-	"passing":  func(r Row) int64 { return r.share(r.Counts.Compliant) },
-	"spf":      func(r Row) int64 { return r.share(r.Counts.SPF) },
-	"dkim":     func(r Row) int64 { return r.share(r.Counts.DKIM) },
+	"passing":  func(r Row) int64 { return r.rate(r.Counts.Compliant) },
+	"spf":      func(r Row) int64 { return r.rate(r.Counts.SPF) },
+	"dkim":     func(r Row) int64 { return r.rate(r.Counts.DKIM) },
 	"first":    func(r Row) int64 { return int64(r.First) },
 	"last":     func(r Row) int64 { return int64(r.Last) },
 }
 
-// share returns a part of the messages per million.
-func (r Row) share(part int64) int64 {
+// rate returns a part of the messages per million.
+func (r Row) rate(part int64) int64 {
 	return int64(float64(part) / float64(max(r.Counts.Total(), 1)) * perMillion)
 }
 
@@ -322,7 +319,7 @@ func sortOf(sort string) (word string, descending bool) {
 	return word, descending
 }
 
-// positionOf returns the position of a source in an order.
+// positionOf returns the position of a row in an order.
 func positionOf(r Row, sort string) position {
 	word, _ := sortOf(sort)
 	return position{Number: sorts[word](r), Name: strings.ToLower(r.Name), Key: r.Key}

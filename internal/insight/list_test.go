@@ -15,7 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
-// lines writes sources for people.
+// lines formats rows.
 func lines(rows []insight.Row) []string {
 	var all []string
 	for _, r := range rows {
@@ -24,7 +24,7 @@ func lines(rows []insight.Row) []string {
 	return all
 }
 
-func TestSourcesByGroup(t *testing.T) {
+func TestListByGroup(t *testing.T) {
 	t.Parallel()
 	m := readMail(t, usual(), daysOf(1, 3))
 	counts := dmarcd.Counts{Summary: dmarcd.Summary{Compliant: 130, NonCompliant: 36}, Quarantined: 10, Rejected: 20, DKIM: 100, SPF: 80}
@@ -32,7 +32,7 @@ func TestSourcesByGroup(t *testing.T) {
 		group insight.Group
 		want  []string
 	}{
-		{insight.GroupNetwork, []string{
+		{insight.GroupSender, []string{
 			"AS64496:yours|Network One, your servers|Netherlands|100/100|[50 0 50]",
 			"Post Office:yours|Post Office, your mail|mailbox provider|30/30|[0 30 0]",
 			"AS64497:others|Network Two, others|New Zealand|0/20|[0 20 0]",
@@ -74,11 +74,11 @@ func TestSourcesByGroup(t *testing.T) {
 			"bounces.example.com|bounces.example.com||30/30|[0 30 0]",
 		}},
 	} {
-		got, err := m.Sources(t.Context(), insight.Query{Group: test.group, Limit: 100, Trends: true})
+		got, err := m.List(t.Context(), insight.Query{Group: test.group, Limit: 100, Trends: true})
 		if err != nil {
 			t.Fatalf("%s: %v", test.group, err)
 		}
-		if diff := cmp.Diff(test.want, lines(got.Sources)); diff != "" {
+		if diff := cmp.Diff(test.want, lines(got.Rows)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", test.group, diff)
 		}
 		if got.Next != "" || got.Counts != counts || got.Matching != len(test.want) {
@@ -107,14 +107,14 @@ func TestSelectorOfSeveralSignatures(t *testing.T) {
 	} {
 		of := newTeam(mail{source: "192.0.2.1", count: 1})
 		of.Identities[0].Signatures = test.signed
-		got, err := readMail(t, of, dmarcd.Days{}).Sources(t.Context(), insight.Query{Group: insight.GroupSelector, Limit: 1})
-		if err != nil || got.Sources[0].Key != test.want {
-			t.Errorf("%s: got %+v, %v; want %s", test.name, got.Sources, err, test.want)
+		got, err := readMail(t, of, dmarcd.Days{}).List(t.Context(), insight.Query{Group: insight.GroupSelector, Limit: 1})
+		if err != nil || got.Rows[0].Key != test.want {
+			t.Errorf("%s: got %+v, %v; want %s", test.name, got.Rows, err, test.want)
 		}
 	}
 }
 
-func TestSourcesAreNarrowed(t *testing.T) {
+func TestListIsFiltered(t *testing.T) {
 	t.Parallel()
 	m := readMail(t, usual(), daysOf(1, 3))
 	for _, test := range []struct {
@@ -138,15 +138,15 @@ func TestSourcesAreNarrowed(t *testing.T) {
 		{"seen last", insight.Query{Sort: "-last"}, []string{"AS64496:yours", "-:as:relay.example", "-:others", "AS64497:others", "Newsletters:rest", "Post Office:yours"}},
 		{"an order that is none", insight.Query{Sort: "colour"}, []string{"AS64496:yours", "Post Office:yours", "AS64497:others", "Newsletters:rest", "-:as:relay.example", "-:others"}},
 	} {
-		test.query.Group = insight.GroupNetwork
+		test.query.Group = insight.GroupSender
 		var got []string
 		for { // in pages of two
 			test.query.Limit = 2
-			list, err := m.Sources(t.Context(), test.query)
+			list, err := m.List(t.Context(), test.query)
 			if err != nil {
 				t.Fatalf("%s: %v", test.name, err)
 			}
-			for _, r := range list.Sources {
+			for _, r := range list.Rows {
 				got = append(got, r.Key)
 			}
 			if test.query.After = list.Next; list.Next == "" {
@@ -158,7 +158,7 @@ func TestSourcesAreNarrowed(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"x", "!", "eA", "e30x"} {
-		if _, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, After: bad, Limit: 1}); !errors.Is(err, dmarcd.ErrInvalid) {
+		if _, err := m.List(t.Context(), insight.Query{Group: insight.GroupSender, After: bad, Limit: 1}); !errors.Is(err, dmarcd.ErrInvalid) {
 			t.Errorf("cursor %q: got %v, want ErrInvalid", bad, err)
 		}
 	}
@@ -178,9 +178,9 @@ func TestTrendOfDays(t *testing.T) {
 		{"an open end", newTeam(mail{day: 1, count: 7}), dmarcd.Days{From: &from}, []int64{0, 0, 7}},
 		{"a report of another century", newTeam(mail{day: -30000, count: 7}, mail{day: 20000, count: 1}), dmarcd.Days{}, nil},
 	} {
-		got, err := readMail(t, test.of, test.days).Sources(t.Context(), insight.Query{Group: insight.GroupFrom, Limit: 1, Trends: true})
-		if err != nil || !slices.Equal(got.Sources[0].Trend, test.want) {
-			t.Errorf("%s: got %v, %v; want %v", test.name, got.Sources, err, test.want)
+		got, err := readMail(t, test.of, test.days).List(t.Context(), insight.Query{Group: insight.GroupFrom, Limit: 1, Trends: true})
+		if err != nil || !slices.Equal(got.Rows[0].Trend, test.want) {
+			t.Errorf("%s: got %v, %v; want %v", test.name, got.Rows, err, test.want)
 		}
 	}
 }
@@ -217,20 +217,20 @@ func TestNothingIsLostByGrouping(t *testing.T) {
 			want.Add(sent.outcome().Counts(sent.count))
 		}
 		for _, group := range insight.Groups() {
-			list, err := m.Sources(t.Context(), insight.Query{Group: group, Limit: 1000, Trends: true})
+			list, err := m.List(t.Context(), insight.Query{Group: group, Limit: 1000, Trends: true})
 			if err != nil {
 				r.Fatal(err)
 			}
 			var sum dmarcd.Counts
 			var trend int64
-			for _, source := range list.Sources {
-				sum.Add(source.Counts)
-				for _, n := range source.Trend {
+			for _, row := range list.Rows {
+				sum.Add(row.Counts)
+				for _, n := range row.Trend {
 					trend += n
 				}
-				one, err := m.Source(t.Context(), insight.Query{Group: group, Key: source.Key})
-				if err != nil || one.Counts != source.Counts {
-					r.Errorf("%s %q: got %+v, %v; want %+v", group, source.Key, one.Counts, err, source.Counts)
+				one, err := m.Breakdown(t.Context(), insight.Query{Group: group, Key: row.Key})
+				if err != nil || one.Counts != row.Counts {
+					r.Errorf("%s %q: got %+v, %v; want %+v", group, row.Key, one.Counts, err, row.Counts)
 				}
 			}
 			if sum != want || list.Counts != want || trend != want.Total() {

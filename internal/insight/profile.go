@@ -8,79 +8,10 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
-	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
-// Domain is what is known of the domain whose mail is assessed, beside its mail.
-type Domain struct {
-	ID   dmarcd.DomainID
-	Name string
-	// Facts is what the latest full check, Check, found, nil if there is none.
-	Facts *facts.Facts
-	Check dmarcd.CheckID
-	// Checks are the full checks of the period, the latest first: causes follow from what
-	// they found at the time. Without them the latest check counts.
-	Checks []facts.StoredCheck
-	// Classes are those that the team gave senders, by their keys.
-	Classes map[string]dmarcd.Class
-	// brief is set instead of Facts and Checks where there may be many domains. There are no
-	// causes then.
-	brief *brief
-}
-
-// authorized returns what the SPF record lists.
-func (d *Domain) authorized() authorized {
-	if d.brief != nil {
-		return d.brief.authorized
-	}
-	return authorizedBy(d.Facts)
-}
-
-// factsAt returns what the check found that was valid on a day.
-func (d *Domain) factsAt(day dmarcd.Day) *facts.Facts {
-	for _, check := range d.Checks {
-		if dmarcd.DayOf(check.FirstAt) <= day && check.Check.Facts != nil {
-			return check.Check.Facts
-		}
-	}
-	if len(d.Checks) > 0 { // the first check came later
-		return d.Checks[len(d.Checks)-1].Check.Facts
-	}
-	return d.Facts
-}
-
-// spfBrokenSince returns the day from which the checks found the SPF record broken, up to the
-// one that was valid on a day; that day if none of them did.
-func (d *Domain) spfBrokenSince(day dmarcd.Day) dmarcd.Day {
-	since := day
-	for _, check := range d.Checks {
-		switch facts := check.Check.Facts; {
-		case dmarcd.DayOf(check.FirstAt) > day:
-			continue
-		case facts == nil || facts.SPF.Status == "ok" || facts.SPF.Status == "none":
-			return since
-		}
-		since = dmarcd.DayOf(check.FirstAt)
-	}
-	return since
-}
-
-// organization returns the organizational domain of a From domain.
-func (d *Domain) organization(from string) string {
-	known := ""
-	if d.brief != nil {
-		known = d.brief.organization
-	} else if d.Facts != nil {
-		known = d.Facts.DMARC.OrganizationalDomain
-	}
-	if dmarcd.Covers(known, from) {
-		return known
-	}
-	return dmarc.LegacyOrganization(from)
-}
-
-// What is remembered of one sender, and of all.
+// Limits of the profiles of a scan: groups of one sender, and all profiles, groups and addresses.
 const (
 	maxGroups      = 24
 	maxAllProfiles = MaxListed
@@ -88,26 +19,26 @@ const (
 	maxAllPairs    = 2 * MaxListed
 )
 
-// profile is what the mail of a sender says about it, in messages.
+// profile sums the mail of a sender of one domain. All numbers are messages.
 type profile struct {
 	sum
-	// relayed are those that receivers report as forwarded.
+	// relayed counts messages that receivers report as forwarded.
 	relayed int64
-	// failures are the groups of messages that fail, at most maxGroups.
+	// failures are the failing messages by cause, at most maxGroups.
 	failures map[failure]*failed
-	// as are failing messages by the other organization as which they authenticate.
+	// as are the failing messages by the other organization as which they authenticate.
 	as map[string]int64
-	// addresses are the addresses, and links how many of them are linked in each way.
+	// addresses is the number of addresses, links the number by kind of link.
 	addresses int
 	links     [linkName + 1]int
 	// firstSeen is the first day of its addresses in the link window.
 	firstSeen dmarcd.Day
-	// senders are the messages of an address by its sender.
+	// senders are the messages of an address by sender.
 	senders map[senderIndex]int64
-	// parts are the messages of an undivided sender by the part that they would be of.
+	// parts are the messages of an undivided sender by the part they would belong to.
 	parts [partOthers + 1]int64
-	// rfc9989 and rfc7489 are the messages that fail under the policy that is tried out, by what
-	// receivers of each RFC apply to them.
+	// rfc9989 and rfc7489 are the messages that fail under the simulated policy, by the policy that
+	// receivers of each RFC apply.
 	rfc9989, rfc7489 [dmarc.Reject + 1]int64
 }
 
@@ -125,11 +56,10 @@ type domainMail struct {
 	profiles map[slot]*profile
 	sum      sum
 	days     map[dmarcd.Day]struct{}
-	// policy is tried out on the mail, nil if none is; existing are subdomains that
-	// exist.
+	// policy is the simulated policy, nil if there is none; existing are subdomains that exist.
 	policy   *Policy
 	existing map[string]struct{}
-	// spf is the mail that an SPF record is tried out on; spfFull tells that there is too much.
+	// spf is the mail on which an SPF record is tried out; spfFull is true if there was too much.
 	spf     map[spfUse]*spfCount
 	spfFull bool
 }
@@ -138,14 +68,14 @@ type domainMail struct {
 type assessor struct {
 	*grouping
 	legacy evaluations
-	// profiles, groups, tried and pairs count what is remembered of all domains.
+	// profiles, groups, tried and pairs are counted over all domains, for the limits.
 	profiles, groups, tried int
 	pairs                   map[addressOf]struct{}
-	// domains are by domain. With only, all mail is that of one.
+	// domains has the mail by domain. only is set if all mail belongs to one domain.
 	domains map[dmarcd.DomainID]*domainMail
 	only    *domainMail
-	mail    *domainMail // of the share
-	// wanted are the senders that are assessed, nil for all.
+	mail    *domainMail // of the current share
+	// wanted selects the senders to assess, nil for all.
 	wanted map[senderIndex]bool
 	// byAddress assesses addresses instead of senders.
 	byAddress bool
@@ -157,9 +87,9 @@ type addressOf struct {
 	address *addressMail
 }
 
-// newAssessor returns what gathers the profiles of the senders of domains.
+// newAssessor returns an assessor for the senders of some domains. It needs m.whole.
 func (m *Mail) newAssessor(domains []Domain) *assessor {
-	a := &assessor{grouping: m.grouping(GroupNetwork), domains: make(map[dmarcd.DomainID]*domainMail), pairs: make(map[addressOf]struct{})}
+	a := &assessor{grouping: m.grouping(GroupSender), domains: make(map[dmarcd.DomainID]*domainMail), pairs: make(map[addressOf]struct{})}
 	a.legacy.organization = dmarc.LegacyOrganization
 	for i := range domains {
 		d := &domainMail{
@@ -189,8 +119,8 @@ func (a *assessor) add(share *rollup.Share, records []rollup.Record) {
 	}
 }
 
-// profile returns that at a slot. Where there are too many, the mail of the others is that of
-// others of unknown networks, or of no address: nil.
+// profile returns the profile at a slot. If there are too many, it returns the profile of others of
+// unknown networks, or nil for addresses.
 func (a *assessor) profile(at slot) *profile {
 	p := a.mail.profiles[at]
 	if p == nil && a.profiles >= maxAllProfiles && a.byAddress {

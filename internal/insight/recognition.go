@@ -12,10 +12,10 @@ import (
 	"github.com/dmarcd/dmarcd/internal/senders"
 )
 
-// maxNamed is how many addresses are looked for by name, those with the most messages.
+// maxNamed limits the addresses whose names are looked up, those with the most messages.
 const maxNamed = 2000
 
-// recognition is who sent some mail.
+// recognition maps mail to senders: it has the links of each domain, and all networks and senders.
 type recognition struct {
 	service  *Service
 	team     dmarcd.TeamID
@@ -25,9 +25,9 @@ type recognition struct {
 	// domain.
 	origins map[string]addressOrigin
 	signers map[string]networkIndex
-	// hosts are the confirmed names of addresses, as far as they are known and needed.
+	// hosts are the confirmed names of addresses that are known now.
 	hosts map[string]string
-	// domains are the links of each domain. With one, they are those of all records.
+	// domains are the links of each domain. one is set if all records belong to one domain.
 	domains map[dmarcd.DomainID]*domainLinks
 	one     *domainLinks
 }
@@ -73,7 +73,7 @@ func (r *recognition) eachDomain(f func(*domainLinks)) {
 	}
 }
 
-// origin returns where an address belongs to.
+// origin returns the network of an address.
 func (r *recognition) origin(form string) addressOrigin {
 	found, known := r.origins[form]
 	if !known {
@@ -85,8 +85,8 @@ func (r *recognition) origin(form string) addressOrigin {
 	return found
 }
 
-// locate returns where an address with that many messages belongs to by its network or its
-// name.
+// locate finds the network of an address by the team's senders, its host name or its system. messages
+// is how many came from it.
 func (r *recognition) locate(form string, messages int64) addressOrigin {
 	addr := rollup.Address(form)
 	located := r.service.atlas.Locate(addr)
@@ -164,7 +164,7 @@ func (r *recognition) addresses() []address {
 	return all
 }
 
-// finish finds the links of all domains, after r.hosts is set.
+// finish decides on the links of all domains. It needs r.hosts.
 func (r *recognition) finish() {
 	for _, a := range r.addresses() {
 		if len(r.origins) < maxRemembered {
@@ -179,7 +179,7 @@ func (r *recognition) finish() {
 	})
 }
 
-// hosts returns the names of the team's addresses with the most messages, by their forms.
+// hosts returns the known names of the addresses with the most messages, by their forms.
 func (s *Service) hosts(ctx context.Context, team dmarcd.TeamID, addresses []address) (map[string]string, error) {
 	addresses = top(addresses, maxNamed, func(a, b address) int {
 		return cmp.Or(cmp.Compare(b.messages, a.messages), cmp.Compare(a.form, b.form))
@@ -208,7 +208,7 @@ func (s *Service) hosts(ctx context.Context, team dmarcd.TeamID, addresses []add
 	return hosts, nil
 }
 
-// recognize finds out which addresses are linked to the domains.
+// recognize sets m.whole: which addresses are linked to the domains.
 func (m *Mail) recognize(ctx context.Context) error {
 	if m.whole != nil {
 		return nil
@@ -283,7 +283,7 @@ func (t *tally) add(share *rollup.Share, records []rollup.Record) {
 	}
 }
 
-// count adds up the period by sender, and has others gather it in the same scan.
+// count sets m.tally, the mail of the period by sender. The other gatherers take part in the scan.
 func (m *Mail) count(ctx context.Context, others ...gatherer) error {
 	if err := m.recognize(ctx); err != nil {
 		return err
@@ -291,7 +291,7 @@ func (m *Mail) count(ctx context.Context, others ...gatherer) error {
 	if m.tally != nil && len(others) == 0 {
 		return nil
 	}
-	t := &tally{grouping: m.grouping(GroupNetwork), days: make(map[dmarcd.Day]struct{})}
+	t := &tally{grouping: m.grouping(GroupSender), days: make(map[dmarcd.Day]struct{})}
 	if err := m.scanTables(ctx, nil, slices.Concat(others, []gatherer{t})...); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func compareRecords(a, b recordPosition) int {
 	return cmp.Or(cmp.Compare(b.Day, a.Day), cmp.Compare(b.Report, a.Report), cmp.Compare(a.Share, b.Share), cmp.Compare(a.N, b.N))
 }
 
-// Records returns records of the source that the query names by Group and Key, or of
+// Records returns records of the row that the query names by Group and Key, or of
 // all mail, the latest first. A cursor that is none is a dmarcd.ErrInvalid. The caller must not
 // change the page.
 func (m *Mail) Records(ctx context.Context, q Query) (RecordPage, error) {

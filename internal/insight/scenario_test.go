@@ -200,8 +200,8 @@ func (s scenario) check(t *testing.T, service *insight.Service) {
 	s.facts.Domain = "example.com"
 	about := insight.Domain{Name: "example.com", Facts: &s.facts, Checks: s.checks, Classes: s.team}
 	m.SetDomains(about)
-	list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 100, Assess: true}))(t)
-	s.checkSenders(t, list.Sources)
+	list := musttest.Get(m.List(t.Context(), insight.Query{Group: insight.GroupSender, Limit: 100, Assess: true}))(t)
+	s.checkSenders(t, list.Rows)
 	record := s.published()
 	all := musttest.Get(m.Advise(t.Context(), insight.Situation{Domain: about, Published: insight.Published{
 		Record: record, Own: record != "", Base: cmp.Or(record, watching), Addressed: true, ReportsHere: true, Parked: s.parked, Accepted: s.accepted,
@@ -226,7 +226,7 @@ func (s scenario) checkSenders(t *testing.T, rows []insight.Row) {
 			t.Errorf("got no sender %s among %q", w.sender, keys)
 			continue
 		}
-		if got.Class != w.class || !says(got.Cause, w.cause) || !says(got.Fix, w.fix) {
+		if got.Class != w.class || !contains(got.Cause, w.cause) || !contains(got.Fix, w.fix) {
 			t.Errorf("%s: got %s, cause %q, fix %q\nevidence %q\nwant %s, %q, %q", w.sender, got.Class, got.Cause, got.Fix, got.Evidence, w.class, w.cause, w.fix)
 		}
 		if evidence := strings.Join(got.Evidence, " "); evidence == "" || !strings.Contains(evidence, s.evidence[w.sender]) {
@@ -260,8 +260,8 @@ func (s scenario) checkAdvice(t *testing.T, advice *dmarcd.Advice, simulated *in
 	}
 }
 
-// says reports whether a sentence has a part; "-" stands for no sentence, "" for any.
-func says(text, part string) bool {
+// contains reports whether a sentence has a part; "-" stands for no sentence, "" for any.
+func contains(text, part string) bool {
 	if part == "-" {
 		return text == ""
 	}

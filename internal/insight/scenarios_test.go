@@ -21,8 +21,8 @@ func botnet(perDay int64) (all []flow) {
 	return all
 }
 
-// key is what a check found of a selector.
-func key(selector, status string) facts.Facts {
+// dkimFacts is what a check found of a selector.
+func dkimFacts(selector, status string) facts.Facts {
 	return facts.Facts{DKIM: facts.DKIM{Keys: []facts.DKIMKey{{Selector: selector, Status: status}}}}
 }
 
@@ -48,7 +48,7 @@ func lists(terms ...string) facts.Facts {
 
 // withKey adds a key to facts.
 func withKey(f facts.Facts, selector, status string) facts.Facts {
-	f.DKIM = key(selector, status).DKIM
+	f.DKIM = dkimFacts(selector, status).DKIM
 	return f
 }
 
@@ -124,8 +124,8 @@ var ownScenarios = []scenario{
 			{source: "192.0.2.1", perDay: 50, days: 5, signed: "s2 example.com permerror", spf: "bounce.example.net fail"},
 			{source: "192.0.2.1", perDay: 50, first: 5, days: 25, signed: "s2 example.com pass", spf: "bounce.example.net fail"},
 		},
-		facts:  key("s2", "found"),
-		checks: []facts.StoredCheck{checked(20005, key("s2", "found")), checked(19990, key("s2", "none"))},
+		facts:  dkimFacts("s2", "found"),
+		checks: []facts.StoredCheck{checked(20005, dkimFacts("s2", "found")), checked(19990, dkimFacts("s2", "none"))},
 		want: []want{{
 			"AS64496:yours", dmarcd.ClassYours, "the key s2._domainkey.example.com is missing in the DNS", "Nothing to do: the key s2._domainkey.example.com is published now.",
 		}},
@@ -136,7 +136,7 @@ var ownScenarios = []scenario{
 			{source: "192.0.2.1", perDay: 50, days: 20, signed: "s1 example.com pass", spf: "bounce.example.net fail"},
 			{source: "192.0.2.1", perDay: 50, first: 20, days: 10, signed: "s2 example.com permerror", spf: "bounce.example.net fail"},
 		},
-		facts: key("s2", "none"),
+		facts: dkimFacts("s2", "none"),
 		want:  []want{{"AS64496:yours", dmarcd.ClassYours, "the key s2._domainkey.example.com is missing in the DNS", "Publish the key s2._domainkey.example.com"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
@@ -145,7 +145,7 @@ var ownScenarios = []scenario{
 			{source: "192.0.2.1", perDay: 50, days: 20, signed: "s1 example.com pass", spf: "bounce.example.net fail"},
 			{source: "192.0.2.1", perDay: 50, first: 20, days: 10, signed: "s1 example.com fail", spf: "bounce.example.net fail"},
 		},
-		facts: key("s1", "revoked"),
+		facts: dkimFacts("s1", "revoked"),
 		want:  []want{{"AS64496:yours", dmarcd.ClassYours, "is revoked in the DNS", "Sign with a key that is not revoked"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
@@ -271,7 +271,7 @@ var serviceScenarios = []scenario{
 			{source: "198.51.100.14", perDay: 20, days: 15, signed: "zendesk1 example.com pass", spf: "zendesk.com pass"},
 			{source: "198.51.100.14", perDay: 20, first: 15, days: 15, signed: "zendesk1 example.com permerror", spf: "zendesk.com pass"},
 		},
-		facts: key("zendesk1", "none"),
+		facts: dkimFacts("zendesk1", "none"),
 		want:  []want{{"zendesk", dmarcd.ClassService, "the key zendesk1._domainkey.example.com is missing", "Publish the key zendesk1._domainkey.example.com"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
@@ -323,8 +323,8 @@ var relayScenarios = []scenario{
 	},
 	{
 		name: "mailing list that changes mail", mail: []flow{office(100), {source: "203.0.113.6", perDay: 3, signed: "s1 example.com fail", spf: "list.example pass"}},
-		facts: key("s1", "found"),
-		want:  []want{{"AS64498:forwarding", dmarcd.ClassForwarder, "the message was changed in transit", "Nothing to publish: the forwarder changes signed mail."}},
+		facts: dkimFacts("s1", "found"),
+		want:  []want{{"AS64498:forwarding", dmarcd.ClassForwarder, "the message was changed in transit", "No record of yours fixes this: the forwarder changes signed mail."}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionAccept,
 	},
 	{

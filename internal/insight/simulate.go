@@ -9,26 +9,23 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 	"github.com/dmarcd/dmarcd/internal/proposal"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
-// Policy is a DMARC policy that is tried out on past mail: the fields of a record, which may be
-// another one than that of its text.
-type Policy struct{ dmarc.Record }
-
-// Handled is what receivers do with messages.
+// Handled counts messages by what receivers do with them.
 type Handled struct{ Delivered, Quarantined, Rejected int64 }
 
 // Simulation is what receivers would have done under a policy.
 type Simulation struct {
 	Observed, RFC9989, RFC7489 Handled
-	// Legitimate are the messages of the classes yours and service; Forwarder, Unknown and
-	// Spoofing those of these classes. Effect is what receivers of RFC 9989 would have
-	// quarantined or rejected of each.
+	// Legitimate counts the messages of the classes yours and service; Forwarder, Unknown and
+	// Spoofing those of the class of that name. Effect counts how many of each receivers of RFC 9989
+	// would have quarantined or rejected.
 	Legitimate, Forwarder, Unknown, Spoofing int64
 	dmarcd.Effect
-	// ForwarderBlocked and SpoofingDelivered are what receivers did.
+	// ForwarderBlocked and SpoofingDelivered count what receivers really did.
 	ForwarderBlocked, SpoofingDelivered int64
 	// Senders are those with the most messages, at most maxSimulated.
 	Senders []SimulatedSender
@@ -39,6 +36,8 @@ type Simulation struct {
 	tried []proposal.Mail
 	// Days is on how many days there was mail, Span the days of the period.
 	Days, Span int
+	// ByDay is what ClassDays returns, nil if the trial does not ask for it.
+	ByDay []ClassDay
 }
 
 // SimulatedSender is a sender, and how many of its messages would have been quarantined
@@ -46,7 +45,7 @@ type Simulation struct {
 type SimulatedSender struct {
 	Key, Name          string
 	Messages, Affected int64
-	// Addresses is how many addresses it has; those of an IPv6 /64 are one.
+	// Addresses is the number of its addresses. An IPv6 /64 counts as one.
 	Addresses int
 	Assessment
 	// Question asks about the sender, nil if there is nothing to ask.
@@ -63,6 +62,8 @@ const (
 type Trial struct {
 	Domain
 	Policy Policy
+	// ByDay asks for Simulation.ByDay, of a single trial.
+	ByDay bool
 }
 
 // Simulate applies policies, each to the mail of one domain, and returns the results in order.
@@ -80,7 +81,7 @@ func (m *Mail) Simulate(ctx context.Context, trials ...Trial) ([]Simulation, err
 	if len(trials) != 1 { // for advice, which the service caches
 		return m.simulate(ctx, trials, about)
 	}
-	question := "simulate " + about[0].Name + " " + trials[0].Policy.In("")
+	question := fmt.Sprint("simulate ", about[0].Name, " ", trials[0].Policy.In(""), trials[0].ByDay)
 	cached, err := answered(m, question, Query{}, func() ([]Simulation, error) { return m.simulate(ctx, trials, about) })
 	if err != nil {
 		return nil, err
@@ -114,7 +115,12 @@ func (m *Mail) simulate(ctx context.Context, trials []Trial, about []Domain) ([]
 			results[i] = m.conclude(a.domains[t.ID])
 		}
 	})
-	return results, nil
+	if len(trials) != 1 || !trials[0].ByDay {
+		return results, nil
+	}
+	var err error
+	results[0].ByDay, err = m.classDays(ctx, a)
+	return results, err
 }
 
 // passingFroms gathers From domains from which messages pass, some of them.
@@ -146,7 +152,7 @@ func (a *assessor) try(p *profile, share *rollup.Share, r *rollup.Record, e *eva
 	}
 }
 
-// subject tells whose policy applies to a From domain.
+// subject returns which tag of the policy applies to a From domain: p, sp or np.
 func (d *domainMail) subject(from string) dmarc.Subject {
 	if from == d.domain.Name || !dmarcd.Covers(d.domain.Name, from) {
 		return dmarc.Itself
@@ -157,35 +163,7 @@ func (d *domainMail) subject(from string) dmarc.Subject {
 	return dmarc.MissingSubdomain
 }
 
-// forRFC9989 returns the policy that receivers of RFC 9989 apply (§4.7).
-func (p Policy) forRFC9989(s dmarc.Subject) dmarc.Policy {
-	policy, _ := p.Policy(s)
-	return p.Applied(policy)
-}
-
-// forRFC7489 returns the policy that receivers of RFC 7489 apply before pct (§6.3).
-func (p Policy) forRFC7489(s dmarc.Subject) dmarc.Policy {
-	if s != dmarc.Itself && p.SP != dmarc.Unstated {
-		return p.SP
-	}
-	return p.P
-}
-
-// passes reports whether messages pass with the alignment modes of the policy. What the
-// report does not name counts as the receiver evaluated it.
-func (p Policy) passes(e *evaluation, outcome dmarcd.Outcome) bool {
-	dkim := outcome.DKIM() || e.dkim == signedAligned
-	if p.ADKIM == dmarc.Strict {
-		dkim = e.strictDKIM || outcome.DKIM() && !e.namesDKIM
-	}
-	spf := outcome.SPF() || e.spf == spfAligned
-	if p.ASPF == dmarc.Strict {
-		spf = e.strictSPF || outcome.SPF() && !e.namesSPF
-	}
-	return dkim || spf
-}
-
-// conclude adds up what was tried out.
+// conclude returns the simulation of a domain from its profiles.
 func (m *Mail) conclude(d *domainMail) Simulation {
 	s := Simulation{Days: len(d.days), Span: m.period(d.sum).span()}
 	var rfc9989, rfc7489 [dmarc.Reject + 1]int64
@@ -251,7 +229,7 @@ func pass(failing *[dmarc.Reject + 1]int64, messages int64) {
 	}
 }
 
-// add adds the messages of a sender, of which receivers blocked some.
+// add adds the messages of a sender. blocked is how many receivers quarantined or rejected.
 func (s *Simulation) add(sender SimulatedSender, blocked int64) {
 	switch sender.Class {
 	case dmarcd.ClassYours, dmarcd.ClassService:
@@ -279,19 +257,19 @@ func (s *assessed) question(of SimulatedSender) *dmarcd.Question {
 		name = as
 	}
 	failing := s.total() - s.counts().Compliant
-	share := "all"
+	many := "all"
 	if messages < failing {
-		share = dmarcd.FormatNumber(messages)
+		many = phrase.Number(messages)
 	}
 	return &dmarcd.Question{
 		Key: of.Key, Name: of.Name, Text: fmt.Sprintf("Does your company use %s?", name), Messages: failing, Addresses: of.Addresses,
 		Evidence: []string{fmt.Sprintf("%s in %s from %s, %s authenticated as %s.",
-			dmarcd.FormatCount(failing, "message"), dmarcd.FormatCount(int64(s.last-s.first)+1, "day"), dmarcd.FormatCount(int64(of.Addresses), "address"), share, as)},
+			phrase.Count(failing, "message"), phrase.Count(int64(s.last-s.first)+1, "day"), phrase.Count(int64(of.Addresses), "address"), many, as)},
 	}
 }
 
-// handled returns what receivers do with failing messages of which they apply the policy
-// to a part, and to the rest the next weaker one (RFC 7489 §6.6.4).
+// handled returns what receivers do if they apply the policy to percent of the failing messages, and
+// the next weaker policy to the rest (RFC 7489 §6.6.4).
 func handled(total int64, failing [dmarc.Reject + 1]int64, percent int) Handled {
 	part := func(messages int64) int64 { return messages/100*int64(percent) + messages%100*int64(percent)/100 }
 	h := Handled{Rejected: part(failing[dmarc.Reject])}

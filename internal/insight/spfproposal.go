@@ -12,8 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
-// Limits of trying out an SPF record: how many addresses of a domain, and of all domains, and for
-// how long.
+// Limits of trying out an SPF record: addresses of one domain, addresses of all domains, and time.
 const (
 	maxTried    = 2000
 	maxAllTried = 2 * MaxListed

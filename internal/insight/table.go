@@ -4,21 +4,22 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
-// table adds up records by key in bounded memory. It has a sum for each of the keys that
-// are listed, and one for all others; no record is left out. Where there are more keys
-// than fit, those with the fewest messages so far are dropped, and a second scan adds up
-// the others from the beginning, so that each sum is exact.
+// table sums records by key in bounded memory: one sum for each listed key, and one for all others. If
+// there are more keys than fit, it drops those with the fewest messages so far, and a second scan sums
+// the remaining ones from the beginning, so that each sum is exact.
 type table struct {
-	// limit is how many keys are listed, and space for how many there is in the first scan.
+	// limit is the number of listed keys, space the number of keys in the first scan.
 	limit, space int
 	slots        map[string]slot
 	keys         []string // by slot
-	// sums are by slot; the first is that of all keys that are not listed.
+	// sums are by slot; the first is the sum of all keys that are not listed.
 	sums []*sum
-	// dropped tells that keys were dropped, and second that this is the second scan, which
-	// adds no keys.
+	// dropped is true if keys were dropped, second in the second scan, which adds no keys.
 	dropped, second bool
 }
 
@@ -31,7 +32,8 @@ func (m *Mail) newTable(limit, space int) *table {
 	return &table{limit: limit, space: space, slots: make(map[string]slot, first), keys: make([]string, 1, first+1), sums: append(make([]*sum, 0, first+1), new(sum))}
 }
 
-// slot returns where a key is added up.
+// slot returns the slot of a key, and adds it in the first scan. In the second scan it is 0 for keys
+// that are not listed.
 func (t *table) slot(key string) slot {
 	at, known := t.slots[key]
 	if known || t.second {
@@ -53,8 +55,8 @@ func (t *table) drop() {
 	t.dropped = true
 }
 
-// truncate leaves the n keys with the most messages, of equal ones the first, and adds those of all
-// others together.
+// truncate drops all but the n keys with the most messages, and adds their sums to the sum of others.
+// Among equal keys the first ones stay.
 func (t *table) truncate(n int) {
 	keys, sums := t.keys, t.sums
 	messages := make([]int64, len(keys)-1)
@@ -125,4 +127,81 @@ func heaviest(rows []keySum, other sum, limit int) ([]keySum, sum) {
 		other.merge(row.sum)
 	}
 	return rows[:limit], other
+}
+
+// sum counts the messages of records by outcome.
+type sum struct {
+	messages    [dmarcd.Outcomes]int64
+	unverified  int64
+	first, last dmarcd.Day
+	seen        bool
+}
+
+func (s *sum) add(share *rollup.Share, r *rollup.Record) {
+	addMessages(&s.messages[r.Outcome], r.Count)
+	if share.Unverified {
+		addMessages(&s.unverified, r.Count)
+	}
+	s.see(share.Day, share.Day)
+}
+
+// see extends the days of the sum.
+func (s *sum) see(first, last dmarcd.Day) {
+	if !s.seen {
+		s.seen, s.first, s.last = true, first, last
+		return
+	}
+	s.first, s.last = min(s.first, first), max(s.last, last)
+}
+
+// merge adds what another sum has.
+func (s *sum) merge(other *sum) {
+	if !other.seen {
+		return
+	}
+	for outcome, messages := range other.messages {
+		addMessages(&s.messages[outcome], messages)
+	}
+	addMessages(&s.unverified, other.unverified)
+	s.see(other.first, other.last)
+}
+
+// addMessages adds messages to a sum, which saturates at dmarcd.MaxCount.
+func addMessages(sum *int64, messages int64) { *sum = min(*sum+messages, dmarcd.MaxCount) }
+
+// total returns all messages.
+func (s *sum) total() int64 {
+	var total int64
+	for _, messages := range s.messages {
+		addMessages(&total, messages)
+	}
+	return total
+}
+
+func (s *sum) counts() dmarcd.Counts {
+	c := dmarcd.Counts{Unverified: s.unverified}
+	for outcome, messages := range s.messages {
+		if messages > 0 {
+			c.Add(dmarcd.Outcome(outcome).Counts(messages))
+		}
+	}
+	return c
+}
+
+// top returns the first n elements in sorted order. It changes all, and does not sort the rest.
+func top[T any](all []T, n int, compare func(a, b T) int) []T {
+	if len(all) <= 2*n {
+		slices.SortFunc(all, compare)
+		return all[:min(n, len(all))]
+	}
+	first := all[:n:n]
+	slices.SortFunc(first, compare)
+	for _, one := range all[n:] {
+		if compare(one, first[n-1]) < 0 {
+			at, _ := slices.BinarySearchFunc(first, one, compare)
+			copy(first[at+1:], first[at:n-1])
+			first[at] = one
+		}
+	}
+	return first
 }

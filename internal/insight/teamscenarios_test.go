@@ -102,8 +102,8 @@ func TestNamesOfTheTeam(t *testing.T) {
 	read := func(of *team) (rows []string) {
 		m := musttest.Get(service.Read(t.Context(), of, "example.com", dmarcd.Days{}))(t)
 		defer m.Close()
-		list := musttest.Get(m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 10, Assess: true}))(t)
-		for _, row := range list.Sources {
+		list := musttest.Get(m.List(t.Context(), insight.Query{Group: insight.GroupSender, Limit: 10, Assess: true}))(t)
+		for _, row := range list.Rows {
 			rows = append(rows, strings.Join([]string{row.Key, row.Name, row.Detail, row.Assessment.Evidence[0]}, "|"))
 		}
 		return rows
@@ -141,12 +141,12 @@ func TestSenderOfSeveralDomains(t *testing.T) {
 	m := musttest.Get(scenarioService(t).Read(t.Context(), reports, "", dmarcd.Days{}))(t)
 	defer m.Close()
 	m.SetDomains(insight.Domain{ID: 1, Name: "example.com", Classes: map[string]dmarcd.Class{"AS64497": dmarcd.ClassYours}}, insight.Domain{ID: 2, Name: "shop.example"})
-	list, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 10, Assess: true})
+	list, err := m.List(t.Context(), insight.Query{Group: insight.GroupSender, Limit: 10, Assess: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, row := range list.Sources {
+	for _, row := range list.Rows {
 		a := row.Assessment
 		got = append(got, strings.Join([]string{row.Key, string(a.Class), a.Evidence[0], a.Cause}, "|"))
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/trace"
@@ -21,9 +22,9 @@ type Message struct {
 	// always counts as such.
 	Outsider bool
 	// Domain is the domain whose reporting address received the message, or 0.
-	Domain  dmarcd.DomainID
-	Intake  dmarcd.Intake
-	Verdict dmarcd.Verdict
+	Domain         dmarcd.DomainID
+	Intake         dmarcd.Intake
+	Authentication dmarcd.Authentication
 	// Name is shown to users; "" if unknown.
 	Name string
 	// Content holds Size bytes. It is read twice, and not after Read returns. See CopyOf for
@@ -109,7 +110,7 @@ func (a *Acceptor) Accept(ctx context.Context, store DeliveryStore, m Message) (
 // message that exceeds a limit or makes a reader panic is rejected as a whole. Close the
 // delivery; its records end with ctx.
 //
-// An error means that the message was not judged and can be retried: the error of ctx, or a
+// An error means that the message was not evaluated and can be retried: the error of ctx, or a
 // dmarcd.ErrTemporary if the content or a temporary file failed or too many messages of the
 // team are waiting.
 func (a *Acceptor) Read(ctx context.Context, m Message) (_ *Opened, err error) {
@@ -128,7 +129,7 @@ func (a *Acceptor) Read(ctx context.Context, m Message) (_ *Opened, err error) {
 		o.Delivery.Original, err = a.packer.pack(ctx, m, &o.packed)
 	}
 	if err == nil && storesMuch(o.Delivery) {
-		err = o.slot.turnHeavy(ctx)
+		err = o.slot.switchToHeavy(ctx)
 	}
 	if err != nil {
 		o.Close()
@@ -154,7 +155,7 @@ func (a *Acceptor) took(stage string, began time.Time) {
 func (a *Acceptor) open(ctx context.Context, m Message) (*Opened, error) {
 	folder := a.Limits.Containers.Folder
 	o := &Opened{
-		Delivery:  &dmarcd.Delivery{Intake: m.Intake, Verdict: m.Verdict, Domain: m.Domain, Name: plain(m.Name), Audit: m.Audit},
+		Delivery:  &dmarcd.Delivery{Intake: m.Intake, Authentication: m.Authentication, Domain: m.Domain, Name: plain(m.Name), Audit: m.Audit},
 		packed:    Copy{folder: folder},
 		documents: Copy{folder: folder},
 		redaction: redaction{content: Copy{folder: folder}},
@@ -179,12 +180,12 @@ func (a *Acceptor) read(ctx context.Context, m Message, o *Opened) error {
 			return errTime
 		}
 		if expanded > lightExpanded {
-			return o.slot.turnHeavy(ctx)
+			return o.slot.switchToHeavy(ctx)
 		}
 		return nil
 	}
 	err := a.Recovered.Call("parser", func() error { return a.items(ctx, progress, m, o) })
-	o.Delivery.SetVerdict(m.Verdict)
+	o.Delivery.SetAuthentication(m.Authentication)
 	switch {
 	case recovered.Is(err):
 		o.reject("the parser failed; the original is stored and can be retried after an upgrade")
@@ -220,7 +221,7 @@ func (a *Acceptor) items(ctx context.Context, progress func(int64) error, m Mess
 	in := &reading{limits: a.Limits, copies: &o.documents, redaction: &o.redaction}
 	in.limits.Containers.Progress = progress
 	return in.items(ctx, io.NewSectionReader(m.Content, 0, m.Size), func(item *Item) error {
-		if reason, rejected := a.rejection(item, m.Verdict); rejected {
+		if reason, rejected := a.rejection(item, m.Authentication); rejected {
 			o.Delivery.Rejections = append(o.Delivery.Rejections,
 				dmarcd.Rejection{Kind: reportKind(item.Kind), Member: item.Path, Reason: plain(reason)})
 			return nil
@@ -239,7 +240,7 @@ func (a *Acceptor) items(ctx context.Context, progress func(int64) error, m Mess
 }
 
 // rejection returns why an item is rejected, if it is.
-func (a *Acceptor) rejection(item *Item, v dmarcd.Verdict) (reason string, rejected bool) {
+func (a *Acceptor) rejection(item *Item, v dmarcd.Authentication) (reason string, rejected bool) {
 	switch {
 	case item.Err != nil:
 		return item.Err.Error(), true
@@ -266,4 +267,92 @@ func (a *Acceptor) Reject(ctx context.Context, m Message, reason string) (*Opene
 		o.slot.release()
 	}
 	return o, nil
+}
+
+// A message is heavy if it exceeds one of these limits: bytes received, bytes expanded, or
+// number of reports.
+const (
+	lightSize     = 64 << 10
+	lightExpanded = collectedFrom
+	lightReports  = 16
+	lightShares   = 256
+)
+
+// Lanes limits how many messages are read and stored at once, fairly by team and across all
+// transports. Light messages have their own lane and never wait for heavy ones; a message that
+// turns out to be heavy switches lanes. It is safe for concurrent use; nil means no limits.
+type Lanes struct {
+	light, heavy *fair.Limiter[payer]
+}
+
+// payer is the account that a message is charged to. Messages from outsiders are charged
+// separately, so that a flood of mail does not block the team's own uploads.
+type payer struct {
+	team     dmarcd.TeamID
+	outsider bool
+}
+
+// maxWaiting limits the waiting messages of a payer.
+const maxWaiting = 64
+
+// memory is how long usage counts against a payer: a quiet payer goes first.
+const memory = time.Minute
+
+// NewLanes returns lanes for a number of cores.
+func NewLanes(cores int) *Lanes {
+	light := int64(max(4, 2*cores))
+	heavy := int64(max(1, cores/2)) // the others stay free for light messages and requests
+	return &Lanes{
+		light: fair.New[payer](fair.Options{Capacity: light, PerKey: light / 2, Waiting: maxWaiting, HalfLife: memory}),
+		heavy: fair.New[payer](fair.Options{Capacity: heavy, PerKey: (heavy + 1) / 2, Waiting: maxWaiting, HalfLife: memory}),
+	}
+}
+
+// enter waits for a slot. The slot must be released, also after an error, which is one of
+// fair.Limiter.
+func (l *Lanes) enter(ctx context.Context, m Message) (*slot, error) {
+	s := &slot{lanes: l, payer: payer{m.Team, m.Outsider || m.Intake == dmarcd.IntakeSMTP}}
+	return s, s.acquire(ctx, m.Size > lightSize)
+}
+
+// slot is the right to be read and stored in a lane.
+type slot struct {
+	lanes   *Lanes
+	payer   payer
+	heavy   bool
+	release func()
+}
+
+// switchToHeavy switches to the heavy lane and waits for a slot.
+func (s *slot) switchToHeavy(ctx context.Context) error {
+	if s.heavy {
+		return nil
+	}
+	s.release()
+	return s.acquire(ctx, true)
+}
+
+func (s *slot) acquire(ctx context.Context, heavy bool) error {
+	s.heavy, s.release = heavy, func() {}
+	if s.lanes == nil {
+		return nil
+	}
+	lane := s.lanes.light
+	if heavy {
+		lane = s.lanes.heavy
+	}
+	release, err := lane.Acquire(ctx, s.payer, 1)
+	if err == nil {
+		s.release = release
+	}
+	return err
+}
+
+// storesMuch reports whether storing the delivery is slow.
+func storesMuch(d *dmarcd.Delivery) bool {
+	shares := 0
+	for i := range d.Reports {
+		shares += len(d.Reports[i].Shares)
+	}
+	return len(d.Reports)+len(d.Rejections) > lightReports || shares > lightShares
 }

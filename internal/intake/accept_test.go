@@ -238,13 +238,13 @@ func TestDelivery(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			m := message(tt.input)
-			m.Verdict = dmarcd.Verdict{Genuine: dmarcd.GenuineNo, From: "receiver.example"}
+			m.Authentication = dmarcd.Authentication{Genuine: dmarcd.GenuineNo, From: "receiver.example"}
 			d := deliver(t, acceptor(t), m)
 			if diff := cmp.Diff(tt.want, describeDelivery(d)); diff != "" {
 				t.Errorf("delivery (-want +got):\n%s", diff)
 			}
-			if d.Intake != dmarcd.IntakeUpload || d.Name != "a file" || d.Verdict != m.Verdict {
-				t.Errorf("got %q, %q and %v, want what the message says", d.Intake, d.Name, d.Verdict)
+			if d.Intake != dmarcd.IntakeUpload || d.Name != "a file" || d.Authentication != m.Authentication {
+				t.Errorf("got %q, %q and %v, want what the message says", d.Intake, d.Name, d.Authentication)
 			}
 			if len(d.Reports) > 0 && d.Reports[0].Kind == dmarcd.KindFailure {
 				return // its original is redacted, see TestFailureReportsAreRedacted
@@ -323,7 +323,7 @@ func TestForged(t *testing.T) {
 			a := acceptor(t)
 			a.RejectForged = tt.reject
 			m := message(reports)
-			m.Verdict = dmarcd.Verdict{Genuine: tt.genuine, Reason: "no signature verifies"}
+			m.Authentication = dmarcd.Authentication{Genuine: tt.genuine, Reason: "no signature verifies"}
 			d := deliver(t, a, m)
 			if !tt.want {
 				if len(d.Reports) != 2 || len(d.Rejections) != 1 {
@@ -380,9 +380,9 @@ func TestOverALimit(t *testing.T) {
 			if diff := cmp.Diff([]string{`refused  "": ` + tt.want}, describeDelivery(d)); diff != "" {
 				t.Errorf("delivery (-want +got):\n%s", diff)
 			}
-			kept, err := io.ReadAll(intake.Unpack(d.Original.Packed()))
-			if err != nil || !bytes.Equal(kept, tt.input) {
-				t.Errorf("got %d bytes and error %v, want the %d that were sent", len(kept), err, len(tt.input))
+			retained, err := io.ReadAll(intake.Unpack(d.Original.Packed()))
+			if err != nil || !bytes.Equal(retained, tt.input) {
+				t.Errorf("got %d bytes and error %v, want the %d that were sent", len(retained), err, len(tt.input))
 			}
 		})
 	}
@@ -411,8 +411,8 @@ func TestTooManyFromDomains(t *testing.T) {
 	}
 }
 
-// TestNotJudged separates errors that can be retried from rejections.
-func TestNotJudged(t *testing.T) {
+// TestNotEvaluated separates errors that can be retried from rejections.
+func TestNotEvaluated(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the disk is gone")
 	long := []byte(opening + strings.Repeat(record("192.0.2.1", 1, "pass"), 5000) + closing)
@@ -498,10 +498,10 @@ func TestAccept(t *testing.T) {
 	short := opening + record("192.0.2.1", 1, "pass") + closing
 	long := opening + strings.Repeat(record("192.0.2.1", 1, "pass"), 5000) + closing
 	k := &fakeStore{}
-	var told []string
+	var reported []string
 	taking := acceptor(t)
 	taking.Received = func(way dmarcd.Intake, receipts []dmarcd.Receipt) {
-		told = append(told, fmt.Sprint(way, len(receipts)))
+		reported = append(reported, fmt.Sprint(way, len(receipts)))
 	}
 	for _, tt := range []struct {
 		content string
@@ -522,8 +522,8 @@ func TestAccept(t *testing.T) {
 	if len(k.got) != 3 || len(k.got[1].Rejections) != 1 {
 		t.Errorf("got %d deliveries, want three with a refusal in the second", len(k.got))
 	}
-	if want := []string{"upload1", "upload0", "upload1"}; !slices.Equal(told, want) {
-		t.Errorf("got %v, want the receipts of each delivery: %v", told, want)
+	if want := []string{"upload1", "upload0", "upload1"}; !slices.Equal(reported, want) {
+		t.Errorf("got %v, want the receipts of each delivery: %v", reported, want)
 	}
 
 	missing := acceptor(t)

@@ -3,8 +3,10 @@ package intake_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -222,5 +224,150 @@ func TestRatioRejectsOneMember(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("items (-want +got):\n%s", diff)
+	}
+}
+
+// TestReaderReusesBuffers reads many inputs twice with one reader, and wants what Read
+// returns for each of them. The inputs are reports in containers, some of them damaged.
+func TestReaderReusesBuffers(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return
+	}
+	inputs := readerInputs(t)
+	reader := intake.NewReader(intake.DefaultLimits())
+	for range 2 {
+		for name, input := range inputs {
+			var want, got []string
+			wantErr := intake.NewReader(intake.DefaultLimits()).Read(t.Context(), bytes.NewReader(input), collect(t, &want))
+			err := reader.Read(t.Context(), bytes.NewReader(input), collect(t, &got))
+			if (err == nil) != (wantErr == nil) {
+				t.Errorf("%s: got error %v, want %v", name, err, wantErr)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-Read +Reader):\n%s", name, diff)
+			}
+		}
+	}
+}
+
+// readerInputs returns inputs by name.
+func readerInputs(t *testing.T) map[string][]byte {
+	t.Helper()
+	inputs := make(map[string][]byte)
+	for _, pattern := range []string{"unpack/testdata/*.eml", "../../aggregate/testdata/*.xml", "../../tlsrpt/testdata/report/*.json"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatalf("%s: got %d files and error %v, want some", pattern, len(names), err)
+		}
+		for _, name := range names {
+			content := musttest.Get(os.ReadFile(name))(t)
+			packed := packtest.Gzip(content)
+			inputs[name] = content
+			inputs[name+".gz"] = packed
+			inputs[name+".gz cut off"] = packed[:len(packed)*2/3]
+			inputs[name+".zip"] = packtest.Zip("a.xml", string(content), "b.xml", string(content))
+		}
+	}
+	return inputs
+}
+
+// collect describes items with their records.
+func collect(t *testing.T, items *[]string) intake.Visit {
+	return func(item *intake.Item) error {
+		description := describe(item)
+		if item.Aggregate != nil {
+			for record, err := range item.Aggregate.Records(t.Context()) {
+				if err != nil {
+					return err
+				}
+				text, err := json.Marshal(record)
+				if err != nil {
+					return err
+				}
+				description += "\n" + string(text)
+			}
+		}
+		*items = append(*items, description)
+		return nil
+	}
+}
+
+// originalOf returns the stored original of a delivery.
+func originalOf(t *testing.T, d *dmarcd.Delivery) string {
+	t.Helper()
+	content := musttest.Get(io.ReadAll(intake.Unpack(d.Original.Packed())))(t)
+	if int64(len(content)) != d.Original.Size {
+		t.Errorf("got %d bytes, want the %d of the original", len(content), d.Original.Size)
+	}
+	return string(content)
+}
+
+func TestFailureReportsAreRedacted(t *testing.T) {
+	t.Parallel()
+	mailbox := "From a Thu Jan  1 00:00:00 1970\n" + failureMail("jane") +
+		"\nFrom b Thu Jan  1 00:00:00 1970\n" + strings.ReplaceAll(failureMail("joe"), "<1@", "<2@")
+	complaint := strings.Replace(failureMail("jane"), "auth-failure", "abuse", 1)
+	for _, tt := range []struct {
+		name    string
+		input   []byte
+		without []string // texts that must not be stored
+	}{
+		{"a mail", []byte(failureMail("jane")), []string{"jane", "bob@", "Bob", "Dear all"}},
+		{"a mailbox", []byte(mailbox), []string{"jane", "joe", "bob@", "Bob", "Dear all"}},
+		{"an archive", packtest.Zip("a.eml", failureMail("jane")), []string{"jane", "bob@", "Bob", "Dear all"}},
+		{"an archive with another report", packtest.Zip("a.eml", failureMail("jane"), "b.xml", opening+closing), []string{"jane", "Dear all"}},
+		{"a complaint, which is rejected", []byte(complaint), []string{"jane", "bob@", "Bob", "Dear all"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			a := acceptor(t)
+			d := deliver(t, a, message(tt.input))
+			stored := originalOf(t, d)
+			for _, text := range tt.without {
+				if strings.Contains(stored, text) {
+					t.Errorf("the original holds %q:\n%s", text, stored)
+				}
+			}
+			// The redacted original can be read again with the same result.
+			again := deliver(t, a, message([]byte(stored)))
+			if diff := cmp.Diff(failuresOf(d), failuresOf(again)); diff != "" {
+				t.Errorf("read again (-first +second):\n%s", diff)
+			}
+			if got := originalOf(t, again); got != stored {
+				t.Errorf("redacted twice: got\n%s\nwant\n%s", got, stored)
+			}
+		})
+	}
+}
+
+// failuresOf returns the documents of failure reports, and the reasons of rejections.
+func failuresOf(d *dmarcd.Delivery) []string {
+	var all []string
+	for _, report := range d.Reports {
+		if report.Kind == dmarcd.KindFailure {
+			all = append(all, report.Organization+" "+report.ExternalID+" "+report.Domain)
+		}
+	}
+	for _, rejection := range d.Rejections {
+		all = append(all, rejection.Reason)
+	}
+	return all
+}
+
+// TestLongFailureReports cuts a header in the middle of an address, which then has no at sign.
+func TestLongFailureReports(t *testing.T) {
+	t.Parallel()
+	const limit, address = 256 << 10, "jane.roe.of.a.long.name@receiver.example"
+	header, _, _ := strings.Cut(failureMail("x"), "From: Bob")
+	for _, before := range []int{4, 12, 22} {
+		field := "X-Long: "
+		original := "From: a@example.com\n"
+		original += field + strings.Repeat("a", limit-len(original)-len(field)-before-2) + "\n"
+		original += " " + address + "\n\nDear all,\n\n--b--\n"
+		stored := originalOf(t, deliver(t, acceptor(t), message([]byte(header+original))))
+		if strings.Contains(stored, "jane") {
+			t.Fatalf("cut after %d bytes of the address: the original ends with %q", before, stored[len(stored)-200:])
+		}
 	}
 }

@@ -2,11 +2,17 @@ package intake
 
 import (
 	"context"
+	"crypto/sha256"
 	"iter"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/failure"
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 	"github.com/dmarcd/dmarcd/internal/reporttext"
 )
@@ -181,4 +187,96 @@ func period(item *Item, begin, end int64) (from, to time.Time) {
 		end = begin
 	}
 	return time.Unix(begin, 0).UTC(), time.Unix(end, 0).UTC()
+}
+
+// hashOf hashes texts with their lengths, so that no two lists collide.
+func hashOf(texts ...string) dmarcd.Hash {
+	return sha256.Sum256(reporttext.AppendTexts(nil, texts...))
+}
+
+// keyOf identifies a report of a reporter.
+func keyOf(kind dmarcd.ReportKind, organization, reportID, domain string, begin, end int64) dmarcd.Hash {
+	return hashOf(string(kind), organization, reportID, domain, strconv.FormatInt(begin, 10), strconv.FormatInt(end, 10))
+}
+
+// failureSameness hashes a failure report before redaction: reports about mail to two users
+// may differ only in the local part. The body of the failed mail is excluded, because it may
+// be truncated.
+func failureSameness(m failure.Message) dmarcd.Hash {
+	r, err := failure.Parse(m, failure.Options{Unredacted: true})
+	if err != nil {
+		return dmarcd.Hash{} // it is rejected anyway
+	}
+	texts := []string{
+		string(dmarcd.KindFailure), r.FeedbackType, r.UserAgent, r.Version, string(r.AuthFailure),
+		r.SourceText, r.ReportedDomain, r.ReportingMTA, string(r.DeliveryResult), r.DeliveryText,
+		r.DKIMDomain, r.DKIMIdentity, r.DKIMSelector, r.DKIMSelectorDNS,
+		r.OriginalEnvelopeID, r.OriginalMailFrom, r.MessageID, r.From,
+		r.SourceIP.String(), strconv.Itoa(int(r.SourcePort)), strconv.Itoa(r.Incidents),
+		strconv.FormatBool(r.AlignmentReported),
+		strconv.FormatInt(r.ArrivalDate.Unix(), 10), strconv.FormatInt(r.Date.Unix(), 10),
+		// Line ends in an mbox differ from those of SMTP.
+		strings.TrimSpace(strings.ReplaceAll(r.Header, "\r\n", "\n")),
+	}
+	for _, list := range [][]string{r.AuthenticationResults, r.Misaligned, r.SPFDNS, r.OriginalRcptTo} {
+		texts = append(texts, strconv.Itoa(len(list)))
+		texts = append(texts, list...)
+	}
+	return hashOf(texts...)
+}
+
+// texts counts the texts of a report that are cut, for dmarcd.QuirkCut. What tells reports apart,
+// their key and content, is computed from whole texts.
+type texts struct{ cut int }
+
+// plain returns text as plain does.
+func (t *texts) plain(text string) string {
+	if text = printable(text); len(text) > dmarcd.MaxKeyText {
+		t.cut++
+	}
+	return shorten(text)
+}
+
+// cutRecord cuts the texts of a record that are part of keys, and returns how many.
+func cutRecord(r *aggregate.Record) (cut int) {
+	limit := func(text *string, shorten func(string) string) {
+		if len(*text) > dmarcd.MaxKeyText {
+			*text = shorten(*text)
+			cut++
+		}
+	}
+	limit(&r.Source, shorten)
+	for _, name := range []*string{&r.HeaderFrom, &r.EnvelopeFrom, &r.EnvelopeTo} {
+		limit(name, dmarcd.CutName)
+	}
+	for i := range r.DKIMResults {
+		limit(&r.DKIMResults[i].Domain, dmarcd.CutName)
+		limit(&r.DKIMResults[i].Selector, shorten)
+	}
+	return cut
+}
+
+// plain returns text as valid UTF-8, without control characters and limited to
+// dmarcd.MaxKeyText.
+func plain(text string) string { return shorten(printable(text)) }
+
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(text, string(utf8.RuneError)))
+}
+
+// shorten cuts text to dmarcd.MaxKeyText at a rune boundary.
+func shorten(text string) string {
+	if len(text) <= dmarcd.MaxKeyText {
+		return text
+	}
+	end := dmarcd.MaxKeyText
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
 }

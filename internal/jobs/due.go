@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// maxRunning is the number of items that run at once, maxTeamRunning that of one team: those
-	// with unresponsive servers hold their slots until the timeout. The last slots are for teams
-	// that have less than an equal share.
+	// maxRunning is the number of items that run at once, and maxTeamRunning the limit of one team:
+	// items with unresponsive servers hold their slots until the timeout. The last slots are for
+	// teams with fewer than an equal number.
 	maxRunning     = 64
 	maxTeamRunning = 16
 	lastRunning    = 8
@@ -41,9 +41,9 @@ type Due[T any] struct {
 	Name string
 	// Teams returns the teams with due items.
 	Teams func(ctx context.Context) ([]dmarcd.TeamID, error)
-	// Claim leases due items, at most as many of each team as shares has, and returns them. It may
+	// Claim leases due items, at most as many of each team as slots has, and returns them. It may
 	// return items together with an error.
-	Claim func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]T, error)
+	Claim func(ctx context.Context, lease time.Duration, slots map[dmarcd.TeamID]int) ([]T, error)
 	// TeamOf returns the team of an item.
 	TeamOf func(item T) dmarcd.TeamID
 	// Do runs an item.
@@ -92,7 +92,7 @@ type dueRun[T any] struct {
 
 	pace    *rate.Limiter
 	running sync.WaitGroup
-	// teams are those with due items, as of that time. Each waits once in turns.
+	// teams are the teams with due items at the time asked. Each waits once in turns.
 	teams []dmarcd.TeamID
 	asked time.Time
 	freed chan struct{} // receives a value when an item ends
@@ -111,11 +111,11 @@ func (r *dueRun[T]) next(ctx context.Context) (again bool, err error) {
 		}
 		r.wait(teams)
 	}
-	shares := r.shares()
-	if len(shares) == 0 {
+	slots := r.takeSlots()
+	if len(slots) == 0 {
 		return false, nil
 	}
-	due, err := r.Claim(ctx, dueLease, maps.Clone(shares))
+	due, err := r.Claim(ctx, dueLease, maps.Clone(slots))
 	for i, item := range due {
 		if i > 0 && r.pace.Wait(ctx) != nil {
 			if r.Leave != nil {
@@ -123,14 +123,14 @@ func (r *dueRun[T]) next(ctx context.Context) (again bool, err error) {
 			}
 			return false, nil
 		}
-		shares[r.TeamOf(item)]--
+		slots[r.TeamOf(item)]--
 		r.start(ctx, item)
 	}
-	r.teams = slices.DeleteFunc(r.teams, func(team dmarcd.TeamID) bool { return r.giveBack(team, shares[team]) })
+	r.teams = slices.DeleteFunc(r.teams, func(team dmarcd.TeamID) bool { return r.giveBack(team, slots[team]) })
 	return len(due) > 0 || err == nil && len(r.teams) > 0, err
 }
 
-// wait replaces the teams that wait. Those that already wait keep their positions.
+// wait replaces the waiting teams. Teams that already wait retain their positions.
 func (r *dueRun[T]) wait(teams []dmarcd.TeamID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,11 +147,11 @@ func (r *dueRun[T]) wait(teams []dmarcd.TeamID) {
 	r.teams, r.asked = teams, time.Now()
 }
 
-// shares takes free slots for the teams that wait, one for each in turn.
-func (r *dueRun[T]) shares() map[dmarcd.TeamID]int {
+// takeSlots takes free slots for the teams that wait, one for each in turn.
+func (r *dueRun[T]) takeSlots() map[dmarcd.TeamID]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	shares := make(map[dmarcd.TeamID]int)
+	slots := make(map[dmarcd.TeamID]int)
 	most := float64(maxRunning)
 	if r.Rate != rate.Inf {
 		most = min(most, 1+float64(r.Rate)*claimAhead.Seconds())
@@ -161,10 +161,10 @@ func (r *dueRun[T]) shares() map[dmarcd.TeamID]int {
 		if !ok {
 			break
 		}
-		shares[team]++
+		slots[team]++
 		r.turns.Push(team, struct{}{})
 	}
-	return shares
+	return slots
 }
 
 // giveBack frees slots that a team could not use. A team with such slots has no more items, or another

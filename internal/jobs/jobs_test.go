@@ -48,13 +48,13 @@ func (b *backlog) teams(context.Context) ([]dmarcd.TeamID, error) {
 	return teams, b.err
 }
 
-func (b *backlog) claim(_ context.Context, _ time.Duration, shares map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error) {
+func (b *backlog) claim(_ context.Context, _ time.Duration, slots map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var due, left []dmarcd.DueDomain
 	got := make(map[dmarcd.TeamID]int)
 	for _, d := range b.waiting {
-		if got[d.Team] < shares[d.Team] {
+		if got[d.Team] < slots[d.Team] {
 			got[d.Team]++
 			due = append(due, d)
 		} else {
@@ -143,8 +143,8 @@ func TestSlowChecksBeginWithinTheirLease(t *testing.T) {
 				job := &jobs.Checks{
 					Rate: rate, Log: slog.New(slog.DiscardHandler),
 					Teams: b.teams, Ended: b.ended,
-					Claim: func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error) {
-						due, err := b.claim(ctx, lease, shares)
+					Claim: func(ctx context.Context, lease time.Duration, slots map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error) {
+						due, err := b.claim(ctx, lease, slots)
 						for _, d := range due {
 							leases[d.Name] = time.Now().Add(lease)
 						}
@@ -314,10 +314,10 @@ func TestManyTeamsShareClaims(t *testing.T) {
 				queries++
 				return b.teams(ctx)
 			},
-			Claim: func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error) {
+			Claim: func(ctx context.Context, lease time.Duration, slots map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error) {
 				claims++
 				time.Sleep(10 * time.Millisecond)
-				return b.claim(ctx, lease, shares)
+				return b.claim(ctx, lease, slots)
 			},
 			Check: func(context.Context, dmarcd.DueDomain) error {
 				time.Sleep(20 * time.Millisecond)
@@ -384,11 +384,11 @@ func TestOneTeamCannotBeClaimed(t *testing.T) {
 		var checked atomic.Int64
 		job := &jobs.Checks{
 			Teams: b.teams, Ended: b.ended, Rate: 100, Log: slog.New(slog.DiscardHandler),
-			Claim: func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error) {
-				if shares[2] > 0 {
+			Claim: func(ctx context.Context, lease time.Duration, slots map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error) {
+				if slots[2] > 0 {
 					return nil, errors.New("the rows of the team are damaged")
 				}
-				return b.claim(ctx, lease, shares)
+				return b.claim(ctx, lease, slots)
 			},
 			Check: func(context.Context, dmarcd.DueDomain) error {
 				checked.Add(1)
@@ -413,8 +413,8 @@ func TestStopEndsWhatIsClaimed(t *testing.T) {
 		var mu sync.Mutex
 		job := &jobs.Checks{
 			Teams: b.teams, Rate: 4, Log: slog.New(slog.DiscardHandler),
-			Claim: func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error) {
-				due, err := b.claim(ctx, lease, shares)
+			Claim: func(ctx context.Context, lease time.Duration, slots map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error) {
+				due, err := b.claim(ctx, lease, slots)
 				claimed += len(due)
 				return due, err
 			},

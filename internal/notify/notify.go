@@ -68,9 +68,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	return due.Run(ctx)
 }
 
-func (w *Worker) claim(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) (due []dmarcd.ClaimedDelivery, err error) {
-	for team, share := range shares {
-		claimed, failed := w.Outbox.ClaimDeliveries(ctx, team, lease, perWebhook, share)
+func (w *Worker) claim(ctx context.Context, lease time.Duration, slots map[dmarcd.TeamID]int) (due []dmarcd.ClaimedDelivery, err error) {
+	for team, limit := range slots {
+		claimed, failed := w.Outbox.ClaimDeliveries(ctx, team, lease, perWebhook, limit)
 		due, err = append(due, claimed...), errors.Join(err, failed)
 	}
 	return due, err
@@ -121,7 +121,7 @@ func (w *Worker) Deliver(ctx context.Context, c dmarcd.ClaimedDelivery) (result 
 	}
 	disable := ""
 	if result.Status == http.StatusGone { // Standard Webhooks: the receiver wants no more deliveries
-		disable = "The endpoint answered with status 410 (gone)."
+		disable = "The channel answered with status 410 (gone)."
 	}
 	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()

@@ -3,15 +3,21 @@ package notify_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/notify"
+	"github.com/dmarcd/dmarcd/internal/trace"
 )
 
 // outbox is an Outbox in memory. The id of a delivery is its index in rows.
@@ -41,7 +47,7 @@ func (o *outbox) DeliveryTeams(context.Context) ([]dmarcd.TeamID, error) {
 	return teams, nil
 }
 
-func (r *row) due() bool { return r.state == dmarcd.DeliveryPending && !r.next.After(time.Now()) }
+func (r *row) due() bool { return r.state.Pending() && !r.next.After(time.Now()) }
 
 func (o *outbox) ClaimDeliveries(_ context.Context, team dmarcd.TeamID, lease time.Duration, _, limit int) ([]dmarcd.ClaimedDelivery, error) {
 	o.mu.Lock()
@@ -66,13 +72,13 @@ func (o *outbox) SaveDelivery(_ context.Context, c dmarcd.ClaimedDelivery, resul
 	case result.Problem == "":
 		r.state = dmarcd.DeliveryDelivered
 	case next.IsZero():
-		r.state = dmarcd.DeliveryFailed
+		r.state = dmarcd.DeliveryNotSent
 	}
 	return nil
 }
 
 func (o *outbox) add(team dmarcd.TeamID, test bool) *row {
-	r := &row{state: dmarcd.DeliveryPending, next: time.Now()}
+	r := &row{state: dmarcd.DeliveryWaiting, next: time.Now()}
 	r.claimed = dmarcd.ClaimedDelivery{Team: team, Delivery: dmarcd.WebhookDelivery{
 		ID: dmarcd.DeliveryID(len(o.rows)), GiveUpAt: time.Now().Add(24 * time.Hour), Test: test,
 	}}
@@ -108,7 +114,7 @@ func TestRetries(t *testing.T) {
 			}
 			return dmarcd.DeliveryResult{Status: 500, Problem: "it failed"}, nil
 		})
-		if n := len(failing.attempts); failing.state != dmarcd.DeliveryFailed || n < 20 || n > 80 {
+		if n := len(failing.attempts); failing.state != dmarcd.DeliveryNotSent || n < 20 || n > 80 {
 			t.Errorf("a failing endpoint: got %s after %d attempts, want failed after 20 to 80", failing.state, n)
 		}
 		if last := failing.attempts[len(failing.attempts)-1].Sub(began); last < 22*time.Hour || last > 24*time.Hour {
@@ -120,7 +126,7 @@ func TestRetries(t *testing.T) {
 		if last := recovers.attempts[len(recovers.attempts)-1].Sub(began); recovers.state != dmarcd.DeliveryDelivered || last > 4*time.Hour {
 			t.Errorf("an endpoint that recovers after 1 h: got %s after %v, want delivered within 4 h", recovers.state, last)
 		}
-		if test.state != dmarcd.DeliveryFailed || len(test.attempts) != 1 {
+		if test.state != dmarcd.DeliveryNotSent || len(test.attempts) != 1 {
 			t.Errorf("a test: got %s after %d attempts, want failed after 1", test.state, len(test.attempts))
 		}
 		if gone.disable == "" {
@@ -166,7 +172,7 @@ func TestTeamsTakeTurns(t *testing.T) {
 			t.Errorf("got %d deliveries of one team at once, want at most 16", most)
 		}
 		for i, r := range o.rows {
-			if r.state == dmarcd.DeliveryPending {
+			if r.state.Pending() {
 				t.Fatalf("delivery %d: got pending, want it finished", i)
 			}
 		}
@@ -219,7 +225,7 @@ func TestStopLeavesDeliveriesPending(t *testing.T) {
 			<-ctx.Done()
 			return dmarcd.DeliveryResult{Problem: "interrupted"}, ctx.Err()
 		})
-		if interrupted.state != dmarcd.DeliveryPending || !interrupted.next.After(time.Now()) {
+		if interrupted.state != dmarcd.DeliveryWaiting || !interrupted.next.After(time.Now()) {
 			t.Errorf("got %+v, want it leased", interrupted)
 		}
 		if log != "" {
@@ -243,4 +249,35 @@ func TestAPanicIsRetriedAfterTheLease(t *testing.T) {
 			t.Errorf("got %s after attempts at %v, want delivered by the second, a minute later", r.state, r.attempts)
 		}
 	})
+}
+
+// TestDeliveryIsTraced checks the span of a failed attempt, which must not contain the
+// endpoint or the problem.
+func TestDeliveryIsTraced(t *testing.T) {
+	t.Parallel()
+	var received strings.Builder
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(&received, r.Body) // an incomplete body fails the test below
+	}))
+	defer collector.Close()
+	tracer := trace.New(trace.Options{URL: collector.URL, Service: "dmarcd"})
+	box := &outbox{}
+	claimed := box.add(7, false).claimed
+	claimed.Webhook.URL = "https://secret.example/"
+	worker := &notify.Worker{Outbox: box, Now: time.Now, Log: slog.New(slog.DiscardHandler), Send: func(context.Context, dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
+		return dmarcd.DeliveryResult{Status: http.StatusBadGateway, Problem: "a secret problem"}, nil
+	}}
+	musttest.Get(worker.Deliver(tracer.With(t.Context()), claimed))(t)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	musttest.Do(t, tracer.Run(ended)) // sends the spans and returns
+	text := received.String()
+	for _, want := range []string{`"name":"webhook delivery"`, `{"intValue":"502"}`, `"status":{"code":2}`, dmarcd.TeamID(7).String()} {
+		if !strings.Contains(text, want) {
+			t.Errorf("got %s, want %s in it", text, want)
+		}
+	}
+	if strings.Contains(text, "secret") {
+		t.Errorf("got a span with data of the team: %s", text)
+	}
 }

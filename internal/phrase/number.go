@@ -1,4 +1,4 @@
-package dmarcd
+package phrase
 
 import (
 	"math"
@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// FormatNumber writes a whole number with a comma between its thousands, such as 12,345.
-func FormatNumber(n int64) string {
+// Number formats a whole number with a comma between thousands, such as 12,345.
+func Number(n int64) string {
 	text := strconv.FormatInt(n, 10)
-	first := 0 // of the digits
+	first := 0 // the index of the first digit
 	if n < 0 {
 		text, first = "−"+text[1:], len("−")
 	}
@@ -19,19 +19,20 @@ func FormatNumber(n int64) string {
 	return text
 }
 
-// FormatCount writes a number of things, such as "1 message" or "1,200 addresses".
-func FormatCount(n int64, thing string) string {
+// Count formats a number of things, such as "1 message" or "1,200 addresses". thing is singular.
+func Count(n int64, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
 	if strings.HasSuffix(thing, "s") {
 		thing += "e"
 	}
-	return FormatNumber(n) + " " + thing + "s"
+	return Number(n) + " " + thing + "s"
 }
 
-// FormatShare writes a share so that only all is 100 % and only nothing is 0 %.
-func FormatShare(part, whole int64) string {
+// Percent formats part as a percentage of whole with one decimal. Only a part that equals whole is 100 %,
+// and only 0 is 0 %; without a whole it returns a dash.
+func Percent(part, whole int64) string {
 	if whole == 0 {
 		return "–"
 	}

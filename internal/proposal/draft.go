@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/facts"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 	"github.com/dmarcd/dmarcd/spf"
 )
 
@@ -46,7 +46,7 @@ func (d draft) evaluated() []spf.Term {
 	return append(terms, last...)
 }
 
-// without returns the draft without the terms for which a reason is given.
+// without returns the draft without the terms that have a reason for removal.
 func (d draft) without(reason func(i int, t spf.Term) string) draft {
 	shorter := draft{changes: slices.Clone(d.changes)}
 	for i, t := range d.terms {
@@ -170,7 +170,7 @@ func restorable(t spf.Term) bool {
 	return !broad && (t.Kind == spf.IP4 || t.Kind == spf.IP6 || t.Kind == spf.Include)
 }
 
-// sameTerm reports whether two terms match the same, whatever their qualifiers.
+// sameTerm reports whether two terms match the same addresses, regardless of their qualifiers.
 func sameTerm(a, b spf.Term) bool {
 	a.Qualifier, b.Qualifier = spf.Pass, spf.Pass
 	return a.Kind == b.Kind && strings.EqualFold(a.String(), b.String())
@@ -236,8 +236,8 @@ func (n network) describe() string {
 	return n.hosts[0] + " with " + failing(n.fails)
 }
 
-// folded returns the networks of own servers, those with the most mail if there are too many.
-// Neighbours are one network if it has no other addresses, and of IPv6 if they share a /64.
+// folded returns the networks of own servers, those with the most mail if there are too many. It
+// merges neighbours if the result contains no other addresses, and IPv6 addresses of a /64.
 func folded(sources []source) []network {
 	var networks []network
 	for _, s := range sources {
@@ -277,8 +277,8 @@ func folded(sources []source) []network {
 
 const fullIPv4 = 32
 
-// mergeNetworks shortens networks to the given prefix lengths, and makes one of those that are then
-// equal. One that equals no other stays as it is.
+// mergeNetworks shortens networks to the given prefix lengths and merges those that become equal.
+// Others are unchanged.
 func mergeNetworks(networks []network, bits func(network) int) []network {
 	groups := make(map[netip.Prefix][]network)
 	var order []netip.Prefix
@@ -304,7 +304,7 @@ func mergeNetworks(networks []network, bits func(network) int) []network {
 	return merged
 }
 
-// failing writes a number of failing messages.
+// failing formats a number of failing messages.
 func failing(n int64) string {
-	return dmarcd.FormatCount(n, "failing message")
+	return phrase.Count(n, "failing message")
 }

@@ -8,7 +8,9 @@ package proposal
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
@@ -32,9 +34,9 @@ type Mail struct {
 	Host string
 }
 
-// Input is what an SPF record is proposed from.
+// Input is the input of SPF.
 type Input struct {
-	// Facts are those of the last check, History those of earlier ones, newest first.
+	// Facts are from the last check; History are those of earlier checks, newest first.
 	Facts   *facts.Facts
 	History []*facts.Facts
 	// Mail is the failing mail of legitimate senders, and all mail that passes. An address may
@@ -42,7 +44,7 @@ type Input struct {
 	Mail []Mail
 }
 
-// Action is what a change does with a term.
+// Action is the kind of a change.
 type Action string
 
 // The actions.
@@ -50,7 +52,7 @@ const (
 	Restore Action = "restore"
 	Add     Action = "add"
 	Remove  Action = "remove"
-	// Merge makes one record of several.
+	// Merge replaces several records by one.
 	Merge Action = "merge"
 )
 
@@ -75,8 +77,8 @@ type Fix struct {
 	Fixed int64
 	// Sentence describes the changes and their effect.
 	Sentence string
-	// Missing is what is missing if there is no record, or why some mail still fails; "" if
-	// nothing is.
+	// Missing explains why there is no record, or why some mail still fails; "" if there is
+	// nothing to explain.
 	Missing string
 }
 
@@ -133,7 +135,7 @@ func SPF(ctx context.Context, in Input) (fix Fix, ok bool) {
 	return fix, true
 }
 
-// newTrial reads the input. Missing says why nothing can be tried.
+// newTrial reads the input. missing is why nothing can be tried, or "".
 func newTrial(ctx context.Context, in Input) (t *trial, missing string) {
 	const again = ": check its DNS again."
 	if in.Facts == nil {
@@ -201,4 +203,93 @@ func (t *trial) add(mail []Mail) {
 		s.fails += m.Messages
 		s.service, s.host = m.Service, m.Host
 	}
+}
+
+// numerals are the numbers that are written as words.
+var numerals = [...]string{2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight", 9: "nine", 10: "ten"}
+
+func numeral(n int) string {
+	if n > 1 && n < len(numerals) {
+		return numerals[n]
+	}
+	return strconv.Itoa(n)
+}
+
+// shownTerms limits the terms that a sentence names one by one.
+const shownTerms = 3
+
+// sentence describes a proposed record and its effect.
+func sentence(f Fix, published int) string {
+	var clauses []string
+	if published > 1 {
+		clauses = append(clauses, fmt.Sprintf("merge the %s SPF records into one", numeral(published)))
+	}
+	for _, action := range []Action{Restore, Add} {
+		var terms []string
+		for _, c := range f.Changes {
+			if c.Action == action {
+				terms = append(terms, c.Term)
+			}
+		}
+		switch {
+		case len(terms) > shownTerms:
+			clauses = append(clauses, fmt.Sprintf("%s %s terms for your servers", action, numeral(len(terms))))
+		case len(terms) > 0:
+			clauses = append(clauses, string(action)+" "+listed(terms))
+		}
+	}
+	text := listed(append(clauses, removals(f.Changes)...))
+	var effects []string
+	if f.LookupsAfter != f.LookupsBefore && published == 1 {
+		effects = append(effects, fmt.Sprintf("%d → %d lookups", f.LookupsBefore, f.LookupsAfter))
+	}
+	switch {
+	case f.Fixed == 1:
+		effects = append(effects, "1 failing message passes, none breaks")
+	case f.Fixed > 0:
+		effects = append(effects, failing(f.Fixed)+" pass, none breaks")
+	default:
+		effects = append(effects, "no message breaks")
+	}
+	return strings.ToUpper(text[:1]) + text[1:] + ": " + strings.Join(effects, "; ")
+}
+
+// removals returns a clause for each reason to remove terms.
+func removals(changes []Change) []string {
+	terms := make(map[string][]string)
+	var reasons []string
+	for _, c := range changes {
+		if c.Action != Remove {
+			continue
+		}
+		if terms[c.Reason] == nil {
+			reasons = append(reasons, c.Reason)
+		}
+		terms[c.Reason] = append(terms[c.Reason], c.Term)
+	}
+	var clauses []string
+	for _, reason := range reasons {
+		names := terms[reason]
+		switch {
+		case len(names) == 1:
+			clauses = append(clauses, fmt.Sprintf("remove %s, which %s", names[0], reason))
+		case reason == whyUnused:
+			clauses = append(clauses, fmt.Sprintf("remove %s includes that never pass SPF for your domain", numeral(len(names))))
+		case reason == whyDuplicate:
+			clauses = append(clauses, fmt.Sprintf("remove %s duplicate terms", numeral(len(names))))
+		case len(names) > shownTerms:
+			clauses = append(clauses, fmt.Sprintf("remove %s terms, each of which %s", numeral(len(names)), reason))
+		default:
+			clauses = append(clauses, fmt.Sprintf("remove %s, each of which %s", listed(names), reason))
+		}
+	}
+	return clauses
+}
+
+// listed joins texts as "a, b and c".
+func listed(texts []string) string {
+	if len(texts) < 2 {
+		return strings.Join(texts, "")
+	}
+	return strings.Join(texts[:len(texts)-1], ", ") + " and " + texts[len(texts)-1]
 }

@@ -6,8 +6,11 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 
-	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/facts"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 	"github.com/dmarcd/dmarcd/spf"
 )
 
@@ -32,8 +35,8 @@ const (
 	passes
 )
 
-// check evaluates records at the domain for an address. After the end of the context nothing is
-// known.
+// check evaluates records at the domain for an address. After the end of the context, results are
+// unknown.
 func (t *trial) check(records []string, addr netip.Addr) outcome {
 	if t.ctx.Err() != nil {
 		return unknown
@@ -87,7 +90,7 @@ func (t *trial) lists(d draft, addr netip.Addr) bool {
 	return false
 }
 
-// unsound returns why receivers may not be able to evaluate the record of a draft, "" if they are.
+// unsound returns why receivers may be unable to evaluate the record of a draft, or "".
 func (t *trial) unsound(d draft, before spf.Explanation) string {
 	const prefix = "No SPF record could be shown to help: "
 	text := d.String()
@@ -123,7 +126,7 @@ func (t *trial) unsound(d draft, before spf.Explanation) string {
 	return ""
 }
 
-// dynamicRecord returns an include or redirect whose record, and so its lookups, are not known.
+// dynamicRecord returns an include or redirect whose record, and so the lookups, are unknown.
 func dynamicRecord(n *spf.Node) string {
 	for _, s := range n.Terms {
 		if s.Dynamic && (s.Term.Kind == spf.Include || s.Term.Kind == spf.Redirect) {
@@ -138,9 +141,9 @@ func dynamicRecord(n *spf.Node) string {
 	return ""
 }
 
-// effect returns how many failing messages pass with the record of a draft. Broken says why it is
-// not to be proposed: mail that passes today may fail. An unknown result stays as it is, because
-// the removed terms match no mail, and the added ones only pass.
+// effect returns the number of failing messages that pass with the record of a draft. broken is
+// why it must not be proposed, because mail that passes today may fail; "" if it may be.
+// Unknown results do not matter: the removed terms match no mail, and the added ones only pass.
 func (t *trial) effect(d draft) (fixed int64, broken string) {
 	record := []string{d.String()}
 	var lost int64
@@ -154,7 +157,7 @@ func (t *trial) effect(d draft) (fixed int64, broken string) {
 		}
 	}
 	if lost > 0 {
-		return 0, fmt.Sprintf("No SPF record could be shown to help: %s that pass today would fail.", dmarcd.FormatCount(lost, "message"))
+		return 0, fmt.Sprintf("No SPF record could be shown to help: %s that pass today would fail.", phrase.Count(lost, "message"))
 	}
 	return fixed, ""
 }
@@ -177,11 +180,137 @@ func (t *trial) remaining(d draft) string {
 	var texts []string
 	for _, name := range senders {
 		if name == "" {
-			texts = append(texts, fmt.Sprintf("%s from further own addresses still fail, because a record should not list so many.", dmarcd.FormatCount(bySender[name], "message")))
+			texts = append(texts, fmt.Sprintf("%s from further own addresses still fail, because a record should not list so many.", phrase.Count(bySender[name], "message")))
 			continue
 		}
 		texts = append(texts, fmt.Sprintf("%s of %s still fail: no SPF record in the last check lists its addresses. Add the include that %s documents, or sign with DKIM.",
-			dmarcd.FormatCount(bySender[name], "message"), name, name))
+			phrase.Count(bySender[name], "message"), name, name))
 	}
 	return strings.Join(texts, " ")
+}
+
+// exchanger is the prefix of pseudo hosts for the mail exchangers of a domain, whose addresses
+// are stored together.
+const exchanger = "_."
+
+// hostKey identifies the addresses of one family of a host or, if mx is set, of the mail
+// exchangers of a domain.
+type hostKey struct {
+	name     string
+	mx, ipv6 bool
+}
+
+// hostAddresses are the addresses of a host, known up to the prefix length bits.
+type hostAddresses struct {
+	bits  int
+	addrs []netip.Addr
+}
+
+// answers are the DNS answers below an SPF record, as a check stored them.
+type answers struct {
+	domain string
+	// records are the SPF records of included names.
+	records map[string][]string
+	hosts   map[hostKey]hostAddresses
+}
+
+func newAnswers(f *facts.Facts) answers {
+	a := answers{domain: dns.Name(f.Domain), records: make(map[string][]string), hosts: make(map[hostKey]hostAddresses)}
+	a.read(f.SPF.Tree)
+	return a
+}
+
+func (a *answers) read(terms []facts.SPFTerm) {
+	for _, t := range terms {
+		name := dns.Name(t.Target)
+		term := ParseTerm(t.Term)
+		switch {
+		case term.Kind == spf.Include || term.Kind == spf.Redirect:
+			switch {
+			case t.Record != "":
+				a.records[name] = []string{t.Record}
+			case t.Note == facts.SPFNoRecord:
+				a.records[name] = []string{}
+			case t.Note == facts.SPFMultipleRecords:
+				a.records[name] = []string{"v=spf1", "v=spf1"}
+			}
+			a.read(t.Terms)
+		case t.Complete && (term.Kind == spf.A || term.Kind == spf.MX):
+			a.readHost(hostKey{name, term.Kind == spf.MX, false}, term.Bits4, t.Addresses)
+			a.readHost(hostKey{name, term.Kind == spf.MX, true}, term.Bits6, t.Addresses)
+		}
+	}
+}
+
+// readHost stores the addresses of a family. Several terms may refer to a host with different
+// prefix lengths: the longest has them all.
+func (a *answers) readHost(key hostKey, bits int, networks []netip.Prefix) {
+	if known, found := a.hosts[key]; found && known.bits >= bits {
+		return
+	}
+	host := hostAddresses{bits: bits}
+	for _, n := range networks {
+		if n.Addr().Is6() == key.ipv6 {
+			host.addrs = append(host.addrs, n.Addr())
+		}
+	}
+	a.hosts[key] = host
+}
+
+// ParseTerm parses the text of one term. Its kind is Invalid if the text is not a term.
+func ParseTerm(text string) spf.Term {
+	record, _ := spf.Parse("v=spf1 " + text)
+	if len(record.Terms) != 1 {
+		return spf.Term{}
+	}
+	return record.Terms[0]
+}
+
+// world is a dns.Resolver that returns the stored answers, and the given records for the domain
+// itself.
+type world struct {
+	*answers
+
+	records []string
+	// unknown is set once an answer that is not stored was needed.
+	unknown atomic.Bool
+}
+
+// Resolve answers from the stored answers. Everything else is inconclusive.
+func (w *world) Resolve(_ context.Context, q dns.Question) dns.Answer {
+	answer := dns.Answer{Question: q, Outcome: dns.NoData}
+	name := dns.Name(q.Name)
+	known := false
+	switch q.Type {
+	case dns.TXT:
+		var records []string
+		if records, known = w.answers.records[name]; name == w.domain {
+			records, known = w.records, true
+		}
+		for _, record := range records {
+			answer.Records = append(answer.Records, dns.Record{Name: name, Type: dns.TXT, Text: []string{record}})
+		}
+	case dns.A, dns.AAAA:
+		var host hostAddresses
+		domain, mx := strings.CutPrefix(name, exchanger)
+		host, known = w.hosts[hostKey{domain, mx, q.Type == dns.AAAA}]
+		for _, addr := range host.addrs {
+			answer.Records = append(answer.Records, dns.Record{Name: name, Type: q.Type, Addr: addr})
+		}
+	case dns.MX:
+		var ipv4, ipv6 hostAddresses
+		ipv4, known = w.hosts[hostKey{name: name, mx: true}]
+		ipv6 = w.hosts[hostKey{name: name, mx: true, ipv6: true}]
+		if len(ipv4.addrs)+len(ipv6.addrs) > 0 {
+			answer.Records = []dns.Record{{Name: name, Type: dns.MX, Host: exchanger + name}}
+		}
+	}
+	switch {
+	case !known:
+		w.unknown.Store(true)
+		answer.Outcome, answer.Reason = dns.Inconclusive, "the answer is not stored"
+	case len(answer.Records) > 0:
+		answer.Outcome = dns.Data
+	}
+	return answer
 }

@@ -1,6 +1,5 @@
-// Package quirk counts deviations of reports from their specifications. The reader of
-// each kind of report has a type for its quirks and a table that defines them; this package
-// has what is the same for all.
+// Package quirk counts deviations of reports from their specifications. Each report parser has
+// a type for its quirks and a table that defines them; this package has the common part.
 package quirk
 
 // Max is the number of the last quirk that a reader may define.

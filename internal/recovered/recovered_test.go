@@ -23,7 +23,7 @@ func TestCall(t *testing.T) {
 		f     func() error
 		panic string // what is reported, "" for nothing
 		is    error
-		// reportedBelow tells that it is a panic which needs no report.
+		// reportedBelow is set for a panic that needs no report.
 		reportedBelow bool
 	}{
 		{name: "nothing happens", f: func() error { return nil }},

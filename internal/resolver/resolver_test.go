@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -278,5 +281,53 @@ func TestClosedResolver(t *testing.T) {
 	}
 	if got := r.Resolve(t.Context(), text("b.example.org")); got.Outcome != dns.Inconclusive || !strings.Contains(got.Reason, "closed") {
 		t.Errorf("after Close: got %s, reason %q want inconclusive because it is closed", got.Outcome, got.Reason)
+	}
+}
+
+func TestSystemServers(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "resolv.conf")
+	musttest.Do(t, os.WriteFile(path, []byte("search example.org\nnameserver 192.0.2.53\nnameserver 2001:db8::53\n"), 0o600))
+	r := resolver.New(resolver.Config{ResolvConf: path})
+	defer r.Close()
+	if err := r.Err(); err != nil {
+		t.Errorf("got error %v want none", err)
+	}
+	if got, want := r.Servers(), []string{"192.0.2.53:53", "[2001:db8::53]:53"}; !slices.Equal(got, want) {
+		t.Errorf("got servers %q want %q", got, want)
+	}
+}
+
+func TestNoServer(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	empty := filepath.Join(folder, "empty.conf")
+	musttest.Do(t, os.WriteFile(empty, []byte("search example.org\n"), 0o600))
+	tests := []struct {
+		name    string
+		config  resolver.Config
+		message string
+	}{
+		{name: "no file", config: resolver.Config{ResolvConf: filepath.Join(folder, "missing.conf")}, message: "set DMARCD_DNS"},
+		{name: "file without servers", config: resolver.Config{ResolvConf: empty}, message: "set DMARCD_DNS"},
+		{name: "no port", config: resolver.Config{Servers: []string{"192.0.2.53"}}, message: `"192.0.2.53" is not a host:port`},
+		{name: "no host", config: resolver.Config{Servers: []string{":53"}}, message: `":53" is not a host:port`},
+		{name: "port 0", config: resolver.Config{Servers: []string{"192.0.2.53:0"}}, message: `"192.0.2.53:0" is not a host:port`},
+		{name: "port too large", config: resolver.Config{Servers: []string{"192.0.2.53:65536"}}, message: `"192.0.2.53:65536" is not a host:port`},
+		{name: "one bad among good", config: resolver.Config{Servers: []string{"192.0.2.53:53", "192.0.2.54"}}, message: `"192.0.2.54" is not a host:port`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			r := resolver.New(test.config)
+			defer r.Close()
+			if err := r.Err(); err == nil || !strings.Contains(err.Error(), test.message) {
+				t.Errorf("got error %v want one that says %s", err, test.message)
+			}
+			got := r.Resolve(t.Context(), text("example.org"))
+			if got.Outcome != dns.Inconclusive || !strings.Contains(got.Reason, test.message) {
+				t.Errorf("got %s, reason %q want inconclusive with a reason that says %s", got.Outcome, got.Reason, test.message)
+			}
+		})
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Read reads a part into the block, in place of what it has, and uses its memory again.
-// Texts of a block share one allocation: clone one that must live longer. A block
-// that is not one is ErrDamaged.
+// Read replaces the content of the block by a part, and reuses its memory. The texts of a block
+// share one allocation: clone those that live longer. It returns ErrDamaged if the part is not
+// a block.
 func (b *Block) Read(p Part) error {
 	r := reader{s: p.Block}
 	if len(r.s) == 0 || len(r.s) > math.MaxUint32 || r.s[0] != version {
@@ -64,7 +64,7 @@ func (b *Block) readIdentities(r *reader) {
 	}
 }
 
-// readShare reads a share, if it is of one of the domains; nil is all.
+// readShare reads a share if its domain is in domains; nil accepts all.
 func (b *Block) readShare(r *reader, domains map[dmarcd.DomainID]bool) {
 	share := Share{
 		Report: dmarcd.ReportID(r.number()), N: int(r.number()), Domain: dmarcd.DomainID(r.number()), //nolint:gosec // as they were written
@@ -90,15 +90,14 @@ func (b *Block) readShare(r *reader, domains map[dmarcd.DomainID]bool) {
 	b.Shares = append(b.Shares, share)
 }
 
-// reader reads from a block. Once something is wrong it is damaged, and what it returns
-// has no meaning.
+// reader decodes a block. After an error it is damaged, and its results have no meaning.
 type reader struct {
 	s       []byte
 	next    int
 	damaged bool
 }
 
-// records reads records. It is where the time goes.
+// records reads records. Most of the time is spent here.
 func (r *reader) records(into []Record, addresses, identities uint64) {
 	s, next := r.s, r.next
 	n := uint64(0)
@@ -134,7 +133,7 @@ func (r *reader) records(into []Record, addresses, identities uint64) {
 	r.next = next
 }
 
-// numbers reads the numbers of a record.
+// numbers reads the five numbers of a record.
 func numbers(s []byte, at int) (field [5]uint64, next int) {
 	next = at
 	for f := range field {
@@ -145,8 +144,8 @@ func numbers(s []byte, at int) (field [5]uint64, next int) {
 	return field, next
 }
 
-// shortNumber reads a number of up to three octets, as nearly all are. A longer one is
-// returned as one above maxShort.
+// shortNumber reads a number of up to three octets, which nearly all are. For a longer one it
+// returns more than maxShort.
 func shortNumber(s []byte, at int) (n uint64, next int) {
 	if n = uint64(s[at]); n < 1<<7 {
 		return n, at + 1
@@ -169,8 +168,7 @@ func (r *reader) number() uint64 {
 	return n
 }
 
-// number reads a number and returns where the next one is, or a negative place if there
-// is none.
+// number reads a number and returns the offset of the next one, negative if there is none.
 func number[S string | []byte](s S, at int) (n uint64, next int) {
 	if at+1 < len(s) && s[at+1] < 0x80 && s[at] >= 0x80 {
 		return uint64(s[at]&0x7f) | uint64(s[at+1])<<7, at + 2
@@ -220,7 +218,7 @@ func (r *reader) reasons() Reasons {
 	return Reasons(n) //nolint:gosec // what does not fit is damaged
 }
 
-// length reads how many things follow, each of which takes an octet at least.
+// length reads the number of elements that follow, each of at least one octet.
 func (r *reader) length() int {
 	n := r.number()
 	if n > uint64(len(r.s)-r.next) { //nolint:gosec // not negative
@@ -230,7 +228,7 @@ func (r *reader) length() int {
 	return int(n) //nolint:gosec // not more than there are octets
 }
 
-// offsets skips texts, and appends where they are.
+// offsets skips texts and appends their offsets.
 func (r *reader) offsets(into []uint32) []uint32 {
 	n := r.length()
 	into = slices.Grow(into, n)
@@ -246,7 +244,7 @@ func (r *reader) offsets(into []uint32) []uint32 {
 	return into
 }
 
-// at reads a place in a list and returns what stands there.
+// at reads an index into a list and returns the element.
 func at(r *reader, list []string) string {
 	n := r.number()
 	if n >= uint64(len(list)) {

@@ -1,9 +1,7 @@
-// Package rollup is the format of day rollups: blocks of the records of aggregate
-// reports, in which everything that many records have in common is written once. A day
-// is one block or several, each of which can be read alone, so that neither writing nor
-// reading a day takes more memory than a block. Where blocks are stored, and which
-// records they hold, is for package store to say; what they are added up to, for
-// package insight.
+// Package rollup defines the format of day rollups: blocks of records of aggregate reports that
+// store what many records have in common once. A day has one or more blocks, each readable
+// alone, so that writing and reading a day take the memory of one block. Package store decides
+// which records a block has and stores it; package insight computes with them.
 //
 //	block      = version texts addresses identities shares
 //	version    = %x03
@@ -14,7 +12,7 @@
 //
 //	text       = number *OCTET          ; the number of octets
 //	address    = text                   ; %x00 and the 4 or 16 octets of an address, or
-//	                                    ; what a report has in its place
+//	                                    ; the text of a report that is not an address
 //	identity   = text-at                ; the domain of the envelope
 //	             number *signature
 //	             number *spf
@@ -32,29 +30,31 @@
 //	unverified = %x00 / %x01
 //
 // A number is an unsigned varint and a signed one a zigzag varint, as in package
-// encoding/binary; names that end in -at are numbers that count from 0 in their list;
-// report, n, domain, outcome and count are numbers.
+// encoding/binary; names that end in -at are indexes into their list, from 0; report, n,
+// domain, outcome and count are numbers.
 package rollup
 
 import (
 	"errors"
 	"net/netip"
+	"slices"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-// version is the first octet of a block. One of another version is damaged to this
-// package: rollups are derived, and the store makes them again.
+// version is the first octet of a block. A block with another version counts as damaged:
+// rollups are derived, and the store rebuilds them.
 const version = 3
 
-// ErrDamaged is a block that does not follow the grammar.
+// ErrDamaged means that a block does not follow the grammar.
 var ErrDamaged = errors.New("a rollup is damaged; dmarcd doctor looks for more damage")
 
-// Block is a block that was read.
+// Block is a decoded block.
 type Block struct {
-	// Addresses are those that messages came from; see AddressText.
+	// Addresses are the source addresses; see AddressText.
 	Addresses Texts
-	// Identities are what was authenticated.
+	// Identities are the authenticated domains.
 	Identities []Identity
 	Shares     []Share
 
@@ -65,29 +65,29 @@ type Block struct {
 	records    []Record
 }
 
-// Texts is a list of texts of a block. Most blocks have as many addresses as records: a
-// place in the block takes a quarter of the memory of a string, and has no pointer.
+// Texts is a list of texts of a block. Most blocks have as many addresses as records: an offset
+// takes a quarter of the memory of a string, and has no pointer.
 type Texts struct {
 	s       string
 	offsets []uint32 // where their lengths stand
 }
 
-// Len returns how many there are.
+// Len returns the number of texts.
 func (t *Texts) Len() int { return len(t.offsets) }
 
-// At returns one of them.
+// At returns the text at an index.
 func (t *Texts) At(i uint32) string {
 	size, begin := number(t.s, int(t.offsets[i]))
 	return t.s[begin : begin+int(size)] //nolint:gosec // it was read before
 }
 
-// Identity is the domains that a record names beside its From domain.
+// Identity has the domains of a record other than its From domain.
 type Identity struct {
-	// Envelope is the domain of the envelope, "" if the report does not say.
+	// Envelope is the domain of the envelope, "" if the report has none.
 	Envelope   string
 	Signatures []Signature
 	SPF        []SPFCheck
-	// Reasons are why the receiver did not do what the policy asks for.
+	// Reasons are why the receiver did not apply the policy.
 	Reasons Reasons
 }
 
@@ -100,26 +100,26 @@ type Signature struct {
 // Passed reports whether the signature was verified.
 func (s Signature) Passed() bool { return s.Result == Pass }
 
-// SPFCheck is what SPF came to for a domain.
+// SPFCheck is the SPF result of a domain.
 type SPFCheck struct {
 	Domain string
 	Result Result
-	// Helo tells that it is the domain of HELO, not of MAIL FROM.
+	// Helo is set if the domain is that of HELO instead of MAIL FROM.
 	Helo bool
 }
 
 // Passed reports whether the domain authorizes the address.
 func (c SPFCheck) Passed() bool { return c.Result == Pass }
 
-// Share is records of a share of a report. A share with many records may be in several
-// blocks, with some of them in each.
+// Share has records of a share of a report. A share with many records may be spread over
+// several blocks.
 type Share struct {
 	Report dmarcd.ReportID
 	// N is the number of the share in the report.
 	N      int
 	Domain dmarcd.DomainID
 	Day    dmarcd.Day
-	// Unverified tells that the report is not authenticated as its reporter's.
+	// Unverified is set if the report is not authenticated as its reporter's.
 	Unverified     bool
 	Reporter, From string
 	// Records are in the order of their numbers.
@@ -129,23 +129,23 @@ type Share struct {
 // Record is a record of a report with messages.
 type Record struct {
 	Count int64
-	// Address and Identity are places in the lists of the block.
+	// Address and Identity are indexes into the lists of the block.
 	Address, Identity uint32
 	// N is the number of the record in its share.
 	N       uint32
 	Outcome dmarcd.Outcome
 }
 
-// Part is a block and which of its shares are meant.
+// Part is a block, and the shares to read from it.
 type Part struct {
-	// Block is valid until the function returns that the part was given to.
+	// Block is valid until the function that receives the part returns.
 	Block []byte
-	// Domains are those whose shares are meant, nil for all.
+	// Domains are those whose shares are read; nil reads all.
 	Domains map[dmarcd.DomainID]bool
 }
 
-// addressForm returns an address as blocks have it. A text that is not the canonical form
-// of an address stays as it is.
+// addressForm returns the form of an address in a block. A text that is not the canonical form
+// of an address is returned unchanged.
 func addressForm(text string, buffer []byte) []byte {
 	buffer = buffer[:0]
 	addr, err := netip.ParseAddr(text)
@@ -161,8 +161,8 @@ func addressForm(text string, buffer []byte) []byte {
 	return append(buffer, text...)
 }
 
-// Address returns the address with a form, or the zero value where it is none. An IPv4
-// address in an IPv6 address is the IPv4 address.
+// Address returns the address of a form, or the zero value if it is not an address. An
+// IPv4-mapped IPv6 address is returned as IPv4.
 func Address(form string) netip.Addr {
 	if len(form) > 0 && form[0] == 0 {
 		addr, _ := netip.AddrFromSlice([]byte(form[1:]))
@@ -172,7 +172,7 @@ func Address(form string) netip.Addr {
 	return addr.Unmap()
 }
 
-// IPv4 returns the number of an IPv4 address with a form, if it is one.
+// IPv4 returns the number of the IPv4 address of a form. It reports false for other forms.
 func IPv4(form string) (number uint32, ok bool) {
 	if len(form) != 5 || form[0] != 0 {
 		return 0, false
@@ -189,3 +189,51 @@ func AddressText(form string) string {
 	}
 	return form
 }
+
+// Result is the result of DKIM or SPF.
+type Result uint8
+
+// The results, in the order of resultWords.
+const (
+	Unknown Result = iota
+	None
+	Pass
+	Fail
+	Softfail
+	Neutral
+	Policy
+	Temperror
+	Permerror
+)
+
+// resultWords are the words of the results.
+var resultWords = []aggregate.Result{
+	"", aggregate.ResultNone, aggregate.ResultPass, aggregate.ResultFail, aggregate.ResultSoftfail, aggregate.ResultNeutral,
+	aggregate.ResultPolicy, aggregate.ResultTemperror, aggregate.ResultPermerror,
+}
+
+// ResultOf returns the result for a word of a report, Unknown for other words.
+func ResultOf(word aggregate.Result) Result {
+	return Result(max(slices.Index(resultWords, word.Known()), 0)) //nolint:gosec // there are few
+}
+
+// String returns the word of the result.
+func (r Result) String() string { return string(resultWords[r]) }
+
+// Reasons is a set of reasons why a receiver did not apply the policy.
+type Reasons uint8
+
+// The reasons. ARC is a local policy based on a chain of ARC seals.
+const (
+	Forwarded Reasons = 1 << iota
+	TrustedForwarder
+	MailingList
+	ARC
+	LocalPolicy
+	SampledOut
+	TestMode
+	OtherReason
+)
+
+// Relayed reports whether the receiver considers the mail forwarded.
+func (r Reasons) Relayed() bool { return r&(Forwarded|TrustedForwarder|MailingList|ARC) != 0 }

@@ -118,8 +118,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestBlocksAreBounded writes a share of many records, of which no two have anything in
-// common.
+// TestBlocksAreBounded writes a share of many records that have nothing in common.
 func TestBlocksAreBounded(t *testing.T) {
 	t.Parallel()
 	rows := make([]row, 150_000)

@@ -6,14 +6,13 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// The size of a block: a writer is full that has as many records or octets.
+// A writer is full when its block has this many records or octets.
 const (
 	maxRecords = 1 << 16
 	maxBytes   = 2 << 20
 )
 
-// Writer makes blocks. The zero value is an empty block. It is not safe for concurrent
-// use.
+// Writer builds blocks. The zero value is ready to use. It is not safe for concurrent use.
 type Writer struct {
 	texts, addresses, identities section
 	shares                       []byte
@@ -27,14 +26,13 @@ type Writer struct {
 	scratch []byte
 }
 
-// section is a list in which nothing is written twice.
+// section is a list of distinct entries.
 type section struct {
 	offsets map[string]uint32
 	b       []byte
 }
 
-// add returns the offset of an entry. A new one is written, with its length unless the entry
-// contains it.
+// add returns the index of an entry. It appends a new entry, with its length if sized.
 func (s *section) add(entry []byte, sized bool) uint32 {
 	at, known := s.offsets[string(entry)]
 	if !known {
@@ -56,13 +54,13 @@ func (s *section) reset() {
 	s.b = s.b[:0]
 }
 
-// Address returns the place of an address in the block, by its text.
+// Address returns the index of an address in the block.
 func (w *Writer) Address(text string) uint32 {
 	w.scratch = addressForm(text, w.scratch)
 	return w.addresses.add(w.scratch, true)
 }
 
-// Identity returns the place of an identity in the block.
+// Identity returns the index of an identity in the block.
 func (w *Writer) Identity(i Identity) uint32 {
 	b := make([]byte, 0, 32)
 	text := func(s string) { b = binary.AppendUvarint(b, uint64(w.texts.add([]byte(s), true))) }
@@ -89,15 +87,15 @@ func bit(b bool) byte {
 	return 0
 }
 
-// Begin begins a share; its Records are not written. The records that are added belong to
-// it, in this block and in those that follow, until the next share begins.
+// Begin starts a share; it ignores Records. Added records belong to it, in this block and the
+// following ones, until the next Begin.
 func (w *Writer) Begin(share Share) {
 	w.end()
 	w.share, w.next = share, 0
 }
 
-// Add adds a record to the share. Its number must be greater than that of the one before.
-// The places are those that Address and Identity returned for this block.
+// Add adds a record to the share. Its number must be greater than that of the previous one, and
+// its indexes must come from Address and Identity of this block.
 func (w *Writer) Add(r Record) {
 	w.own = binary.AppendUvarint(w.own, uint64(r.N-w.next))
 	w.own = binary.AppendUvarint(w.own, uint64(r.Address))
@@ -109,7 +107,7 @@ func (w *Writer) Add(r Record) {
 	w.records++
 }
 
-// end writes the share that was begun, if it has records.
+// end writes the current share, if it has records.
 func (w *Writer) end() {
 	if w.ownLen == 0 {
 		return
@@ -130,17 +128,17 @@ func (w *Writer) end() {
 	w.shareCount++
 }
 
-// Records returns how many records the block has.
+// Records returns the number of records in the block.
 func (w *Writer) Records() int { return w.records }
 
-// Full reports whether the block is to be taken before anything is added.
+// Full reports whether Take must be called before anything is added.
 func (w *Writer) Full() bool {
 	return w.records >= maxRecords ||
 		len(w.texts.b)+len(w.addresses.b)+len(w.identities.b)+len(w.shares)+len(w.own) >= maxBytes
 }
 
-// Take returns the block, which the caller owns, and begins the next one. All places are
-// void after it.
+// Take returns the block, which the caller owns, and starts the next one. Indexes become
+// invalid.
 func (w *Writer) Take() []byte {
 	w.end()
 	block := make([]byte, 0, len(w.texts.b)+len(w.addresses.b)+len(w.identities.b)+len(w.shares)+32)
@@ -156,7 +154,7 @@ func (w *Writer) Take() []byte {
 	return block
 }
 
-// Counts reports what the messages of a record of the share count.
+// Counts returns the counters of the messages of a record.
 func (s *Share) Counts(r *Record) dmarcd.Counts {
 	c := r.Outcome.Counts(r.Count)
 	if s.Unverified {

@@ -34,17 +34,17 @@ func TestSealedSecretsOpenOnlyAsTheyWereSealed(t *testing.T) {
 		sealed  []byte
 		context string
 		want    error
-		says    string
+		message string
 	}{
 		{name: "as it was sealed", key: key, sealed: sealed, context: "team_1/box_1"},
 		{name: "with the key read again", key: load(t, path), sealed: sealed, context: "team_1/box_1"},
-		{name: "in another row", key: key, sealed: sealed, context: "team_1/box_2", want: secret.ErrDamaged, says: "enter it again"},
-		{name: "of another team", key: key, sealed: sealed, context: "team_2/box_1", want: secret.ErrDamaged, says: "enter it again"},
-		{name: "with another key", key: other, sealed: sealed, context: "team_1/box_1", want: secret.ErrOtherKey, says: "restore that key file"},
-		{name: "changed", key: key, sealed: flipped, context: "team_1/box_1", want: secret.ErrDamaged, says: "enter it again"},
-		{name: "cut short", key: key, sealed: sealed[:10], context: "team_1/box_1", want: secret.ErrDamaged, says: "enter it again"},
-		{name: "empty", key: key, sealed: nil, context: "team_1/box_1", want: secret.ErrDamaged, says: "enter it again"},
-		{name: "of another version", key: key, sealed: append([]byte{2}, sealed[1:]...), context: "team_1/box_1", want: secret.ErrDamaged, says: "enter it again"},
+		{name: "in another row", key: key, sealed: sealed, context: "team_1/box_2", want: secret.ErrDamaged, message: "enter it again"},
+		{name: "of another team", key: key, sealed: sealed, context: "team_2/box_1", want: secret.ErrDamaged, message: "enter it again"},
+		{name: "with another key", key: other, sealed: sealed, context: "team_1/box_1", want: secret.ErrOtherKey, message: "restore that key file"},
+		{name: "changed", key: key, sealed: flipped, context: "team_1/box_1", want: secret.ErrDamaged, message: "enter it again"},
+		{name: "cut short", key: key, sealed: sealed[:10], context: "team_1/box_1", want: secret.ErrDamaged, message: "enter it again"},
+		{name: "empty", key: key, sealed: nil, context: "team_1/box_1", want: secret.ErrDamaged, message: "enter it again"},
+		{name: "of another version", key: key, sealed: append([]byte{2}, sealed[1:]...), context: "team_1/box_1", want: secret.ErrDamaged, message: "enter it again"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -55,8 +55,8 @@ func TestSealedSecretsOpenOnlyAsTheyWereSealed(t *testing.T) {
 			if row.want == nil && !bytes.Equal(got, plain) {
 				t.Errorf("got %q, want %q", got, plain)
 			}
-			if row.want != nil && (got != nil || !strings.Contains(err.Error(), row.says)) {
-				t.Errorf("got %q and %q, want nothing and words with %q", got, err, row.says)
+			if row.want != nil && (got != nil || !strings.Contains(err.Error(), row.message)) {
+				t.Errorf("got %q and %q, want nothing and words with %q", got, err, row.message)
 			}
 		})
 	}
@@ -136,7 +136,7 @@ func TestKeyFileIsMadeOnceByMany(t *testing.T) {
 	}
 }
 
-func TestKeyFilesThatAreRefused(t *testing.T) {
+func TestKeyFilesThatAreRejected(t *testing.T) {
 	t.Parallel()
 	good, err := os.ReadFile(func() string {
 		path := filepath.Join(t.TempDir(), "key")
@@ -145,20 +145,20 @@ func TestKeyFilesThatAreRefused(t *testing.T) {
 	}())
 	musttest.Do(t, err)
 	for _, row := range []struct {
-		name string
-		text string
-		mode os.FileMode
-		says string // "" if accepted
+		name    string
+		text    string
+		mode    os.FileMode
+		message string // "" if accepted
 	}{
 		{name: "of the owner", text: string(good), mode: 0o600},
 		{name: "that may not be written", text: string(good), mode: 0o400},
 		{name: "handed over through a group", text: string(good), mode: 0o440},
 		{name: "without the end of its line", text: strings.TrimSpace(string(good)), mode: 0o600},
-		{name: "readable by all", text: string(good), mode: 0o644, says: "chmod 600"},
-		{name: "writable by the group", text: string(good), mode: 0o620, says: "chmod 600"},
-		{name: "empty", text: "", mode: 0o600, says: "is not a dmarcd key file"},
-		{name: "with half a key", text: string(good)[:30], mode: 0o600, says: "is not a dmarcd key file"},
-		{name: "with something else", text: "hello\n", mode: 0o600, says: "is not a dmarcd key file"},
+		{name: "readable by all", text: string(good), mode: 0o644, message: "chmod 600"},
+		{name: "writable by the group", text: string(good), mode: 0o620, message: "chmod 600"},
+		{name: "empty", text: "", mode: 0o600, message: "is not a dmarcd key file"},
+		{name: "with half a key", text: string(good)[:30], mode: 0o600, message: "is not a dmarcd key file"},
+		{name: "with something else", text: "hello\n", mode: 0o600, message: "is not a dmarcd key file"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -168,17 +168,17 @@ func TestKeyFilesThatAreRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := secret.Load(path)
-			if row.says == "" {
+			if row.message == "" {
 				if err != nil {
 					t.Errorf("got error %v, want none", err)
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), row.says) {
-				t.Errorf("got error %v, want one with %q", err, row.says)
+			if err == nil || !strings.Contains(err.Error(), row.message) {
+				t.Errorf("got error %v, want one with %q", err, row.message)
 			}
-			if kept, _ := os.ReadFile(path); string(kept) != row.text {
-				t.Errorf("the file was changed to %q", kept)
+			if stored, _ := os.ReadFile(path); string(stored) != row.text {
+				t.Errorf("the file was changed to %q", stored)
 			}
 		})
 	}

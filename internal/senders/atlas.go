@@ -13,24 +13,21 @@ import (
 	"github.com/oschwald/maxminddb-golang/v2"
 )
 
-// The names under which FindFiles looks for databases.
+// The names of databases that FindFiles searches for.
 const (
 	NetworksFile  = "networks.mmdb"
 	CountriesFile = "countries.mmdb"
 )
 
-// NetworksType is the type that the databases have which are made by the command in
-// the folder networks.
+// NetworksType is the type of databases written by the command in the folder networks.
 const NetworksType = "dmarcd-Networks"
 
-// Files are the paths of the databases of an Atlas. An empty path stands for none;
-// one file may be both.
+// Files are the paths of the databases of an Atlas, "" for none. Both may be the same file.
 type Files struct {
 	Networks, Countries string
 }
 
-// FindFiles returns the databases that lie in the folders, each in the first folder
-// that has one.
+// FindFiles searches the folders for databases. The first folder that has one wins.
 func FindFiles(folders ...string) Files {
 	return Files{Networks: find(NetworksFile, folders), Countries: find(CountriesFile, folders)}
 }
@@ -45,53 +42,52 @@ func find(name string, folders []string) string {
 	return ""
 }
 
-// Network is an autonomous system. The zero value is an unknown one.
+// Network is an autonomous system. The zero value is unknown.
 type Network struct {
 	Number uint32
 	Name   string
 }
 
-// Origin is where an address belongs to. The zero value is unknown.
+// Origin is the network and country of an address. The zero value is unknown.
 type Origin struct {
 	Network Network
-	// Country is a code of ISO 3166-1 in upper case, "" if unknown.
+	// Country is an ISO 3166-1 code in upper case, "" if unknown.
 	Country string
 }
 
-// Atlas finds the network and the country of an address. The zero value knows none.
-// It is safe for concurrent use.
+// Atlas finds the network and the country of an address. The zero value finds nothing. It is
+// safe for concurrent use.
 type Atlas struct {
 	networks, countries *database
-	// networksAt and countriesAt are what was read at places in the databases: to
-	// read it takes longer than to find where it stands, and many addresses lead to
-	// the same place.
+	// networksAt and countriesAt cache decoded entries by their offset in the database:
+	// decoding takes longer than finding the offset, and many addresses have the same entry.
 	networksAt, countriesAt sync.Map
 	first                   func(netip.Addr) (Origin, bool)
 }
 
-// Preferring returns an atlas with the same databases that asks locate first.
+// Preferring returns an atlas with the same databases that calls locate first.
 func (a *Atlas) Preferring(locate func(netip.Addr) (Origin, bool)) *Atlas {
 	return &Atlas{networks: a.networks, countries: a.countries, first: locate}
 }
 
-// database is a database that was read into memory: a file that is mapped instead
-// would end the process when a newer one is copied over it.
+// database is a database in memory. A memory-mapped file would crash the process if a newer one
+// is copied over it.
 type database struct {
 	reader *maxminddb.Reader
 	about  Database
 }
 
-// Database is what a database says of itself.
+// Database is the metadata of a database.
 type Database struct {
 	Path string
 	Type string
-	// Built is when the database was made.
+	// Built is the build time of the database.
 	Built time.Time
 }
 
-// OpenAtlas reads the databases. They are in the MaxMind DB format, with networks as
-// in GeoLite2-ASN, and countries as in GeoLite2-Country or as a plain country_code.
-// A file that is named and is not there is an error.
+// OpenAtlas reads the databases. They are in the MaxMind DB format, with networks as in
+// GeoLite2-ASN, and countries as in GeoLite2-Country or as a plain country_code. A missing file
+// is an error.
 func OpenAtlas(files Files) (*Atlas, error) {
 	networks, errNetworks := open(files.Networks)
 	countries, errCountries := networks, error(nil)
@@ -120,7 +116,7 @@ func open(path string) (*database, error) {
 	return &database{reader: reader, about: about}, nil
 }
 
-// Databases returns the databases that are asked, each once.
+// Databases returns the open databases, each once.
 func (a *Atlas) Databases() []Database {
 	var all []Database
 	if a.networks != nil {
@@ -132,8 +128,8 @@ func (a *Atlas) Databases() []Database {
 	return all
 }
 
-// Locate returns where an address belongs to. What the databases do not tell, or do
-// not tell in a form that is known, is left empty.
+// Locate returns the origin of an address. Fields that the databases lack, or have in an
+// unknown form, are empty.
 func (a *Atlas) Locate(addr netip.Addr) Origin {
 	addr = addr.Unmap()
 	if !addr.IsValid() {
@@ -178,7 +174,7 @@ func (a *Atlas) country(addr netip.Addr) string {
 	})
 }
 
-// readOnce returns what read makes of an entry of a database, or made of it before.
+// readOnce decodes an entry of a database with read, or returns the cached result.
 func readOnce[T any](known *sync.Map, entry maxminddb.Result, read func(maxminddb.Result) T) T {
 	var none T
 	if !entry.Found() {
@@ -192,7 +188,26 @@ func readOnce[T any](known *sync.Map, entry maxminddb.Result, read func(maxmindd
 	return found
 }
 
-// isCountry reports whether a code is two letters in upper case.
+// isCountry reports whether a code consists of two upper-case letters.
 func isCountry(code string) bool {
 	return len(code) == 2 && 'A' <= code[0] && code[0] <= 'Z' && 'A' <= code[1] && code[1] <= 'Z'
+}
+
+// Attribution names the owner of data, with the link that its licence requires.
+type Attribution struct {
+	Text, URL string
+}
+
+// Attributions returns what every page with networks must show: the database that comes with
+// the program is licensed under CC BY 4.0, and DB-IP requires a link. It is empty if the
+// operator configured another database, and is responsible for its licence.
+func (a *Atlas) Attributions() []Attribution {
+	if a.networks == nil || a.networks.about.Type != NetworksType {
+		return nil
+	}
+	return []Attribution{
+		{Text: "IP Geolocation by DB-IP", URL: "https://db-ip.com"},
+		{Text: "Route Views", URL: "https://www.routeviews.org"},
+		{Text: "NRO", URL: "https://www.nro.net"},
+	}
 }

@@ -124,7 +124,7 @@ func TestAttributions(t *testing.T) {
 	}
 }
 
-func TestOpenAtlasRefuses(t *testing.T) {
+func TestOpenAtlasRejects(t *testing.T) {
 	t.Parallel()
 	broken := filepath.Join(t.TempDir(), "broken.mmdb")
 	musttest.Do(t, os.WriteFile(broken, []byte("no database"), 0o600))

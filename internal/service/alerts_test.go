@@ -1,6 +1,8 @@
 package service_test
 
 import (
+	"crypto/rand"
+
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
 )
@@ -31,6 +33,18 @@ var alertUses = map[string]use{
 	"TestAlert": {
 		needs: remove, action: "alert.test",
 		team: func(_ *world, t *service.Team) error { return finds(t.TestAlert(ctx)) },
+	},
+	"AlertGroups": asks(func(_ *world, t *service.Team) ([]dmarcd.AlertGroup, error) {
+		return t.AlertGroups(ctx, dmarcd.AlertFilter{}, 0, 10, 5)
+	}),
+	"OpenAlerts": asks(func(_ *world, t *service.Team) (int, error) { return t.OpenAlerts(ctx, dmarcd.AlertFilter{}, 10) }),
+	"AcknowledgeAlerts": {
+		needs: change, action: "alert.acknowledge",
+		prepare: func(w *world) {
+			found := dmarcd.Detection{Kind: dmarcd.VolumeSpike, Day: 1, Subject: rand.Text()}
+			w.must(w.store.Team(w.team.ID).SaveDetections(ctx, []dmarcd.Detection{found}, nil))
+		},
+		team: func(_ *world, t *service.Team) error { return finds(t.AcknowledgeAlerts(ctx, dmarcd.AlertFilter{})) },
 	},
 	"AcknowledgeAlert": {
 		needs: change, action: "alert.acknowledge", wants: dmarcd.ErrNotFound,

@@ -104,7 +104,7 @@ func (c Checks) save(ctx context.Context, team *store.Team, name string, check *
 	defer cancel()
 	check.Asked = occasion != dnscheck.Scheduled
 	if occasion == dnscheck.Requested {
-		// Verifications are short and can be requested without end: in turns, the reports of other
+		// Verifications are short and can be repeated endlessly: in a fair queue, the reports of other
 		// teams do not wait for them.
 		defer team.ReadTurn(ctx)()
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// TestChecksKeepTheMark checks a domain that neither takes nor sends mail itself: only a user marks it
+// TestChecksPreserveTheMark checks a domain that neither takes nor sends mail itself: only a user marks it
 // as parked, whatever the DNS and the reports show, and a check then proposes p=reject.
-func TestChecksKeepTheMark(t *testing.T) {
+func TestChecksPreserveTheMark(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		s := db.Open(t, store.Options{})
@@ -93,6 +93,38 @@ func TestQueriesForAUser(t *testing.T) {
 		forUser = nil
 		if err := test.check(); err != nil || len(forUser) == 0 || slices.Contains(forUser, !test.want) {
 			t.Errorf("%s: got %v, %v, want queries with %v", test.occasion, forUser, err, test.want)
+		}
+	}
+}
+
+// TestSelfTestStatesWhetherTheMessageIsAuthenticated stores a report with each result.
+func TestSelfTestStatesWhetherTheMessageIsAuthenticated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	for _, test := range []struct {
+		intake  dmarcd.Intake
+		genuine dmarcd.Genuine
+		want    string
+		passed  bool
+	}{
+		{dmarcd.IntakeSMTP, dmarcd.GenuineYes, "The message is authenticated. Because.", true},
+		{dmarcd.IntakeSMTP, dmarcd.GenuineNo, "The message is not authenticated, which is no problem: the daemon does not sign its self-test. Because.", true},
+		{dmarcd.IntakeSMTP, dmarcd.GenuineUnknown, "It is unknown whether the message is authenticated. Because.", false},
+		{dmarcd.IntakeIMAP, dmarcd.GenuineUnknown, "It is unknown whether the message is authenticated. Because.", true},
+	} {
+		team := w.with(w.asOwner(), func(o *service.Options) {
+			o.ReportDomain = "reports.example"
+			o.SelfTests = selfTests(func(_ context.Context, _, _, id string) ([]dmarcd.SelfTestStage, bool) {
+				delivery := storetest.Delivery(storetest.Aggregate(id, ours, 20000))
+				delivery.Intake = test.intake
+				delivery.SetAuthentication(dmarcd.Authentication{Genuine: test.genuine, Reason: "Because."})
+				musttest.Get(w.store.Team(w.team.ID).Receive(ctx, []*dmarcd.Delivery{delivery}))(t)
+				return nil, true
+			})
+		})
+		got := musttest.Get(team.SelfTest(ctx, ours))(t)
+		if stage := got.Stages[0]; stage.Name != dmarcd.StageVerification || stage.Detail != test.want || stage.Passed != test.passed {
+			t.Errorf("%s, %s: got %+v, want %q, passed: %t", test.intake, test.genuine, stage, test.want, test.passed)
 		}
 	}
 }

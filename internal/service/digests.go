@@ -6,27 +6,30 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/notify/mail"
+	"github.com/dmarcd/dmarcd/internal/notify/webhook"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 )
 
-// What a digest lists at most.
+// Limits of the lists in a digest.
 const (
 	digestDomains = 10
 	digestActions = 3
 	digestAlerts  = 5
-	// recentAlerts is the number of alerts that are searched for those of the period.
+	// recentAlerts is how many of the newest alerts are searched for alerts of the period.
 	recentAlerts = 200
 )
 
-// Digest is what the overview shows about a period that has ended.
+// Digest has the figures of the overview for a period that has ended.
 type Digest struct {
 	From, To dmarcd.Day
 	Series
-	// Domains are those with the most messages.
+	// Domains are the domains with the most messages.
 	Domains DomainList
-	// Alerts are the newest of the period that no one acknowledged, Actions what to do next.
+	// Alerts are the newest unacknowledged alerts of the period, Actions the most urgent advice.
 	Alerts  []dmarcd.Alert
 	Actions []dmarcd.Advice
 }
@@ -100,11 +103,11 @@ func (s *Service) asViewer(team dmarcd.TeamID) *Team {
 
 // measured returns the figures of a digest's event.
 func measured(s Series) dmarcd.Measured {
-	share := func(c dmarcd.Counts) float64 { return float64(c.Compliant) / float64(max(c.Total(), 1)) }
-	return dmarcd.Measured{Messages: s.Counts.Total(), Observed: share(s.Counts), Usual: share(s.Before)}
+	rate := func(c dmarcd.Counts) float64 { return float64(c.Compliant) / float64(max(c.Total(), 1)) }
+	return dmarcd.Measured{Messages: s.Counts.Total(), Observed: rate(s.Counts), Usual: rate(s.Before)}
 }
 
-// DigestContent returns what the message with a digest says: the figures as they are now,
+// DigestContent returns the content of the message with a digest: the figures as they are now,
 // which late reports may have changed since its event.
 func (s *Service) DigestContent(ctx context.Context, team dmarcd.TeamID, e dmarcd.Event) (mail.Content, error) {
 	from, to := e.DigestPeriod()
@@ -123,7 +126,7 @@ func (s *Service) DigestContent(ctx context.Context, team dmarcd.TeamID, e dmarc
 	page := url.URL{Scheme: base.Scheme, Host: base.Host, Path: "/app/", RawQuery: url.Values{"from": {from.String()}, "to": {to.String()}}.Encode()}
 	e.Measured = measured(d.Series)
 	content := mail.Content{
-		Subject: named.Name + ": " + e.Summary(), Title: e.Summary(), Paragraphs: d.paragraphs(), Figures: d.figures(), Table: d.table(), Details: d.details(),
+		Subject: named.Name + ": " + phrase.Event(e), Title: phrase.Event(e), Paragraphs: d.paragraphs(), Figures: d.figures(), Table: d.table(), Details: d.details(),
 		Action: mail.Link{Text: "Open the overview", URL: page.String()},
 	}
 	bars := make([]mail.Bar, len(d.Days))
@@ -136,22 +139,22 @@ func (s *Service) DigestContent(ctx context.Context, team dmarcd.TeamID, e dmarc
 	return content, err
 }
 
-// figures are those of the overview, under the same names.
+// figures returns the figures of the overview, with the same names.
 func (d Digest) figures() []mail.Figure {
 	c := d.Counts
 	return []mail.Figure{
-		{Value: dmarcd.FormatNumber(c.Total()), Label: "Messages"},
-		{Value: dmarcd.FormatShare(c.Compliant, c.Total()), Label: "Passes DMARC"},
-		{Value: dmarcd.FormatNumber(c.NonCompliant), Label: "Fails DMARC"},
-		{Value: dmarcd.FormatNumber(c.Quarantined + c.Rejected), Label: "Quarantined or rejected"},
+		{Value: phrase.Number(c.Total()), Label: "Messages"},
+		{Value: phrase.Percent(c.Compliant, c.Total()), Label: "Passes DMARC"},
+		{Value: phrase.Number(c.NonCompliant), Label: "Fails DMARC"},
+		{Value: phrase.Number(c.Quarantined + c.Rejected), Label: "Quarantined or rejected"},
 	}
 }
 
 func (d Digest) paragraphs() []string {
 	b := d.Before
-	all := []string{fmt.Sprintf("Previous period: %s messages, of which %s pass DMARC.", dmarcd.FormatNumber(b.Total()), dmarcd.FormatShare(b.Compliant, b.Total()))}
+	all := []string{fmt.Sprintf("Previous period: %s messages, of which %s pass DMARC.", phrase.Number(b.Total()), phrase.Percent(b.Compliant, b.Total()))}
 	if d.Parked > 0 {
-		all = append(all, fmt.Sprintf("Without %s messages that spoof parked domains. The policy of these domains asks receivers to reject them.", dmarcd.FormatNumber(d.Parked)))
+		all = append(all, fmt.Sprintf("Without %s messages that spoof parked domains. The policy of these domains asks receivers to reject them.", phrase.Number(d.Parked)))
 	}
 	return all
 }
@@ -163,18 +166,99 @@ func (d Digest) table() *mail.Table {
 	}
 	t := &mail.Table{Head: []string{"Domain", "Messages", "Passes DMARC"}}
 	for _, r := range rows {
-		t.Rows = append(t.Rows, []string{r.Name, dmarcd.FormatNumber(r.Counts.Total()), dmarcd.FormatShare(r.Counts.Compliant, r.Counts.Total())})
+		t.Rows = append(t.Rows, []string{r.Name, phrase.Number(r.Counts.Total()), phrase.Percent(r.Counts.Compliant, r.Counts.Total())})
 	}
 	return t
 }
 
-func (d Digest) details() []dmarcd.EventDetail {
-	var all []dmarcd.EventDetail
+func (d Digest) details() []phrase.Detail {
+	var all []phrase.Detail
 	for _, a := range d.Alerts {
-		all = append(all, dmarcd.EventDetail{Name: "Alert of " + dmarcd.DayOf(a.Event.At).String(), Value: a.Event.Summary()})
+		all = append(all, phrase.Detail{Name: "Alert of " + dmarcd.DayOf(a.Event.At).String(), Value: phrase.Event(a.Event)})
 	}
 	for _, a := range d.Actions {
-		all = append(all, dmarcd.EventDetail{Name: "What to do next for " + a.Domain, Value: a.Conclusion + " " + a.Next().Title + ". " + a.Next().Reason})
+		all = append(all, phrase.Detail{Name: "What to do next for " + a.Domain, Value: a.Conclusion + " " + a.Next().Title + ". " + a.Next().Reason})
 	}
 	return all
+}
+
+// OwnDigest is which digest of the team the actor gets by mail.
+type OwnDigest struct {
+	// Kind is "" for none.
+	Kind dmarcd.EventKind
+	// Address is the address of the actor, "" if the actor is not a user or no relay is configured.
+	Address string
+}
+
+// OwnDigest returns which digest the actor gets.
+func (t *Team) OwnDigest(ctx context.Context) (OwnDigest, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return OwnDigest{}, err
+	}
+	if t.actor.entry.User == 0 || t.service.options.Mail == nil {
+		return OwnDigest{}, nil
+	}
+	own := OwnDigest{Address: t.actor.entry.Actor}
+	found, err := t.ownDigest(ctx)
+	if err == nil && found != nil && found.Enabled() {
+		own.Kind = found.Kinds[0]
+	}
+	return own, err
+}
+
+// ownDigest returns the webhook that sends digests alone to the address of the actor, nil if
+// there is none.
+func (t *Team) ownDigest(ctx context.Context) (*dmarcd.Webhook, error) {
+	all, err := t.team.Webhooks(ctx)
+	at := slices.IndexFunc(all, func(w dmarcd.Webhook) bool { return w.IsDigest() && w.Address() == t.actor.entry.Actor })
+	if at < 0 {
+		return nil, err
+	}
+	return &all[at], err
+}
+
+// SetOwnDigest has a digest of the team sent to the address of the actor, who must be a member;
+// "" ends it. It is a webhook of the format email, which owners can change like all others.
+func (t *Team) SetOwnDigest(ctx context.Context, kind dmarcd.EventKind) error {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return err
+	}
+	members, err := t.team.Members(ctx)
+	if err != nil {
+		return err
+	}
+	isMember := slices.ContainsFunc(members, func(m dmarcd.Member) bool { return m.User.ID == t.actor.entry.User })
+	address := t.actor.entry.Actor
+	wanted := dmarcd.Webhook{URL: "mailto:" + address, Format: dmarcd.FormatEmail, Kinds: []dmarcd.EventKind{kind}}
+	switch {
+	case kind != "" && !kind.IsDigest():
+		return &dmarcd.InvalidError{Field: "digest", Message: "A digest is daily, weekly or monthly."}
+	case !isMember:
+		return &dmarcd.InvalidError{Field: "digest", Message: "Digests are for members of the team. Sign in as one."}
+	}
+	if err := t.checkEndpoint(wanted); err != nil {
+		return err
+	}
+	found, err := t.ownDigest(ctx)
+	if err != nil {
+		return err
+	}
+	entry := t.actor.to("digest.set", address, string(kind))
+	switch {
+	case found == nil && kind == "":
+		return nil
+	case kind == "":
+		return t.team.RemoveWebhook(ctx, found.ID, entry)
+	case found != nil:
+		_, err = t.team.UpdateWebhook(ctx, found.ID, func(w *dmarcd.Webhook) error {
+			w.Kinds, w.DisabledAt = wanted.Kinds, time.Time{}
+			return nil
+		}, entry)
+		return err
+	}
+	seal := func(w dmarcd.Webhook) ([]byte, error) {
+		return t.service.options.Secrets.Seal(webhook.NewSecret(), w.SecretContext())
+	}
+	_, err = t.team.AddWebhook(ctx, wanted, seal, entry)
+	return err
 }

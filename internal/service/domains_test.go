@@ -320,20 +320,20 @@ func TestRetention(t *testing.T) {
 		t.Errorf("the default: got %+v, %v; want whole days", got, err)
 	}
 	for _, test := range []struct {
-		keep    service.Retention
-		invalid bool
+		retained service.Retention
+		invalid  bool
 	}{
-		{keep: service.Retention{Counters: 30, Records: 30, Originals: 7}},
-		{keep: service.Retention{Counters: 30, Records: 29}},
-		{keep: service.Retention{Records: 10}},
-		{keep: service.Retention{Counters: 30, Records: 31}, invalid: true},
-		{keep: service.Retention{Counters: 30}, invalid: true},
+		{retained: service.Retention{Counters: 30, Records: 30, Originals: 7}},
+		{retained: service.Retention{Counters: 30, Records: 29}},
+		{retained: service.Retention{Records: 10}},
+		{retained: service.Retention{Counters: 30, Records: 31}, invalid: true},
+		{retained: service.Retention{Counters: 30}, invalid: true},
 	} {
-		if err := team.SetRetention(ctx, test.keep); errors.Is(err, dmarcd.ErrInvalid) != test.invalid || !test.invalid && err != nil {
-			t.Errorf("%+v: got %v, want it invalid: %t", test.keep, err, test.invalid)
+		if err := team.SetRetention(ctx, test.retained); errors.Is(err, dmarcd.ErrInvalid) != test.invalid || !test.invalid && err != nil {
+			t.Errorf("%+v: got %v, want it invalid: %t", test.retained, err, test.invalid)
 		}
-		if got, err := team.Retention(ctx); !test.invalid && (err != nil || got != test.keep) {
-			t.Errorf("got %+v, %v; want %+v", got, err, test.keep)
+		if got, err := team.Retention(ctx); !test.invalid && (err != nil || got != test.retained) {
+			t.Errorf("got %+v, %v; want %+v", got, err, test.retained)
 		}
 	}
 }
@@ -439,22 +439,22 @@ func TestAdvicePages(t *testing.T) {
 	}
 	for _, name := range []string{"", ours} {
 		mail := musttest.Get(team.Mail(ctx, name, dmarcd.Days{}))(t)
-		found, err := mail.Sources(ctx, insight.Query{Group: insight.GroupAddress, Limit: 10})
-		if mail.Close(); err != nil || len(found.Sources) != 1 {
+		found, err := mail.List(ctx, insight.Query{Group: insight.GroupAddress, Limit: 10})
+		if mail.Close(); err != nil || len(found.Rows) != 1 {
 			t.Errorf("mail of %q: got %+v, %v; want one address", name, found, err)
 		}
 	}
 	// The mail of a domain is assessed with what the team said about its senders.
-	sources := func(name string) (insight.List, error) {
+	senders := func(name string) (insight.List, error) {
 		mail := musttest.Get(team.Mail(ctx, name, dmarcd.Days{}))(t)
 		defer mail.Close()
-		return mail.Sources(ctx, insight.Query{Group: insight.GroupNetwork, Assess: true, Limit: 10})
+		return mail.List(ctx, insight.Query{Group: insight.GroupSender, Assess: true, Limit: 10})
 	}
-	found := musttest.Get(sources(ours))(t)
-	w.must(team.SetSenderClass(ctx, ours, found.Sources[0].Key, dmarcd.ClassSpoofing))
+	found := musttest.Get(senders(ours))(t)
+	w.must(team.SetSenderClass(ctx, ours, found.Rows[0].Key, dmarcd.ClassSpoofing))
 	for _, name := range []string{"", ours} {
-		if found, err = sources(name); err != nil || found.Sources[0].Assessment.Class != dmarcd.ClassSpoofing {
-			t.Errorf("mail of %q: got %+v, %v; want the class that was set", name, found.Sources, err)
+		if found, err = senders(name); err != nil || found.Rows[0].Assessment.Class != dmarcd.ClassSpoofing {
+			t.Errorf("mail of %q: got %+v, %v; want the class that was set", name, found.Rows, err)
 		}
 	}
 	ended, end := context.WithCancel(ctx)

@@ -85,7 +85,7 @@ func TestChangesOfWebhooks(t *testing.T) {
 		{"kinds", slack.ID, service.WebhookChange{Kinds: &kinds}, func(w dmarcd.Webhook) bool { return slices.Equal(w.Kinds, kinds) && w.Domains == nil && w.Enabled() }},
 		{"domains", slack.ID, service.WebhookChange{Domains: &domains}, func(w dmarcd.Webhook) bool { return len(w.Domains) == 1 && w.Domains[0] == ours && len(w.Kinds) == 1 }},
 		{"a domain of others", slack.ID, service.WebhookChange{Domains: &[]string{"elsewhere.example"}}, nil},
-		{"disabled", slack.ID, service.WebhookChange{Enabled: &no}, func(w dmarcd.Webhook) bool { return !w.Enabled() && w.DisabledReason == "A user disabled it." }},
+		{"disabled", slack.ID, service.WebhookChange{Enabled: &no}, func(w dmarcd.Webhook) bool { return !w.Enabled() && w.DisabledReason == "A user turned it off." }},
 		{"disabled again", slack.ID, service.WebhookChange{Enabled: &no}, func(w dmarcd.Webhook) bool { return !w.Enabled() }},
 		{"URL", slack.ID, service.WebhookChange{URL: &other}, func(w dmarcd.Webhook) bool {
 			return w.URL == "https://two.example/..." && len(w.Secrets) == 1 && string(w.Secrets[0]) == other && !w.Enabled()

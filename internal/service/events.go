@@ -11,9 +11,8 @@ import (
 // its own process wake it.
 const eventPoll = time.Second
 
-// Events returns up to limit events, newest first, with numbers below before; 0 starts at the
-// newest.
-func (t *Team) Events(ctx context.Context, filter EventFilter, before int64, limit int) ([]dmarcd.Event, error) {
+// Events returns up to limit events, newest first, older than the cursor.
+func (t *Team) Events(ctx context.Context, filter EventFilter, before Cursor, limit int) ([]dmarcd.Event, error) {
 	return see(t, func() ([]dmarcd.Event, error) { return t.team.Events(ctx, filter, before, limit) })
 }
 

@@ -73,7 +73,7 @@ func TestWaitForEventsOfAKind(t *testing.T) {
 	last := musttest.Get(team.LastEvent(ctx))(t)
 	found := make(chan []dmarcd.Event, 1)
 	go func() {
-		events, err := team.EventsSince(ctx, service.EventFilter{Kind: dmarcd.SenderFailing}, last, 10, time.Minute)
+		events, err := team.EventsSince(ctx, service.EventFilter{Kinds: []dmarcd.EventKind{dmarcd.SenderFailing}}, last, 10, time.Minute)
 		if err != nil {
 			t.Error(err)
 		}

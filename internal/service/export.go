@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	// exportReports is the number of reports per query of an export, exportRecords that of
-	// records.
+	// exportReports and exportRecords are the numbers of reports and records per query of an export.
 	exportReports, exportRecords = 100, 1000
 	// exportBytes is the memory of a batch in the budget of large reads: a thousand records
 	// with long texts, decoded and encoded.
@@ -26,8 +25,8 @@ type RecordFilter struct {
 	Domain string
 	// Days are the days that the records count on: those on which their reports begin.
 	Days dmarcd.Days
-	// All includes records that count nowhere: of reports that are excluded, held or replaced,
-	// and about names without a domain of the team.
+	// All includes records that do not count: those of excluded, held or replaced reports, and those
+	// about names without a domain of the team.
 	All bool
 	// Settled leaves out reports of the last seconds and those after one that is still being
 	// written. Then a later export from the last position misses nothing.

@@ -122,16 +122,16 @@ func TestMailedInvitationsAreThrottled(t *testing.T) {
 	s, mail := w.mailing()
 	w.operates(w.owner) // who may invite to both
 	team, other := s.Team(w.team.ID, w.asOwner()), s.Team(storetest.Team(t, w.store, "beta").ID, w.asOwner())
-	throttled, refused := (*service.ThrottledError)(nil), 0
+	throttled, rejected := (*service.ThrottledError)(nil), 0
 	for range 50 {
 		if _, err := team.InviteMember(ctx, "Eve@example.com", dmarcd.RoleViewer); errors.As(err, &throttled) {
-			refused++
+			rejected++
 		} else {
 			musttest.Do(t, err)
 		}
 	}
-	if n := len(mail.sent); n == 0 || n+refused != 50 || refused == 0 || mail.sent[0].to != "eve@example.com" || mail.sent[0].team != "acme" {
-		t.Errorf("got %d refused and the letters %+v, want a few", refused, mail.sent)
+	if n := len(mail.sent); n == 0 || n+rejected != 50 || rejected == 0 || mail.sent[0].to != "eve@example.com" || mail.sent[0].team != "acme" {
+		t.Errorf("got %d refused and the letters %+v, want a few", rejected, mail.sent)
 	}
 	if to := w.invited(team); !to["eve@example.com"] {
 		t.Errorf("got open invitations to %v, want those which were sent", to)

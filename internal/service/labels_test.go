@@ -10,6 +10,24 @@ import (
 
 // labelUses are those of the methods about tags, sample data and searching.
 var labelUses = map[string]use{
+	"SetSenderClass": {
+		needs: change, action: "sender.class", target: ours, wants: dmarcd.ErrInvalid,
+		team: func(_ *world, t *service.Team) error {
+			return t.SetSenderClass(ctx, ours, "AS64496", dmarcd.ClassYours)
+		},
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			return t.SetSenderClass(ctx, ours, "AS64496", dmarcd.ClassService)
+		},
+	},
+	"SetSenderClasses": {
+		needs: change, action: "sender.class", target: "all domains", wants: dmarcd.ErrInvalid,
+		team: func(_ *world, t *service.Team) error {
+			return t.SetSenderClasses(ctx, "", map[string]dmarcd.Class{"AS64496:others": dmarcd.ClassSpoofing})
+		},
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			return t.SetSenderClasses(ctx, "", map[string]dmarcd.Class{"AS64496": dmarcd.ClassYours, "no key": dmarcd.ClassYours})
+		},
+	},
 	"ParkedDaily": asks(func(_ *world, t *service.Team) ([]service.DailyCounts, error) {
 		return t.ParkedDaily(ctx, dmarcd.Days{}, 10)
 	}),

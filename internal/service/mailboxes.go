@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -12,24 +13,33 @@ import (
 
 // The owner of a team chooses the server of a mailbox, and this machine may reach hosts that
 // the owner cannot. Package outbound rejects addresses that are neither public nor allowed by
-// the operator, with one message for all of them. In an allowed network, adding a mailbox must
-// not become a port scanner: every failure before the server speaks IMAP has one message,
-// after a fixed time. The same applies to the list of mailboxes, since a name may resolve
-// differently later. A rejected login or folder is shown: only a mail server does that.
-// Operators see the reason in the log, in the list of mailboxes and with dmarcd mailbox add.
+// the operator, with one message for all of them. Of the others users see at which stage a mailbox
+// failed, and no text of the server or of the network: that is for operators, in the log, in the
+// list of mailboxes and with dmarcd mailbox add. Attempts are throttled, so that adding a mailbox is
+// no port scanner in a network that the operator allows.
 const (
-	// tryTime is when a failure is reported to the user.
-	tryTime = 10 * time.Second
-	// unreached is the message about a server that does not speak IMAP with us.
-	unreached = "The server cannot be reached, or does not support IMAP with these settings. Check its name, port and encryption; an operator finds the reason in the log."
+	// tryTime is the time that a login may take.
+	tryTime = 20 * time.Second
+	// unknownProblem is the message about a failure of no known stage.
+	unknownProblem = "The mailbox cannot be read. Remove it, and add it again to see which step fails."
 	// addressNotAllowed is the message about a server with a forbidden address.
 	addressNotAllowed = "This installation does not connect to private or reserved addresses. An operator can allow its network with DMARCD_OUTBOUND_ALLOW."
 )
 
+// OAuth describes how to get access tokens for a mailbox (RFC 6749): with a refresh token, or without
+// one by client credentials.
+type OAuth struct {
+	TokenURL     string   `json:"token_url"`
+	ClientID     string   `json:"client_id"`
+	ClientSecret string   `json:"client_secret,omitempty"`
+	RefreshToken string   `json:"refresh_token,omitempty"`
+	Scopes       []string `json:"scopes,omitempty"`
+}
+
 // MailboxError is a failed login to a mailbox. It is an *dmarcd.InvalidError with the message
 // for users, and the full reason.
 type MailboxError struct {
-	// Field is that of dmarcd.Mailbox, or "password".
+	// Field is a field of dmarcd.Mailbox, "password", or a field of OAuth.
 	Field, Message string
 	// Reason may reveal what runs at an address: it is for operators.
 	Reason error
@@ -60,23 +70,21 @@ func (t *Team) Mailboxes(ctx context.Context) ([]dmarcd.Mailbox, error) {
 
 // shownProblem returns the message why a mailbox is not read.
 func (s *Service) shownProblem(mailbox dmarcd.Mailbox) string {
-	problem := mailbox.Error
 	switch {
-	case problem == "" || !mailbox.PausedAt.IsZero():
-		return problem
-	case s.options.Mailboxes.Rejected(problem):
-		return "The server refuses the login."
-	case strings.Contains(problem, outbound.ErrNotAllowed.Error()):
+	case mailbox.Error == "" || !mailbox.PausedAt.IsZero():
+		return mailbox.Error
+	case strings.Contains(mailbox.Error, outbound.ErrNotAllowed.Error()):
 		return addressNotAllowed
 	}
-	return unreached
+	return cmp.Or(s.options.Mailboxes.Explain(mailbox), unknownProblem)
 }
 
 // NewMailbox describes the mailbox to add.
 type NewMailbox struct {
 	dmarcd.Mailbox
-	// Password is used if Secret is nil.
+	// Password, or OAuth unless it is nil, is used if Secret is nil.
 	Password string
+	OAuth    *OAuth
 	// Secret is in the form of Mailboxes.Try.
 	Secret []byte
 	// Untried skips the login. It is for operators.
@@ -96,7 +104,7 @@ func (t *Team) AddMailbox(ctx context.Context, wanted NewMailbox) (dmarcd.Mailbo
 	err := wanted.Validate()
 	secret := wanted.Secret
 	if err == nil && secret == nil {
-		secret, err = t.service.options.Mailboxes.Secret(wanted.Password)
+		secret, err = t.service.options.Mailboxes.Secret(wanted.Password, wanted.OAuth)
 	}
 	if err == nil && !wanted.Untried {
 		secret, err = t.tryMailbox(ctx, wanted.Mailbox, secret)
@@ -153,10 +161,7 @@ func (t *Team) logIn(ctx context.Context, mailbox dmarcd.Mailbox, secret []byte)
 	case errors.Is(err, outbound.ErrNotAllowed):
 		return nil, &MailboxError{Field: "host", Message: addressNotAllowed, Reason: err}
 	}
-	if !t.actor.local {
-		<-ctx.Done()
-	}
-	return nil, &MailboxError{Field: "host", Message: unreached, Reason: err}
+	return nil, &MailboxError{Field: "host", Message: unknownProblem, Reason: err}
 }
 
 // RemoveMailbox removes a mailbox and its secret. Its reports stay.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
 )
 
 // plainSecrets does not encrypt.
@@ -18,14 +19,19 @@ func (plainSecrets) Open(sealed []byte, _ string) ([]byte, error) { return seale
 // mailboxes logs in with the password itself.
 type mailboxes struct{ *world }
 
-func (mailboxes) Secret(password string) ([]byte, error) { return []byte(password), nil }
+func (mailboxes) Secret(password string, _ *service.OAuth) ([]byte, error) {
+	return []byte(password), nil
+}
 
 func (m mailboxes) Try(ctx context.Context, _ dmarcd.Mailbox, secret []byte) ([]byte, error) {
 	return secret, m.tryMailbox(ctx)
 }
 
-func (mailboxes) Rejected(problem string) bool {
-	return strings.HasPrefix(problem, "the server refuses the login")
+func (mailboxes) Explain(m dmarcd.Mailbox) string {
+	if strings.HasPrefix(m.Error, "sign-in: ") {
+		return "The sign-in failed."
+	}
+	return ""
 }
 
 // nowhere permits no address.

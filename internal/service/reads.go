@@ -5,6 +5,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/facts"
+	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
@@ -20,6 +21,10 @@ type (
 	ReportFilter = store.ReportFilter
 	// EventFilter narrows a list of events.
 	EventFilter = store.EventFilter
+	// ChangeFilter narrows a list of changes in DNS.
+	ChangeFilter = store.ChangeFilter
+	// Times limits a list to some time.
+	Times = store.Times
 	// DailyCounts are the counts of a day.
 	DailyCounts = store.DailyCounts
 	// Record is a record of a report, with its position.
@@ -30,6 +35,14 @@ type (
 	DomainRow = store.DomainRow
 	// DomainList is a part of an overview.
 	DomainList = store.Overview
+	// PostureFilter narrows and orders the list of domains.
+	PostureFilter = store.PostureFilter
+	// PosturePosition is a position in the list of domains.
+	PosturePosition = store.PosturePosition
+	// PostureRow is a domain in that list.
+	PostureRow = store.PostureRow
+	// PostureCount counts the domains of that list.
+	PostureCount = store.PostureCount
 )
 
 // Domain returns a domain by its name as entered; an invalid name is dmarcd.ErrNotFound.
@@ -64,9 +77,17 @@ func (t *Team) LatestCheck(ctx context.Context, domain dmarcd.Domain) (facts.Sto
 	return see(t, func() (facts.StoredCheck, error) { return t.team.LatestCheck(ctx, domain.Name) })
 }
 
-// Checks returns up to limit checks of a domain, the latest first, older than the cursor.
-func (t *Team) Checks(ctx context.Context, domain dmarcd.Domain, before Cursor, limit int) ([]facts.StoredCheck, error) {
-	return see(t, func() ([]facts.StoredCheck, error) { return t.team.Checks(ctx, domain.Name, before, limit) })
+// TimesOf returns the times of some days.
+func TimesOf(days dmarcd.Days) Times { return store.TimesOf(days) }
+
+// DomainChanges returns up to limit checks that found changes in DNS, the latest first, older than the cursor.
+func (t *Team) DomainChanges(ctx context.Context, filter ChangeFilter, before Cursor, limit int) ([]facts.DomainChange, error) {
+	return see(t, func() ([]facts.DomainChange, error) { return t.team.DomainChanges(ctx, filter, before, limit) })
+}
+
+// Checks returns up to limit checks of a domain within some time, the latest first, older than the cursor.
+func (t *Team) Checks(ctx context.Context, domain dmarcd.Domain, within Times, before Cursor, limit int) ([]facts.StoredCheck, error) {
+	return see(t, func() ([]facts.StoredCheck, error) { return t.team.Checks(ctx, domain.Name, within, before, limit) })
 }
 
 // Reports returns up to limit reports, newest first, received before that id; 0 starts at the
@@ -220,4 +241,62 @@ func (t *Team) Audit(ctx context.Context, before Cursor, limit int) ([]dmarcd.Au
 		return nil, err
 	}
 	return t.team.Audit(ctx, store.AuditFilter{}, before, limit)
+}
+
+// Series are messages by day.
+type Series struct {
+	// Days has a value for each day of a period, Counts is their sum, Before the sum of the previous
+	// period of the same length.
+	Days           []insight.DayCounts
+	Counts, Before dmarcd.Counts
+	// Parked is the number of messages of parked domains, which are left out.
+	Parked int64
+}
+
+// NewSeries returns the series of a period from days with messages. Days before from belong to the
+// previous period.
+func NewSeries(counted []DailyCounts, from, to dmarcd.Day) Series {
+	s := Series{Days: make([]insight.DayCounts, to-from+1)}
+	for i := range s.Days {
+		s.Days[i].Day = from + dmarcd.Day(i)
+	}
+	for _, c := range counted {
+		if c.Day < from {
+			s.Before.Add(c.Counts)
+			continue
+		}
+		s.Days[c.Day-from].Counts = c.Counts
+		s.Counts.Add(c.Counts)
+	}
+	return s
+}
+
+// Series returns the mail of the team without parked domains whose mail is rejected: that mail is
+// spoofed, and must not lower the pass rate.
+func (t *Team) Series(ctx context.Context, from, to dmarcd.Day) (Series, error) {
+	length := to - from + 1
+	begin := from - length
+	days := dmarcd.Days{From: &begin, To: &to}
+	all, err := t.Daily(ctx, days, 2*int(length))
+	if err != nil {
+		return Series{}, err
+	}
+	parked, err := t.ParkedDaily(ctx, days, 2*int(length))
+	if err != nil {
+		return Series{}, err
+	}
+	var out int64
+	left := make(map[dmarcd.Day]dmarcd.Counts, len(parked))
+	for _, d := range parked {
+		left[d.Day] = d.Counts
+		if d.Day >= from {
+			out += d.Total()
+		}
+	}
+	for i := range all {
+		all[i].Counts = all[i].Without(left[all[i].Day])
+	}
+	s := NewSeries(all, from, to)
+	s.Parked = out
+	return s, nil
 }

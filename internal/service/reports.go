@@ -2,7 +2,9 @@ package service
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"slices"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake"
@@ -28,7 +30,7 @@ func (t *Team) Upload(ctx context.Context, name string, content *intake.Copy) ([
 		Audit: []dmarcd.AuditEntry{t.actor.to("report.upload", name, "")},
 	}
 	if verifier := t.service.options.Verifier; verifier != nil {
-		message.Verdict = verifier.Mail(ctx, content.Reader())
+		message.Authentication = verifier.Mail(ctx, content.Reader())
 	}
 	return t.service.options.Acceptor.Accept(ctx, t.team, message)
 }
@@ -111,4 +113,101 @@ func (s Selection) String() string {
 		text += " to " + s.Days.To.String()
 	}
 	return text
+}
+
+// Recipient is the domain of a reporting address, as seen by outsiders. They have no role:
+// every client that knows the address may send reports.
+type Recipient struct {
+	Team    dmarcd.TeamID
+	service *Service
+	team    *store.Team
+	domain  dmarcd.DomainID
+}
+
+// Recipient returns the domain of a reporting address by its local part in lower case, or
+// dmarcd.ErrNotFound.
+func (s *Service) Recipient(ctx context.Context, mailbox string) (*Recipient, error) {
+	found, err := s.store.RecipientOf(ctx, mailbox)
+	if err != nil {
+		return nil, err
+	}
+	return &Recipient{Team: found.Team, service: s, team: s.store.Team(found.Team), domain: found.DomainID}, nil
+}
+
+// Admit returns a *dmarcd.QuotaError if the team may not receive more reports now.
+func (r *Recipient) Admit(ctx context.Context) error { return r.team.Admit(ctx) }
+
+// NoReportError means that a delivery contains no report. It is a dmarcd.ErrInvalid.
+type NoReportError struct{ Reason string }
+
+// Error returns the reason.
+func (e *NoReportError) Error() string { return e.Reason }
+
+// Is makes errors.Is(err, dmarcd.ErrInvalid) hold.
+func (e *NoReportError) Is(target error) bool { return target == dmarcd.ErrInvalid }
+
+// ReceiveTLS stores the TLS reports of an outsider. Without any it is a *NoReportError, and
+// nothing is stored.
+func (r *Recipient) ReceiveTLS(ctx context.Context, content *intake.Copy) ([]dmarcd.Receipt, error) {
+	acceptor := r.service.options.Acceptor
+	opened, err := acceptor.Read(ctx, intake.Message{
+		Team: r.Team, Outsider: true, Domain: r.domain, Intake: dmarcd.IntakeUpload, Content: content, Size: content.Size(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Close()
+	if err := onlyTLS(opened.Delivery); err != nil {
+		return nil, err
+	}
+	return acceptor.Store(ctx, r.team, opened.Delivery)
+}
+
+// onlyTLS removes everything except TLS reports.
+func onlyTLS(delivery *dmarcd.Delivery) error {
+	reason := "it contains no report"
+	for _, rejection := range delivery.Rejections {
+		reason = rejection.Reason
+	}
+	delivery.Rejections = nil
+	delivery.Reports = slices.DeleteFunc(delivery.Reports, func(report dmarcd.NewReport) bool {
+		if report.Kind == dmarcd.KindTLS {
+			return false
+		}
+		reason = fmt.Sprintf("this address accepts only TLS reports, and this is a report of the kind %s", report.Kind)
+		return true
+	})
+	if len(delivery.Reports) == 0 {
+		return &NoReportError{reason}
+	}
+	return nil
+}
+
+// Import stores reports from files. It is an intake.DeliveryStore for one goroutine.
+type Import struct {
+	team  *Team
+	entry dmarcd.AuditEntry
+	// noted means that the audit entry is written.
+	noted bool
+}
+
+// Import starts an import from a source, such as a folder. It writes one audit entry, with the
+// first stored reports.
+func (t *Team) Import(source string) (*Import, error) {
+	if err := t.may(dmarcd.RightChange); err != nil {
+		return nil, err
+	}
+	return &Import{team: t, entry: t.actor.to("report.import", source, "")}, nil
+}
+
+// Receive stores deliveries, all or none.
+func (i *Import) Receive(ctx context.Context, deliveries []*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {
+	if !i.noted && len(deliveries) > 0 {
+		first := *deliveries[0]
+		first.Audit = append(slices.Clone(first.Audit), i.entry)
+		deliveries = append([]*dmarcd.Delivery{&first}, deliveries[1:]...)
+	}
+	receipts, err := i.team.team.Receive(ctx, deliveries)
+	i.noted = i.noted || err == nil && len(deliveries) > 0
+	return receipts, err
 }

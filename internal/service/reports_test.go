@@ -100,12 +100,12 @@ func TestReportsToAnAddress(t *testing.T) {
 // countedVerifier counts the mails that it authenticates.
 type countedVerifier struct{ mails int }
 
-func (v *countedVerifier) Mail(context.Context, io.ReadSeeker) dmarcd.Verdict {
+func (v *countedVerifier) Mail(context.Context, io.ReadSeeker) dmarcd.Authentication {
 	v.mails++
-	return dmarcd.Verdict{}
+	return dmarcd.Authentication{}
 }
 
-// TestUploadsAreVerified passes the verdict on an uploaded mail on to its report, and
+// TestUploadsAreVerified passes the authentication result of an uploaded mail on to its report, and
 // includes an excluded report again.
 func TestUploadsAreVerified(t *testing.T) {
 	t.Parallel()

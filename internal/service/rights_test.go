@@ -38,8 +38,8 @@ var tokenLosses = map[string]func(w *world, id dmarcd.TokenID){
 	"expired": func(*world, dmarcd.TokenID) {}, // it is from the start
 }
 
-// refused calls a change of an actor who has just lost a right: it must fail, and change nothing.
-func (w *world) refused(db storetest.DB, name string, call func() error) {
+// expectDenied calls a change of an actor who has just lost a right: it must fail, and change nothing.
+func (w *world) expectDenied(db storetest.DB, name string, call func() error) {
 	w.Helper()
 	w.service = service.New(w.store, w.options) // nothing is throttled
 	entries, before := w.entries(), ""
@@ -111,7 +111,7 @@ func (w *world) losesUser(db storetest.DB, u use) {
 		user := w.user(20, invitation)
 		session := w.session(user)
 		lose(w, session)
-		w.refused(db, name, func() error { return u.make(w, service.User(session, "")) })
+		w.expectDenied(db, name, func() error { return u.make(w, service.User(session, "")) })
 		_, err := w.store.RemoveUser(ctx, user.ID)
 		if err != nil && name != "user removed" {
 			w.Fatal(err)
@@ -136,7 +136,7 @@ func (w *world) losesToken(db storetest.DB, u use) {
 		}
 		id := musttest.Get(w.store.Team(w.team.ID).CreateToken(ctx, wanted))(w).ID
 		lose(w, id)
-		w.refused(db, "token "+name, func() error { return u.make(w, service.Token(id, dmarcd.ScopeWrite, "")) })
+		w.expectDenied(db, "token "+name, func() error { return u.make(w, service.Token(id, dmarcd.ScopeWrite, "")) })
 		w.must(w.store.SetAPI(ctx, w.team.Name, true))
 	}
 }
@@ -155,7 +155,7 @@ func TestLostAccount(t *testing.T) {
 				client, _ := w.signIn("cy@example.com")
 				account := musttest.Get(w.service.Account(ctx, client))(t)
 				w.must(w.service.SignOut(ctx, client.Session))
-				w.refused(db, name, func() error { return u.call(w, account) })
+				w.expectDenied(db, name, func() error { return u.call(w, account) })
 			})
 		})
 	}
@@ -169,16 +169,16 @@ func TestSignInsUnderWay(t *testing.T) {
 		user := w.user(30, dmarcd.Invitation{Email: "cy@example.com", Team: w.team.ID, Role: dmarcd.RoleEditor})
 		proof := dmarcd.SignIn{User: user, PasswordHash: "x"}
 		w.must(w.store.SetPassword(ctx, proof, "y", [32]byte{}))
-		w.refused(db, "session", func() error {
+		w.expectDenied(db, "session", func() error {
 			return w.store.CreateSession(ctx, dmarcd.NewSession{Hash: [32]byte{1}, User: user.ID, PasswordHash: "x", ExpiresAt: time.Now().Add(time.Hour)})
 		})
-		w.refused(db, "another password", func() error { return w.store.SetPassword(ctx, proof, "z", [32]byte{}) })
+		w.expectDenied(db, "another password", func() error { return w.store.SetPassword(ctx, proof, "z", [32]byte{}) })
 		identity := dmarcd.Identity{Issuer: "i", Subject: "s", Email: user.Email}
 		single := musttest.Get(w.store.SignInIdentity(ctx, identity))(t)
 		secret, hash := w.invitation(user.Email)
 		_ = secret
 		musttest.Get(w.store.UseInvitation(ctx, hash, dmarcd.Claim{PasswordHash: "z"}))(t)
-		w.refused(db, "session of an identity", func() error {
+		w.expectDenied(db, "session of an identity", func() error {
 			return w.store.CreateSession(ctx, dmarcd.NewSession{Hash: [32]byte{2}, User: user.ID, PasswordHash: single.PasswordHash, ExpiresAt: time.Now().Add(time.Hour)})
 		})
 	})
@@ -192,7 +192,7 @@ func TestInvitationOfAnEndedSession(t *testing.T) {
 		session := w.session(w.member)
 		_, hash := w.invitation(w.member.Email)
 		w.must(w.store.EndSession(ctx, session.Hash))
-		w.refused(db, "join", func() error {
+		w.expectDenied(db, "join", func() error {
 			_, err := w.store.As(store.Grant{Session: session.Hash}).UseInvitation(ctx, hash, dmarcd.Claim{User: w.member.ID})
 			return err
 		})

@@ -56,19 +56,19 @@ func (t *Team) HasSample(ctx context.Context) (bool, error) {
 	return see(t, func() (bool, error) { return t.team.HasSample(ctx) })
 }
 
-// Start is how far a team has come with its first domains.
+// Start is the progress of a new team.
 type Start struct {
-	// Domains is how many domains the team has, Active of how many reports are sent here.
+	// Domains is the number of domains, Active the number of those whose reports are sent here.
 	Domains, Active int
-	// Open is a domain whose records are still to be published, "" if there is none.
+	// Open is a domain whose records are not published yet, "" if there is none.
 	Open string
-	// Reported tells that a report was received.
+	// Reported is true once a report was received.
 	Reported bool
-	// Samples tells that sample data can be added.
+	// Samples is true if sample data can be added.
 	Samples bool
 }
 
-// Start returns how far the team has come with its first domains.
+// Start returns the progress of the team with its first domains.
 func (t *Team) Start(ctx context.Context) (Start, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return Start{}, err

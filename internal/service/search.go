@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/insight"
 )
 
-// HitKind is what a search can find.
+// HitKind is the type of a search result.
 type HitKind string
 
 // The kinds of hits, in the order in which they are listed.
@@ -19,13 +20,15 @@ const (
 	HitDomain  HitKind = "domain"
 	HitSender  HitKind = "sender"
 	HitAddress HitKind = "address"
-	HitReport  HitKind = "report"
+	// HitSelector is a DKIM key, such as s1._domainkey.example.com.
+	HitSelector HitKind = "selector"
+	HitReport   HitKind = "report"
 )
 
 // Hit is something that a search found.
 type Hit struct {
 	Kind HitKind
-	// Key is the name of a domain, the key of a sender, an address or the id of a report.
+	// Key is the name of a domain, the key of a sender, an address, a DKIM key or the id of a report.
 	Key string
 	// Title and Detail are for people; Detail may be "".
 	Title, Detail string
@@ -34,13 +37,16 @@ type Hit struct {
 const (
 	// maxSearch is how many characters a search may have.
 	maxSearch = 200
-	// reportSearchDays is how many days back reports are searched.
-	reportSearchDays = 90
+	// SearchDays is how many days back a search finds mail and reports.
+	SearchDays = 90
+	// maxSearchedNames is how many senders, addresses and DKIM keys are searched, those with the most
+	// messages: the list of each is cached as one answer, whatever is typed.
+	maxSearchedNames = 5000
 )
 
-// Search finds domains by a part of the name, senders of the last 30 days by a part of the
-// name or key, an address among them, and reports of the last 90 days by their id or a part
-// of the reporter's name: up to limit of each kind. A tag does not narrow it.
+// Search finds domains and senders by a part of the name or key, addresses by the beginning or by a
+// network such as 192.0.2.0/24, DKIM keys and ids of reports by a part, and reports by a part of the
+// reporter's name: up to limit of each kind, of the last SearchDays. A tag does not narrow it.
 func (t *Team) Search(ctx context.Context, text string, limit int) ([]Hit, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, err
@@ -54,7 +60,7 @@ func (t *Team) Search(ctx context.Context, text string, limit int) ([]Hit, error
 	}
 	t = t.Tagged("")
 	var hits []Hit
-	for _, find := range []func(ctx context.Context, text string, limit int) ([]Hit, error){t.searchDomains, t.searchSenders, t.searchReports} {
+	for _, find := range []func(ctx context.Context, text string, limit int) ([]Hit, error){t.searchDomains, t.searchMail, t.searchReports} {
 		found, err := find(ctx, text, limit)
 		if err != nil {
 			return nil, err
@@ -77,12 +83,10 @@ func (t *Team) searchDomains(ctx context.Context, text string, limit int) (hits 
 	return hits, err
 }
 
-func (t *Team) searchSenders(ctx context.Context, text string, limit int) (hits []Hit, err error) {
-	kind, query := HitSender, insight.Query{Group: insight.GroupNetwork, Search: text, Limit: limit}
-	if address, err := netip.ParseAddr(text); err == nil {
-		kind, query = HitAddress, insight.Query{Group: insight.GroupAddress, Key: address.String(), Limit: limit}
-	}
-	from, to := t.period(dmarcd.Days{})
+// searchMail finds senders, addresses and DKIM keys.
+func (t *Team) searchMail(ctx context.Context, text string, limit int) (hits []Hit, err error) {
+	to := dmarcd.DayOf(t.service.options.Now())
+	from := to - SearchDays
 	mail, err := t.service.options.Insight.Read(ctx, t.team, "", dmarcd.Days{From: &from, To: &to})
 	if err != nil {
 		return nil, err
@@ -91,33 +95,75 @@ func (t *Team) searchSenders(ctx context.Context, text string, limit int) (hits 
 	if err := mail.LoadDomains(ctx); err != nil {
 		return nil, err
 	}
-	found, err := mail.Sources(ctx, query)
-	for _, row := range found.Sources {
-		hits = append(hits, Hit{Kind: kind, Key: row.Key, Title: row.Name, Detail: row.Detail})
+	add := func(kind HitKind, group insight.Group, matches func(insight.Row) bool) error {
+		found, err := mail.List(ctx, insight.Query{Group: group, Limit: maxSearchedNames})
+		before := len(hits)
+		for _, row := range found.Rows {
+			if !row.Other && len(hits)-before < limit && matches(row) {
+				hits = append(hits, Hit{Kind: kind, Key: row.Key, Title: row.Name, Detail: row.Detail})
+			}
+		}
+		return err
 	}
-	return hits, err
+	if matches := addressMatch(text); matches != nil {
+		return hits, add(HitAddress, insight.GroupAddress, func(row insight.Row) bool { return matches(row.Key) })
+	}
+	part := strings.ToLower(text)
+	contains := func(texts ...string) bool {
+		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(strings.ToLower(text), part) })
+	}
+	if err := add(HitSender, insight.GroupSender, func(row insight.Row) bool { return contains(row.Name, row.Key, row.Detail) }); err != nil {
+		return nil, err
+	}
+	return hits, add(HitSelector, insight.GroupSelector, func(row insight.Row) bool { return contains(row.Key) })
+}
+
+// addressMatch returns whether an address begins with a text or is in a network; nil if the text is
+// neither.
+func addressMatch(text string) func(address string) bool {
+	text = strings.ToLower(text)
+	if network, err := netip.ParsePrefix(text); err == nil {
+		network = network.Masked()
+		return func(address string) bool {
+			addr, err := netip.ParseAddr(address)
+			return err == nil && network.Contains(addr)
+		}
+	}
+	if addr, err := netip.ParseAddr(text); err == nil {
+		text = addr.Unmap().String()
+		// 192.0.2.1 is also the beginning of 192.0.2.10.
+		return func(address string) bool { return strings.HasPrefix(address, text) }
+	}
+	digits, colon := strings.Trim(text, "0123456789.") == "", strings.Contains(text, ":") && strings.Trim(text, "0123456789abcdef:") == ""
+	if !digits && !colon || digits && !strings.Contains(text, ".") {
+		return nil
+	}
+	return func(address string) bool { return strings.HasPrefix(address, text) }
 }
 
 func (t *Team) searchReports(ctx context.Context, text string, limit int) (hits []Hit, err error) {
 	today := dmarcd.DayOf(t.service.options.Now())
-	from := today - reportSearchDays
+	from := today - SearchDays
+	days := dmarcd.Days{From: &from, To: &today}
 	defer t.team.ReadTurn(ctx)()
 	reports, err := t.team.Reports(ctx, ReportFilter{ExternalID: text}, 0, limit)
-	if err == nil && len(reports) == 0 {
-		reports, err = t.team.Reports(ctx, ReportFilter{OrganizationPart: text, Days: dmarcd.Days{From: &from, To: &today}}, 0, limit)
+	for _, filter := range []ReportFilter{{ExternalIDPart: text, Days: days}, {OrganizationPart: text, Days: days}} {
+		if err == nil && len(reports) == 0 {
+			reports, err = t.team.Reports(ctx, filter, 0, limit)
+		}
 	}
 	if id, bad := dmarcd.ParseReportID(text); bad == nil && err == nil && len(reports) == 0 {
 		reports, err = t.oneReport(ctx, id)
 	}
 	for _, r := range reports {
 		hits = append(hits, Hit{
-			Kind: HitReport, Key: r.ID.String(), Title: r.Organization + " on " + r.Domain, Detail: string(r.Kind) + ", " + dmarcd.DayOf(r.Begin).String(),
+			Kind: HitReport, Key: r.ID.String(), Title: r.Organization + " on " + r.Domain, Detail: string(r.Kind) + ", " + dmarcd.DayOf(r.Begin).String() + ", " + r.ExternalID,
 		})
 	}
 	return hits, err
 }
 
-// oneReport returns the report with an id, none if there is none.
+// oneReport returns the report with an id as a list, which is empty if it does not exist.
 func (t *Team) oneReport(ctx context.Context, id dmarcd.ReportID) ([]dmarcd.Report, error) {
 	report, err := t.team.Report(ctx, id)
 	if errors.Is(err, dmarcd.ErrNotFound) {

@@ -65,6 +65,13 @@ func TestSearchKinds(t *testing.T) {
 		"ninety-one":             {"report " + old.String()},
 		old.String():             {"report " + old.String()},
 		"rep_1":                  nil,
+		"ninety-on":              nil, // a part of an id is searched in the last 90 days
+		"oda":                    {"report " + last.String()},
+		"192.0":                  {"address 192.0.2.1"},
+		"192.0.2.0/28":           {"address 192.0.2.1"},
+		"192.0.3":                nil,
+		"2001:db8:":              nil,
+		"_domainkey.letters":     {"selector s1._domainkey.letters.example"},
 		strings.Repeat("ü", 200): nil,
 	} {
 		hits, err := team.Search(ctx, text, 10)
@@ -82,7 +89,7 @@ func TestSearchKinds(t *testing.T) {
 		}
 	}
 	hits, err := team.Search(ctx, "today", 10)
-	if err != nil || len(hits) != 1 || hits[0].Title != "Old today on "+ours || hits[0].Detail != "aggregate, "+day.String() {
+	if err != nil || len(hits) != 1 || hits[0].Title != "Old today on "+ours || hits[0].Detail != "aggregate, "+day.String()+", today" {
 		t.Errorf("got %+v, %v; want title and detail of the report", hits, err)
 	}
 }

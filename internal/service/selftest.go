@@ -31,7 +31,7 @@ func (t *Team) SelfTest(ctx context.Context, name string) (dmarcd.SelfTest, erro
 	}
 	address := domain.ReportAddress(t.service.options.ReportDomain)
 	if address == "" {
-		return dmarcd.SelfTest{}, &dmarcd.InvalidError{Field: "domain", Message: "This installation has no report domain, so it cannot receive mail. An operator can set DMARCD_REPORT_DOMAIN and DMARCD_SMTP_LISTEN."}
+		return dmarcd.SelfTest{}, &dmarcd.InvalidError{Field: "domain", Message: "This server does not receive reports by mail, so there is nothing to test. An operator can set DMARCD_REPORT_DOMAIN and DMARCD_SMTP_LISTEN."}
 	}
 	leave, ok := t.service.selfTests.Try(t.team.ID())
 	if !ok {
@@ -74,14 +74,14 @@ func (t *Team) SelfTest(ctx context.Context, name string) (dmarcd.SelfTest, erro
 // have a result. Nothing signs a self-test, so that no is a result like yes.
 func verification(report dmarcd.Report) dmarcd.SelfTestStage {
 	stage := dmarcd.SelfTestStage{Name: dmarcd.StageVerification, Passed: true}
-	verdict := report.Verdict
-	switch verdict.Genuine {
+	authentication := report.Authentication
+	switch authentication.Genuine {
 	case dmarcd.GenuineYes:
-		stage.Detail = "The message is authenticated. " + verdict.Reason
+		stage.Detail = "The message is authenticated. " + authentication.Reason
 	case dmarcd.GenuineNo:
-		stage.Detail = "The message is not authenticated, which is no problem: the daemon does not sign its self-test. " + verdict.Reason
+		stage.Detail = "The message is not authenticated, which is no problem: the daemon does not sign its self-test. " + authentication.Reason
 	default:
-		stage.Detail = "It is unknown whether the message is authenticated. " + verdict.Reason
+		stage.Detail = "It is unknown whether the message is authenticated. " + authentication.Reason
 		stage.Passed = report.Intake != dmarcd.IntakeSMTP
 	}
 	stage.Detail = strings.TrimSpace(stage.Detail)

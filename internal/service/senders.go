@@ -1,9 +1,11 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/dmarcd/dmarcd"
@@ -83,4 +85,74 @@ func (t *Team) RemoveTeamSender(ctx context.Context, key string) error {
 		return err
 	}
 	return t.team.RemoveTeamSender(ctx, key, t.actor.to("sender.remove", key, ""))
+}
+
+// SetSenderClass sets the class of a sender for a domain; "" clears it. An address or a network is
+// then a sender of its own.
+func (t *Team) SetSenderClass(ctx context.Context, name, sender string, class dmarcd.Class) error {
+	if name == "" {
+		return dmarcd.ErrNotFound
+	}
+	return t.SetSenderClasses(ctx, name, map[string]dmarcd.Class{sender: class})
+}
+
+// maxClassesAtOnce limits the senders of one SetSenderClasses.
+const maxClassesAtOnce = 1000
+
+// SetSenderClasses is SetSenderClass for several senders by their keys, of which it changes all or
+// none. If name is "", it sets their classes for all domains of the team; the class that was set for
+// a domain wins.
+func (t *Team) SetSenderClasses(ctx context.Context, name string, classes map[string]dmarcd.Class) error {
+	if err := t.may(dmarcd.RightChange); err != nil {
+		return err
+	}
+	if name != "" {
+		domain, err := t.named(ctx, dmarcd.RightChange, name)
+		if err != nil {
+			return err
+		}
+		name = domain.Name
+	}
+	switch {
+	case len(classes) == 0:
+		return &dmarcd.InvalidError{Field: "sender", Message: "Select at least one sender."}
+	case len(classes) > maxClassesAtOnce:
+		return &dmarcd.InvalidError{Field: "sender", Message: fmt.Sprintf("Select at most %d senders at once.", maxClassesAtOnce)}
+	}
+	known := make(map[string]dmarcd.Class, len(classes))
+	audit := make([]dmarcd.AuditEntry, 0, len(classes))
+	for _, sender := range slices.Sorted(maps.Keys(classes)) {
+		word := string(cmp.Or(classes[sender], "automatic"))
+		key, err := t.knownSender(ctx, sender)
+		if err == nil && classes[sender] != "" {
+			_, err = dmarcd.ParseSenderClass(word)
+		}
+		if err != nil {
+			return err
+		}
+		known[key] = classes[sender]
+		audit = append(audit, t.actor.to("sender.class", cmp.Or(name, "all domains"), key+", "+word))
+	}
+	return t.team.SetSenderClasses(ctx, name, known, audit...)
+}
+
+// knownSender returns the canonical form of the key of a sender, or an *dmarcd.InvalidError if no
+// sender can have it.
+func (t *Team) knownSender(ctx context.Context, key string) (string, error) {
+	key, err := dmarcd.ParseSenderKey(key)
+	if err != nil {
+		return "", err
+	}
+	base := dmarcd.SenderBase(key)
+	if _, isSystem := dmarcd.SystemNumber(base); isSystem || base == "" || base == "-" || t.service.options.Insight.Knows(base) {
+		return key, nil
+	}
+	own, err := t.team.TeamSenders(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !slices.ContainsFunc(own, func(s dmarcd.TeamSender) bool { return s.Key == base }) {
+		return "", &dmarcd.InvalidError{Field: "key", Message: "There is no such sender. Use a key that the list of senders shows, an address or a network."}
+	}
+	return key, nil
 }

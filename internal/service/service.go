@@ -2,6 +2,16 @@
 // validation, change, and audit entry in the same transaction. The API, the web pages and the
 // command line decode, call it and encode. It uses the types and error kinds of package
 // dmarcd.
+//
+// Begin with service.go: Service.Team returns the use cases of a team for an Actor, Service.System
+// those of the installation, and Service.Account (accounts.go) those of a signed-in user. Every use
+// case is a method of one of the three in the file of its subject; reads.go has the reads that only
+// check the role. Use cases of jobs, which act for no user, are methods of Service: CheckDue,
+// DetectAlerts, QueueDigests, RefreshAdvice, RefreshPostures.
+//
+// A use case first checks the right (Team.may, System.may, or see and operate for reads). The store
+// checks it again in the transaction of the change, see store.As: a right may be revoked meanwhile.
+// The table of use cases in usecases_test.go must contain each: a test fails otherwise.
 package service
 
 import (
@@ -50,7 +60,7 @@ type Options struct {
 	Deliveries Deliveries
 	// SelfTests sends synthetic reports.
 	SelfTests SelfTests
-	// Sample is made-up data for teams without domains; the zero value is none.
+	// Sample is sample data for teams without domains; the zero value disables it.
 	Sample Sample
 	// OIDC is the single sign-on; nil if not configured.
 	OIDC *auth.OIDC
@@ -60,6 +70,8 @@ type Options struct {
 	Stopping <-chan struct{}
 	// ReportDomain is the domain of the reporting addresses, "" if there is none.
 	ReportDomain string
+	// ReceivesMail means that mail to the report domain arrives over SMTP.
+	ReceivesMail bool
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	Log *slog.Logger
@@ -67,7 +79,7 @@ type Options struct {
 
 // Verifier authenticates a mail; the result is zero for content that is not one.
 type Verifier interface {
-	Mail(ctx context.Context, mail io.ReadSeeker) dmarcd.Verdict
+	Mail(ctx context.Context, mail io.ReadSeeker) dmarcd.Authentication
 }
 
 // Secrets encrypts and opens a secret that belongs to a context.
@@ -78,14 +90,15 @@ type Secrets interface {
 
 // Mailboxes logs in to mailboxes.
 type Mailboxes interface {
-	// Secret returns the mailbox secret for a password, or an *dmarcd.InvalidError.
-	Secret(password string) ([]byte, error)
+	// Secret returns the mailbox secret for a password or, unless it is nil, for OAuth. Input that
+	// cannot be right is an *dmarcd.InvalidError.
+	Secret(password string, oauth *OAuth) ([]byte, error)
 	// Try logs in to a mailbox and opens its folder. It returns the secret to store, which may
-	// be renewed. A *MailboxError is a rejection by the server; any other error means that no
-	// mail server was reached.
+	// be renewed. A *MailboxError says what failed; outbound.ErrNotAllowed means that the address
+	// is private.
 	Try(ctx context.Context, mailbox dmarcd.Mailbox, secret []byte) (renewed []byte, err error)
-	// Rejected reports whether a problem of a mailbox is a rejected login.
-	Rejected(problem string) bool
+	// Explain says what the problem of a mailbox is and what to do, "" if that is not known.
+	Explain(mailbox dmarcd.Mailbox) string
 }
 
 // Deliveries makes one attempt of a claimed delivery, and saves the result.
@@ -106,7 +119,7 @@ type Mailer interface {
 	SendDisabled(ctx context.Context, to, team string, w dmarcd.Webhook, link string) error
 }
 
-// Service knows all use cases. It is safe for concurrent use.
+// Service has all use cases. It is safe for concurrent use.
 type Service struct {
 	store       *store.Store
 	options     Options
@@ -123,12 +136,13 @@ type Service struct {
 	// watching limits the checks for users who watch a domain.
 	watching *fair.Limiter[watched]
 	advice   *adviceCache
+	postures postureWalk
 	checks   Checks
 	// examining limits full checks on request.
 	examining *fair.Limiter[dmarcd.TeamID]
 	// failedNotes limits audit entries about failed sign-ins.
 	failedNotes *rate.Limiter
-	// webhookTests and selfTests limit those under way.
+	// webhookTests and selfTests limit concurrent tests.
 	webhookTests *fair.Limiter[dmarcd.WebhookID]
 	selfTests    *fair.Limiter[dmarcd.TeamID]
 }
@@ -280,4 +294,43 @@ func operate[T any](s *System, do func() (T, error)) (result T, err error) {
 		return result, err
 	}
 	return do()
+}
+
+// Limits of mail and requests that users cause. Without them a tenant could flood a mailbox or a web
+// server, and cost the mail relay its reputation.
+const (
+	// lettersAtOnce is the number of letters of a team to an address; after them, one is sent
+	// each letterInterval, because the recipient has not reacted.
+	lettersAtOnce  = 3
+	letterInterval = 8 * time.Hour
+	// teamLettersAtOnce and teamLetterInterval are the same for all letters of a team.
+	teamLettersAtOnce  = 30
+	teamLetterInterval = time.Minute
+	// testsAtOnce and testInterval limit test alerts of a team, and tests and retries of a webhook.
+	testsAtOnce  = 10
+	testInterval = time.Minute
+)
+
+// allowance limits how often something is done for a key. Uses are stored in memory: each process
+// counts separately, and a restart clears them. It is safe for concurrent use.
+type allowance struct {
+	atOnce   int
+	interval time.Duration
+	now      func() time.Time
+	byKey    fair.Buckets[string]
+}
+
+func newAllowance(atOnce int, interval time.Duration, now func() time.Time) *allowance {
+	return &allowance{atOnce: atOnce, interval: interval, now: now}
+}
+
+// take counts a use for a key, or returns a *ThrottledError without counting it.
+func (a *allowance) take(key string) error {
+	now := a.now()
+	use := a.byKey.Of(key, rate.Every(a.interval), a.atOnce, now).ReserveN(now, 1)
+	if wait := use.DelayFrom(now); wait > 0 {
+		use.CancelAt(now)
+		return &ThrottledError{RetryAfter: max(wait.Round(time.Second), time.Second)}
+	}
+	return nil
 }

@@ -81,6 +81,7 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 		}),
 		BaseURL:      "https://dmarc.example/api",
 		ReportDomain: "reports.example",
+		ReceivesMail: true,
 		Log:          slog.New(slog.NewTextHandler(&w.log, nil)),
 	}
 	w.service = service.New(w.store, w.options)
@@ -204,13 +205,18 @@ func (w *world) importTwice(ctx context.Context, t *service.Team) error {
 
 // uses has one for every method of service.Team and service.System. Where both have a
 // method, the name of that of service.System begins with its type.
-var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]use{
+var uses = joined(joined(joined(joined(joined(webhookUses, alertUses), labelUses), managerUses), postureUses), map[string]use{
 	"Domain":  reads(func(_ *world, t *service.Team) (dmarcd.Domain, error) { return t.Domain(ctx, "Example.COM.") }),
 	"Domains": reads(func(_ *world, t *service.Team) ([]dmarcd.Domain, error) { return t.Domains(ctx, "", 10) }),
 	"Summary": reads(func(_ *world, t *service.Team) (dmarcd.Summary, error) { return t.Summary(ctx, dmarcd.Days{}) }),
 	"DomainSummary": reads(func(_ *world, t *service.Team) (dmarcd.Summary, error) {
 		return t.DomainSummary(ctx, ours, dmarcd.Days{})
 	}),
+	"TestAddress": asks(func(_ *world, t *service.Team) (dmarcd.TestAddress, error) { return t.TestAddress(ctx) }),
+	"TryRecord": asks(func(_ *world, t *service.Team) (service.Tried, error) {
+		return t.TryRecord(ctx, "other.example", service.Draft{Part: service.PartSPF, Record: "v=spf1 -all"})
+	}),
+	"CheckName": asks(func(_ *world, t *service.Team) (facts.Check, error) { return t.CheckName(ctx, "other.example") }),
 	"LatestCheck": asks(func(_ *world, t *service.Team) (facts.StoredCheck, error) {
 		check, err := t.LatestCheck(ctx, dmarcd.Domain{Name: ours})
 		if errors.Is(err, dmarcd.ErrNotFound) {
@@ -219,10 +225,13 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 		return check, err
 	}),
 	"Checks": asks(func(_ *world, t *service.Team) ([]facts.StoredCheck, error) {
-		return t.Checks(ctx, dmarcd.Domain{Name: ours}, service.Cursor{}, 10)
+		return t.Checks(ctx, dmarcd.Domain{Name: ours}, service.Times{}, service.Cursor{}, 10)
+	}),
+	"DomainChanges": asks(func(_ *world, t *service.Team) ([]facts.DomainChange, error) {
+		return t.DomainChanges(ctx, service.ChangeFilter{}, service.Cursor{}, 10)
 	}),
 	"Events": reads(func(_ *world, t *service.Team) ([]dmarcd.Event, error) {
-		return t.Events(ctx, service.EventFilter{}, 0, 10)
+		return t.Events(ctx, service.EventFilter{}, service.Cursor{}, 10)
 	}),
 	"EventsSince": reads(func(_ *world, t *service.Team) ([]dmarcd.Event, error) {
 		return t.EventsSince(ctx, service.EventFilter{}, 0, 10, 0)
@@ -369,6 +378,10 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 		team:  func(_ *world, t *service.Team) error { return t.DeleteDomain(ctx, ours) },
 		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.DeleteDomain(ctx, "'") },
 	},
+	"DomainMail": reads(func(_ *world, t *service.Team) (service.Simulation, error) {
+		return t.DomainMail(ctx, ours, dmarcd.Days{})
+	}),
+	"Classes": reads(func(_ *world, t *service.Team) (service.ClassSeries, error) { return t.Classes(ctx, "", 1, 2) }),
 	"Simulate": reads(func(_ *world, t *service.Team) (service.Simulation, error) {
 		return t.Simulate(ctx, ours, dmarcd.Days{}, service.PolicyChange{})
 	}),
@@ -378,15 +391,6 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 		all, _, err := t.AllAdvice(ctx, 0, 10)
 		return all, err
 	}),
-	"SetSenderClass": {
-		needs: change, action: "sender.class", target: ours, wants: dmarcd.ErrInvalid,
-		team: func(_ *world, t *service.Team) error {
-			return t.SetSenderClass(ctx, ours, "AS64496", dmarcd.ClassYours)
-		},
-		fails: func(_ *world, t *service.Team, _ *service.System) error {
-			return t.SetSenderClass(ctx, ours, "AS64496", dmarcd.ClassService)
-		},
-	},
 	"Answer": {
 		needs: change, action: "sender.class", target: ours, wants: service.ErrQuestionClosed,
 		prepare: func(w *world) {

@@ -107,26 +107,26 @@ func (h history) simulate(tags map[string]string) naive {
 		sender := sendersOf[i]
 		n.messages[sender] += r.Count
 		count(&n.observed, string(r.Disposition), r.Count)
-		verdict9989, verdict7489 := "none", "none"
+		policy9989, policy7489 := "none", "none"
 		if !h.passes(r, tags) {
-			verdict9989, verdict7489 = tags["p"], tags["p"]
+			policy9989, policy7489 = tags["p"], tags["p"]
 			if r.HeaderFrom != h.domain {
 				if tags["sp"] != "" {
-					verdict9989, verdict7489 = tags["sp"], tags["sp"]
+					policy9989, policy7489 = tags["sp"], tags["sp"]
 				}
 				if tags["np"] != "" && !alive[r.HeaderFrom] {
-					verdict9989 = tags["np"]
+					policy9989 = tags["np"]
 				}
 			}
 			if tags["t"] == "y" {
-				verdict9989 = map[string]string{"reject": "quarantine", "quarantine": "none", "none": "none"}[verdict9989]
+				policy9989 = map[string]string{"reject": "quarantine", "quarantine": "none", "none": "none"}[policy9989]
 			}
 		}
-		count(&n.rfc9989, verdict9989, r.Count)
-		if verdict9989 != "none" {
+		count(&n.rfc9989, policy9989, r.Count)
+		if policy9989 != "none" {
 			n.affected[sender] += r.Count
 		}
-		switch verdict7489 {
+		switch policy7489 {
 		case "reject":
 			wouldReject += r.Count
 		case "quarantine":
@@ -146,8 +146,8 @@ func (h history) simulate(tags map[string]string) naive {
 	return n
 }
 
-func count(to *insight.Handled, verdict string, messages int64) {
-	switch verdict {
+func count(to *insight.Handled, policy string, messages int64) {
+	switch policy {
 	case "reject":
 		to.Rejected += messages
 	case "quarantine":
@@ -326,7 +326,7 @@ func TestSimulationAgreesWithNaive(t *testing.T) {
 		day := dmarcd.DayOf(time.Now()) - 10 // so that no sender is new
 		s := db.Open(t, store.Options{})
 		w := service.New(s, service.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue([]senders.Sender{
-			{Key: "letters", Name: "Letters", Kind: senders.Service, Category: senders.Marketing, Domains: []string{"letters.example"}, AlignsDKIM: true},
+			{Key: "letters", Name: "Letters", Kind: senders.Service, Category: senders.Marketing, Domains: []string{"letters.example"}},
 			{Key: "list", Name: "List", Kind: senders.List, Category: senders.MailingList, Domains: []string{"list.example"}},
 		}), nameless{}, nil)})
 		acme := storetest.Team(t, s, "acme")

@@ -14,9 +14,18 @@ import (
 
 // Why an endpoint of the format email is disabled.
 const (
-	unconfirmed  = "The recipient has not confirmed the address yet. Enable the webhook to send the link again."
+	unconfirmed  = "The recipient has not confirmed the address yet, with the link in our message. Turn the channel on to send the link again."
 	unsubscribed = "The recipient unsubscribed."
 )
+
+// AwaitsConfirmation reports whether nothing is sent to an email address because its recipient has
+// not confirmed it.
+func AwaitsConfirmation(w dmarcd.Webhook) bool {
+	return !w.Enabled() && w.DisabledReason == unconfirmed
+}
+
+// SendsMail reports whether the installation can send email.
+func (s *Service) SendsMail() bool { return s.options.Mail != nil }
 
 // mayMailTo reports whether the actor may have mail sent to an address that its recipient has not
 // confirmed: the actor's own, and any by the command line. Other members may not want it, or may
@@ -61,7 +70,7 @@ func (s *Service) throttleMail(team dmarcd.TeamID, address string) error {
 func (t *Team) mayMail(ctx context.Context, id dmarcd.WebhookID) error {
 	w, err := t.team.Webhook(ctx, id)
 	if err == nil && w.Format == dmarcd.FormatEmail && !w.Enabled() {
-		return &dmarcd.InvalidError{Field: "enabled", Message: "The webhook is disabled: " + w.DisabledReason}
+		return &dmarcd.InvalidError{Field: "enabled", Message: "The channel is off: " + w.DisabledReason}
 	}
 	return err
 }
@@ -78,24 +87,23 @@ type Subscription struct {
 	Enabled       bool
 }
 
-// ConfirmableSubscription returns what the token of a link in a confirmation is about, or
+// ConfirmableSubscription returns the subscription of the token in a confirmation link, or
 // dmarcd.ErrNotFound.
 func (s *Service) ConfirmableSubscription(ctx context.Context, token string) (Subscription, error) {
 	_, found, err := s.subscription(ctx, token, confirmPage)
 	return found, err
 }
 
-// Subscription returns what the token of a link to unsubscribe is about, or
-// dmarcd.ErrNotFound.
+// Subscription returns the subscription of the token in an unsubscribe link, or dmarcd.ErrNotFound.
 func (s *Service) Subscription(ctx context.Context, token string) (Subscription, error) {
 	_, found, err := s.subscription(ctx, token, unsubscribePage)
 	return found, err
 }
 
-// Confirm enables the address that a token is about, or returns dmarcd.ErrNotFound.
+// Confirm enables the subscription of a token, or returns dmarcd.ErrNotFound.
 func (s *Service) Confirm(ctx context.Context, token, address string) error {
 	return s.changeSubscription(ctx, token, confirmPage, address, func(w *dmarcd.Webhook) error {
-		if w.Enabled() || w.DisabledReason != unconfirmed {
+		if !AwaitsConfirmation(*w) {
 			return errUnchanged
 		}
 		w.DisabledAt = time.Time{}
@@ -184,7 +192,7 @@ func (s *Service) notifyOwners(ctx context.Context, of *store.Team, w dmarcd.Web
 	if err != nil {
 		return err
 	}
-	link := url.URL{Scheme: base.Scheme, Host: base.Host, Path: "/app/settings/webhooks"}
+	link := url.URL{Scheme: base.Scheme, Host: base.Host, Path: "/app/settings/notifications"}
 	var failed []error
 	notified := false
 	for _, m := range members {

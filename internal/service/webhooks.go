@@ -95,7 +95,7 @@ func (t *Team) AddWebhook(ctx context.Context, wanted dmarcd.Webhook) (added dma
 	return added, secret, err
 }
 
-// EnabledWebhooks returns the number of webhooks that alerts are sent to.
+// EnabledWebhooks returns the number of channels that alerts are sent to.
 func (t *Team) EnabledWebhooks(ctx context.Context) (int, error) {
 	webhooks, err := t.Webhooks(ctx)
 	return len(slices.DeleteFunc(webhooks, func(w dmarcd.Webhook) bool { return !w.Enabled() || w.IsDigest() })), err
@@ -124,7 +124,7 @@ func (t *Team) checkDomains(ctx context.Context, names []string) error {
 func (t *Team) checkEndpoint(w dmarcd.Webhook) error {
 	if w.Format == dmarcd.FormatEmail {
 		if t.service.options.Mail == nil {
-			return &dmarcd.InvalidError{Field: "format", Message: "This installation sends no mail. An operator can configure a relay with DMARCD_MAIL_RELAY."}
+			return &dmarcd.InvalidError{Field: "format", Message: "This installation cannot send email. An operator can configure a relay with DMARCD_MAIL_RELAY."}
 		}
 		return nil
 	}
@@ -165,7 +165,7 @@ func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change We
 	ask := false
 	changed, err := t.team.UpdateWebhook(ctx, id, func(w *dmarcd.Webhook) error {
 		if w.Format == dmarcd.FormatEmail && change.URL != nil {
-			return &dmarcd.InvalidError{Field: "url", Message: "The address cannot be changed. Remove the webhook, and add one with the new address."}
+			return &dmarcd.InvalidError{Field: "url", Message: "The address cannot be changed. Remove the channel, and add one with the new address."}
 		}
 		set(&w.Kinds, change.Kinds)
 		set(&w.Domains, change.Domains)
@@ -181,7 +181,7 @@ func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change We
 		case *change.Enabled:
 			w.DisabledAt = time.Time{}
 		default:
-			w.DisabledAt, w.DisabledReason = t.service.options.Now(), "A user disabled it."
+			w.DisabledAt, w.DisabledReason = t.service.options.Now(), "A user turned it off."
 		}
 		if change.URL == nil || *change.URL == w.Masked().URL { // as it was shown
 			return w.Validate()
@@ -301,6 +301,11 @@ func (t *Team) Deliveries(ctx context.Context, id dmarcd.WebhookID, before int64
 		return nil, err
 	}
 	return t.team.Deliveries(ctx, id, before, limit)
+}
+
+// LatestDeliveries returns the newest delivery to each webhook that has one.
+func (t *Team) LatestDeliveries(ctx context.Context) (map[dmarcd.WebhookID]dmarcd.WebhookDelivery, error) {
+	return see(t, func() (map[dmarcd.WebhookID]dmarcd.WebhookDelivery, error) { return t.team.LatestDeliveries(ctx) })
 }
 
 // RetryDelivery makes a delivery due now, in any state. It is a *ThrottledError after many

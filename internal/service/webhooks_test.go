@@ -41,6 +41,9 @@ var webhookUses = map[string]use{
 	"Deliveries": reads(func(w *world, t *service.Team) ([]dmarcd.WebhookDelivery, error) {
 		return t.Deliveries(ctx, w.webhook, 0, 10)
 	}),
+	"LatestDeliveries": reads(func(_ *world, t *service.Team) (map[dmarcd.WebhookID]dmarcd.WebhookDelivery, error) {
+		return t.LatestDeliveries(ctx)
+	}),
 	"AddWebhook": {
 		needs: remove, action: "webhook.add", wants: dmarcd.ErrInvalid,
 		team: func(_ *world, t *service.Team) error {

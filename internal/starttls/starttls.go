@@ -1,5 +1,5 @@
 // Package starttls reads the certificates of mail servers: it connects to port 25, starts TLS
-// (RFC 3207) and disconnects. It sends no mail and verifies nothing; callers judge what it
+// (RFC 3207) and disconnects. It sends no mail and verifies nothing; callers evaluate what it
 // reads. Which addresses are allowed is left to the dialer.
 package starttls
 
@@ -117,7 +117,7 @@ func (r *Reader) read(ctx context.Context, host, serverName string) ([]*x509.Cer
 	}
 	secured := tls.Client(conn, &tls.Config{
 		ServerName: serverName, MinVersion: tls.VersionTLS12,
-		InsecureSkipVerify: true, //nolint:gosec // nothing is sent; the certificates are read to judge them
+		InsecureSkipVerify: true, //nolint:gosec // nothing is sent; the certificates are read to evaluate them
 	})
 	if err := secured.HandshakeContext(ctx); err != nil {
 		return nil, fmt.Errorf("TLS: %w", err)

@@ -113,20 +113,20 @@ func TestCheck(t *testing.T) {
 	zone := dnstest.New("example.com MX 10 mx.example.com\nmx.example.com A 9.9.9.9\n" + `_dmarc.example.com TXT "v=DMARC1; p=reject"`)
 	reader := starttls.New(options((&outbound.Dialer{Resolver: zone, Connect: target.dial}).DialContext))
 	checker := dnscheck.New(dnscheck.Options{Resolver: zone, DialMX: reader.Certificates, Now: time.Now})
-	var said string
+	var output string
 	for range 2 {
 		check := checker.Examine(t.Context(), dnscheck.Request{Domain: "example.com"})
 		for _, f := range check.Findings {
 			if f.ID == "starttls.certificate-expires" {
-				said = f.What
+				output = f.What
 			}
 		}
 		if check.Facts.STARTTLS.Status != "ok" {
 			t.Errorf("got the status %q want ok", check.Facts.STARTTLS.Status)
 		}
 	}
-	if want := "The certificate of the mail server mx.example.com expires on " + until.UTC().Format(time.DateOnly) + "."; said != want {
-		t.Errorf("got %q want %q", said, want)
+	if want := "The certificate of the mail server mx.example.com expires on " + until.UTC().Format(time.DateOnly) + "."; output != want {
+		t.Errorf("got %q want %q", output, want)
 	}
 	if got, n := target.asked.Load(), target.connections.Load(); got != "9.9.9.9:25" || n != 1 {
 		t.Errorf("got %d connections to %v want one to port 25: the second check uses its result", n, got)
@@ -145,8 +145,8 @@ func TestHostile(t *testing.T) {
 			}
 		}
 	}
-	// says answers the commands one after the other.
-	says := func(replies ...string) func(net.Conn) {
+	// answering answers the commands one after the other.
+	answering := func(replies ...string) func(net.Conn) {
 		return func(c net.Conn) {
 			buffer := make([]byte, 512)
 			for i, reply := range replies {
@@ -164,28 +164,28 @@ func TestHostile(t *testing.T) {
 	}
 	const hello = "250-mx.example.com\r\n250 STARTTLS\r\n"
 	for _, row := range []struct {
-		name  string
-		serve func(net.Conn)
-		says  string
+		name    string
+		serve   func(net.Conn)
+		message string
 	}{
-		{name: "silent", serve: says(), says: "read the reply"},
-		{name: "silent after the greeting", serve: says("220 hi\r\n"), says: "read the reply"},
-		{name: "silent in TLS", serve: says("220 hi\r\n", hello, "220 go\r\n"), says: "TLS"},
-		{name: "endless greeting", serve: endless("220-hello\r\n"), says: "read the reply"},
-		{name: "endless line", serve: endless("220 " + strings.Repeat("x", 1<<20)), says: "read the reply"},
-		{name: "10 MB line", serve: says("220 " + strings.Repeat("x", 10<<20) + "\r\n"), says: "read the reply"},
-		{name: "endless zero bytes", serve: endless(strings.Repeat("\x00", 4096)), says: "read the reply"},
+		{name: "silent", serve: answering(), message: "read the reply"},
+		{name: "silent after the greeting", serve: answering("220 hi\r\n"), message: "read the reply"},
+		{name: "silent in TLS", serve: answering("220 hi\r\n", hello, "220 go\r\n"), message: "TLS"},
+		{name: "endless greeting", serve: endless("220-hello\r\n"), message: "read the reply"},
+		{name: "endless line", serve: endless("220 " + strings.Repeat("x", 1<<20)), message: "read the reply"},
+		{name: "10 MB line", serve: answering("220 " + strings.Repeat("x", 10<<20) + "\r\n"), message: "read the reply"},
+		{name: "endless zero bytes", serve: endless(strings.Repeat("\x00", 4096)), message: "read the reply"},
 		{name: "endless extensions", serve: func(c net.Conn) {
 			_, _ = io.WriteString(c, "220 hi\r\n")
 			_, _ = c.Read(make([]byte, 512))
 			endless("250-x\r\n")(c)
-		}, says: "read the reply"},
-		{name: "closes early", serve: func(net.Conn) {}, says: "server"},
-		{name: "closes after the greeting", serve: func(c net.Conn) { _, _ = io.WriteString(c, "220 hi\r\n") }, says: "server"},
-		{name: "refuses", serve: says("554 go away\r\n"), says: "554"},
-		{name: "no STARTTLS", serve: says("220 hi\r\n", "250 mx.example.com\r\n", "502 what\r\n"), says: "502"},
-		{name: "injection", serve: says("220 hi\r\n", hello, "220 go\r\n250 injected\r\n"), says: "before TLS"},
-		{name: "no TLS", serve: says("220 hi\r\n", hello, "220 go\r\n", "not TLS at all\r\n"), says: "TLS"},
+		}, message: "read the reply"},
+		{name: "closes early", serve: func(net.Conn) {}, message: "server"},
+		{name: "closes after the greeting", serve: func(c net.Conn) { _, _ = io.WriteString(c, "220 hi\r\n") }, message: "server"},
+		{name: "refuses", serve: answering("554 go away\r\n"), message: "554"},
+		{name: "no STARTTLS", serve: answering("220 hi\r\n", "250 mx.example.com\r\n", "502 what\r\n"), message: "502"},
+		{name: "injection", serve: answering("220 hi\r\n", hello, "220 go\r\n250 injected\r\n"), message: "before TLS"},
+		{name: "no TLS", serve: answering("220 hi\r\n", hello, "220 go\r\n", "not TLS at all\r\n"), message: "TLS"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -199,8 +199,8 @@ func TestHostile(t *testing.T) {
 					}()
 					return counted{client, &read}, nil
 				})).Certificates(t.Context(), "mx.example.com", "mx.example.com")
-				if chain != nil || err == nil || !strings.Contains(err.Error(), row.says) {
-					t.Errorf("got %d certificates and %v, want an error with %q", len(chain), err, row.says)
+				if chain != nil || err == nil || !strings.Contains(err.Error(), row.message) {
+					t.Errorf("got %d certificates and %v, want an error with %q", len(chain), err, row.message)
 				}
 				if n := read.Load(); n > 32<<10 {
 					t.Errorf("got %d bytes read, want at most 32 KiB", n)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 // AuditFilter narrows the audit log; the zero value matches everything.
@@ -26,7 +27,7 @@ func auditArguments(filter AuditFilter, before Cursor, limit int) []any {
 	return []any{at, id, filter.Actor, filter.Action, filter.Target, limit}
 }
 
-func scanAuditEntry(scan scanner) (dmarcd.AuditEntry, error) {
+func scanAuditEntry(scan db.Scanner) (dmarcd.AuditEntry, error) {
 	var e dmarcd.AuditEntry
 	var at int64
 	err := scan(&e.ID, &e.Team, &e.User, &e.Actor, &at, &e.Action, &e.Target, &e.Detail, &e.Address)
@@ -48,10 +49,10 @@ func (t *Team) Note(ctx context.Context, entry dmarcd.AuditEntry) error {
 // target.
 func (t tx) noteAll(ctx context.Context, team dmarcd.TeamID, entries []dmarcd.AuditEntry, target string) error {
 	for _, e := range entries {
-		_, err := t.exec(ctx, `INSERT INTO audit (id, team_id, user_id, actor, at, action, target, detail, address)
+		_, err := t.Exec(ctx, `INSERT INTO audit (id, team_id, user_id, actor, at, action, target, detail, address)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-			t.store.nextID(), nullable(team), nullable(e.User), shortened(e.Actor), unix(t.store.now()), e.Action,
-			shortened(cmp.Or(e.Target, target)), shortened(e.Detail), e.Address)
+			t.store.nextID(), nullable(team), nullable(e.User), logText(e.Actor), unix(t.store.now()), e.Action,
+			logText(cmp.Or(e.Target, target)), logText(e.Detail), e.Address)
 		if err != nil {
 			return fmt.Errorf("write the audit log: %w", err)
 		}
@@ -62,12 +63,12 @@ func (t tx) noteAll(ctx context.Context, team dmarcd.TeamID, entries []dmarcd.Au
 // Audit returns up to limit entries of the installation and all teams, newest first, older
 // than the cursor.
 func (s *Store) Audit(ctx context.Context, filter AuditFilter, before Cursor, limit int) ([]dmarcd.AuditEntry, error) {
-	return collectRead(ctx, s.own(), auditQuery+auditOrder, auditArguments(filter, before, limit), scanAuditEntry)
+	return db.Collect(ctx, s.own(), auditQuery+auditOrder, auditArguments(filter, before, limit), scanAuditEntry)
 }
 
 // Audit returns up to limit entries of the team, newest first, older than the
 // cursor.
 func (t *Team) Audit(ctx context.Context, filter AuditFilter, before Cursor, limit int) ([]dmarcd.AuditEntry, error) {
-	return collectRead(ctx, t.store, auditQuery+`AND team_id = $7`+auditOrder,
+	return db.Collect(ctx, t.store, auditQuery+`AND team_id = $7`+auditOrder,
 		append(auditArguments(filter, before, limit), t.id), scanAuditEntry)
 }

@@ -7,19 +7,20 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 // Members returns the members of the team, ordered by e-mail address.
 func (t *Team) Members(ctx context.Context) ([]dmarcd.Member, error) {
-	return collectRead(ctx, t.store, `SELECT `+userColumns+`, members.role, members.created_at
+	return db.Collect(ctx, t.store, `SELECT `+userColumns+`, members.role, members.created_at
 		FROM members JOIN users ON users.id = members.user_id
 		WHERE members.team_id = $1 ORDER BY users.email`, []any{t.id}, scanMember)
 }
 
-func scanMember(scan scanner) (dmarcd.Member, error) {
+func scanMember(scan db.Scanner) (dmarcd.Member, error) {
 	var member dmarcd.Member
 	var joinedAt int64
-	user, err := scanUser(scan.before(&member.Role, &joinedAt))
+	user, err := scanUser(scan.Before(&member.Role, &joinedAt))
 	member.User, member.JoinedAt = user, fromUnix(joinedAt)
 	return member, err
 }
@@ -28,7 +29,7 @@ func scanMember(scan scanner) (dmarcd.Member, error) {
 // InvalidError. Open invitations from a member who is no longer an owner become void.
 func (t *Team) SetRole(ctx context.Context, user dmarcd.UserID, role dmarcd.Role, audit ...dmarcd.AuditEntry) error {
 	return t.changeMember(ctx, user, role != dmarcd.RoleOwner, audit, func(tx tx) error {
-		return tx.execOr(ctx, dmarcd.ErrNotFound, `UPDATE members SET role = $1 WHERE team_id = $2 AND user_id = $3`, role, t.id, user)
+		return tx.ExecOr(ctx, dmarcd.ErrNotFound, `UPDATE members SET role = $1 WHERE team_id = $2 AND user_id = $3`, role, t.id, user)
 	})
 }
 
@@ -37,7 +38,7 @@ func (t *Team) SetRole(ctx context.Context, user dmarcd.UserID, role dmarcd.Role
 // is sent to the user any more.
 func (t *Team) RemoveMember(ctx context.Context, user dmarcd.UserID, audit ...dmarcd.AuditEntry) error {
 	return t.changeMember(ctx, user, true, audit, func(tx tx) error {
-		_, err := tx.exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND used_at = 0
+		_, err := tx.Exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND used_at = 0
 			AND email = (SELECT users.email FROM users JOIN members ON members.user_id = users.id
 				WHERE members.team_id = $1 AND users.id = $2)`, t.id, user)
 		if err == nil {
@@ -46,11 +47,11 @@ func (t *Team) RemoveMember(ctx context.Context, user dmarcd.UserID, audit ...dm
 		if err != nil {
 			return err
 		}
-		return tx.execOr(ctx, dmarcd.ErrNotFound, `DELETE FROM members WHERE team_id = $1 AND user_id = $2`, t.id, user)
+		return tx.ExecOr(ctx, dmarcd.ErrNotFound, `DELETE FROM members WHERE team_id = $1 AND user_id = $2`, t.id, user)
 	})
 }
 
-// noMember is why an endpoint of the format email is disabled.
+// noMember is the reason stored in a disabled webhook that sent mail to a former member.
 const noMember = "The recipient is no longer a member of the team. Enable the webhook to ask for confirmation."
 
 // disableMail disables the webhooks that send mail to a member.
@@ -58,7 +59,7 @@ func (t *Team) disableMail(ctx context.Context, tx tx, user dmarcd.UserID) error
 	if err := t.holdEvents(ctx, tx); err != nil {
 		return err
 	}
-	_, err := tx.exec(ctx, `UPDATE webhooks SET disabled_at = $3, disabled_reason = $4
+	_, err := tx.Exec(ctx, `UPDATE webhooks SET disabled_at = $3, disabled_reason = $4
 		WHERE team_id = $1 AND format = $5 AND disabled_at = 0 AND url = (
 			SELECT 'mailto:' || users.email FROM users JOIN members ON members.user_id = users.id
 			WHERE members.team_id = $1 AND users.id = $2)`, t.id, user, unix(t.store.now()), noMember, dmarcd.FormatEmail)
@@ -74,8 +75,8 @@ func (t *Team) changeMember(ctx context.Context, user dmarcd.UserID, disowns boo
 		}
 		// Lock all owners in a fixed order, so that two owners who remove each other
 		// concurrently are serialized.
-		owners, err := collect(ctx, tx, `SELECT user_id FROM members WHERE team_id = $1 AND role = $2 ORDER BY user_id`+
-			t.store.dialect.lockRow, []any{t.id, dmarcd.RoleOwner}, scanValue[dmarcd.UserID])
+		owners, err := db.Collect(ctx, tx, `SELECT user_id FROM members WHERE team_id = $1 AND role = $2 ORDER BY user_id`+
+			t.store.db.LockRow, []any{t.id, dmarcd.RoleOwner}, db.Value[dmarcd.UserID])
 		if err != nil {
 			return err
 		}
@@ -86,14 +87,14 @@ func (t *Team) changeMember(ctx context.Context, user dmarcd.UserID, disowns boo
 			return &dmarcd.InvalidError{Field: "role", Message: "A team needs at least one owner. Make another member an owner first."}
 		}
 		if disowns {
-			_, err := tx.exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND used_at = 0 AND created_by = $2`, t.id, user)
+			_, err := tx.Exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND used_at = 0 AND created_by = $2`, t.id, user)
 			if err != nil {
 				return err
 			}
 		}
 		// The audit log names members by address, even after they are removed.
 		var email string
-		if err := tx.queryRow(ctx, `SELECT email FROM users WHERE id = $1`, []any{user}, &email); err != nil {
+		if err := tx.QueryRow(ctx, `SELECT email FROM users WHERE id = $1`, []any{user}, &email); err != nil {
 			return err
 		}
 		if err := change(tx); err != nil {
@@ -123,7 +124,7 @@ func (t *Team) Invite(ctx context.Context, hash [32]byte, invitation dmarcd.Invi
 	})
 }
 
-// maxInvitations is the number of invitations of a team that are stored; expired ones are removed
+// maxInvitations limits the stored invitations of a team. Expired ones count until they are removed
 // after invitationMemory.
 const maxInvitations = 500
 
@@ -132,7 +133,7 @@ func (t *Team) limitInvitations(ctx context.Context, tx tx) error {
 		return err
 	}
 	var have int
-	err := tx.queryRow(ctx, `SELECT count(*) FROM invites WHERE team_id = $1 AND used_at = 0`, []any{t.id}, &have)
+	err := tx.QueryRow(ctx, `SELECT count(*) FROM invites WHERE team_id = $1 AND used_at = 0`, []any{t.id}, &have)
 	if err == nil && have >= maxInvitations {
 		err = &dmarcd.InvalidError{Field: "email", Message: fmt.Sprintf("The team has %d invitations, which is the limit. Withdraw some, or wait until they are accepted.", have)}
 	}
@@ -141,7 +142,7 @@ func (t *Team) limitInvitations(ctx context.Context, tx tx) error {
 
 // Invitations returns the open invitations to the team, ordered by email address.
 func (t *Team) Invitations(ctx context.Context) ([]dmarcd.Invitation, error) {
-	return collectRead(ctx, t.store, `SELECT `+invitationColumns+` FROM invites
+	return db.Collect(ctx, t.store, `SELECT `+invitationColumns+` FROM invites
 		WHERE team_id = $1 AND used_at = 0 AND expires_at > $2 ORDER BY email, expires_at`,
 		[]any{t.id, unix(t.store.now())}, scanInvitation)
 }
@@ -154,7 +155,7 @@ func (t *Team) WithdrawInvitation(ctx context.Context, email string, audit ...dm
 
 const invitationColumns = `email, COALESCE(team_id, 0), role, operator, COALESCE(created_by, 0), expires_at, used_at`
 
-func scanInvitation(scan scanner) (dmarcd.Invitation, error) {
+func scanInvitation(scan db.Scanner) (dmarcd.Invitation, error) {
 	var invitation dmarcd.Invitation
 	var expiresAt, usedAt int64
 	err := scan(&invitation.Email, &invitation.Team, &invitation.Role, &invitation.Operator, &invitation.CreatedBy, &expiresAt, &usedAt)
@@ -176,7 +177,7 @@ func (t tx) createInvitation(ctx context.Context, hash [32]byte, invitation dmar
 		}
 		invitation.Email = email
 	}
-	_, err := t.exec(ctx, `INSERT INTO invites (hash, email, team_id, role, operator, created_by, expires_at, used_at)
+	_, err := t.Exec(ctx, `INSERT INTO invites (hash, email, team_id, role, operator, created_by, expires_at, used_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, 0)`,
 		hash[:], invitation.Email, nullable(invitation.Team), invitation.Role, invitation.Operator, nullable(invitation.CreatedBy), unix(invitation.ExpiresAt))
 	if err != nil {
@@ -185,18 +186,10 @@ func (t tx) createInvitation(ctx context.Context, hash [32]byte, invitation dmar
 	return nil
 }
 
-// nullable stores a zero id as NULL.
-func nullable[ID ~int64](id ID) any {
-	if id == 0 {
-		return nil
-	}
-	return int64(id)
-}
-
 // Invitation returns the invitation with that SHA-256, in any state, or ErrNotFound. It does
 // not use it up.
 func (s *Store) Invitation(ctx context.Context, hash [32]byte) (dmarcd.Invitation, error) {
-	return scanInvitation(rowOf(ctx, s.own(), `SELECT `+invitationColumns+` FROM invites WHERE hash = $1`, hash[:]))
+	return scanInvitation(db.Row(ctx, s.own(), `SELECT `+invitationColumns+` FROM invites WHERE hash = $1`, hash[:]))
 }
 
 // UseInvitation uses up an invitation and returns its user, who is created, joins the team and
@@ -209,7 +202,7 @@ func (s *Store) Invitation(ctx context.Context, hash [32]byte) (dmarcd.Invitatio
 func (s *Store) UseInvitation(ctx context.Context, hash [32]byte, claim dmarcd.Claim, audit ...dmarcd.AuditEntry) (of dmarcd.SignIn, err error) {
 	err = s.tx(ctx, func(t tx) error {
 		now := s.now()
-		invitation, err := scanInvitation(rowOf(ctx, t, `UPDATE invites SET used_at = $1 WHERE hash = $2 AND used_at = 0 AND expires_at > $1
+		invitation, err := scanInvitation(db.Row(ctx, t, `UPDATE invites SET used_at = $1 WHERE hash = $2 AND used_at = 0 AND expires_at > $1
 			RETURNING `+invitationColumns, unix(now), hash[:]))
 		if err != nil {
 			return err
@@ -268,7 +261,7 @@ func (t tx) claimant(ctx context.Context, invitation dmarcd.Invitation, claim dm
 // grant applies an invitation to a user.
 func (t tx) grant(ctx context.Context, user dmarcd.UserID, invitation dmarcd.Invitation, now time.Time) error {
 	if invitation.Operator {
-		if _, err := t.exec(ctx, `UPDATE users SET operator = TRUE WHERE id = $1`, user); err != nil {
+		if _, err := t.Exec(ctx, `UPDATE users SET operator = TRUE WHERE id = $1`, user); err != nil {
 			return err
 		}
 	}
@@ -277,7 +270,7 @@ func (t tx) grant(ctx context.Context, user dmarcd.UserID, invitation dmarcd.Inv
 	}
 	role := invitation.Role
 	var present dmarcd.Role
-	err := t.queryRow(ctx, `SELECT role FROM members WHERE team_id = $1 AND user_id = $2`+t.store.dialect.lockRow,
+	err := t.QueryRow(ctx, `SELECT role FROM members WHERE team_id = $1 AND user_id = $2`+t.store.db.LockRow,
 		[]any{invitation.Team, user}, &present)
 	switch {
 	case err == nil:
@@ -285,7 +278,7 @@ func (t tx) grant(ctx context.Context, user dmarcd.UserID, invitation dmarcd.Inv
 	case !errors.Is(err, dmarcd.ErrNotFound):
 		return err
 	}
-	_, err = t.exec(ctx, `INSERT INTO members (team_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)
+	_, err = t.Exec(ctx, `INSERT INTO members (team_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (team_id, user_id) DO UPDATE SET role = excluded.role`, invitation.Team, user, role, unix(now))
 	return err
 }

@@ -66,8 +66,8 @@ func TestMembers(t *testing.T) {
 	})
 }
 
-// TestNoMailToFormerMembers checks that mail of a team to an address ends with the membership,
-// and that to others goes on.
+// TestNoMailToFormerMembers checks that a team stops sending mail to an address when the membership
+// ends, and continues for other members.
 func TestNoMailToFormerMembers(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {

@@ -8,10 +8,11 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 const (
-	// recordBytes is the approximate size of a record without long texts, reportRowBytes that of a
+	// recordBytes is the approximate size of a record without long texts; reportRowBytes, of a
 	// report without its document.
 	recordBytes    = 100
 	reportRowBytes = 1000
@@ -47,7 +48,7 @@ func (t tx) writeCharges(ctx context.Context) error {
 		if sum == (used{}) {
 			continue
 		}
-		_, err := t.exec(ctx, `INSERT INTO team_usage (team_id, day, stored, unreadable, reports) VALUES ($1, $2, $3, $4, $5)
+		_, err := t.Exec(ctx, `INSERT INTO team_usage (team_id, day, stored, unreadable, reports) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (team_id, day) DO UPDATE SET stored = team_usage.stored + excluded.stored,
 				unreadable = team_usage.unreadable + excluded.unreadable, reports = team_usage.reports + excluded.reports`,
 			team, dmarcd.DayOf(t.store.now()), sum.stored, sum.unreadable, sum.reports)
@@ -64,13 +65,13 @@ const quotaColumns = `quota_domains, quota_stored, quota_unreadable, quota_repor
 // Quota returns the team's quotas, with the defaults of the installation.
 func (t *Team) Quota(ctx context.Context) (dmarcd.Quota, error) { return t.quota(ctx, t.store) }
 
-func (t *Team) quota(ctx context.Context, from rowReader) (dmarcd.Quota, error) {
+func (t *Team) quota(ctx context.Context, from db.Querier) (dmarcd.Quota, error) {
 	amounts := make([]int64, len(dmarcd.QuotaNames()))
 	dest := make([]any, len(amounts))
 	for i := range amounts {
 		dest[i] = &amounts[i]
 	}
-	if err := from.queryRow(ctx, `SELECT `+quotaColumns+` FROM teams WHERE id = $1`, []any{t.id}, dest...); err != nil {
+	if err := from.QueryRow(ctx, `SELECT `+quotaColumns+` FROM teams WHERE id = $1`, []any{t.id}, dest...); err != nil {
 		return nil, err
 	}
 	quota := make(dmarcd.Quota)
@@ -107,7 +108,7 @@ func (t *Team) Usage(ctx context.Context) (usage dmarcd.Usage, err error) {
 			return err
 		}
 		var domains, mailboxes int64
-		err := read.queryRow(ctx, `SELECT (SELECT count(*) FROM domains WHERE team_id = $1 AND deleted_at = 0),
+		err := read.QueryRow(ctx, `SELECT (SELECT count(*) FROM domains WHERE team_id = $1 AND deleted_at = 0),
 			(SELECT count(*) FROM mailboxes WHERE team_id = $1)`, []any{t.id}, &domains, &mailboxes)
 		usage[dmarcd.QuotaDomains], usage[dmarcd.QuotaMailboxes] = domains, mailboxes
 		return err
@@ -118,7 +119,7 @@ func (t *Team) Usage(ctx context.Context) (usage dmarcd.Usage, err error) {
 // storage returns the stored bytes, and the reports received today.
 func (t *Team) storage(ctx context.Context, tx tx) (dmarcd.Usage, error) {
 	var stored, unreadable, reports int64
-	err := tx.queryRow(ctx, `SELECT CAST(COALESCE(SUM(stored), 0) AS BIGINT), CAST(COALESCE(SUM(unreadable), 0) AS BIGINT),
+	err := tx.QueryRow(ctx, `SELECT CAST(COALESCE(SUM(stored), 0) AS BIGINT), CAST(COALESCE(SUM(unreadable), 0) AS BIGINT),
 			CAST(COALESCE(SUM(CASE WHEN day = $2 THEN reports END), 0) AS BIGINT)
 		FROM team_usage WHERE team_id = $1`, []any{t.id, dmarcd.DayOf(t.store.now())}, &stored, &unreadable, &reports)
 	return dmarcd.Usage{dmarcd.QuotaStored: max(0, stored), dmarcd.QuotaUnreadable: max(0, unreadable), dmarcd.QuotaReports: reports}, err
@@ -147,19 +148,18 @@ func (t *Team) admit(ctx context.Context, tx tx) (dmarcd.Quota, dmarcd.Usage, er
 
 // StoredBytes returns the total of all teams.
 func (s *Store) StoredBytes(ctx context.Context) (int64, error) {
-	return scanValue[int64](rowOf(ctx, s.own(), `SELECT CAST(COALESCE(SUM(stored), 0) AS BIGINT) FROM team_usage`))
+	return db.Value[int64](db.Row(ctx, s.own(), `SELECT CAST(COALESCE(SUM(stored), 0) AS BIGINT) FROM team_usage`))
 }
 
-// QuotaUse tells how much of a quota teams use.
+// QuotaUse is how much of a quota the teams use.
 type QuotaUse struct {
-	// Near is the number of teams that use at least 80 % of it, Full of those that use all
-	// of it.
+	// Near counts the teams that use at least 80 % of the quota; Full, those that use all of it.
 	Near, Full int
 	// Highest is the highest use of a team; 1 is all of its quota.
 	Highest float64
 }
 
-// QuotaUse returns the use of each quota. Teams without it are not counted.
+// QuotaUse returns the use of each quota. Teams without that quota are not counted.
 func (s *Store) QuotaUse(ctx context.Context) (map[dmarcd.QuotaName]QuotaUse, error) {
 	all := make(map[dmarcd.QuotaName]QuotaUse)
 	names := dmarcd.QuotaNames()
@@ -170,7 +170,7 @@ func (s *Store) QuotaUse(ctx context.Context) (map[dmarcd.QuotaName]QuotaUse, er
 			dest = append(dest, &amounts[i])
 		}
 	}
-	err := s.own().eachRead(ctx, `SELECT `+quotaColumns+`, COALESCE(owned.n, 0), COALESCE(spent.stored, 0), COALESCE(spent.unreadable, 0),
+	err := s.own().Query(ctx, `SELECT `+quotaColumns+`, COALESCE(owned.n, 0), COALESCE(spent.stored, 0), COALESCE(spent.unreadable, 0),
 			COALESCE(spent.reports, 0), COALESCE(polled.n, 0)
 		FROM teams
 		LEFT JOIN (SELECT team_id, count(*) AS n FROM domains WHERE deleted_at = 0 GROUP BY team_id) owned ON owned.team_id = teams.id
@@ -178,7 +178,7 @@ func (s *Store) QuotaUse(ctx context.Context) (map[dmarcd.QuotaName]QuotaUse, er
 		LEFT JOIN (SELECT team_id, CAST(SUM(stored) AS BIGINT) AS stored, CAST(SUM(unreadable) AS BIGINT) AS unreadable,
 				CAST(SUM(CASE WHEN day = $1 THEN reports ELSE 0 END) AS BIGINT) AS reports
 			FROM team_usage GROUP BY team_id) spent ON spent.team_id = teams.id`,
-		[]any{dmarcd.DayOf(s.now())}, func(scan scanner) error {
+		[]any{dmarcd.DayOf(s.now())}, func(scan db.Scanner) error {
 			if err := scan(dest...); err != nil {
 				return err
 			}

@@ -34,7 +34,7 @@ func (in *inbox) usage() dmarcd.Usage {
 	return musttest.Get(in.team.Usage(in.Context()))(in)
 }
 
-// unreadable is a delivery of that many bytes without a report.
+// unreadable returns a delivery of that many bytes without a report.
 func unreadable(way dmarcd.Intake, bytes int) *dmarcd.Delivery {
 	return &dmarcd.Delivery{
 		Intake: way, Original: storetest.Original(content(bytes)),
@@ -201,7 +201,7 @@ func TestDeletingGivesTheQuotaBack(t *testing.T) {
 	}
 }
 
-// TestOddMailboxes looks up what no address has, and what PostgreSQL rejects in a text.
+// TestOddMailboxes looks up text that cannot be an address, and text that PostgreSQL rejects.
 func TestOddMailboxes(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		for _, mailbox := range []string{"", "ab\x00c", "abc\x1b", "abc\x7f", "abc\u0085", "abc\xff", "a b", strings.Repeat("x", 65)} {

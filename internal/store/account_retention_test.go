@@ -21,31 +21,31 @@ func TestRetention(t *testing.T) {
 	whole := report("1", ours, storetest.Passed(ours, 5), storetest.Failed("strange.example", 2))
 	tls := report("2", ours)
 	tls.Kind, tls.EachRecord, tls.Shares = dmarcd.KindTLS, nil, []dmarcd.Share{{From: ours, Records: 1}}
-	keep := store.Retention{Originals: ofDays(10), Rejected: ofDays(20), Records: ofDays(30), Counters: ofDays(40)}
+	retained := store.Retention{Originals: ofDays(10), Rejected: ofDays(20), Records: ofDays(30), Counters: ofDays(40)}
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
 		delivery := storetest.Delivery(whole)
-		refused := storetest.Delivery()
-		refused.Original, refused.Rejections = storetest.Original([]byte("nonsense")), []dmarcd.Rejection{{Reason: "A test."}}
-		id := in.deliver(delivery, storetest.Delivery(tls), refused)[0].ID
+		rejected := storetest.Delivery()
+		rejected.Original, rejected.Rejections = storetest.Original([]byte("nonsense")), []dmarcd.Rejection{{Reason: "A test."}}
+		id := in.deliver(delivery, storetest.Delivery(tls), rejected)[0].ID
 		counted := map[string]dmarcd.Summary{ours: {Compliant: 5, NonCompliant: 2}}
-		type kept struct{ Originals, Rejected, Records, Reports, Shares, Days int }
+		type stored struct{ Originals, Rejected, Records, Reports, Shares, Days int }
 		for _, step := range []struct {
 			name string
 			wait time.Duration
-			want kept
+			want stored
 		}{
-			{"at once", 0, kept{3, 1, 2, 2, 3, 2}},
-			{"to the second", ofDays(10), kept{3, 1, 2, 2, 3, 2}},
-			{"originals", time.Second, kept{1, 1, 2, 2, 3, 2}},
-			{"what was rejected", ofDays(10), kept{0, 0, 2, 2, 3, 2}},
-			{"records", ofDays(11), kept{0, 0, 0, 2, 3, 2}},
-			{"counters", ofDays(10), kept{}},
+			{"at once", 0, stored{3, 1, 2, 2, 3, 2}},
+			{"to the second", ofDays(10), stored{3, 1, 2, 2, 3, 2}},
+			{"originals", time.Second, stored{1, 1, 2, 2, 3, 2}},
+			{"what was rejected", ofDays(10), stored{0, 0, 2, 2, 3, 2}},
+			{"records", ofDays(11), stored{0, 0, 0, 2, 3, 2}},
+			{"counters", ofDays(10), stored{}},
 		} {
 			in.clock.advance(step.wait)
-			in.expire(keep)
+			in.expire(retained)
 			in.purge()
-			got := kept{
+			got := stored{
 				in.rows("originals"), in.rows("rejected"), in.rows("records"), in.rows("reports"), in.rows("shares"),
 				in.rows("domain_days") + in.rows("team_days"),
 			}
@@ -94,8 +94,8 @@ func TestRetentionOfTeams(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		teams := map[string]*store.Team{}
 		for _, row := range []struct {
-			name string
-			keep store.Retention
+			name     string
+			retained store.Retention
 		}{
 			{"as configured", store.Retention{Originals: store.AsConfigured, Records: store.AsConfigured, Counters: store.AsConfigured}},
 			{"for ever", store.Retention{}},
@@ -103,11 +103,11 @@ func TestRetentionOfTeams(t *testing.T) {
 			{"counters shorter than records", store.Retention{Originals: store.AsConfigured, Records: store.AsConfigured, Counters: ofDays(1)}},
 		} {
 			team := newTeam(in.T, in.store, row.name)
-			in.must(team.SetRetention(in.Context(), row.keep))
+			in.must(team.SetRetention(in.Context(), row.retained))
 			got := musttest.Get(team.Retention(in.Context()))(in)
-			row.keep.Rejected, row.keep.Failure = store.AsConfigured, store.AsConfigured
-			if got != row.keep {
-				in.Errorf("%s: got %+v, want %+v", row.name, got, row.keep)
+			row.retained.Rejected, row.retained.Failure = store.AsConfigured, store.AsConfigured
+			if got != row.retained {
+				in.Errorf("%s: got %+v, want %+v", row.name, got, row.retained)
 			}
 			addDomain(in, team, ours)
 			storetest.Count(in, team, ours, dmarcd.DayCount{Day: today, Summary: passed(5)})
@@ -175,8 +175,8 @@ func TestExpiryIsInSmallSteps(t *testing.T) {
 	})
 }
 
-// TestExpiryReadsFewShares expires reports with many shares. A step marks the days of the reports
-// that it can empty alone, and reads one share of each.
+// TestExpiryReadsFewShares expires reports with many shares. A step marks only the days of the
+// reports that it can empty, and reads one share of each.
 func TestExpiryReadsFewShares(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		const reports, shares = 10, 300
@@ -228,7 +228,7 @@ func TestPurgeOfReportsIsInSmallSteps(t *testing.T) {
 }
 
 func TestFailureReportsHaveTheirOwnRetention(t *testing.T) {
-	keep := store.Retention{Failure: ofDays(14)}
+	retained := store.Retention{Failure: ofDays(14)}
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
 		failed := report("1", ours)
@@ -246,7 +246,7 @@ func TestFailureReportsHaveTheirOwnRetention(t *testing.T) {
 			{time.Second, 1, 0, 1},
 		} {
 			in.clock.advance(step.wait)
-			in.expire(keep)
+			in.expire(retained)
 			if got := [3]int{in.rows("reports"), in.rows("rejected"), in.rows("originals")}; got != [3]int{step.reports, step.rejected, step.originals} {
 				in.Errorf("got %v reports, rejected and originals, want %d, %d and %d", got, step.reports, step.rejected, step.originals)
 			}

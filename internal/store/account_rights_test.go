@@ -16,7 +16,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// attempts is how often one goroutine tries to make a change until it is refused.
+// attempts limits how often a goroutine repeats a change until it is refused.
 const attempts = 1000
 
 // awaitSome waits for a few changes.
@@ -31,8 +31,8 @@ func awaitSome(t *testing.T, made <-chan struct{}) {
 	}
 }
 
-// TestNoChangeAfterRevocation revokes rights while their holders make changes. What is visible
-// when the revocation returns is all.
+// TestNoChangeAfterRevocation revokes rights while their holders make changes. No change becomes
+// visible after the revocation has returned.
 func TestNoChangeAfterRevocation(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -152,8 +152,8 @@ func TestSessionsEndEachOther(t *testing.T) {
 	})
 }
 
-// BenchmarkRights measures the median change of the program itself, which has no rights to check, and
-// of a token and a user.
+// BenchmarkRights measures the median time of a change by the program itself, which has no rights
+// to check, by a token and by a user.
 func BenchmarkRights(b *testing.B) {
 	for _, db := range []func(testing.TB) storetest.DB{storetest.SQLite, storetest.Postgres} {
 		db := db(b)
@@ -182,7 +182,7 @@ func BenchmarkRights(b *testing.B) {
 			b.Run(db.Engine+"/"+name, func(b *testing.B) {
 				took := map[string][]time.Duration{}
 				for b.Loop() {
-					for actor, team := range actors { // in turn, so that other load slows all of them
+					for actor, team := range actors { // alternating, so that other load slows all of them
 						n++
 						began := time.Now()
 						change(team)

@@ -117,7 +117,7 @@ func TestSessionsAreLimited(t *testing.T) {
 	})
 }
 
-// TestSignInAddresses asks from where users began sessions.
+// TestSignInAddresses checks the addresses from which users began sessions.
 func TestSignInAddresses(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {

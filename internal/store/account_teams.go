@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 const teamColumns = `id, name, api, created_at`
 
-func scanTeam(scan scanner) (dmarcd.Team, error) {
+func scanTeam(scan db.Scanner) (dmarcd.Team, error) {
 	var team dmarcd.Team
 	var createdAt int64
 	err := scan(&team.ID, &team.Name, &team.API, &createdAt)
@@ -33,24 +34,28 @@ func (s *Store) CreateTeam(ctx context.Context, name string, api bool, audit ...
 	return team, err
 }
 
+// teamsLock is the key of the advisory lock of a transaction that creates a team in a cluster:
+// "teams" in ASCII.
+const teamsLock = "499917090163"
+
 func (t tx) createTeam(ctx context.Context, name string, api bool) (dmarcd.Team, error) {
 	name, err := dmarcd.ParseTeamName(name)
 	if err != nil {
 		return dmarcd.Team{}, err
 	}
-	if t.store.citus { // the row is inserted on each server, in any order: two of one name would be a deadlock
-		if _, err := t.exec(ctx, `SELECT pg_advisory_xact_lock(`+teamsLock+`)`); err != nil {
+	if t.store.db.Citus { // every server gets the row, in any order: two teams of one name would deadlock
+		if _, err := t.Exec(ctx, `SELECT pg_advisory_xact_lock(`+teamsLock+`)`); err != nil {
 			return dmarcd.Team{}, fmt.Errorf("create team: %w", err)
 		}
 	}
-	team := dmarcd.Team{ID: dmarcd.TeamID(newID()), Name: name, API: api, CreatedAt: t.store.now()}
-	_, err = t.exec(ctx, `INSERT INTO teams (`+teamColumns+`) VALUES ($1, $2, $3, $4)`,
+	team := dmarcd.Team{ID: dmarcd.TeamID(db.NewID()), Name: name, API: api, CreatedAt: t.store.now()}
+	_, err = t.Exec(ctx, `INSERT INTO teams (`+teamColumns+`) VALUES ($1, $2, $3, $4)`,
 		team.ID, team.Name, team.API, unix(team.CreatedAt))
 	if err == nil {
-		_, err = t.exec(ctx, `INSERT INTO team_locks (team_id) VALUES ($1)`, team.ID)
+		_, err = t.Exec(ctx, `INSERT INTO team_locks (team_id) VALUES ($1)`, team.ID)
 	}
 	if err == nil && name == dmarcd.DefaultTeam {
-		_, err = t.exec(ctx, `UPDATE teams SET quota_domains = 0, quota_stored = 0, quota_unreadable = 0, quota_reports = 0, quota_mailboxes = 0
+		_, err = t.Exec(ctx, `UPDATE teams SET quota_domains = 0, quota_stored = 0, quota_unreadable = 0, quota_reports = 0, quota_mailboxes = 0
 			WHERE id = $1`, team.ID)
 	}
 	if err != nil {
@@ -61,7 +66,7 @@ func (t tx) createTeam(ctx context.Context, name string, api bool) (dmarcd.Team,
 
 // Teams returns all teams, ordered by name.
 func (s *Store) Teams(ctx context.Context) ([]dmarcd.Team, error) {
-	return collectRead(ctx, s.own(), `SELECT `+teamColumns+` FROM teams ORDER BY name`, nil, scanTeam)
+	return db.Collect(ctx, s.own(), `SELECT `+teamColumns+` FROM teams ORDER BY name`, nil, scanTeam)
 }
 
 // TeamByName returns the team with that name, or ErrNotFound.
@@ -70,8 +75,8 @@ func (s *Store) TeamByName(ctx context.Context, name string) (dmarcd.Team, error
 }
 
 // teamBy returns the team with that value in a column.
-func teamBy(ctx context.Context, from rowReader, column string, value any) (dmarcd.Team, error) {
-	return scanTeam(rowOf(ctx, from, `SELECT `+teamColumns+` FROM teams WHERE `+column+` = $1`, value))
+func teamBy(ctx context.Context, from db.Querier, column string, value any) (dmarcd.Team, error) {
+	return scanTeam(db.Row(ctx, from, `SELECT `+teamColumns+` FROM teams WHERE `+column+` = $1`, value))
 }
 
 // SetAPI adds a team to the API whitelist or removes it. An unknown team is ErrNotFound.
@@ -81,15 +86,16 @@ func (s *Store) SetAPI(ctx context.Context, name string, allowed bool, audit ...
 		if err != nil {
 			return err
 		}
-		err = t.execOr(ctx, dmarcd.ErrNotFound, `UPDATE teams SET api = $1 WHERE id = $2`, allowed, team.ID)
-		if err != nil || !s.citus {
+		err = t.ExecOr(ctx, dmarcd.ErrNotFound, `UPDATE teams SET api = $1 WHERE id = $2`, allowed, team.ID)
+		if err != nil || !s.db.Citus {
 			return err
 		}
-		// Wait for changes with its tokens, which do not lock the team; none is created meanwhile.
+		// Wait for transactions that use its tokens, which do not lock the team. The lock keeps new
+		// tokens out.
 		if err := s.Team(team.ID).lock(ctx, t); err != nil {
 			return err
 		}
-		_, err = collect(ctx, t, `SELECT id FROM tokens WHERE team_id = $1 ORDER BY id`+s.dialect.lockRow, []any{team.ID}, scanValue[dmarcd.TokenID])
+		_, err = db.Collect(ctx, t, `SELECT id FROM tokens WHERE team_id = $1 ORDER BY id`+s.db.LockRow, []any{team.ID}, db.Value[dmarcd.TokenID])
 		return err
 	})
 }
@@ -106,10 +112,10 @@ type TeamSize struct {
 
 // TeamSizes returns all teams with their usage, ordered by name.
 func (s *Store) TeamSizes(ctx context.Context, days dmarcd.Days) ([]TeamSize, error) {
-	sizes, err := collectRead(ctx, s.own(), `SELECT `+teamColumns+`, quota_stored FROM teams ORDER BY name`, nil, func(scan scanner) (TeamSize, error) {
+	sizes, err := db.Collect(ctx, s.own(), `SELECT `+teamColumns+`, quota_stored FROM teams ORDER BY name`, nil, func(scan db.Scanner) (TeamSize, error) {
 		var size TeamSize
 		var err error
-		size.Team, err = scanTeam(scan.before(&size.StoredQuota))
+		size.Team, err = scanTeam(scan.Before(&size.StoredQuota))
 		if size.StoredQuota == dmarcd.QuotaDefault {
 			size.StoredQuota = s.options.Quota[dmarcd.QuotaStored]
 		}
@@ -131,9 +137,7 @@ func (s *Store) TeamSizes(ctx context.Context, days dmarcd.Days) ([]TeamSize, er
 		{`CAST(SUM(compliant + non_compliant) AS BIGINT) FROM team_days WHERE day BETWEEN $1 AND $2`, []any{from, to}, func(size *TeamSize, sum int64) { size.Messages = sum }},
 		{`CAST(SUM(stored) AS BIGINT) FROM team_usage`, nil, func(size *TeamSize, sum int64) { size.Stored = sum }},
 	} {
-		sums, err := inRead(ctx, s.own(), func(read tx) (map[dmarcd.TeamID]int64, error) {
-			return collectMap[dmarcd.TeamID, int64](ctx, read, `SELECT team_id, `+sum.query+` GROUP BY team_id`, sum.args...)
-		})
+		sums, err := db.CollectMap[dmarcd.TeamID, int64](ctx, s.own(), `SELECT team_id, `+sum.query+` GROUP BY team_id`, sum.args...)
 		if err != nil {
 			return nil, err
 		}
@@ -155,11 +159,11 @@ func (s *Store) AllMemberships(ctx context.Context) (map[dmarcd.UserID][]dmarcd.
 		user dmarcd.UserID
 		dmarcd.Membership
 	}
-	rows, err := collectRead(ctx, s.own(), `SELECT teams.id, teams.name, teams.api, teams.created_at, members.user_id, members.role
-		FROM members JOIN teams ON teams.id = members.team_id ORDER BY teams.name`, nil, func(scan scanner) (owned, error) {
+	rows, err := db.Collect(ctx, s.own(), `SELECT teams.id, teams.name, teams.api, teams.created_at, members.user_id, members.role
+		FROM members JOIN teams ON teams.id = members.team_id ORDER BY teams.name`, nil, func(scan db.Scanner) (owned, error) {
 		var o owned
 		var err error
-		o.Team, err = scanTeam(scan.before(&o.user, &o.Role))
+		o.Team, err = scanTeam(scan.Before(&o.user, &o.Role))
 		return o, err
 	})
 	all := make(map[dmarcd.UserID][]dmarcd.Membership)
@@ -169,8 +173,8 @@ func (s *Store) AllMemberships(ctx context.Context) (map[dmarcd.UserID][]dmarcd.
 	return all, err
 }
 
-// SetReportDomain records the report domain of the daemon. Together with the DNS it
-// decides which domains are active, so every command on the database must use the same.
+// SetReportDomain records the report domain of the daemon. It decides, with the DNS, which domains
+// are active: every command on the database must use the same.
 func (s *Store) SetReportDomain(ctx context.Context, domain string) error {
 	_, err := s.exec(ctx, `INSERT INTO installation (name, value) VALUES ('report_domain', $1)
 		ON CONFLICT (name) DO UPDATE SET value = excluded.value`, domain)
@@ -180,7 +184,7 @@ func (s *Store) SetReportDomain(ctx context.Context, domain string) error {
 // ReportDomain returns the report domain that a daemon recorded last; recorded is false
 // if none has run on this database.
 func (s *Store) ReportDomain(ctx context.Context) (domain string, recorded bool, err error) {
-	err = s.own().queryRow(ctx, `SELECT value FROM installation WHERE name = 'report_domain'`, nil, &domain)
+	err = s.own().QueryRow(ctx, `SELECT value FROM installation WHERE name = 'report_domain'`, nil, &domain)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return "", false, nil
 	}
@@ -189,21 +193,21 @@ func (s *Store) ReportDomain(ctx context.Context) (domain string, recorded bool,
 
 // Retention is how long data is stored; 0 means forever.
 type Retention struct {
-	// Originals is for the original bytes.
+	// Originals applies to the original bytes.
 	Originals time.Duration
-	// Rejected is for rejected items with their originals.
+	// Rejected applies to rejected items with their originals.
 	Rejected time.Duration
-	// Records is for the records of reports, from the end of the period; failure and TLS
+	// Records applies to the records of reports, from the end of their period; failure and TLS
 	// reports lose their document then.
 	Records time.Duration
-	// Counters is for daily counters and the rows of their reports: until then a report is
+	// Counters applies to daily counters and the rows of their reports: until then a report is
 	// recognized as a duplicate.
 	Counters time.Duration
-	// Failure is for failure reports with their originals. They describe single messages and
+	// Failure applies to failure reports with their originals. They describe single messages and
 	// are not counted.
 	Failure time.Duration
-	// Audit is for the audit log. Entries limits the entries of a team in each of the audit log,
-	// the events and the deliveries; 0 is no limit. Both are settings of the installation.
+	// Audit applies to the audit log. Entries limits the entries of a team in each of the audit
+	// log, the events and the deliveries; 0 is no limit. Both are settings of the installation.
 	Audit   time.Duration
 	Entries int64
 }
@@ -214,16 +218,16 @@ const AsConfigured = -time.Second
 // SetRetention sets the team's retention. The other fields are ignored: they are settings of
 // the installation.
 func (t *Team) SetRetention(ctx context.Context, retention Retention, audit ...dmarcd.AuditEntry) error {
-	return t.change(ctx, audit, `UPDATE teams SET keep_originals = $1, keep_records = $2, keep_counters = $3 WHERE id = $4`,
+	return t.change(ctx, audit, `UPDATE teams SET retention_originals = $1, retention_records = $2, retention_counters = $3 WHERE id = $4`,
 		int64(retention.Originals/time.Second), int64(retention.Records/time.Second), int64(retention.Counters/time.Second), t.id)
 }
 
 // Retention returns the team's retention, AsConfigured for unset fields.
 func (t *Team) Retention(ctx context.Context) (Retention, error) {
-	return scanRetention(rowOf(ctx, t.store, `SELECT keep_originals, keep_records, keep_counters FROM teams WHERE id = $1`, t.id))
+	return scanRetention(db.Row(ctx, t.store, `SELECT retention_originals, retention_records, retention_counters FROM teams WHERE id = $1`, t.id))
 }
 
-func scanRetention(scan scanner) (Retention, error) {
+func scanRetention(scan db.Scanner) (Retention, error) {
 	var originals, records, counters int64
 	err := scan(&originals, &records, &counters)
 	return Retention{

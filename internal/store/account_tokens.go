@@ -10,19 +10,20 @@ import (
 	"unicode/utf8"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 const (
 	maxTokenName = 100
-	// maxTokens is the number of valid tokens of a team, and of revoked and expired ones that are
-	// kept.
+	// maxTokens limits the valid tokens of a team, and separately the stored revoked and expired
+	// ones.
 	maxTokens = 500
 )
 
 const tokenColumns = `tokens.id, tokens.team_id, tokens.name, tokens.scope,
 	tokens.created_at, tokens.expires_at, tokens.used_at, tokens.revoked_at`
 
-func scanToken(scan scanner) (dmarcd.Token, error) {
+func scanToken(scan db.Scanner) (dmarcd.Token, error) {
 	var token dmarcd.Token
 	var createdAt, expiresAt, usedAt, revokedAt int64
 	err := scan(&token.ID, &token.Team, &token.Name, &token.Scope, &createdAt, &expiresAt, &usedAt, &revokedAt)
@@ -40,7 +41,7 @@ type NewToken struct {
 }
 
 // CreateToken stores a new token of the team, and removes the oldest revoked and expired ones
-// beyond maxTokens. Too many valid tokens are an *dmarcd.InvalidError.
+// beyond maxTokens. Too many valid tokens are a *dmarcd.InvalidError.
 func (t *Team) CreateToken(ctx context.Context, n NewToken, audit ...dmarcd.AuditEntry) (dmarcd.Token, error) {
 	var token dmarcd.Token
 	err := t.tx(ctx, func(tx tx) (err error) {
@@ -55,7 +56,8 @@ func (t *Team) CreateToken(ctx context.Context, n NewToken, audit ...dmarcd.Audi
 	return token, err
 }
 
-// limitTokens makes room for a token of the team.
+// limitTokens removes the oldest revoked and expired tokens beyond maxTokens. Too many valid ones
+// are a *dmarcd.InvalidError.
 func (t *Team) limitTokens(ctx context.Context, tx tx) error {
 	const invalid = `(revoked_at > 0 OR expires_at > 0 AND expires_at <= $2)`
 	if err := t.lock(ctx, tx); err != nil {
@@ -63,14 +65,14 @@ func (t *Team) limitTokens(ctx context.Context, tx tx) error {
 	}
 	now := unix(t.store.now())
 	var valid int
-	err := tx.queryRow(ctx, `SELECT count(*) FROM tokens WHERE team_id = $1 AND NOT `+invalid, []any{t.id, now}, &valid)
+	err := tx.QueryRow(ctx, `SELECT count(*) FROM tokens WHERE team_id = $1 AND NOT `+invalid, []any{t.id, now}, &valid)
 	if err != nil {
 		return err
 	}
 	if valid >= maxTokens {
 		return &dmarcd.InvalidError{Field: "name", Message: fmt.Sprintf("The team has %d valid tokens, which is the limit. Revoke one first.", valid)}
 	}
-	_, err = tx.exec(ctx, `DELETE FROM tokens WHERE team_id = $1 AND id IN (SELECT id FROM tokens
+	_, err = tx.Exec(ctx, `DELETE FROM tokens WHERE team_id = $1 AND id IN (SELECT id FROM tokens
 		WHERE team_id = $1 AND `+invalid+` ORDER BY created_at DESC, id DESC LIMIT $3 OFFSET $3)`, t.id, now, maxTokens)
 	return err
 }
@@ -81,10 +83,10 @@ func (t tx) createToken(ctx context.Context, team dmarcd.TeamID, n NewToken) (dm
 		return dmarcd.Token{}, &dmarcd.InvalidError{Field: "name", Message: "A token's name has at most 100 printable characters."}
 	}
 	token := dmarcd.Token{
-		ID: dmarcd.TokenID(newID()), Team: team, Name: n.Name, Scope: n.Scope,
+		ID: dmarcd.TokenID(db.NewID()), Team: team, Name: n.Name, Scope: n.Scope,
 		CreatedAt: t.store.now(), ExpiresAt: n.ExpiresAt.UTC().Truncate(time.Second),
 	}
-	_, err := t.exec(ctx, `INSERT INTO tokens (id, team_id, name, hash, scope, created_at, expires_at, used_at, revoked_at)
+	_, err := t.Exec(ctx, `INSERT INTO tokens (id, team_id, name, hash, scope, created_at, expires_at, used_at, revoked_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0)`,
 		token.ID, token.Team, token.Name, n.Hash[:], token.Scope, unix(token.CreatedAt), unix(token.ExpiresAt))
 	if err != nil {
@@ -96,7 +98,7 @@ func (t tx) createToken(ctx context.Context, team dmarcd.TeamID, n NewToken) (dm
 // Tokens returns the tokens of the team, including revoked and expired ones, oldest
 // first.
 func (t *Team) Tokens(ctx context.Context) ([]dmarcd.Token, error) {
-	return collectRead(ctx, t.store, `SELECT `+tokenColumns+` FROM tokens
+	return db.Collect(ctx, t.store, `SELECT `+tokenColumns+` FROM tokens
 		WHERE team_id = $1 ORDER BY created_at, id`, []any{t.id}, scanToken)
 }
 
@@ -110,9 +112,9 @@ func (t *Team) RevokeToken(ctx context.Context, id dmarcd.TokenID, audit ...dmar
 // Credential returns the token with that SHA-256, in any state, or ErrNotFound. It is one
 // indexed read.
 func (s *Store) Credential(ctx context.Context, hash [32]byte) (c dmarcd.Credential, err error) {
-	c.Token, err = scanToken(rowOf(ctx, s.own(), `SELECT `+tokenColumns+`, teams.api
+	c.Token, err = scanToken(db.Row(ctx, s.own(), `SELECT `+tokenColumns+`, teams.api
 		FROM tokens JOIN teams ON teams.id = tokens.team_id
-		WHERE tokens.hash = $1`, hash[:]).before(&c.API))
+		WHERE tokens.hash = $1`, hash[:]).Before(&c.API))
 	return c, err
 }
 
@@ -126,7 +128,7 @@ func (s *Store) TouchToken(ctx context.Context, id dmarcd.TokenID, usedAt time.T
 // TeamOfToken returns the team of a token, or ErrNotFound: operators name a token by its id
 // alone.
 func (s *Store) TeamOfToken(ctx context.Context, id dmarcd.TokenID) (dmarcd.TeamID, error) {
-	return scanValue[dmarcd.TeamID](rowOf(ctx, s.own(), `SELECT team_id FROM tokens WHERE id = $1`, id))
+	return db.Value[dmarcd.TeamID](db.Row(ctx, s.own(), `SELECT team_id FROM tokens WHERE id = $1`, id))
 }
 
 // FirstStart creates the team dmarcd.DefaultTeam, on the API whitelist, with one token of that
@@ -134,7 +136,7 @@ func (s *Store) TeamOfToken(ctx context.Context, id dmarcd.TokenID) (dmarcd.Team
 func (s *Store) FirstStart(ctx context.Context, hash [32]byte) (made bool, err error) {
 	err = s.tx(ctx, func(t tx) error {
 		var teams int
-		if err := t.queryRow(ctx, `SELECT count(*) FROM teams`, nil, &teams); err != nil || teams > 0 {
+		if err := t.QueryRow(ctx, `SELECT count(*) FROM teams`, nil, &teams); err != nil || teams > 0 {
 			return err
 		}
 		team, err := t.createTeam(ctx, dmarcd.DefaultTeam, true)
@@ -163,7 +165,7 @@ func (s *Store) EnsureToken(ctx context.Context, hash [32]byte) error {
 			return err
 		}
 		var owner dmarcd.TeamID
-		err = t.queryRow(ctx, `SELECT team_id FROM tokens WHERE hash = $1`, []any{hash[:]}, &owner)
+		err = t.QueryRow(ctx, `SELECT team_id FROM tokens WHERE hash = $1`, []any{hash[:]}, &owner)
 		switch {
 		case errors.Is(err, dmarcd.ErrNotFound):
 			_, err = t.createToken(ctx, team.ID, NewToken{Name: "configured", Scope: dmarcd.ScopeWrite, Hash: hash})
@@ -173,7 +175,7 @@ func (s *Store) EnsureToken(ctx context.Context, hash [32]byte) error {
 		case owner != team.ID:
 			return fmt.Errorf("%w: the configured token belongs to another team than %q", dmarcd.ErrConflict, dmarcd.DefaultTeam)
 		}
-		_, err = t.exec(ctx, `UPDATE tokens SET revoked_at = 0, expires_at = 0, scope = $1 WHERE hash = $2`,
+		_, err = t.Exec(ctx, `UPDATE tokens SET revoked_at = 0, expires_at = 0, scope = $1 WHERE hash = $2`,
 			dmarcd.ScopeWrite, hash[:])
 		return err
 	})
@@ -185,7 +187,7 @@ func (s *Store) EnsureToken(ctx context.Context, hash [32]byte) error {
 func (s *Store) FirstInvitation(ctx context.Context, hash [32]byte) (made bool, err error) {
 	err = s.tx(ctx, func(t tx) error {
 		var team dmarcd.TeamID
-		err := t.queryRow(ctx, `SELECT id FROM teams ORDER BY created_at, id LIMIT 1`, nil, &team)
+		err := t.QueryRow(ctx, `SELECT id FROM teams ORDER BY created_at, id LIMIT 1`, nil, &team)
 		if err != nil {
 			return err
 		}
@@ -194,7 +196,7 @@ func (s *Store) FirstInvitation(ctx context.Context, hash [32]byte) (made bool, 
 		}
 		now := s.now()
 		var known int
-		err = t.queryRow(ctx, `SELECT (SELECT count(*) FROM users)
+		err = t.QueryRow(ctx, `SELECT (SELECT count(*) FROM users)
 			+ (SELECT count(*) FROM invites WHERE used_at = 0 AND expires_at > $1)`, []any{unix(now)}, &known)
 		if err != nil || known > 0 {
 			return err

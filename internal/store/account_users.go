@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 const userColumns = `users.id, users.email, users.name, users.password_hash <> '', users.operator,
 	users.created_at, users.signed_in_at`
 
-func scanUser(scan scanner) (dmarcd.User, error) {
+func scanUser(scan db.Scanner) (dmarcd.User, error) {
 	var user dmarcd.User
 	var createdAt, signedInAt int64
 	err := scan(&user.ID, &user.Email, &user.Name, &user.Password, &user.Operator, &createdAt, &signedInAt)
@@ -23,7 +24,7 @@ func scanUser(scan scanner) (dmarcd.User, error) {
 
 // Users returns all users, ordered by email address.
 func (s *Store) Users(ctx context.Context) ([]dmarcd.User, error) {
-	return collectRead(ctx, s.own(), `SELECT `+userColumns+` FROM users ORDER BY email`, nil, scanUser)
+	return db.Collect(ctx, s.own(), `SELECT `+userColumns+` FROM users ORDER BY email`, nil, scanUser)
 }
 
 // UserByEmail returns the user with an address, as dmarcd.ParseEmail returns it, or
@@ -33,29 +34,29 @@ func (s *Store) UserByEmail(ctx context.Context, email string) (dmarcd.User, err
 }
 
 // userBy returns the user with that value in a column.
-func userBy(ctx context.Context, from rowReader, column string, value any) (dmarcd.User, error) {
-	return scanUser(rowOf(ctx, from, `SELECT `+userColumns+` FROM users WHERE `+column+` = $1`, value))
+func userBy(ctx context.Context, from db.Querier, column string, value any) (dmarcd.User, error) {
+	return scanUser(db.Row(ctx, from, `SELECT `+userColumns+` FROM users WHERE `+column+` = $1`, value))
 }
 
 // signInOf returns a user with the password hash.
 func (t tx) signInOf(ctx context.Context, id dmarcd.UserID) (of dmarcd.SignIn, err error) {
-	of.User, err = scanUser(rowOf(ctx, t, `SELECT `+userColumns+`, users.password_hash FROM users WHERE id = $1`, id).before(&of.PasswordHash))
+	of.User, err = scanUser(db.Row(ctx, t, `SELECT `+userColumns+`, users.password_hash FROM users WHERE id = $1`, id).Before(&of.PasswordHash))
 	return of, err
 }
 
 // Password returns the id and password hash of the user with an address, or ErrNotFound.
 // The hash is "" if the user has no password.
 func (s *Store) Password(ctx context.Context, email string) (id dmarcd.UserID, hash string, err error) {
-	err = s.own().queryRow(ctx, `SELECT id, password_hash FROM users WHERE email = $1`, []any{email}, &id, &hash)
+	err = s.own().QueryRow(ctx, `SELECT id, password_hash FROM users WHERE email = $1`, []any{email}, &id, &hash)
 	return id, hash, err
 }
 
-// SetPassword changes the password of a user and ends all their sessions except the one
-// with the hash keep, so that an attacker who knew the old password is signed out. If the password
-// is not the one that was verified any more, it is ErrUnauthorized.
+// SetPassword changes the password of a user and ends all their sessions except the one with the
+// hash except, so that an attacker who knew the old password is signed out. It is ErrUnauthorized
+// if the password changed since it was verified.
 func (s *Store) SetPassword(ctx context.Context, of dmarcd.SignIn, passwordHash string, except [32]byte, audit ...dmarcd.AuditEntry) error {
 	return s.audited(ctx, audit, "", func(t tx) error {
-		err := t.execOr(ctx, dmarcd.ErrUnauthorized, `UPDATE users SET password_hash = $1 WHERE id = $2 AND password_hash = $3`,
+		err := t.ExecOr(ctx, dmarcd.ErrUnauthorized, `UPDATE users SET password_hash = $1 WHERE id = $2 AND password_hash = $3`,
 			passwordHash, of.ID, of.PasswordHash)
 		if err != nil {
 			return err
@@ -65,7 +66,7 @@ func (s *Store) SetPassword(ctx context.Context, of dmarcd.SignIn, passwordHash 
 }
 
 func (t tx) setPassword(ctx context.Context, user dmarcd.UserID, passwordHash string) error {
-	if err := t.execOr(ctx, dmarcd.ErrNotFound, `UPDATE users SET password_hash = $1 WHERE id = $2`, passwordHash, user); err != nil {
+	if err := t.ExecOr(ctx, dmarcd.ErrNotFound, `UPDATE users SET password_hash = $1 WHERE id = $2`, passwordHash, user); err != nil {
 		return err
 	}
 	return t.endSessions(ctx, user, [32]byte{})
@@ -79,7 +80,7 @@ func (s *Store) SetUserName(ctx context.Context, user dmarcd.UserID, name string
 		return err
 	}
 	return s.audited(ctx, audit, "", func(t tx) error {
-		return t.execOr(ctx, dmarcd.ErrNotFound, `UPDATE users SET name = $1 WHERE id = $2`, name, user)
+		return t.ExecOr(ctx, dmarcd.ErrNotFound, `UPDATE users SET name = $1 WHERE id = $2`, name, user)
 	})
 }
 
@@ -90,10 +91,10 @@ func (t tx) createUser(ctx context.Context, email, name, passwordHash string) (d
 		return dmarcd.User{}, err
 	}
 	user := dmarcd.User{
-		ID: dmarcd.UserID(newID()), Email: email, Name: name,
+		ID: dmarcd.UserID(db.NewID()), Email: email, Name: name,
 		Password: passwordHash != "", CreatedAt: t.store.now(),
 	}
-	_, err = t.exec(ctx, `INSERT INTO users (id, email, name, password_hash, operator, created_at, signed_in_at)
+	_, err = t.Exec(ctx, `INSERT INTO users (id, email, name, password_hash, operator, created_at, signed_in_at)
 		VALUES ($1, $2, $3, $4, FALSE, $5, 0)`, user.ID, user.Email, user.Name, passwordHash, unix(user.CreatedAt))
 	if err != nil {
 		return dmarcd.User{}, fmt.Errorf("create user: %w", err)
@@ -103,16 +104,16 @@ func (t tx) createUser(ctx context.Context, email, name, passwordHash string) (d
 
 // Memberships returns the teams of a user, ordered by name.
 func (s *Store) Memberships(ctx context.Context, user dmarcd.UserID) ([]dmarcd.Membership, error) {
-	return collectRead(ctx, s.own(), `SELECT `+teamColumns+`,
+	return db.Collect(ctx, s.own(), `SELECT `+teamColumns+`,
 			(SELECT role FROM members WHERE members.team_id = teams.id AND members.user_id = $1)
 		FROM teams WHERE id IN (SELECT team_id FROM members WHERE user_id = $1) ORDER BY name`,
 		[]any{user}, scanMembership)
 }
 
-func scanMembership(scan scanner) (dmarcd.Membership, error) {
+func scanMembership(scan db.Scanner) (dmarcd.Membership, error) {
 	var m dmarcd.Membership
 	var err error
-	m.Team, err = scanTeam(scan.before(&m.Role))
+	m.Team, err = scanTeam(scan.Before(&m.Role))
 	return m, err
 }
 
@@ -120,24 +121,24 @@ func scanMembership(scan scanner) (dmarcd.Membership, error) {
 // from them. It returns the names of teams without an owner. An unknown user is
 // ErrNotFound.
 func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarcd.AuditEntry) (ownerless []string, err error) {
-	// Operators who remove each other are a deadlock.
+	// Operators who remove each other deadlock.
 	err = s.Team(system).retryTx(ctx, func(t tx) error {
-		user, err := scanUser(rowOf(ctx, t, `SELECT `+userColumns+` FROM users WHERE id = $1`+s.dialect.lockRow, id))
+		user, err := scanUser(db.Row(ctx, t, `SELECT `+userColumns+` FROM users WHERE id = $1`+s.db.LockRow, id))
 		if err != nil {
 			return err
 		}
-		ownerless, err = collect(ctx, t, `SELECT name FROM teams WHERE id IN (
+		ownerless, err = db.Collect(ctx, t, `SELECT name FROM teams WHERE id IN (
 				SELECT team_id FROM members GROUP BY team_id
 				HAVING SUM(CASE WHEN role = $1 AND user_id = $2 THEN 1 ELSE 0 END) = 1
 					AND SUM(CASE WHEN role = $1 THEN 1 ELSE 0 END) = 1)
-			ORDER BY name`, []any{dmarcd.RoleOwner, id}, scanValue[string])
+			ORDER BY name`, []any{dmarcd.RoleOwner, id}, db.Value[string])
 		if err != nil {
 			return err
 		}
-		if _, err := t.exec(ctx, `DELETE FROM invites WHERE used_at = 0 AND (created_by = $1 OR email = $2)`, id, user.Email); err != nil {
+		if _, err := t.Exec(ctx, `DELETE FROM invites WHERE used_at = 0 AND (created_by = $1 OR email = $2)`, id, user.Email); err != nil {
 			return err
 		}
-		teams, err := collect(ctx, t, `SELECT team_id FROM members WHERE user_id = $1 ORDER BY team_id`, []any{id}, scanValue[dmarcd.TeamID])
+		teams, err := db.Collect(ctx, t, `SELECT team_id FROM members WHERE user_id = $1 ORDER BY team_id`, []any{id}, db.Value[dmarcd.TeamID])
 		if err != nil {
 			return err
 		}
@@ -152,7 +153,7 @@ func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarc
 			`DELETE FROM identities WHERE user_id = $1`,
 			`DELETE FROM users WHERE id = $1`,
 		} {
-			if _, err := t.exec(ctx, statement, id); err != nil {
+			if _, err := t.Exec(ctx, statement, id); err != nil {
 				return err
 			}
 		}
@@ -169,20 +170,19 @@ func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarc
 	return ownerless, err
 }
 
-// SignInIdentity returns the user of an OpenID identity. On the first sign-in that is the user
-// with the same verified email address, or a new user if the identity is invited or admitted.
-// Open invitations for the address are applied.
+// SignInIdentity returns the user of an OpenID identity. On the first sign-in this is the user with
+// the same verified email address, or a new user if the identity is invited or admitted. Open
+// invitations for the address are applied.
 //
-// An existing user loses its password and sessions then: it may have been created by someone
-// who does not own the address.
+// An existing user then loses the password and all sessions: someone who does not own the address
+// may have created it.
 //
-// ErrForbidden means that the address is not verified, ErrNotFound that the user is not
-// invited.
+// ErrForbidden means that the address is not verified, ErrNotFound that the user is not invited.
 func (s *Store) SignInIdentity(ctx context.Context, identity dmarcd.Identity) (dmarcd.SignIn, error) {
 	// A concurrent sign-in of the same identity is a conflict.
 	return inTx(ctx, s.Team(system).retryTx, func(t tx) (of dmarcd.SignIn, err error) {
-		of.User, err = scanUser(rowOf(ctx, t, `SELECT `+userColumns+`, users.password_hash FROM identities JOIN users ON users.id = identities.user_id
-			WHERE identities.issuer = $1 AND identities.subject = $2`, identity.Issuer, identity.Subject).before(&of.PasswordHash))
+		of.User, err = scanUser(db.Row(ctx, t, `SELECT `+userColumns+`, users.password_hash FROM identities JOIN users ON users.id = identities.user_id
+			WHERE identities.issuer = $1 AND identities.subject = $2`, identity.Issuer, identity.Subject).Before(&of.PasswordHash))
 		if !errors.Is(err, dmarcd.ErrNotFound) {
 			return of, err
 		}
@@ -199,7 +199,7 @@ func (s *Store) SignInIdentity(ctx context.Context, identity dmarcd.Identity) (d
 		if err != nil {
 			return of, err
 		}
-		if _, err := t.exec(ctx, `INSERT INTO identities (issuer, subject, user_id) VALUES ($1, $2, $3)`,
+		if _, err := t.Exec(ctx, `INSERT INTO identities (issuer, subject, user_id) VALUES ($1, $2, $3)`,
 			identity.Issuer, identity.Subject, user.ID); err != nil {
 			return of, err
 		}
@@ -209,7 +209,7 @@ func (s *Store) SignInIdentity(ctx context.Context, identity dmarcd.Identity) (d
 
 // admit creates or links the user on the first sign-in.
 func (t tx) admit(ctx context.Context, identity dmarcd.Identity, now time.Time) (dmarcd.User, error) {
-	invitations, err := collect(ctx, t, `UPDATE invites SET used_at = $1 WHERE email = $2 AND used_at = 0 AND expires_at > $1
+	invitations, err := db.Collect(ctx, t, `UPDATE invites SET used_at = $1 WHERE email = $2 AND used_at = 0 AND expires_at > $1
 		RETURNING `+invitationColumns, []any{unix(now), identity.Email}, scanInvitation)
 	if err != nil {
 		return dmarcd.User{}, err

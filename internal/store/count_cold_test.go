@@ -24,7 +24,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// freezeAll is an age that all records have, in the future by more than a week.
+// freezeAll is an age that all records have: negative, by more than a week.
 const freezeAll = -14 * 24 * time.Hour
 
 // freeze freezes the records of all reports, and rewrites what is due.
@@ -34,7 +34,7 @@ func (in *inbox) freeze() {
 	in.sound()
 }
 
-// number returns the number that a query of the test's own counts.
+// number returns the result of a query that counts.
 func (in *inbox) number(query string) int {
 	in.Helper()
 	var n int
@@ -47,7 +47,7 @@ func (in *inbox) frozen() int {
 	return in.number(`SELECT CAST(COALESCE(SUM(records), 0) AS BIGINT) FROM cold_blocks`)
 }
 
-// everything is all that the team can read of records.
+// everything is all that a team can read of its records.
 type everything struct {
 	Reports []dmarcd.Report
 	Records map[string][]store.Record // by the report's external id
@@ -103,7 +103,7 @@ func (in *inbox) everything() everything {
 	return all
 }
 
-// wantSame compares all reads with those of before.
+// wantSame compares all reads with earlier ones.
 func (in *inbox) wantSame(when string, before everything) {
 	in.Helper()
 	if diff := difference(before, in.everything()); diff != "" {
@@ -112,7 +112,7 @@ func (in *inbox) wantSame(when string, before everything) {
 	in.sound()
 }
 
-// difference is cmp.Diff of addresses too. It takes far less time if there is none.
+// difference is cmp.Diff that can compare addresses. It takes far less time if nothing differs.
 func difference(want, got any) string {
 	if reflect.DeepEqual(want, got) {
 		return ""
@@ -120,8 +120,8 @@ func difference(want, got any) string {
 	return cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{}))
 }
 
-// mixed is a report with From domains of several domains, of none, and a record without
-// messages.
+// mixed returns a report with From domains of several of the team's domains, of none, and a record
+// without messages.
 func mixed(id string, day dmarcd.Day, rows int) dmarcd.NewReport {
 	var records []aggregate.Record
 	for i := range rows {
@@ -188,7 +188,7 @@ func TestColdRecordsReadAsBefore(t *testing.T) {
 	})
 }
 
-// TestColdRecordsChange does to frozen reports what is done to others.
+// TestColdRecordsChange changes frozen reports in all the ways in which others can change.
 func TestColdRecordsChange(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.fill()
@@ -247,9 +247,9 @@ func TestColdRecordsChange(t *testing.T) {
 		}
 
 		// Expired records are invisible at once, and their blocks go after a week.
-		keep := store.Retention{Records: ofDays(5), Counters: ofDays(100)}
+		retained := store.Retention{Records: ofDays(5), Counters: ofDays(100)}
 		in.clock.advance(ofDays(10))
-		in.expire(keep)
+		in.expire(retained)
 		for id, records := range in.everything().Records {
 			if len(records) > 0 {
 				in.Errorf("report %s has %d expired records", id, len(records))
@@ -377,9 +377,9 @@ func TestAbandonedColdBlocks(t *testing.T) {
 		in.fill()
 		in.freeze()
 		before, blocks := in.everything(), in.number(`SELECT COUNT(*) FROM cold_blocks`)
-		in.damage(fmt.Sprintf(`INSERT INTO cold_blocks SELECT team_id, 7, n, first_report, last_report + 1000, last_share, last_n, records, bytes, sum, block, rows_left, %d
+		in.damage(fmt.Sprintf(`INSERT INTO cold_blocks SELECT team_id, 7, n, first_report, last_report + 1000, last_share, last_n, records, bytes, checksum, block, rows_left, %d
 			FROM cold_blocks`, in.clock.Now().Add(time.Minute).Unix()))
-		in.receive(mixed("new", today, 1)) // is frozen though the abandoned blocks are said to have it
+		in.receive(mixed("new", today, 1)) // is frozen although the abandoned blocks claim to have it
 		in.freeze()
 		if got := in.number(`SELECT COUNT(*) FROM cold_blocks`); got != 2*blocks {
 			in.Errorf("got %d blocks, want the %d twice, once with the new records", got, blocks)

@@ -57,7 +57,7 @@ func TestSmallGroupsAreMerged(t *testing.T) {
 			receive(fmt.Sprint(week), 2)
 			blocks(1)
 		}
-		// What was removed leaves the block; what is excluded stays.
+		// Removed records leave the block; excluded ones stay.
 		musttest.Get(in.team.SetReportCounted(in.Context(), find("1"), false, decided("report.exclude")))(in)
 		in.must(in.team.DeleteReport(in.Context(), find("2"), decided("report.delete")))
 		in.purge()
@@ -121,7 +121,7 @@ func TestDamagedGroupStopsNoOther(t *testing.T) {
 		in.freeze()
 		// It is the first one to be rewritten.
 		in.damage(`UPDATE reports SET cold = 1 WHERE cold > 0`)
-		in.damage(`UPDATE cold_blocks SET id = 1, block = sum, rewrite_at = 1`)
+		in.damage(`UPDATE cold_blocks SET id = 1, block = checksum, rewrite_at = 1`)
 		fresh := in.db.Open(in, store.Options{Now: in.clock.Now}) // without a cache
 		freeze := func() {
 			in.Helper()
@@ -151,7 +151,7 @@ func TestDamagedSmallGroup(t *testing.T) {
 		in.add(ours)
 		in.receive(mixed("old", today, 1))
 		in.freeze()
-		in.damage(`UPDATE cold_blocks SET block = sum`)
+		in.damage(`UPDATE cold_blocks SET block = checksum`)
 		in.receive(mixed("new", today, 1))
 		fresh := in.db.Open(in, store.Options{Now: in.clock.Now}) // without a cache
 		storetest.All(in, func(ctx context.Context) (bool, error) { return fresh.Freeze(ctx, freezeAll) })
@@ -173,7 +173,7 @@ func TestDamagedColdBlocks(t *testing.T) {
 			name, statement, problem string
 			err                      error
 		}{
-			{"other bytes", `UPDATE cold_blocks SET block = sum`, cold.ErrDamaged.Error(), cold.ErrDamaged},
+			{"other bytes", `UPDATE cold_blocks SET block = checksum`, cold.ErrDamaged.Error(), cold.ErrDamaged},
 			{"too large", `UPDATE cold_blocks SET bytes = 1000000000`, cold.ErrDamaged.Error(), cold.ErrDamaged},
 			{"no block", `DELETE FROM cold_blocks`, "a report has lost its block of old records", nil},
 		} {
@@ -192,9 +192,8 @@ func TestDamagedColdBlocks(t *testing.T) {
 	})
 }
 
-// TestPurgeDuringFreeze removes records while the transaction that freezes them is about to
-// commit. They are not left in the blocks: they are removed from them later, as others are.
-// SQLite has one writer at a time.
+// TestPurgeDuringFreeze removes records while the transaction that freezes them is about to commit.
+// They are removed from the blocks later, like others.
 func TestPurgeDuringFreeze(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/cold"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 // coldSums are the sums of cold records by share.
@@ -30,10 +31,10 @@ func (s coldSums) add(r *cold.Record) {
 // compareCold compares the records of a group with the shares of its reports, and returns the
 // problem or "".
 func (t *Team) compareCold(ctx context.Context, read tx, id int64, sums coldSums) (problem string, err error) {
-	err = each(ctx, read, `SELECT shares.report_id, shares.n, shares.records, shares.compliant, shares.non_compliant FROM reports
+	err = read.Query(ctx, `SELECT shares.report_id, shares.n, shares.records, shares.compliant, shares.non_compliant FROM reports
 			JOIN shares ON shares.team_id = $1 AND shares.report_id = reports.id
 		WHERE`+ofGroup+` AND reports.emptied_at = 0 AND shares.kind = 'aggregate' AND `+visibleShare, []any{t.id, id},
-		func(scan scanner) error {
+		func(scan db.Scanner) error {
 			var share shareRef
 			var records, compliant, nonCompliant int64
 			err := scan(&share.report, &share.n, &records, &compliant, &nonCompliant)
@@ -41,7 +42,7 @@ func (t *Team) compareCold(ctx context.Context, read tx, id int64, sums coldSums
 			switch {
 			case sum.records != records:
 				problem = "a report has records missing"
-			// A saturated sum may stand for more.
+			// A saturated sum is a lower bound.
 			case compliant < dmarcd.MaxCount && nonCompliant < dmarcd.MaxCount && sum.messages != float64(compliant+nonCompliant):
 				problem = "a report's counts are not the sum of its records"
 			}
@@ -76,10 +77,10 @@ func (s *Store) coldIntegrity(ctx context.Context) (problem string, err error) {
 }
 
 func (t *Team) coldIntegrity(ctx context.Context, read tx) (problem string, err error) {
-	blocks, err := collect(ctx, read, `SELECT id, n, bytes, sum, records FROM cold_blocks WHERE team_id = $1 ORDER BY id, n`, []any{t.id},
-		func(scan scanner) (b countedBlock, err error) {
+	blocks, err := db.Collect(ctx, read, `SELECT id, n, bytes, checksum, records FROM cold_blocks WHERE team_id = $1 ORDER BY id, n`, []any{t.id},
+		func(scan db.Scanner) (b countedBlock, err error) {
 			b.team = t.id
-			return b, scan(&b.id, &b.n, &b.bytes, &b.sum, &b.records)
+			return b, scan(&b.id, &b.n, &b.bytes, &b.checksum, &b.records)
 		})
 	if err != nil {
 		return "", err
@@ -117,13 +118,13 @@ type countedBlock struct {
 	records int64
 }
 
-// addRollupRecords adds the number of records of a group that belong into rollups, by day.
+// addRollupRecords adds, by day, the number of a group's records that belong in rollups.
 func (t *Team) addRollupRecords(ctx context.Context, read tx, id int64, sums coldSums, to map[dmarcd.Day]int64) error {
-	return each(ctx, read, `SELECT shares.report_id, shares.n, shares.day FROM reports
+	return read.Query(ctx, `SELECT shares.report_id, shares.n, shares.day FROM reports
 			JOIN shares ON shares.team_id = $1 AND shares.report_id = reports.id
 			JOIN domains ON domains.team_id = $1 AND domains.id = shares.domain_id AND domains.deleted_at = 0
 		WHERE`+ofGroup+` AND reports.state = 'counted' AND shares.kind = 'aggregate'`,
-		[]any{t.id, id}, func(scan scanner) error {
+		[]any{t.id, id}, func(scan db.Scanner) error {
 			var share shareRef
 			var day dmarcd.Day
 			err := scan(&share.report, &share.n, &day)
@@ -132,14 +133,14 @@ func (t *Team) addRollupRecords(ctx context.Context, read tx, id int64, sums col
 		})
 }
 
-// compareRollups compares the rollups of days with the rows of their records and the number of
-// those that are cold.
+// compareRollups compares the number of records in the rollups of days with the rows plus the
+// frozen (cold) records.
 func (t *Team) compareRollups(ctx context.Context, read tx, frozen map[dmarcd.Day]int64) (problem string, err error) {
-	err = each(ctx, read, `SELECT team_days.day, day_rollups.records, (`+rowsOfDay+`) FROM team_days
+	err = read.Query(ctx, `SELECT team_days.day, day_rollups.records, (`+rowsOfDay+`) FROM team_days
 			JOIN (SELECT team_id, day, build, SUM(records) AS records FROM day_rollups WHERE day_rollups.team_id = $1 GROUP BY team_id, day, build) AS day_rollups ON `+currentRollup+`
-		WHERE team_days.team_id = $1 AND team_days.in_rollup = team_days.changes`, []any{t.id}, func(scan scanner) error {
+		WHERE team_days.team_id = $1 AND team_days.in_rollup = team_days.changes`, []any{t.id}, func(scan db.Scanner) error {
 		var day dmarcd.Day
-		var records float64 // a sum is a decimal on PostgreSQL
+		var records float64 // PostgreSQL returns a sum as a decimal
 		var rows int64
 		err := scan(&day, &records, &rows)
 		if int64(records) != rows+frozen[day] {

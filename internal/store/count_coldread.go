@@ -12,10 +12,11 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/cold"
 	"github.com/dmarcd/dmarcd/internal/rollup"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
-// coldPosition is a position in a group of cold reports: behind the record that it names.
+// coldPosition is a position in a group of cold reports: after the record that it names.
 type coldPosition struct {
 	report   dmarcd.ReportID
 	share, n int
@@ -29,14 +30,14 @@ func (p coldPosition) compare(other coldPosition) int {
 	return cmp.Or(cmp.Compare(p.report, other.report), cmp.Compare(p.share, other.share), cmp.Compare(p.n, other.n))
 }
 
-// beforeReport is the place before the records of a report.
+// beforeReport returns the position before the records of a report.
 func beforeReport(id dmarcd.ReportID) coldPosition { return coldPosition{report: id, share: -1, n: -1} }
 
 // errEnough ends reading records without an error.
 var errEnough = errors.New("enough records")
 
-// coldRange selects records of a group: those after a place up to the last of a report. If
-// wanted is set, others than those of wanted shares may be missing; it is asked in order.
+// coldRange selects records of a group: after a position, up to the last record of a report. If
+// wanted is set, records of other shares may be missing; it is called in order.
 type coldRange struct {
 	after  coldPosition
 	last   dmarcd.ReportID
@@ -83,23 +84,23 @@ type coldKey struct {
 type coldBlock struct {
 	coldKey
 
-	first dmarcd.ReportID
-	last  coldPosition // of its last record
-	bytes int64
-	sum   []byte
+	first    dmarcd.ReportID
+	last     coldPosition // of its last record
+	bytes    int64
+	checksum []byte
 }
 
-// coldBlocks returns the blocks of a group in order, from the cache if it has them: they never
+// coldBlocks returns the blocks of a group in order, from the cache if possible: blocks never
 // change. A group that was rewritten since its id was read has none.
 func (t *Team) coldBlocks(ctx context.Context, read tx, id int64) ([]coldBlock, error) {
 	key := coldKey{team: t.id, id: id}
 	if blocks, ok := t.store.coldGroups.Get(key); ok {
 		return blocks, nil
 	}
-	blocks, err := collect(ctx, read, `SELECT n, first_report, last_report, last_share, last_n, bytes, sum FROM cold_blocks
-		WHERE team_id = $1 AND id = $2 ORDER BY n`, []any{t.id, id}, func(scan scanner) (coldBlock, error) {
+	blocks, err := db.Collect(ctx, read, `SELECT n, first_report, last_report, last_share, last_n, bytes, checksum FROM cold_blocks
+		WHERE team_id = $1 AND id = $2 ORDER BY n`, []any{t.id, id}, func(scan db.Scanner) (coldBlock, error) {
 		b := coldBlock{coldKey: key}
-		return b, scan(&b.n, &b.first, &b.last.report, &b.last.share, &b.last.n, &b.bytes, &b.sum)
+		return b, scan(&b.n, &b.first, &b.last.report, &b.last.share, &b.last.n, &b.bytes, &b.checksum)
 	})
 	if err == nil && len(blocks) > 0 {
 		t.store.coldGroups.Put(key, blocks, 200*len(blocks))
@@ -107,8 +108,8 @@ func (t *Team) coldBlocks(ctx context.Context, read tx, id int64) ([]coldBlock, 
 	return blocks, err
 }
 
-// coldBlock returns the records of a block, from the cache if it has them, else at least those
-// of wanted shares; nil wants all.
+// coldBlock returns the records of a block: all from the cache if possible, otherwise at least
+// those of wanted shares; nil wants all.
 func (t *Team) coldBlock(ctx context.Context, read tx, b coldBlock, wanted func(report int64, share int32) bool) ([]cold.Record, error) {
 	if records, ok := t.store.cold.Get(b.coldKey); ok {
 		return records, nil
@@ -125,8 +126,8 @@ func (t *Team) coldBlock(ctx context.Context, read tx, b coldBlock, wanted func(
 	return records, err
 }
 
-// loadColdBlock verifies a block, and returns the records of wanted shares. What is not as it
-// was written is cold.ErrDamaged.
+// loadColdBlock verifies a block, and returns the records of wanted shares. A block that differs
+// from what was written is cold.ErrDamaged.
 func (t *Team) loadColdBlock(ctx context.Context, read tx, b coldBlock, wanted func(report int64, share int32) bool) ([]cold.Record, error) {
 	damaged := func(reason string) error {
 		return fmt.Errorf("block %d of group %d of %s: %w: %s", b.n, b.id, t.id, cold.ErrDamaged, reason)
@@ -135,11 +136,11 @@ func (t *Team) loadColdBlock(ctx context.Context, read tx, b coldBlock, wanted f
 		return nil, damaged("it is too large")
 	}
 	var block []byte
-	err := read.queryRow(ctx, `SELECT block FROM cold_blocks WHERE team_id = $1 AND id = $2 AND n = $3`, []any{t.id, b.id, b.n}, &block)
+	err := read.QueryRow(ctx, `SELECT block FROM cold_blocks WHERE team_id = $1 AND id = $2 AND n = $3`, []any{t.id, b.id, b.n}, &block)
 	if err != nil {
 		return nil, err
 	}
-	if sum := cold.Sum(block); !bytes.Equal(sum[:], b.sum) {
+	if checksum := cold.Checksum(block); !bytes.Equal(checksum[:], b.checksum) {
 		return nil, damaged("its checksum differs")
 	}
 	records, err := cold.ReadShares(block, wanted)
@@ -217,7 +218,7 @@ func (t *Team) scanCold(ctx context.Context, read tx, w *blockWriter, shares []c
 	return nil
 }
 
-// coldOutcome is what joinedRecords computes.
+// coldOutcome computes the same outcome as joinedRecords does in SQL.
 func coldOutcome(r *cold.Record) dmarcd.Outcome {
 	var outcome dmarcd.Outcome
 	if r.DKIM == string(aggregate.ResultPass) {
@@ -244,14 +245,14 @@ func (t *Team) coldRecords(ctx context.Context, id dmarcd.ReportID, after Record
 	var group, tried int64
 	err = t.store.longRead(ctx, func(read tx) error {
 		for {
-			// Each share but the first has a record to return. With cold > 0 as a condition,
-			// PostgreSQL may read all cold reports by the index on it.
-			shares, err := collect(ctx, read, `SELECT reports.cold, shares.n, COALESCE(domains.name, ''), shares.header_from
+			// Each share after the first has a record to return. With the condition cold > 0,
+			// PostgreSQL might read all cold reports by the index on it.
+			shares, err := db.Collect(ctx, read, `SELECT reports.cold, shares.n, COALESCE(domains.name, ''), shares.header_from
 				FROM reports JOIN shares ON shares.team_id = $1 AND shares.report_id = reports.id
 					LEFT JOIN domains ON domains.id = shares.domain_id AND domains.team_id = $1
 				WHERE reports.team_id = $1 AND reports.id = $2 AND reports.state <> 'deleted' AND reports.emptied_at <= 0
 					AND shares.n >= $3 AND `+visibleShare+` ORDER BY shares.n LIMIT $4`,
-				[]any{t.id, id, after.Share, limit + 2}, func(scan scanner) (share, error) {
+				[]any{t.id, id, after.Share, limit + 2}, func(scan db.Scanner) (share, error) {
 					var s share
 					return s, scan(&group, &s.n, &s.domain, &s.from)
 				})
@@ -306,7 +307,7 @@ func recordOf(r *cold.Record, domain, from string) (Record, error) {
 	return record, shape.DecodeRecord(r.Details, &record.Record)
 }
 
-// coldSent is the position of a cold record, with what its share says.
+// coldSent is the position of a cold record, with the columns of its share.
 type coldSent struct {
 	dmarcd.SentRecord
 
@@ -317,12 +318,12 @@ type coldSent struct {
 // sentCold adds the cold records at these positions to those found.
 func (t *Team) sentCold(ctx context.Context, wanted string, args []any, found map[dmarcd.SentPosition]dmarcd.SentRecord) error {
 	return t.store.snapshot(ctx, func(read tx) error {
-		positions, err := collect(ctx, read, `SELECT reports.cold, positions.report_id, positions.share, positions.n, reports.organization, shares.day, domains.name, shares.header_from
+		positions, err := db.Collect(ctx, read, `SELECT reports.cold, positions.report_id, positions.share, positions.n, reports.organization, shares.day, domains.name, shares.header_from
 			FROM (SELECT column1 AS report_id, column2 AS share, column3 AS n FROM (VALUES `+wanted+`) AS wanted) AS positions
 				JOIN shares ON shares.team_id = $1 AND shares.report_id = positions.report_id AND shares.n = positions.share
 				JOIN domains ON domains.id = shares.domain_id AND domains.team_id = $1 AND domains.deleted_at = 0
 				JOIN reports ON reports.team_id = $1 AND reports.id = shares.report_id AND reports.state = 'counted' AND reports.emptied_at <= 0
-			ORDER BY 1, 2, 3, 4`, args, func(scan scanner) (coldSent, error) {
+			ORDER BY 1, 2, 3, 4`, args, func(scan db.Scanner) (coldSent, error) {
 			var s coldSent
 			return s, scan(&s.id, &s.Position.Report, &s.Position.Share, &s.Position.N, &s.Organization, &s.Day, &s.domain, &s.from)
 		})

@@ -9,18 +9,20 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/cold"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 const (
 	// groupReports limits the reports of a group; their records fill a block, those of a large
 	// report several.
 	groupReports = 2000
-	// smallGroup is the number of records below which a group is written again together with
-	// the next one of its team: a block has about 1.9 kB of its own.
+	// smallGroup is the number of records below which a group is rewritten together with the next
+	// one of its team: a block has an overhead of about 1.9 kB.
 	smallGroup = 1000
-	// groupsPerStep is how many groups of a team are written before others get their turn.
+	// groupsPerStep is the number of groups of a team that one step writes.
 	groupsPerStep = 20
-	// coldUnfinished is how long blocks may be written for before they are removed as abandoned.
+	// coldUnfinished is how long unreferenced blocks are left alone: their writer may still be at
+	// work.
 	coldUnfinished = time.Hour
 	// coldExpiry is how long expired records may stay in blocks: those of a week expire within
 	// a week, so that most large blocks are removed and not rewritten. coldDeletion is the
@@ -29,13 +31,13 @@ const (
 	coldDeletion = time.Hour
 )
 
-// Freeze stores the records of reports that were received longer than after ago by column, in
-// blocks, and rewrites blocks whose records expired or were deleted. It works in whole weeks,
-// so that partitions become empty. It reports whether there may be more; errors of one team do
-// not affect others, see eachTeam. With after 0 it freezes nothing.
+// Freeze moves the records of reports that were received longer than after ago into blocks, stored
+// by column, and rewrites blocks whose records expired or were deleted. It works in whole weeks, so
+// that partitions become empty. It reports whether there may be more; errors of one team do not
+// affect others, see eachTeam. With after 0 it freezes nothing.
 //
-// Blocks are written in transactions of their own; the last one has the reports refer to them.
-// Blocks without a reference, after a crash, are removed once coldUnfinished ends.
+// Each block is written in its own transaction; the last one makes the reports refer to them.
+// Blocks without a reference, after a crash, are removed after coldUnfinished.
 func (s *Store) Freeze(ctx context.Context, after time.Duration) (more bool, err error) {
 	now := unix(s.now())
 	more, err = s.eachTeam(ctx, "rewriting of old records", func(t *Team) (bool, error) { return t.rewriteGroups(ctx, now) },
@@ -43,7 +45,7 @@ func (s *Store) Freeze(ctx context.Context, after time.Duration) (more bool, err
 	if after == 0 || ctx.Err() != nil {
 		return more, err
 	}
-	before := dmarcd.ReportID(idAt(s.now().Add(-after).Truncate(week)))
+	before := dmarcd.ReportID(db.FirstID(s.now().Add(-after).Truncate(week)))
 	again, freezeErr := s.eachTeam(ctx, "storing of old records by column", func(t *Team) (bool, error) { return t.freeze(ctx, before) }, allTeams)
 	return more || again, errors.Join(err, freezeErr)
 }
@@ -67,13 +69,13 @@ func (t *Team) freeze(ctx context.Context, before dmarcd.ReportID) (more bool, e
 // frozenReport selects the reports whose records can be frozen.
 const frozenReport = `kind = 'aggregate' AND cold = 0 AND emptied_at = 0 AND state <> 'deleted'`
 
-// reportsToFreeze returns the reports of the next group. Reports get their ids when they are
-// received, so that none comes between those of earlier groups.
+// reportsToFreeze returns the reports of the next group. Report ids increase with the time of
+// receipt, so that none falls between those of earlier groups.
 func (t *Team) reportsToFreeze(ctx context.Context, before dmarcd.ReportID) ([]dmarcd.ReportID, error) {
 	records := int64(0)
-	reports, err := collectRead(ctx, t.store, `SELECT id, records FROM reports WHERE team_id = $1
+	reports, err := db.Collect(ctx, t.store, `SELECT id, records FROM reports WHERE team_id = $1
 			AND id > COALESCE((SELECT MAX(last_report) FROM cold_blocks WHERE team_id = $1 AND rewrite_at = 0), 0)
-			AND id < $2 AND `+frozenReport+` ORDER BY id LIMIT $3`, []any{t.id, before, groupReports}, func(scan scanner) (dmarcd.ReportID, error) {
+			AND id < $2 AND `+frozenReport+` ORDER BY id LIMIT $3`, []any{t.id, before, groupReports}, func(scan db.Scanner) (dmarcd.ReportID, error) {
 		var id dmarcd.ReportID
 		var own int64
 		err := scan(&id, &own)
@@ -98,12 +100,11 @@ func (t *Team) freezeGroup(ctx context.Context, reports []dmarcd.ReportID) error
 	if err := w.takeSmall(ctx, first, int64(len(reports))); err != nil {
 		return err
 	}
-	// Records do not change while their report is there; that it is, the last transaction
-	// checks.
+	// Records do not change while their report exists; the last transaction checks that it does.
 	for after := beforeReport(first); ; {
-		records, err := collectRead(ctx, t.store, `SELECT report_id, share, n, count, source, disposition, dkim, spf, details FROM records
+		records, err := db.Collect(ctx, t.store, `SELECT report_id, share, n, count, source, disposition, dkim, spf, details FROM records
 			WHERE team_id = $1 AND report_id <= $2 AND (report_id, share, n) > ($3, $4, $5) ORDER BY report_id, share, n LIMIT $6`,
-			[]any{t.id, last, after.report, after.share, after.n, cold.MaxRecords}, func(scan scanner) (cold.Record, error) {
+			[]any{t.id, last, after.report, after.share, after.n, cold.MaxRecords}, func(scan db.Scanner) (cold.Record, error) {
 				var r cold.Record
 				return r, scan(&r.Report, &r.Share, &r.N, &r.Count, &r.Source, &r.Disposition, &r.DKIM, &r.SPF, &r.Details)
 			})
@@ -124,7 +125,7 @@ func (t *Team) freezeGroup(ctx context.Context, reports []dmarcd.ReportID) error
 		after = positionOf(&records[len(records)-1])
 	}
 	return w.finish(ctx, func(tx tx) error {
-		changed, err := tx.exec(ctx, `UPDATE reports SET cold = $1 WHERE team_id = $2 AND id BETWEEN $3 AND $4 AND `+frozenReport, w.id, t.id, first, last)
+		changed, err := tx.Exec(ctx, `UPDATE reports SET cold = $1 WHERE team_id = $2 AND id BETWEEN $3 AND $4 AND `+frozenReport, w.id, t.id, first, last)
 		if err == nil && changed != int64(len(reports)) {
 			err = errReportsChanged
 		}
@@ -138,11 +139,11 @@ var errReportsChanged = fmt.Errorf("%w: reports were deleted while their records
 // removeFrozen removes some rows whose records are in blocks, and reports whether there may be
 // more. Partitions are dropped as a whole instead.
 func (t *Team) removeFrozen(ctx context.Context) (more bool, err error) {
-	if t.store.dialect.partitions {
+	if t.store.db.Partitions {
 		return false, nil
 	}
 	var id int64
-	err = t.store.queryRow(ctx, `SELECT id FROM cold_blocks WHERE team_id = $1 AND rows_left AND rewrite_at = 0 ORDER BY id LIMIT 1`, []any{t.id}, &id)
+	err = t.store.QueryRow(ctx, `SELECT id FROM cold_blocks WHERE team_id = $1 AND rows_left AND rewrite_at = 0 ORDER BY id LIMIT 1`, []any{t.id}, &id)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return false, nil
 	}
@@ -150,8 +151,8 @@ func (t *Team) removeFrozen(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	return true, t.retryTx(ctx, func(tx tx) error {
-		reports, err := collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND cold = $2 AND cold > 0 ORDER BY id`,
-			[]any{t.id, id}, scanValue[dmarcd.ReportID])
+		reports, err := db.Collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND cold = $2 AND cold > 0 ORDER BY id`,
+			[]any{t.id, id}, db.Value[dmarcd.ReportID])
 		if err != nil {
 			return err
 		}
@@ -165,25 +166,25 @@ func (t *Team) removeFrozen(ctx context.Context) (more bool, err error) {
 				return nil
 			}
 		}
-		_, err = tx.exec(ctx, `UPDATE cold_blocks SET rows_left = FALSE WHERE team_id = $1 AND id = $2`, t.id, id)
+		_, err = tx.Exec(ctx, `UPDATE cold_blocks SET rows_left = FALSE WHERE team_id = $1 AND id = $2`, t.id, id)
 		return err
 	})
 }
 
-// rewriteCold has the blocks of reports rewritten after a time, because records of these
-// reports are removed. It locks the reports: their records may be in blocks that another
-// transaction is about to have them refer to.
+// rewriteCold schedules the blocks of reports to be rewritten after a delay, because records of
+// these reports are removed. It locks the reports: another transaction may be about to make them
+// refer to other blocks.
 func (t *Team) rewriteCold(ctx context.Context, tx tx, after time.Duration, reports ...dmarcd.ReportID) error {
 	slices.Sort(reports)
 	for some := range slices.Chunk(slices.Compact(reports), 90) {
-		list, args := inList([]any{t.id}, some)
+		list, args := db.In([]any{t.id}, some)
 		of := ` FROM reports WHERE team_id = $1 AND id IN ` + list
 		// Only a statement after the lock sees what it waited for.
-		if _, err := collect(ctx, tx, `SELECT id`+of+` ORDER BY id`+t.store.dialect.lockRow, args, scanValue[dmarcd.ReportID]); err != nil {
+		if _, err := db.Collect(ctx, tx, `SELECT id`+of+` ORDER BY id`+t.store.db.LockRow, args, db.Value[dmarcd.ReportID]); err != nil {
 			return err
 		}
 		at := fmt.Sprintf("$%d", len(args)+1)
-		_, err := tx.exec(ctx, `UPDATE cold_blocks SET rewrite_at = `+at+` WHERE team_id = $1 AND (rewrite_at = 0 OR rewrite_at > `+at+`) AND id IN
+		_, err := tx.Exec(ctx, `UPDATE cold_blocks SET rewrite_at = `+at+` WHERE team_id = $1 AND (rewrite_at = 0 OR rewrite_at > `+at+`) AND id IN
 			(SELECT cold`+of+` AND cold > 0)`, append(args, unix(t.store.now().Add(after)))...)
 		if err != nil {
 			return err
@@ -193,11 +194,11 @@ func (t *Team) rewriteCold(ctx context.Context, tx tx, after time.Duration, repo
 }
 
 // rewriteGroups rewrites the groups of the team that are due, and reports whether there may be
-// more. A group that fails, as a damaged one does, stays for the next attempt.
+// more. A group that fails, such as a damaged one, stays due.
 func (t *Team) rewriteGroups(ctx context.Context, now int64) (more bool, err error) {
-	groups, err := collectRead(ctx, t.store, `SELECT id, MIN(first_report), MAX(last_report), MAX(CASE WHEN rows_left THEN 1 ELSE 0 END) FROM cold_blocks
+	groups, err := db.Collect(ctx, t.store, `SELECT id, MIN(first_report), MAX(last_report), MAX(CASE WHEN rows_left THEN 1 ELSE 0 END) FROM cold_blocks
 		WHERE team_id = $1 AND rewrite_at > 0 AND rewrite_at <= $2 GROUP BY id ORDER BY id LIMIT $3`, []any{t.id, now, groupsPerStep},
-		func(scan scanner) (coldGroup, error) {
+		func(scan db.Scanner) (coldGroup, error) {
 			var g coldGroup
 			var rowsLeft int
 			err := scan(&g.id, &g.first, &g.last, &rowsLeft)
@@ -223,20 +224,20 @@ type coldGroup struct {
 	id          int64
 	first, last dmarcd.ReportID
 	rowsLeft    bool
-	reports     int64 // with records left, once it was taken
+	reports     int64 // with records left; set by take
 }
 
 // ofGroup selects the reports of a group that have records: $1 is the team, $2 the group.
 // Without the second condition the index is not used.
 const ofGroup = ` reports.team_id = $1 AND reports.cold = $2 AND reports.cold > 0 AND reports.emptied_at <= 0 AND reports.state <> 'deleted'`
 
-// rewriteGroup writes the records that are left of a group into new blocks, together with those
-// of the group before it if that is small, and removes the old ones.
+// rewriteGroup writes the remaining records of a group into new blocks, together with those of the
+// previous group if that is small, and removes the old blocks.
 func (t *Team) rewriteGroup(ctx context.Context, g coldGroup) error {
 	defer t.JobTurn(ctx)()
 	w := t.newColdWriter()
 	var reports int64
-	err := t.store.queryRow(ctx, `SELECT COUNT(*) FROM reports WHERE`+ofGroup, []any{t.id, g.id}, &reports)
+	err := t.store.QueryRow(ctx, `SELECT COUNT(*) FROM reports WHERE`+ofGroup, []any{t.id, g.id}, &reports)
 	if err == nil && reports > 0 {
 		err = w.takeSmall(ctx, g.first, reports)
 	}
@@ -252,9 +253,9 @@ func (t *Team) rewriteGroup(ctx context.Context, g coldGroup) error {
 // sharesOf returns the shares of a group.
 func (t *Team) sharesOf(ctx context.Context, read tx, id int64) (map[shareRef]bool, error) {
 	all := make(map[shareRef]bool)
-	err := each(ctx, read, `SELECT shares.report_id, shares.n FROM reports
+	err := read.Query(ctx, `SELECT shares.report_id, shares.n FROM reports
 			JOIN shares ON shares.team_id = $1 AND shares.report_id = reports.id
-		WHERE`+ofGroup, []any{t.id, id}, func(scan scanner) error {
+		WHERE`+ofGroup, []any{t.id, id}, func(scan db.Scanner) error {
 		share, err := scanShareRef(scan)
 		all[share] = true
 		return err
@@ -262,8 +263,8 @@ func (t *Team) sharesOf(ctx context.Context, read tx, id int64) (map[shareRef]bo
 	return all, err
 }
 
-// coldWriter writes a group of blocks. Nothing refers to them before finish, which also removes
-// the groups that were taken.
+// coldWriter writes a group of blocks. Nothing refers to them before finish, which also removes the
+// groups whose records were taken.
 type coldWriter struct {
 	team     *Team
 	id       int64
@@ -275,15 +276,15 @@ type coldWriter struct {
 }
 
 func (t *Team) newColdWriter() *coldWriter {
-	return &coldWriter{team: t, id: newID(), sums: make(coldSums)}
+	return &coldWriter{team: t, id: db.NewID(), sums: make(coldSums)}
 }
 
-// take adds the records that are left of a group.
+// take adds the remaining records of a group.
 func (w *coldWriter) take(ctx context.Context, g coldGroup) error {
 	t := w.team
 	w.rowsLeft = w.rowsLeft || g.rowsLeft
 	err := t.store.snapshot(ctx, func(read tx) error {
-		err := read.queryRow(ctx, `SELECT COUNT(*) FROM reports WHERE`+ofGroup, []any{t.id, g.id}, &g.reports)
+		err := read.QueryRow(ctx, `SELECT COUNT(*) FROM reports WHERE`+ofGroup, []any{t.id, g.id}, &g.reports)
 		if err != nil || g.reports == 0 {
 			return err
 		}
@@ -307,21 +308,21 @@ func (w *coldWriter) take(ctx context.Context, g coldGroup) error {
 	return err
 }
 
-// takeSmall takes the group before a report if it is small, and has few enough reports to join
-// that many others. A damaged one stays as it is.
+// takeSmall takes the group before a report if it is small and, with others more reports, within
+// the limit of a group. A damaged one stays as it is.
 func (w *coldWriter) takeSmall(ctx context.Context, before dmarcd.ReportID, others int64) error {
 	t := w.team
 	var g coldGroup
 	var n int
 	var records, reports int64
-	err := t.store.queryRow(ctx, `SELECT id, n, records, first_report, last_report, rows_left FROM cold_blocks
+	err := t.store.QueryRow(ctx, `SELECT id, n, records, first_report, last_report, rows_left FROM cold_blocks
 		WHERE team_id = $1 AND last_report < $2 AND rewrite_at = 0 ORDER BY last_report DESC, n DESC LIMIT 1`,
 		[]any{t.id, before}, &g.id, &n, &records, &g.first, &g.last, &g.rowsLeft)
 	if errors.Is(err, dmarcd.ErrNotFound) || err == nil && (n > 0 || records >= smallGroup) {
 		return nil
 	}
 	if err == nil {
-		err = t.store.queryRow(ctx, `SELECT COUNT(*) FROM reports WHERE`+ofGroup, []any{t.id, g.id}, &reports)
+		err = t.store.QueryRow(ctx, `SELECT COUNT(*) FROM reports WHERE`+ofGroup, []any{t.id, g.id}, &reports)
 	}
 	if err == nil && reports+others > groupReports {
 		return nil
@@ -336,17 +337,17 @@ func (w *coldWriter) takeSmall(ctx context.Context, before dmarcd.ReportID, othe
 	return err
 }
 
-// remove removes a group whose records were taken, and has its reports refer to the new one.
+// remove removes a group whose records were taken, and makes its reports refer to the new one.
 func (w *coldWriter) remove(ctx context.Context, tx tx, g coldGroup) error {
 	t := w.team
-	changed, err := tx.exec(ctx, `UPDATE reports SET cold = $3 WHERE`+ofGroup, t.id, g.id, w.id)
+	changed, err := tx.Exec(ctx, `UPDATE reports SET cold = $3 WHERE`+ofGroup, t.id, g.id, w.id)
 	if err == nil && changed != g.reports {
 		err = errReportsChanged
 	}
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(ctx, `DELETE FROM cold_blocks WHERE team_id = $1 AND id = $2`, t.id, g.id)
+	_, err = tx.Exec(ctx, `DELETE FROM cold_blocks WHERE team_id = $1 AND id = $2`, t.id, g.id)
 	return err
 }
 
@@ -372,18 +373,19 @@ func (w *coldWriter) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sum, t := cold.Sum(block), w.team
+	checksum, t := cold.Checksum(block), w.team
 	_, err = t.exec(ctx, `INSERT INTO cold_blocks (`+coldColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		t.id, w.id, w.written, first.Report, last.Report, last.Share, last.N, n, len(block), sum[:], block, w.rowsLeft,
+		t.id, w.id, w.written, first.Report, last.Report, last.Share, last.N, n, len(block), checksum[:], block, w.rowsLeft,
 		unix(t.store.now().Add(coldUnfinished)))
 	w.written++
 	return err
 }
 
-const coldColumns = `team_id, id, n, first_report, last_report, last_share, last_n, records, bytes, sum, block, rows_left, rewrite_at`
+const coldColumns = `team_id, id, n, first_report, last_report, last_share, last_n, records, bytes, checksum, block, rows_left, rewrite_at`
 
-// finish writes the last block, and the transaction in which reports refer to the blocks: those
-// of the groups that were taken, and others by refer. The blocks must have all their records.
+// finish writes the last block and, in one transaction, makes the reports refer to the blocks:
+// those of the groups that were taken, and others by refer. It fails unless the blocks have all
+// their records.
 func (w *coldWriter) finish(ctx context.Context, refer func(tx) error) error {
 	if err := w.flush(ctx); err != nil {
 		return err
@@ -413,7 +415,7 @@ func (w *coldWriter) finish(ctx context.Context, refer func(tx) error) error {
 		if problem != "" {
 			return fmt.Errorf("store old records by column: %s in %s; dmarcd doctor checks all", problem, w.team.id)
 		}
-		changed, err := tx.exec(ctx, `UPDATE cold_blocks SET rewrite_at = 0 WHERE team_id = $1 AND id = $2`, w.team.id, w.id)
+		changed, err := tx.Exec(ctx, `UPDATE cold_blocks SET rewrite_at = 0 WHERE team_id = $1 AND id = $2`, w.team.id, w.id)
 		if err == nil && changed != w.written {
 			err = fmt.Errorf("%w: blocks of old records were removed while they were written", dmarcd.ErrTemporary)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 // countColumns are the columns that hold dmarcd.Counts, in the order of
@@ -68,9 +69,9 @@ type tallyKey struct {
 
 // change is the change of one row of counters.
 type change struct {
-	counts dmarcd.Counts // what is subtracted is negative
-	// taken means that something was subtracted, added that something was added; oldest is the
-	// oldest added report, 0 if unknown.
+	counts dmarcd.Counts // negative if subtracted
+	// taken is set if something was subtracted, added if something was added; oldest is the oldest
+	// added report, 0 if unknown.
 	taken, added bool
 	oldest       dmarcd.ReportID
 }
@@ -126,10 +127,10 @@ func qualifiedCounts(table string) string {
 	return table + `.` + strings.ReplaceAll(countColumns, `, `, `, `+table+`.`)
 }
 
-// count changes the counters of domains and of the team, bumps each day's change counter, and
-// marks rollups stale from which something was subtracted or to which reports were added that
-// are not newer than its newest. The caller has locked the domains, and has changed the shares and
-// reports. Rows are changed in a fixed order (domains, their days, the team's days), so that
+// count applies changes to the counters of domains and of the team, bumps each day's change
+// counter, and marks a rollup stale if something was subtracted from it or a report was added that
+// is not newer than its newest one. The caller has locked the domains, and has changed the shares
+// and reports. Rows are changed in a fixed order (domains, their days, the team's days), so that
 // transactions do not deadlock, and once each: PostgreSQL rejects two changes of a row in one
 // statement.
 func (t *Team) count(ctx context.Context, tx tx, changes tally) error {
@@ -143,7 +144,7 @@ func (t *Team) count(ctx context.Context, tx tx, changes tally) error {
 		if sum == (dmarcd.Summary{}) {
 			continue
 		}
-		_, err := tx.exec(ctx, `UPDATE domains SET compliant = compliant + $1, non_compliant = non_compliant + $2
+		_, err := tx.Exec(ctx, `UPDATE domains SET compliant = compliant + $1, non_compliant = non_compliant + $2
 			WHERE team_id = $3 AND id = $4`, sum.Compliant, sum.NonCompliant, t.id, id)
 		if err != nil {
 			return err
@@ -162,7 +163,7 @@ func (t *Team) countDomainDays(ctx context.Context, tx tx, changes tally) error 
 			rows = append(rows, append([]any{t.id, key.domain, key.day}, countValues(d.counts)...))
 		}
 	}
-	_, err := tx.insertMany(ctx, `INSERT INTO domain_days (team_id, domain_id, day, `+countColumns+`) VALUES `, rows,
+	_, err := tx.InsertMany(ctx, `INSERT INTO domain_days (team_id, domain_id, day, `+countColumns+`) VALUES `, rows,
 		` ON CONFLICT (team_id, domain_id, day) DO UPDATE SET `+changeCounts("domain_days", "+", "excluded"))
 	return err
 }
@@ -176,7 +177,7 @@ func (t *Team) countTeamDays(ctx context.Context, tx tx, days map[dmarcd.Day]cha
 		}
 		rows = append(rows, append([]any{t.id, day, 1, broken, days[day].oldest}, countValues(days[day].counts)...))
 	}
-	_, err := tx.insertMany(ctx, `INSERT INTO team_days (team_id, day, changes, broken, newest_report, `+countColumns+`) VALUES `, rows,
+	_, err := tx.InsertMany(ctx, `INSERT INTO team_days (team_id, day, changes, broken, newest_report, `+countColumns+`) VALUES `, rows,
 		` ON CONFLICT (team_id, day) DO UPDATE SET `+changeCounts("team_days", "+", "excluded")+`, changes = team_days.changes + 1,
 			broken = CASE WHEN excluded.broken > 0 OR excluded.newest_report <= team_days.newest_report THEN team_days.changes + 1 ELSE team_days.broken END,
 			removed = CASE WHEN excluded.broken > 0 THEN team_days.changes + 1 ELSE team_days.removed END`)
@@ -188,13 +189,13 @@ func (t *Team) countTeamDays(ctx context.Context, tx tx, days map[dmarcd.Day]cha
 func (t *Team) DomainSummary(ctx context.Context, name string, days dmarcd.Days) (dmarcd.Summary, error) {
 	var sum dmarcd.Summary
 	if days == (dmarcd.Days{}) {
-		err := t.store.queryRow(ctx, `SELECT compliant, non_compliant FROM domains
+		err := t.store.QueryRow(ctx, `SELECT compliant, non_compliant FROM domains
 			WHERE team_id = $1 AND name = $2 AND deleted_at = 0`, []any{t.id, name}, &sum.Compliant, &sum.NonCompliant)
 		return sum, err
 	}
 	from, to := bounds(days)
 	// GROUP BY returns no row for an unknown domain.
-	err := t.store.queryRow(ctx, `SELECT `+sumOf(`domain_days.compliant`)+`, `+sumOf(`domain_days.non_compliant`)+`
+	err := t.store.QueryRow(ctx, `SELECT `+sumOf(`domain_days.compliant`)+`, `+sumOf(`domain_days.non_compliant`)+`
 		FROM domains LEFT JOIN domain_days ON domain_days.team_id = domains.team_id
 			AND domain_days.domain_id = domains.id AND domain_days.day BETWEEN $3 AND $4
 		WHERE domains.team_id = $1 AND domains.name = $2 AND domains.deleted_at = 0
@@ -207,13 +208,13 @@ func (t *Team) DomainSummary(ctx context.Context, name string, days dmarcd.Days)
 func (t *Team) Summary(ctx context.Context, days dmarcd.Days) (dmarcd.Summary, error) {
 	from, to := bounds(days)
 	var sum dmarcd.Summary
-	err := t.store.queryRow(ctx, `SELECT `+sumOf(`compliant`)+`, `+sumOf(`non_compliant`)+`
+	err := t.store.QueryRow(ctx, `SELECT `+sumOf(`compliant`)+`, `+sumOf(`non_compliant`)+`
 		FROM team_days WHERE team_id = $1 AND day BETWEEN $2 AND $3`,
 		[]any{t.id, from, to}, &sum.Compliant, &sum.NonCompliant)
 	return sum, err
 }
 
-// bounds replaces open ends.
+// bounds returns the first and last day, with limits for open ends.
 func bounds(days dmarcd.Days) (from, to dmarcd.Day) {
 	from, to = math.MinInt32, math.MaxInt32
 	if days.From != nil {
@@ -239,13 +240,13 @@ func (t *Team) Daily(ctx context.Context, days dmarcd.Days, limit int) ([]DailyC
 		return t.sumDaily(ctx, days, limit, "")
 	}
 	from, to := bounds(days)
-	return collectRead(ctx, t.store, `SELECT day, '', `+countColumns+` FROM team_days
+	return db.Collect(ctx, t.store, `SELECT day, '', `+countColumns+` FROM team_days
 		WHERE team_id = $1 AND day BETWEEN $2 AND $3 AND (compliant > 0 OR non_compliant > 0)
 		ORDER BY day LIMIT $4`, []any{t.id, from, to, limit}, scanDaily)
 }
 
-// ParkedDaily is Daily for parked domains with p=reject: none of their mail is the team's. A
-// domain with a message that passes in these days is in use: its subdomains may send mail.
+// ParkedDaily is Daily for parked domains with p=reject, which send no legitimate mail. A domain
+// with a message that passes DMARC in these days is excluded: its subdomains may send mail.
 func (t *Team) ParkedDaily(ctx context.Context, days dmarcd.Days, limit int) ([]DailyCounts, error) {
 	return t.sumDaily(ctx, days, limit, ` AND `+locked+` AND NOT EXISTS (SELECT 1 FROM domain_days AS passed
 		WHERE passed.team_id = $1 AND passed.domain_id = domains.id AND passed.day BETWEEN $2 AND $3 AND passed.compliant > 0)`)
@@ -255,11 +256,11 @@ func (t *Team) ParkedDaily(ctx context.Context, days dmarcd.Days, limit int) ([]
 // that were encrypted as required are compliant. It is empty for an unknown domain.
 func (t *Team) TLSDaily(ctx context.Context, name string, days dmarcd.Days) ([]DailyCounts, error) {
 	from, to := bounds(days)
-	return collectRead(ctx, t.store, `SELECT shares.day, `+sumOf(`reports.compliant`)+`, `+sumOf(`reports.messages - reports.compliant`)+`
+	return db.Collect(ctx, t.store, `SELECT shares.day, `+sumOf(`reports.compliant`)+`, `+sumOf(`reports.messages - reports.compliant`)+`
 		FROM domains JOIN shares ON shares.team_id = $1 AND shares.domain_id = domains.id AND shares.kind = 'tls'
 			JOIN reports ON reports.team_id = $1 AND reports.id = shares.report_id AND reports.state = 'counted'
 		WHERE domains.team_id = $1 AND domains.name = $2 AND domains.deleted_at = 0 AND shares.day BETWEEN $3 AND $4
-		GROUP BY shares.day ORDER BY shares.day`, []any{t.id, plain(name), from, to}, func(scan scanner) (d DailyCounts, err error) {
+		GROUP BY shares.day ORDER BY shares.day`, []any{t.id, db.Plain(name), from, to}, func(scan db.Scanner) (d DailyCounts, err error) {
 		return d, scan(&d.Day, &d.Compliant, &d.NonCompliant)
 	})
 }
@@ -268,7 +269,7 @@ func (t *Team) TLSDaily(ctx context.Context, name string, days dmarcd.Days) ([]D
 func (t *Team) sumDaily(ctx context.Context, days dmarcd.Days, limit int, condition string) ([]DailyCounts, error) {
 	from, to := bounds(days)
 	tagged, args := t.tagged([]any{t.id, from, to, limit})
-	return collectRead(ctx, t.store, `SELECT domain_days.day, '', `+sumsOf("domain_days")+`
+	return db.Collect(ctx, t.store, `SELECT domain_days.day, '', `+sumsOf("domain_days")+`
 		FROM domains JOIN domain_days ON domain_days.team_id = $1 AND domain_days.domain_id = domains.id
 		WHERE domains.team_id = $1 AND domains.deleted_at = 0 AND domain_days.day BETWEEN $2 AND $3`+tagged+condition+`
 			AND (domain_days.compliant > 0 OR domain_days.non_compliant > 0)
@@ -278,7 +279,7 @@ func (t *Team) sumDaily(ctx context.Context, days dmarcd.Days, limit int, condit
 // DomainDaily is Daily for one domain; it is empty for an unknown one.
 func (t *Team) DomainDaily(ctx context.Context, name string, days dmarcd.Days, limit int) ([]DailyCounts, error) {
 	from, to := bounds(days)
-	return collectRead(ctx, t.store, `SELECT domain_days.day, domains.name, `+qualifiedCounts("domain_days")+`
+	return db.Collect(ctx, t.store, `SELECT domain_days.day, domains.name, `+qualifiedCounts("domain_days")+`
 		FROM domains JOIN domain_days ON domain_days.team_id = domains.team_id AND domain_days.domain_id = domains.id
 		WHERE domains.team_id = $1 AND domains.name = $2 AND domains.deleted_at = 0 AND domain_days.day BETWEEN $3 AND $4
 			AND (domain_days.compliant > 0 OR domain_days.non_compliant > 0)
@@ -290,7 +291,7 @@ func (t *Team) DomainDaily(ctx context.Context, name string, days dmarcd.Days, l
 func (t *Team) DailyByDomain(ctx context.Context, days dmarcd.Days, after DailyCursor, limit int) ([]DailyCounts, error) {
 	from, to := bounds(days)
 	tagged, args := t.tagged([]any{t.id, from, to, after.Domain, after.Day, limit})
-	return collectRead(ctx, t.store, `SELECT domain_days.day, domains.name, `+qualifiedCounts("domain_days")+`
+	return db.Collect(ctx, t.store, `SELECT domain_days.day, domains.name, `+qualifiedCounts("domain_days")+`
 		FROM domains JOIN domain_days ON domain_days.team_id = domains.team_id AND domain_days.domain_id = domains.id
 		WHERE domains.team_id = $1 AND domains.deleted_at = 0`+tagged+` AND domain_days.day BETWEEN $2 AND $3
 			AND domains.name >= $4 AND (domains.name > $4 OR domain_days.day > $5)
@@ -305,7 +306,7 @@ type DailyCursor struct {
 	Day    dmarcd.Day
 }
 
-func scanDaily(scan scanner) (DailyCounts, error) {
+func scanDaily(scan db.Scanner) (DailyCounts, error) {
 	var d DailyCounts
 	err := scan(append([]any{&d.Day, &d.Domain}, countFields(&d.Counts)...)...)
 	return d, err

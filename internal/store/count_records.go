@@ -10,14 +10,14 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/rollup"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
-// SentState returns the state of the records that Scan reads; that of a view by tag is not
-// known. Their number is an upper bound: messages of days without a rollup count as a record
-// each.
+// SentState returns the state of the records that Scan reads; unknown for a view by tag. Their
+// number is an upper bound: each message of a day without a rollup counts as a record.
 func (t *Team) SentState(ctx context.Context, name string, days dmarcd.Days) (state dmarcd.SentState, err error) {
 	from, to := bounds(days)
-	err = t.store.queryRow(ctx, `SELECT CAST(COALESCE(SUM(
+	err = t.store.QueryRow(ctx, `SELECT CAST(COALESCE(SUM(
 			CASE WHEN team_days.compliant + team_days.non_compliant > 1000000000 THEN 1000000000
 				ELSE team_days.compliant + team_days.non_compliant END), 0) AS BIGINT), COUNT(*), CAST(COALESCE(SUM(team_days.changes), 0) AS BIGINT)
 		FROM team_days WHERE team_days.team_id = $1 AND team_days.day BETWEEN $2 AND $3`, []any{t.id, from, to},
@@ -29,7 +29,7 @@ func (t *Team) SentState(ctx context.Context, name string, days dmarcd.Days) (st
 		tagged, err := t.taggedMessages(ctx, days)
 		return dmarcd.SentState{Records: min(state.Records, tagged)}, err
 	}
-	sum, err := t.DomainSummary(ctx, plain(name), days)
+	sum, err := t.DomainSummary(ctx, db.Plain(name), days)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return dmarcd.SentState{}, nil
 	}
@@ -47,14 +47,14 @@ func (t *Team) taggedMessages(ctx context.Context, days dmarcd.Days) (sum int64,
 	return sum, err
 }
 
-// Scan calls visit with the counted records of the given days, in no particular order:
-// those of one domain, or of all domains of the view if name is "". An unknown domain has
-// none. It reads a consistent snapshot. An error of visit ends the scan. Records that are not in a
-// rollup are read in turns: turn begins one, which ends before each visit.
+// Scan calls visit with the counted records of the given days, in no particular order: those of one
+// domain, or of all domains of the view if name is "". An unknown domain has none. It reads a
+// consistent snapshot. An error of visit ends the scan. turn waits for a slot of long work for the
+// records that are not in a rollup; Scan ends it before each visit.
 func (t *Team) Scan(ctx context.Context, name string, days dmarcd.Days, turn func() (end func()), visit func(rollup.Part) error) error {
 	release, err := t.store.scans.Acquire(ctx, t.id, 1)
 	if err != nil {
-		return t.store.kind(err)
+		return t.store.db.Kind(err)
 	}
 	defer release()
 	from, to := bounds(days)
@@ -118,18 +118,18 @@ func (s *mailScan) run(ctx context.Context) error {
 // mailDay is a day with mail.
 type mailDay struct {
 	day dmarcd.Day
-	// hasRollup means that there is a rollup to read, isCurrent that it lacks nothing.
+	// hasRollup is set if there is a rollup to read, isCurrent if it lacks nothing.
 	hasRollup, isCurrent bool
 	newest               dmarcd.ReportID
 }
 
 // days returns the days with mail, and the number of their records in rollups.
 func (s *mailScan) days(ctx context.Context) (days []mailDay, inRollups int64, err error) {
-	days, err = collect(ctx, s.read, `SELECT team_days.day, team_days.in_rollup, team_days.changes, team_days.newest_report,
+	days, err = db.Collect(ctx, s.read, `SELECT team_days.day, team_days.in_rollup, team_days.changes, team_days.newest_report,
 			(SELECT COALESCE(SUM(day_rollups.records), 0) FROM day_rollups WHERE day_rollups.team_id = $1 AND `+currentRollup+`)
 		FROM team_days
 		WHERE team_days.team_id = $1 AND team_days.day BETWEEN $2 AND $3 AND (team_days.compliant > 0 OR team_days.non_compliant > 0)
-		ORDER BY team_days.day`, []any{s.team.id, s.from, s.to}, func(scan scanner) (d mailDay, err error) {
+		ORDER BY team_days.day`, []any{s.team.id, s.from, s.to}, func(scan db.Scanner) (d mailDay, err error) {
 		var built, changes, records int64
 		err = scan(&d.day, &built, &changes, &d.newest, &records)
 		d.hasRollup, d.isCurrent = records > 0, records > 0 && built == changes
@@ -147,8 +147,8 @@ const (
 	// rollupGain is the number of records in rollups, most of them of other domains, that
 	// are skipped in the time of reading one row.
 	rollupGain = 200
-	// coldCost is the number of rows that are read in the time of decoding a block of cold
-	// records; each share may be in another.
+	// coldCost is the number of rows that are read in the time of decoding a block of cold records;
+	// each share may be in a different block.
 	coldCost = "500"
 )
 
@@ -157,7 +157,7 @@ const (
 func (s *mailScan) isLoose(ctx context.Context, inRollups int64) (bool, error) {
 	condition, args := looseShares{from: s.from, to: s.to, domain: s.domain, tag: s.tag()}.condition(s.team.id)
 	var records int64
-	err := s.read.queryRow(ctx, `SELECT CAST(COALESCE(SUM(shares.records + CASE WHEN reports.cold > 0 THEN `+coldCost+` ELSE 0 END), 0) AS BIGINT)`+condition, args, &records)
+	err := s.read.QueryRow(ctx, `SELECT CAST(COALESCE(SUM(shares.records + CASE WHEN reports.cold > 0 THEN `+coldCost+` ELSE 0 END), 0) AS BIGINT)`+condition, args, &records)
 	return records <= fewLoose || records <= manyLoose && records*rollupGain < inRollups, err
 }
 
@@ -173,17 +173,17 @@ func (s *mailScan) tag() string {
 func (s *mailScan) ids(ctx context.Context) (map[dmarcd.DomainID]bool, error) {
 	condition, args := hasTag(s.tag(), []any{s.team.id})
 	if s.domain != "" {
-		args = append(args, plain(s.domain))
+		args = append(args, db.Plain(s.domain))
 		condition = ` AND domains.name = $2`
 	}
-	return collectMap[dmarcd.DomainID, bool](ctx, s.read, `SELECT domains.id, TRUE FROM domains WHERE domains.team_id = $1 AND domains.deleted_at = 0`+condition, args...)
+	return db.CollectMap[dmarcd.DomainID, bool](ctx, s.read, `SELECT domains.id, TRUE FROM domains WHERE domains.team_id = $1 AND domains.deleted_at = 0`+condition, args...)
 }
 
 func (s *mailScan) scanRollups(ctx context.Context) error {
-	return each(ctx, s.read, `SELECT day_rollups.block FROM team_days JOIN day_rollups ON `+currentRollup+`
+	return s.read.Query(ctx, `SELECT day_rollups.block FROM team_days JOIN day_rollups ON `+currentRollup+`
 		WHERE team_days.team_id = $1 AND team_days.day BETWEEN $2 AND $3 AND (team_days.compliant > 0 OR team_days.non_compliant > 0)
 		ORDER BY day_rollups.day, day_rollups.build, day_rollups.n`, // the same order in all replicas
-		[]any{s.team.id, s.from, s.to}, func(scan scanner) error {
+		[]any{s.team.id, s.from, s.to}, func(scan db.Scanner) error {
 			var block sql.RawBytes
 			if err := scan(&block); err != nil {
 				return err
@@ -212,7 +212,7 @@ func (t *Team) SentRecords(ctx context.Context, positions []dmarcd.SentPosition)
 				len(args)+1, len(args)+2, len(args)+3)) // PostgreSQL would treat them as text
 			args = append(args, position.Report, position.Share, position.N)
 		}
-		records, err := collectRead(ctx, t.store, `SELECT shares.report_id, reports.organization, shares.day,
+		records, err := db.Collect(ctx, t.store, `SELECT shares.report_id, reports.organization, shares.day,
 				records.share, records.n, domains.name, records.source, records.count,
 				records.disposition, records.dkim, records.spf, shares.header_from, records.details
 			FROM records
@@ -242,9 +242,9 @@ func (t *Team) SentRecords(ctx context.Context, positions []dmarcd.SentPosition)
 	return records, nil
 }
 
-func scanSentRecord(scan scanner) (dmarcd.SentRecord, error) {
+func scanSentRecord(scan db.Scanner) (dmarcd.SentRecord, error) {
 	var sent dmarcd.SentRecord
-	record, err := scanRecord(scan.after(&sent.Position.Report, &sent.Organization, &sent.Day))
+	record, err := scanRecord(scan.After(&sent.Position.Report, &sent.Organization, &sent.Day))
 	sent.Position.Share, sent.Position.N, sent.Record = record.Cursor.Share, record.Cursor.N, record.Record
 	return sent, err
 }

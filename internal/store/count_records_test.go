@@ -51,7 +51,7 @@ func eachSent(ctx context.Context, team *store.Team, name string, days dmarcd.Da
 	})
 }
 
-// atOnce is the turn of a reader that is alone.
+// atOnce is a turn that never waits.
 func atOnce() (end func()) { return func() {} }
 
 // sentPositions returns the positions of all records.
@@ -121,8 +121,8 @@ func TestScansLeaveReadersFree(t *testing.T) {
 	})
 }
 
-// TestScanTakesTurns reads records that are not in a rollup. The visitor must not find the turn
-// taken: it may need one.
+// TestScanTakesTurns reads records that are not in a rollup. The turn must be free during each
+// visit: the visitor may need one.
 func TestScanTakesTurns(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/rollup"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 // currentRollup selects rollups that contain no deleted records; newer records may still
@@ -39,8 +40,8 @@ func (t *Team) buildRollups(ctx context.Context, built int64) (more bool, err er
 		day     dmarcd.Day
 		changes int64
 	}
-	changed, err := collectRead(ctx, t.store, `SELECT day, changes FROM team_days WHERE `+staleRollup+` AND team_id = $2
-		ORDER BY day LIMIT $3`, []any{built, t.id, rollupsPerStep}, func(scan scanner) (change, error) {
+	changed, err := db.Collect(ctx, t.store, `SELECT day, changes FROM team_days WHERE `+staleRollup+` AND team_id = $2
+		ORDER BY day LIMIT $3`, []any{built, t.id, rollupsPerStep}, func(scan db.Scanner) (change, error) {
 		var c change
 		return c, scan(&c.day, &c.changes)
 	})
@@ -48,7 +49,7 @@ func (t *Team) buildRollups(ctx context.Context, built int64) (more bool, err er
 		return false, err
 	}
 	for _, c := range changed {
-		b := &rollupBuild{team: t, day: c.day, changes: c.changes, id: newID()}
+		b := &rollupBuild{team: t, day: c.day, changes: c.changes, id: db.NewID()}
 		if err := b.run(ctx); err != nil {
 			return false, err
 		}
@@ -64,8 +65,7 @@ type rollupBuild struct {
 	changes int64 // change counter that the rollup covers
 	// id separates its blocks from concurrent builds of other replicas.
 	id int64
-	// written is the number of written blocks; the last block, with so many records, is
-	// pending.
+	// written is the number of written blocks; the last block, with records records, is pending.
 	written int
 	last    []byte
 	records int
@@ -109,7 +109,7 @@ func (b *rollupBuild) add(ctx context.Context, block []byte, records int) error 
 }
 
 func (b *rollupBuild) insert(ctx context.Context, tx tx) error {
-	_, err := tx.exec(ctx, `INSERT INTO day_rollups (team_id, day, build, n, records, block) VALUES ($1, $2, $3, $4, $5, $6)`,
+	_, err := tx.Exec(ctx, `INSERT INTO day_rollups (team_id, day, build, n, records, block) VALUES ($1, $2, $3, $4, $5, $6)`,
 		b.team.id, b.day, b.id, b.written, b.records, b.last)
 	b.written++
 	return err
@@ -119,18 +119,18 @@ func (b *rollupBuild) insert(ctx context.Context, tx tx) error {
 // concurrent build of another replica fails in finish.
 func (b *rollupBuild) removeOthers(ctx context.Context, tx tx) error {
 	var current int64
-	err := tx.queryRow(ctx, `SELECT build FROM team_days WHERE team_id = $1 AND day = $2`+b.team.store.dialect.lockRow, []any{b.team.id, b.day}, &current)
+	err := tx.QueryRow(ctx, `SELECT build FROM team_days WHERE team_id = $1 AND day = $2`+b.team.store.db.LockRow, []any{b.team.id, b.day}, &current)
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(ctx, `DELETE FROM day_rollups WHERE team_id = $1 AND day = $2 AND build NOT IN ($3, $4)`, b.team.id, b.day, current, b.id)
+	_, err = tx.Exec(ctx, `DELETE FROM day_rollups WHERE team_id = $1 AND day = $2 AND build NOT IN ($3, $4)`, b.team.id, b.day, current, b.id)
 	return err
 }
 
 // finish makes the rollup current, unless records of the day changed meanwhile.
 func (b *rollupBuild) finish(ctx context.Context, tx tx) error {
 	// A transaction that changes records of the day waits for this row, or has changed it.
-	current, err := tx.exec(ctx, `UPDATE team_days SET in_rollup = $1, rollup_at = $2, build = $3, newest_report = $4
+	current, err := tx.Exec(ctx, `UPDATE team_days SET in_rollup = $1, rollup_at = $2, build = $3, newest_report = $4
 		WHERE team_id = $5 AND day = $6 AND changes = $1`, b.changes, unix(b.team.store.now()), b.id, b.newest, b.team.id, b.day)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (b *rollupBuild) finish(ctx context.Context, tx tx) error {
 	complete := current > 0
 	if complete && b.written > 0 {
 		var blocks int
-		err := tx.queryRow(ctx, `SELECT COUNT(*) FROM day_rollups WHERE team_id = $1 AND day = $2 AND build = $3`, []any{b.team.id, b.day, b.id}, &blocks)
+		err := tx.QueryRow(ctx, `SELECT COUNT(*) FROM day_rollups WHERE team_id = $1 AND day = $2 AND build = $3`, []any{b.team.id, b.day, b.id}, &blocks)
 		if err != nil {
 			return err
 		}
@@ -146,11 +146,11 @@ func (b *rollupBuild) finish(ctx context.Context, tx tx) error {
 	}
 	if !complete {
 		if current > 0 { // retried by the next call
-			if _, err := tx.exec(ctx, `UPDATE team_days SET in_rollup = -1 WHERE team_id = $1 AND day = $2`, b.team.id, b.day); err != nil {
+			if _, err := tx.Exec(ctx, `UPDATE team_days SET in_rollup = -1 WHERE team_id = $1 AND day = $2`, b.team.id, b.day); err != nil {
 				return err
 			}
 		}
-		_, err := tx.exec(ctx, `DELETE FROM day_rollups WHERE team_id = $1 AND day = $2 AND build = $3`, b.team.id, b.day, b.id)
+		_, err := tx.Exec(ctx, `DELETE FROM day_rollups WHERE team_id = $1 AND day = $2 AND build = $3`, b.team.id, b.day, b.id)
 		return err
 	}
 	if b.last != nil {
@@ -158,7 +158,7 @@ func (b *rollupBuild) finish(ctx context.Context, tx tx) error {
 			return err
 		}
 	}
-	_, err = tx.exec(ctx, `DELETE FROM day_rollups WHERE team_id = $1 AND day = $2 AND build <> $3`, b.team.id, b.day, b.id)
+	_, err = tx.Exec(ctx, `DELETE FROM day_rollups WHERE team_id = $1 AND day = $2 AND build <> $3`, b.team.id, b.day, b.id)
 	return err
 }
 

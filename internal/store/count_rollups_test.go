@@ -211,9 +211,9 @@ func TestRollupsWhileReportsAreReplaced(t *testing.T) {
 			return nil
 		})
 		in.must(group.Wait())
-		musttest.Get(rollupsTellTheRecords(in.Context(), in.team))(in)
+		musttest.Get(rollupsReportTheRecords(in.Context(), in.team))(in)
 		buildRollups(in, in.store)
-		musttest.Get(rollupsTellTheRecords(in.Context(), in.team))(in)
+		musttest.Get(rollupsReportTheRecords(in.Context(), in.team))(in)
 		in.sound()
 	})
 }

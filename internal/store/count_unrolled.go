@@ -14,6 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/rollup"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
@@ -22,7 +23,7 @@ type looseShares struct {
 	from, to dmarcd.Day
 	domain   string // "" for all domains
 	tag      string // of the domains, "" for all
-	// after excludes reports up to that one.
+	// after excludes reports up to this one.
 	after dmarcd.ReportID
 }
 
@@ -39,7 +40,7 @@ const sentShares = ` FROM domains
 func (l looseShares) condition(team dmarcd.TeamID) (text string, args []any) {
 	text, args = sentShares, []any{team, l.from, l.to}
 	if l.domain != "" {
-		args = append(args, plain(l.domain))
+		args = append(args, db.Plain(l.domain))
 		text += fmt.Sprintf(` AND domains.name = $%d`, len(args))
 	}
 	tagged, args := hasTag(l.tag, args)
@@ -54,7 +55,7 @@ func (l looseShares) condition(team dmarcd.TeamID) (text string, args []any) {
 // looseColumns are those of scanLooseShare.
 const looseColumns = `shares.report_id, shares.n, shares.domain_id, shares.day, shares.unverified, reports.organization, shares.header_from`
 
-func scanLooseShare(scan scanner, dest ...any) (share rollup.Share, err error) {
+func scanLooseShare(scan db.Scanner, dest ...any) (share rollup.Share, err error) {
 	var unverified int64
 	err = scan(append([]any{&share.Report, &share.N, &share.Domain, &share.Day, &unverified, &share.Reporter, &share.From}, dest...)...)
 	share.Unverified = unverified > 0
@@ -84,7 +85,7 @@ func joinedRecords(field, record int) string {
 }
 
 // encodeLoose calls emit with blocks of the records of shares, and returns the highest report id.
-// It reads in turns: turn begins one, which ends before each block is emitted.
+// turn waits for a slot of long work, which ends before each block is emitted.
 func (t *Team) encodeLoose(
 	ctx context.Context, read tx, of looseShares, turn func() (end func()), emit func(block []byte, records int) error,
 ) (newest dmarcd.ReportID, err error) {
@@ -108,12 +109,12 @@ func (t *Team) scanLoose(ctx context.Context, read tx, w *blockWriter, of looseS
 	// Shares with many records are rare; they are read later in steps.
 	var large []rollup.Share
 	var frozen []coldShare
-	err := each(ctx, read, `SELECT `+looseColumns+`,
+	err := read.Query(ctx, `SELECT `+looseColumns+`,
 			CASE WHEN shares.records > `+fmt.Sprint(maxJoined)+` OR reports.cold > 0 THEN NULL ELSE
 				(SELECT `+joinedRecords(next, next+1)+` FROM records
 					WHERE records.team_id = $1 AND records.report_id = shares.report_id AND records.share = shares.n) END,
 			shares.records, reports.cold`+condition,
-		append(slices.Clip(args), fieldEnd, recordEnd), func(scan scanner) error {
+		append(slices.Clip(args), fieldEnd, recordEnd), func(scan db.Scanner) error {
 			var text sql.RawBytes
 			var records, group int64
 			share, err := scanLooseShare(scan, &text, &records, &group)
@@ -147,7 +148,7 @@ func (t *Team) scanLarge(ctx context.Context, read tx, w *blockWriter, share rol
 	for last := int64(-1); ; {
 		var text sql.Null[string]
 		var n sql.Null[int64]
-		err := read.queryRow(ctx, `SELECT `+joinedRecords(1, 2)+`, MAX(records.n)
+		err := read.QueryRow(ctx, `SELECT `+joinedRecords(1, 2)+`, MAX(records.n)
 			FROM (SELECT n, count, dkim, spf, disposition, source, details FROM records
 				WHERE team_id = $3 AND report_id = $4 AND share = $5 AND n > $6 ORDER BY n LIMIT $7) AS records`,
 			[]any{fieldEnd, recordEnd, t.id, share.Report, share.N, last, maxJoined}, &text, &n)

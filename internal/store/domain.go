@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 const domainColumns = `id, name, active, record, record_domain, policy, purpose, report_mailbox,
 	created_at, updated_at, grade, checked_at, known_at, parked, sample, forwarding_accepted`
 
-func scanDomain(scan scanner) (dmarcd.Domain, error) {
+func scanDomain(scan db.Scanner) (dmarcd.Domain, error) {
 	var d dmarcd.Domain
 	var createdAt, updatedAt, checkedAt, knownAt int64
 	err := scan(&d.ID, &d.Name, &d.Active, &d.Record, &d.RecordDomain, &d.Policy, &d.Purpose, &d.ReportMailbox,
@@ -29,7 +30,7 @@ const (
 	firstFullSpacing = 200 * time.Millisecond
 )
 
-// manyAdded is the number of added domains from which plans for few are too slow.
+// manyAdded is the number of added domains from which the planner needs new statistics at once.
 const manyAdded = 1000
 
 // AddDomain adds a domain; name is as dmarcd.ParseName returns it. Scheduled checks start at
@@ -44,7 +45,7 @@ func (t *Team) AddDomain(ctx context.Context, name string, nextCheck time.Time, 
 		if err != nil {
 			return err
 		}
-		if added == 0 {
+		if len(added) == 0 {
 			return dmarcd.ErrConflict
 		}
 		domain, err = t.domain(ctx, tx, name)
@@ -62,22 +63,28 @@ func (t *Team) AddDomain(ctx context.Context, name string, nextCheck time.Time, 
 // AddDomains adds domains and returns the number of new ones; all or, over the quota (a
 // *dmarcd.QuotaError), none. Their first checks are spread from nextCheck on.
 func (t *Team) AddDomains(ctx context.Context, names []string, nextCheck time.Time, audit ...dmarcd.AuditEntry) (added int, err error) {
+	all, err := t.AddNewDomains(ctx, names, nextCheck, audit...)
+	return len(all), err
+}
+
+// AddNewDomains is AddDomains, and returns the new ones.
+func (t *Team) AddNewDomains(ctx context.Context, names []string, nextCheck time.Time, audit ...dmarcd.AuditEntry) (added []string, err error) {
 	var claiming bool
 	err = t.tx(ctx, func(tx tx) (err error) {
-		if added, claiming, err = t.insertDomains(ctx, tx, names, nextCheck); err != nil || added == 0 {
+		if added, claiming, err = t.insertDomains(ctx, tx, names, nextCheck); err != nil || len(added) == 0 {
 			return err
 		}
 		about := names[0]
 		if len(names) > 1 {
-			about = fmt.Sprintf("%d domains", added)
+			about = fmt.Sprintf("%d domains", len(added))
 		}
 		return tx.noteAll(ctx, t.id, audit, about)
 	})
 	if err != nil {
-		return 0, fmt.Errorf("add domains: %w", err)
+		return nil, fmt.Errorf("add domains: %w", err)
 	}
-	if analyze := t.store.dialect.analyzeDomains; analyze != "" && added >= manyAdded {
-		_, _ = t.store.exec(ctx, analyze) // autovacuum does it otherwise, later
+	if t.store.db.Engine == db.Postgres && len(added) >= manyAdded {
+		_, _ = t.store.exec(ctx, `ANALYZE domains`) // if this fails, autovacuum does it later
 	}
 	if claiming {
 		t.claimRest(ctx)
@@ -87,29 +94,29 @@ func (t *Team) AddDomains(ctx context.Context, names []string, nextCheck time.Ti
 
 // insertDomains inserts the names that the team does not have, within the quota. It reports
 // whether claimRest has to follow.
-func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextCheck time.Time) (added int, claiming bool, err error) {
+func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextCheck time.Time) (added []string, claiming bool, err error) {
 	// The lock serializes additions, and reports that are being stored.
 	if err := t.lock(ctx, tx); err != nil {
-		return 0, false, err
+		return nil, false, err
 	}
 	var sample, waiting bool
-	err = tx.queryRow(ctx, `SELECT COALESCE((SELECT sample FROM domains WHERE team_id = $1 AND deleted_at = 0 LIMIT 1), FALSE),
+	err = tx.QueryRow(ctx, `SELECT COALESCE((SELECT sample FROM domains WHERE team_id = $1 AND deleted_at = 0 LIMIT 1), FALSE),
 			EXISTS (SELECT 1 FROM shares WHERE team_id = $1 AND domain_id = 0)`, []any{t.id}, &sample, &waiting)
 	if err != nil {
-		return 0, false, err
+		return nil, false, err
 	}
-	if sample { // it is never mixed with other domains
+	if sample { // sample data is never mixed with other domains
 		if _, err := t.deleteSample(ctx, tx); err != nil {
-			return 0, false, err
+			return nil, false, err
 		}
 	}
 	quota, err := t.quota(ctx, tx)
 	if err != nil {
-		return 0, false, err
+		return nil, false, err
 	}
 	had, err := t.addresses(ctx, tx, names)
 	if err != nil {
-		return 0, false, err
+		return nil, false, err
 	}
 	now := t.store.now()
 	back := unix(now.Add(-mailboxRest))
@@ -127,24 +134,25 @@ func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextChe
 		i := len(rows)
 		due := nextCheck.Add(time.Duration(i) * firstSpacing)
 		full := nextCheck.Add(time.Duration(i) * firstFullSpacing)
-		id := dmarcd.DomainID(newID())
+		id := dmarcd.DomainID(db.NewID())
 		domains = append(domains, owner{id, name})
+		added = append(added, name)
 		rows = append(rows, []any{id, t.id, name, unix(now), unix(now), mailbox, unix(full), unix(due)})
 		addresses = append(addresses, []any{mailbox, t.id, name, id})
 	}
 	if len(rows) == 0 {
-		return 0, false, nil
+		return nil, false, nil
 	}
-	added, err = tx.insertMany(ctx, `INSERT INTO domains (id, team_id, name, created_at, updated_at, report_mailbox, next_full_at, next_check_at) VALUES `, rows, "")
+	_, err = tx.InsertMany(ctx, `INSERT INTO domains (id, team_id, name, created_at, updated_at, report_mailbox, next_full_at, next_check_at) VALUES `, rows, "")
 	if err != nil {
-		return 0, false, err
+		return nil, false, err
 	}
 	if err := t.assignMailboxes(ctx, tx, addresses); err != nil {
-		return 0, false, err
+		return nil, false, err
 	}
 	if waiting {
 		if claiming, err = t.claimAdded(ctx, tx, domains); err != nil {
-			return 0, false, err
+			return nil, false, err
 		}
 	}
 	most := quota[dmarcd.QuotaDomains]
@@ -152,7 +160,7 @@ func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextChe
 		return added, claiming, nil
 	}
 	var have int64
-	err = tx.queryRow(ctx, `SELECT count(*) FROM domains WHERE team_id = $1 AND deleted_at = 0`, []any{t.id}, &have)
+	err = tx.QueryRow(ctx, `SELECT count(*) FROM domains WHERE team_id = $1 AND deleted_at = 0`, []any{t.id}, &have)
 	if err == nil && have > most {
 		err = &dmarcd.QuotaError{Name: dmarcd.QuotaDomains, Max: most}
 	}
@@ -164,21 +172,21 @@ func (t *Team) Domain(ctx context.Context, name string) (dmarcd.Domain, error) {
 	return t.domain(ctx, t.store, name)
 }
 
-func (t *Team) domain(ctx context.Context, from rowReader, name string) (dmarcd.Domain, error) {
-	return scanDomain(rowOf(ctx, from, `SELECT `+domainColumns+` FROM domains
+func (t *Team) domain(ctx context.Context, from db.Querier, name string) (dmarcd.Domain, error) {
+	return scanDomain(db.Row(ctx, from, `SELECT `+domainColumns+` FROM domains
 		WHERE team_id = $1 AND name = $2 AND deleted_at = 0`, t.id, name))
 }
 
 // Domains returns up to limit domains after a name, in byte order.
 func (t *Team) Domains(ctx context.Context, after string, limit int) ([]dmarcd.Domain, error) {
 	tagged, args := t.tagged([]any{t.id, after, limit})
-	return collectRead(ctx, t.store, `SELECT `+domainColumns+` FROM domains
+	return db.Collect(ctx, t.store, `SELECT `+domainColumns+` FROM domains
 		WHERE team_id = $1 AND name > $2 AND deleted_at = 0`+tagged+`
 		ORDER BY name LIMIT $3`, args, scanDomain)
 }
 
-// ActiveDomains returns how many domains the team has, how many of them are active, and the
-// first that is not, "" if there is none.
+// ActiveDomains returns the number of domains of the team, the number of active ones, and the first
+// that is not active, "" if all are.
 func (t *Team) ActiveDomains(ctx context.Context) (all, active int, open string, err error) {
 	err = t.store.longQueryRow(ctx, `SELECT COUNT(*), COALESCE(SUM(CASE WHEN active = TRUE THEN 1 ELSE 0 END), 0),
 			COALESCE(MIN(CASE WHEN active = TRUE THEN NULL ELSE name END), '')
@@ -194,7 +202,8 @@ func (t *Team) SetPurpose(ctx context.Context, name string, purpose dmarcd.Purpo
 		purpose, unix(t.store.now()), t.id, name)
 }
 
-// SetParked marks a domain as not used for mail, or removes the mark, and has it checked again.
+// SetParked marks a domain as not used for mail, or removes the mark. A change makes a full check
+// due.
 func (t *Team) SetParked(ctx context.Context, name string, parked bool, audit ...dmarcd.AuditEntry) error {
 	return t.change(ctx, audit, `UPDATE domains SET parked = $1,
 			next_full_at = CASE WHEN parked = $1 OR sample = TRUE THEN next_full_at ELSE $2 END,
@@ -202,7 +211,8 @@ func (t *Team) SetParked(ctx context.Context, name string, parked bool, audit ..
 		WHERE team_id = $3 AND name = $4 AND deleted_at = 0`, parked, unix(t.store.now()), t.id, name)
 }
 
-// AcceptForwarding stores how many affected forwarded messages a person accepts; 0 for none.
+// AcceptForwarding stores the number of affected forwarded messages that a user accepts; 0 for
+// none.
 func (t *Team) AcceptForwarding(ctx context.Context, name string, messages int64, audit ...dmarcd.AuditEntry) error {
 	return t.change(ctx, audit, `UPDATE domains SET forwarding_accepted = $1 WHERE team_id = $2 AND name = $3 AND deleted_at = 0`, messages, t.id, name)
 }
@@ -223,7 +233,7 @@ func (t *Team) DeleteDomain(ctx context.Context, name string, audit ...dmarcd.Au
 
 func (t *Team) deleteDomain(ctx context.Context, tx tx, name string) error {
 	var id dmarcd.DomainID
-	err := tx.queryRow(ctx, `UPDATE domains SET deleted_at = $1
+	err := tx.QueryRow(ctx, `UPDATE domains SET deleted_at = $1
 		WHERE team_id = $2 AND name = $3 AND deleted_at = 0 RETURNING id`,
 		[]any{unix(t.store.now()), t.id, name}, &id)
 	if err != nil {
@@ -232,15 +242,15 @@ func (t *Team) deleteDomain(ctx context.Context, tx tx, name string) error {
 	if err := t.retireMailbox(ctx, tx, name); err != nil {
 		return err
 	}
-	// The team's days are locked in the order in which count does.
-	_, err = collect(ctx, tx, `SELECT team_days.day FROM team_days
+	// Lock the team's days in the same order as count.
+	_, err = db.Collect(ctx, tx, `SELECT team_days.day FROM team_days
 		WHERE team_id = $1 AND day IN (SELECT day FROM domain_days WHERE team_id = $1 AND domain_id = $2)
-		ORDER BY day`+t.store.dialect.lockRow, []any{t.id, id}, scanValue[dmarcd.Day])
+		ORDER BY day`+t.store.db.LockRow, []any{t.id, id}, db.Value[dmarcd.Day])
 	if err != nil {
 		return err
 	}
 	// The team's sums are those of its present domains.
-	_, err = tx.exec(ctx, `UPDATE team_days SET
+	_, err = tx.Exec(ctx, `UPDATE team_days SET
 			`+changeCounts("team_days", "-", "gone")+`,
 			changes = team_days.changes + 1,
 			broken = team_days.changes + 1,
@@ -259,7 +269,7 @@ func (t *Team) AddSampleDomains(ctx context.Context, names []string, audit ...dm
 			return err
 		}
 		var present bool
-		err := tx.queryRow(ctx, `SELECT EXISTS (SELECT 1 FROM domains WHERE team_id = $1 AND deleted_at = 0)`, []any{t.id}, &present)
+		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM domains WHERE team_id = $1 AND deleted_at = 0)`, []any{t.id}, &present)
 		if err != nil {
 			return err
 		}
@@ -269,7 +279,7 @@ func (t *Team) AddSampleDomains(ctx context.Context, names []string, audit ...dm
 		if _, _, err := t.insertDomains(ctx, tx, names, t.store.now()); err != nil {
 			return err
 		}
-		_, err = tx.exec(ctx, `UPDATE domains SET sample = TRUE, next_check_at = $1, next_full_at = $1 WHERE team_id = $2 AND deleted_at = 0`, int64(never), t.id)
+		_, err = tx.Exec(ctx, `UPDATE domains SET sample = TRUE, next_check_at = $1, next_full_at = $1 WHERE team_id = $2 AND deleted_at = 0`, int64(never), t.id)
 		return err
 	})
 	if err != nil {
@@ -281,7 +291,7 @@ func (t *Team) AddSampleDomains(ctx context.Context, names []string, audit ...dm
 // HasSample reports whether the team has sample domains.
 func (t *Team) HasSample(ctx context.Context) (bool, error) {
 	var sample bool
-	err := t.store.queryRow(ctx, `SELECT sample FROM domains WHERE team_id = $1 AND deleted_at = 0 LIMIT 1`, []any{t.id}, &sample)
+	err := t.store.QueryRow(ctx, `SELECT sample FROM domains WHERE team_id = $1 AND deleted_at = 0 LIMIT 1`, []any{t.id}, &sample)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		err = nil
 	}
@@ -304,10 +314,10 @@ func (t *Team) DeleteSample(ctx context.Context, audit ...dmarcd.AuditEntry) err
 }
 
 func (t *Team) deleteSample(ctx context.Context, tx tx) (deleted int, err error) {
-	if err := t.lock(ctx, tx); err != nil { // it locks each domain after days of the previous one
+	if err := t.lock(ctx, tx); err != nil { // each domain is locked after the days of the previous one, which is out of order
 		return 0, err
 	}
-	names, err := collect(ctx, tx, `SELECT name FROM domains WHERE team_id = $1 AND deleted_at = 0 AND sample = TRUE ORDER BY name`, []any{t.id}, scanValue[string])
+	names, err := db.Collect(ctx, tx, `SELECT name FROM domains WHERE team_id = $1 AND deleted_at = 0 AND sample = TRUE ORDER BY name`, []any{t.id}, db.Value[string])
 	for _, name := range names {
 		if err := t.deleteDomain(ctx, tx, name); err != nil {
 			return 0, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/facts"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 const (
@@ -48,7 +49,7 @@ func (t *Team) SaveCheck(ctx context.Context, name string, check facts.Check, pl
 		}
 		// A time in the future came from a wrong clock; it must not block new checks.
 		if check.At.Before(domain.CheckedAt) && !domain.CheckedAt.After(t.store.now()) {
-			_, err := tx.exec(ctx, `UPDATE domains SET unfinished = 0 WHERE team_id = $1 AND id = $2`, t.id, domain.ID)
+			_, err := tx.Exec(ctx, `UPDATE domains SET unfinished = 0 WHERE team_id = $1 AND id = $2`, t.id, domain.ID)
 			return err
 		}
 		row.CheckedAt = check.At.UTC().Truncate(time.Second)
@@ -69,10 +70,11 @@ func (t *Team) SaveCheck(ctx context.Context, name string, check facts.Check, pl
 	return domain, nil
 }
 
-// confirmCheck saves a check of the DMARC record that found what is known, which is what most checks
-// find, in one statement. It returns ErrNotFound, without a change, if there is more to save.
+// confirmCheck saves, in one statement, a check of the DMARC record that found what is already
+// known, as most do. It returns ErrNotFound, and changes nothing, if there is more to save.
 func (t *Team) confirmCheck(ctx context.Context, name string, check facts.Check, plan dmarcd.Plan) (dmarcd.Domain, error) {
-	// An own address in the record makes the domain active. Whose the others are is in another table.
+	// Its own reporting address in the record makes the domain active. The owners of other
+	// addresses are in another table.
 	active, mailbox := check.Usable, ""
 	if check.Usable && check.NeedsMailbox {
 		if active = len(check.Mailboxes) > 0; active {
@@ -86,7 +88,7 @@ func (t *Team) confirmCheck(ctx context.Context, name string, check facts.Check,
 	if check.Asked {
 		fullBy = unix(t.store.now().Add(fullDelay))
 	}
-	// As in judge: a full check follows an asked one.
+	// As in apply: a full check follows a check on request.
 	const nextFull = `CASE WHEN next_full_at <= $11 OR next_full_at <= full_at + $12 THEN next_full_at
 				WHEN full_at + $12 > $11 THEN full_at + $12 ELSE $11 END`
 	return scanDomain(func(dest ...any) error {
@@ -116,9 +118,9 @@ type checkedDomain struct {
 func (t *Team) checkedDomain(ctx context.Context, tx tx, name string) (checkedDomain, error) {
 	var row checkedDomain
 	var knownUntil, fullAt, nextFullAt, nextCheckAt int64
-	domain, err := scanDomain(rowOf(ctx, tx, `SELECT `+domainColumns+`, known_until, failures, reason, doubted, full_at, next_full_at, next_check_at
-		FROM domains WHERE team_id = $1 AND name = $2 AND deleted_at = 0`+t.store.dialect.lockRow, t.id, name).
-		before(&knownUntil, &row.failures, &row.reason, &row.doubted, &fullAt, &nextFullAt, &nextCheckAt))
+	domain, err := scanDomain(db.Row(ctx, tx, `SELECT `+domainColumns+`, known_until, failures, reason, doubted, full_at, next_full_at, next_check_at
+		FROM domains WHERE team_id = $1 AND name = $2 AND deleted_at = 0`+t.store.db.LockRow, t.id, name).
+		Before(&knownUntil, &row.failures, &row.reason, &row.doubted, &fullAt, &nextFullAt, &nextCheckAt))
 	row.Domain, row.knownUntil, row.fullAt = domain, fromUnix(knownUntil), fromUnix(fullAt)
 	row.nextFullAt, row.nextCheckAt = fromUnix(nextFullAt), fromUnix(nextCheckAt)
 	return row, err
@@ -131,7 +133,7 @@ func (t *Team) updateChecked(ctx context.Context, tx tx, row checkedDomain) erro
 	if row.Sample {
 		row.nextFullAt, row.nextCheckAt = fromUnix(never), fromUnix(never)
 	}
-	_, err := tx.exec(ctx, `UPDATE domains SET
+	_, err := tx.Exec(ctx, `UPDATE domains SET
 			active = $1, record = $2, policy = $3, updated_at = $4, grade = $5, checked_at = $6, known_at = $7, known_until = $8,
 			failures = $9, reason = $10, doubted = $11, full_at = $12, next_full_at = $13, next_check_at = $14, record_domain = $15,
 			unfinished = 0
@@ -150,7 +152,7 @@ func (t *Team) apply(ctx context.Context, tx tx, row *checkedDomain, check facts
 		row.reason = check.Reason
 		row.nextCheckAt = now.Add(plan.After(row.failures))
 		if row.nextFullAt.Before(row.nextCheckAt) {
-			row.nextFullAt = row.nextCheckAt // DNS would not answer that either
+			row.nextFullAt = row.nextCheckAt // the DNS would not answer that either
 		}
 		return nil
 	}
@@ -192,7 +194,7 @@ func (t *Team) apply(ctx context.Context, tx tx, row *checkedDomain, check facts
 	return nil
 }
 
-// seen returns the domain as the check found it.
+// seen returns the domain with the result of the check.
 func (t *Team) seen(ctx context.Context, tx tx, domain dmarcd.Domain, check facts.Check) (dmarcd.Domain, error) {
 	domain.Record, domain.Policy, domain.Active = check.Record, check.Policy, check.Usable
 	if !check.Usable || !check.NeedsMailbox {
@@ -208,7 +210,7 @@ func (t *Team) seen(ctx context.Context, tx tx, domain dmarcd.Domain, check fact
 func (t *Team) receivesAt(ctx context.Context, tx tx, mailboxes []string, name string) (bool, error) {
 	for _, mailbox := range mailboxes {
 		var owner string
-		err := tx.queryRow(ctx, `SELECT name FROM addresses
+		err := tx.QueryRow(ctx, `SELECT name FROM addresses
 			WHERE team_id = $1 AND mailbox = $2 AND retired_at = 0`, []any{t.id, mailbox}, &owner)
 		if errors.Is(err, dmarcd.ErrNotFound) {
 			continue
@@ -244,27 +246,27 @@ func (s *Store) DueTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
 	return s.dueTeams(ctx, domainClaim)
 }
 
-// CheckLag returns how long the check that waits longest has been due, 0 if none is.
+// CheckLag returns for how long the oldest due check has been due, 0 if none is.
 func (s *Store) CheckLag(ctx context.Context) (time.Duration, error) {
 	now := unix(s.now())
 	var since int64
-	err := s.own().queryRow(ctx, `SELECT COALESCE(MIN(next_check_at), $1) FROM domains WHERE next_check_at <= $1 AND deleted_at = 0`, []any{now}, &since)
+	err := s.own().QueryRow(ctx, `SELECT COALESCE(MIN(next_check_at), $1) FROM domains WHERE next_check_at <= $1 AND deleted_at = 0`, []any{now}, &since)
 	if err != nil {
 		return 0, fmt.Errorf("find the oldest due check: %w", err)
 	}
 	return time.Duration(now-since) * time.Second, nil
 }
 
-// ClaimDueDomains leases due domains of several teams in one transaction: of each team up to
-// as many as shares has, the longest waiting first. They are due again after the lease unless a
-// check is saved, and later each time. A domain whose checks never finish is suspended, with an
-// event.
-func (s *Store) ClaimDueDomains(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error) {
+// ClaimDueDomains leases due domains of several teams in one transaction: up to slots[team] of
+// each team, longest waiting first. They are due again after the lease unless a check is saved, and
+// later after each unfinished check. A domain with maxUnfinished unfinished checks is suspended,
+// with an event.
+func (s *Store) ClaimDueDomains(ctx context.Context, lease time.Duration, slots map[dmarcd.TeamID]int) ([]dmarcd.DueDomain, error) {
 	now := s.now()
 	var due []dmarcd.DueDomain
 	err := s.Team(system).retryTx(ctx, func(tx tx) error {
 		due = nil
-		claimed, err := claimRows(ctx, tx, domainClaim, now.Add(lease), shares, scanClaim)
+		claimed, err := claimRows(ctx, tx, domainClaim, now.Add(lease), slots, scanClaim)
 		if err != nil {
 			return err
 		}
@@ -291,7 +293,7 @@ type claim struct {
 	unfinished int
 }
 
-func scanClaim(scan scanner) (claim, error) {
+func scanClaim(scan db.Scanner) (claim, error) {
 	var c claim
 	err := scan(&c.Team, &c.id, &c.Name, &c.Full, &c.unfinished)
 	return c, err

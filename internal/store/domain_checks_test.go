@@ -146,9 +146,8 @@ func TestClaimsOfSeveralTeams(t *testing.T) {
 	})
 }
 
-// TestDomainWhoseChecksNeverEnd checks that the schedule skips a domain whose checks
-// start but never end, because of a panic or a crash, with an event. A completed check
-// resumes it.
+// TestDomainWhoseChecksNeverEnd checks that the schedule suspends a domain whose checks start but
+// never end, because of a panic or a crash, with an event. A completed check resumes it.
 func TestDomainWhoseChecksNeverEnd(t *testing.T) {
 	eachWithDueDomain(t, func(t *testing.T, s *store.Store, team *store.Team, clock *clock) {
 		ctx := t.Context()
@@ -167,7 +166,7 @@ func TestDomainWhoseChecksNeverEnd(t *testing.T) {
 		}
 		events := func() (n int) {
 			t.Helper()
-			events := musttest.Get(team.Events(ctx, store.EventFilter{Kind: dmarcd.ChecksSuspended}, 0, 10))(t)
+			events := musttest.Get(team.Events(ctx, store.EventFilter{Kinds: []dmarcd.EventKind{dmarcd.ChecksSuspended}}, store.Cursor{}, 10))(t)
 			return len(events)
 		}
 		if got := claims(); got != 3 {
@@ -191,8 +190,8 @@ func TestDomainWhoseChecksNeverEnd(t *testing.T) {
 	})
 }
 
-// TestChecksThatEndWithoutAResult checks that a check without a result is not one that
-// never ended.
+// TestChecksThatEndWithoutAResult checks that a check that ended without a result does not count as
+// unfinished.
 func TestChecksThatEndWithoutAResult(t *testing.T) {
 	eachWithDueDomain(t, func(t *testing.T, s *store.Store, team *store.Team, clock *clock) {
 		ctx := t.Context()
@@ -221,7 +220,8 @@ func eachWithDueDomain(t *testing.T, f func(t *testing.T, s *store.Store, team *
 }
 
 // TestUnchangedChecks saves the same checks of two domains. An unknown mailbox in the checks of the
-// second one means nothing, but has them saved in the transaction for changes. Both must end up the same.
+// second one has no effect, except that they are saved by the transaction for changes. Both domains
+// must end up the same.
 func TestUnchangedChecks(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -241,7 +241,7 @@ func TestUnchangedChecks(t *testing.T) {
 		for _, step := range []struct {
 			name   string
 			change func(c *facts.Check, own string)
-			after  time.Duration // since the step before; 0 is a minute
+			after  time.Duration // since the previous step; 0 is a minute
 			ago    time.Duration
 			one    bool // a single statement saves it
 		}{

@@ -10,11 +10,38 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/facts"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
+// LatestCheck returns the newest entry of a domain's history, or ErrNotFound.
+func (t *Team) LatestCheck(ctx context.Context, name string) (facts.StoredCheck, error) {
+	checks, err := t.Checks(ctx, name, Times{}, Cursor{}, 1)
+	if err == nil && len(checks) == 0 {
+		err = dmarcd.ErrNotFound
+	}
+	if err != nil {
+		return facts.StoredCheck{}, err
+	}
+	return checks[0], nil
+}
+
+// Checks returns up to limit entries of a domain's history that began within the times, newest first,
+// older than the cursor; none for an unknown domain.
+func (t *Team) Checks(ctx context.Context, name string, within Times, before Cursor, limit int) ([]facts.StoredCheck, error) {
+	at, id := before.bounds()
+	from, until := within.bounds()
+	return db.Collect(ctx, t.store, `SELECT `+checkColumns+` FROM checks
+		WHERE team_id = $1 AND (first_at < $2 OR first_at = $2 AND id < $3)
+			AND domain_id = (SELECT id FROM domains WHERE team_id = $1 AND name = $4 AND deleted_at = 0)
+			AND first_at >= $5 AND first_at < $6
+		ORDER BY first_at DESC, id DESC LIMIT $7`, []any{t.id, at, id, name, from, until, limit}, scanCheck)
+}
+
+const checkColumns = `id, first_at, last_at, document, changes`
+
 // scanCheck reads checkColumns.
-func scanCheck(scan scanner) (facts.StoredCheck, error) {
+func scanCheck(scan db.Scanner) (facts.StoredCheck, error) {
 	var c facts.StoredCheck
 	var firstAt, lastAt int64
 	var document, changes string
@@ -33,8 +60,6 @@ func scanCheck(scan scanner) (facts.StoredCheck, error) {
 	return c, nil
 }
 
-const checkColumns = `id, first_at, last_at, document, changes`
-
 // saveEntry adds a full check to the history of its domain.
 func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check facts.Check, plan dmarcd.Plan) error {
 	row.fullAt = row.CheckedAt
@@ -50,14 +75,15 @@ func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check f
 	var changes []facts.Change
 	problems := problemsOf(last.problems, check)
 	if found && document == last.document && slices.Equal(problems, last.problems) {
-		return t.confirmEntry(ctx, tx, row, last.id) // what most checks find
+		return t.confirmEntry(ctx, tx, row, last.id) // the usual case
 	}
 	if found {
 		if last.check, err = shape.DecodeCheck(last.document); err != nil {
 			return fmt.Errorf("read check %s: %w", last.id, err)
 		}
 		changes = facts.Changes(last.check, check)
-		// A problem that the last check could not see may be the only one that is resolved.
+		// A problem in a part that the last check could not examine may be the only one that is
+		// resolved.
 		resolved := slices.ContainsFunc(last.problems, func(f dmarcd.Finding) bool { return lacks(problems, f.ID) })
 		if len(changes) == 0 && !resolved && !seesMore(check, last.check) {
 			return t.confirmEntry(ctx, tx, row, last.id)
@@ -67,26 +93,26 @@ func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check f
 		t.addEvents(tx, row.ID, row.CheckedAt, findingEvents(last.problems, problems)...)
 	}
 	if found && len(changes) == 0 {
-		// Caches rely on the document of an id.
-		_, err := tx.exec(ctx, `UPDATE checks SET id = $1, last_at = $2, grade = $3, document = $4, errors = $5 WHERE team_id = $6 AND id = $7`,
-			newID(), unix(row.CheckedAt), check.Grade, document, shape.EncodeFindings(problems), t.id, last.id)
+		// A new id: caches hold the document by id.
+		_, err := tx.Exec(ctx, `UPDATE checks SET id = $1, last_at = $2, grade = $3, document = $4, errors = $5 WHERE team_id = $6 AND id = $7`,
+			db.NewID(), unix(row.CheckedAt), check.Grade, document, shape.EncodeFindings(problems), t.id, last.id)
 		return err
 	}
-	// The order of the entries is that of their times: two checks of one second, or a clock that
-	// was set back, must not leave an older entry as the newest.
+	// Entries are ordered by time: two checks in one second, or a clock that was set back, must not
+	// leave an older entry as the newest.
 	at := max(unix(row.CheckedAt), last.firstAt+1)
-	_, err = tx.exec(ctx, `INSERT INTO checks (id, team_id, domain_id, first_at, last_at, grade, document, changes, errors)
-		VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8)`,
-		newID(), t.id, row.ID, at, check.Grade, document, shape.EncodeChanges(changes), shape.EncodeFindings(problems))
+	_, err = tx.Exec(ctx, `INSERT INTO checks (id, team_id, domain_id, first_at, last_at, grade, document, changes, parts, errors)
+		VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8, $9)`,
+		db.NewID(), t.id, row.ID, at, check.Grade, document, shape.EncodeChanges(changes), partBits(changes), shape.EncodeFindings(problems))
 	if err != nil {
 		return err
 	}
 	return t.trimHistory(ctx, tx, row.ID)
 }
 
-// confirmEntry notes that a check found the same as an entry.
+// confirmEntry records that a check found the same as an entry.
 func (t *Team) confirmEntry(ctx context.Context, tx tx, row *checkedDomain, entry dmarcd.CheckID) error {
-	_, err := tx.exec(ctx, `UPDATE checks SET last_at = $1 WHERE team_id = $2 AND id = $3`, unix(row.CheckedAt), t.id, entry)
+	_, err := tx.Exec(ctx, `UPDATE checks SET last_at = $1 WHERE team_id = $2 AND id = $3`, unix(row.CheckedAt), t.id, entry)
 	return err
 }
 
@@ -101,8 +127,8 @@ const (
 func (t *Team) trimHistory(ctx context.Context, tx tx, domain dmarcd.DomainID) error {
 	var entries, bytes int64
 	var ids []dmarcd.CheckID
-	err := each(ctx, tx, `SELECT id, octet_length(document) + octet_length(changes) + octet_length(errors) FROM checks
-		WHERE team_id = $1 AND domain_id = $2 ORDER BY first_at DESC, id DESC`, []any{t.id, domain}, func(scan scanner) error {
+	err := tx.Query(ctx, `SELECT id, octet_length(document) + octet_length(changes) + octet_length(errors) FROM checks
+		WHERE team_id = $1 AND domain_id = $2 ORDER BY first_at DESC, id DESC`, []any{t.id, domain}, func(scan db.Scanner) error {
 		var id dmarcd.CheckID
 		var size int64
 		err := scan(&id, &size)
@@ -116,21 +142,22 @@ func (t *Team) trimHistory(ctx context.Context, tx tx, domain dmarcd.DomainID) e
 	})
 	for _, id := range ids {
 		if err == nil {
-			_, err = tx.exec(ctx, `DELETE FROM checks WHERE team_id = $1 AND id = $2`, t.id, id)
+			_, err = tx.Exec(ctx, `DELETE FROM checks WHERE team_id = $1 AND id = $2`, t.id, id)
 		}
 	}
 	return err
 }
 
 // seesMore reports whether a check without changes determined a part that the last entry lacks, or
-// other answers below the SPF record, and lacks none itself. It completes that entry: otherwise all
-// later checks would be compared with what is unknown, and SPF evaluated with outdated addresses.
+// other answers below the SPF record, and itself lacks nothing. It then completes that entry:
+// otherwise later checks would be compared with unknown parts, and SPF evaluated with outdated
+// addresses.
 func seesMore(check, last facts.Check) bool {
 	now, before := check.Facts.Unseen(), last.Facts.Unseen()
 	if slices.ContainsFunc(now, func(part string) bool { return !slices.Contains(before, part) }) {
 		return false
 	}
-	// Findings depend on what the user says of the domain, too.
+	// Findings also depend on settings of the domain.
 	concluded := func(a, b dmarcd.Finding) bool { return a.ID == b.ID && a.Record == b.Record }
 	return len(now) < len(before) || !reflect.DeepEqual(check.Facts.SPF.Tree, last.Facts.SPF.Tree) ||
 		!slices.EqualFunc(check.Findings, last.Findings, concluded)
@@ -148,7 +175,7 @@ type entry struct {
 // lastEntry returns the newest entry of a domain's history, if any.
 func (t *Team) lastEntry(ctx context.Context, tx tx, domain dmarcd.DomainID) (last entry, found bool, err error) {
 	var problems string
-	err = tx.queryRow(ctx, `SELECT id, first_at, document, errors FROM checks WHERE team_id = $1 AND domain_id = $2
+	err = tx.QueryRow(ctx, `SELECT id, first_at, document, errors FROM checks WHERE team_id = $1 AND domain_id = $2
 		ORDER BY first_at DESC, id DESC LIMIT 1`, []any{t.id, domain}, &last.id, &last.firstAt, &last.document, &problems)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return entry{}, false, nil
@@ -160,8 +187,8 @@ func (t *Team) lastEntry(ctx context.Context, tx tx, domain dmarcd.DomainID) (la
 	return last, true, err
 }
 
-// problemsOf returns the errors and warnings of a check, and the earlier ones for parts that
-// it could not examine, without what only users read.
+// problemsOf returns the errors and warnings of a check, and the earlier ones of parts that it
+// could not examine, without the texts that only users read.
 func problemsOf(before []dmarcd.Finding, check facts.Check) []dmarcd.Finding {
 	var problems []dmarcd.Finding
 	for _, f := range check.Findings {
@@ -196,26 +223,4 @@ func findingEvents(before, after []dmarcd.Finding) []dmarcd.Event {
 		}
 	}
 	return events
-}
-
-// LatestCheck returns the newest entry of a domain's history, or ErrNotFound.
-func (t *Team) LatestCheck(ctx context.Context, name string) (facts.StoredCheck, error) {
-	checks, err := t.Checks(ctx, name, Cursor{}, 1)
-	if err == nil && len(checks) == 0 {
-		err = dmarcd.ErrNotFound
-	}
-	if err != nil {
-		return facts.StoredCheck{}, err
-	}
-	return checks[0], nil
-}
-
-// Checks returns up to limit entries of a domain's history, newest first, older than the
-// cursor; none for an unknown domain.
-func (t *Team) Checks(ctx context.Context, name string, before Cursor, limit int) ([]facts.StoredCheck, error) {
-	at, id := before.bounds()
-	return collectRead(ctx, t.store, `SELECT `+checkColumns+` FROM checks
-		WHERE team_id = $1 AND (first_at < $2 OR first_at = $2 AND id < $3)
-			AND domain_id = (SELECT id FROM domains WHERE team_id = $1 AND name = $4 AND deleted_at = 0)
-		ORDER BY first_at DESC, id DESC LIMIT $5`, []any{t.id, at, id, name, limit}, scanCheck)
 }

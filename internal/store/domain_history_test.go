@@ -57,14 +57,14 @@ func TestWhatTheScheduleSeesIsDoubted(t *testing.T) {
 			{"and asked again", time.Minute, asked(found("none")), "none", []dmarcd.EventKind{dmarcd.RecordAppeared}},
 		} {
 			now := clock.advance(step.wait)
-			before := musttest.Get(team.Events(ctx, store.EventFilter{}, 0, 100))(t)
+			before := musttest.Get(team.Events(ctx, store.EventFilter{}, store.Cursor{}, 100))(t)
 			step.check.At = now
 			plan := dmarcd.Plan{Next: now.Add(time.Hour), Retry: time.Minute, MaxRetry: time.Hour}
 			domain, err := team.SaveCheck(ctx, "example.com", step.check, plan)
 			if err != nil || domain.Policy != step.policy {
 				t.Errorf("%s: policy %q, %v; want %q", step.name, domain.Policy, err, step.policy)
 			}
-			after := musttest.Get(team.Events(ctx, store.EventFilter{}, 0, 100))(t)
+			after := musttest.Get(team.Events(ctx, store.EventFilter{}, store.Cursor{}, 100))(t)
 			var kinds []dmarcd.EventKind
 			for _, e := range after[:len(after)-len(before)] {
 				kinds = append(kinds, e.Kind)
@@ -122,11 +122,11 @@ func TestHistory(t *testing.T) {
 		if got := save("A", key("found"), "mx.none").Grade; got != "A" {
 			t.Errorf("the domain has grade %q, want A", got)
 		}
-		checks, err := team.Checks(ctx, "example.com", store.Cursor{}, 2)
+		checks, err := team.Checks(ctx, "example.com", store.Times{}, store.Cursor{}, 2)
 		if err != nil || len(checks) != 2 || checks[0].Check.Grade != "A" || checks[1].Check.Grade != "B" {
 			t.Fatalf("first page: %+v, %v", checks, err)
 		}
-		older, err := team.Checks(ctx, "example.com", store.Cursor{At: checks[1].FirstAt, ID: int64(checks[1].ID)}, 2)
+		older, err := team.Checks(ctx, "example.com", store.Times{}, store.Cursor{At: checks[1].FirstAt, ID: int64(checks[1].ID)}, 2)
 		if err != nil || len(older) != 1 || older[0].Check.Grade != "C" || older[0].Changes != nil || older[0].LastAt.Sub(older[0].FirstAt) != 24*time.Hour {
 			t.Errorf("second page: %+v, %v", older, err)
 		}
@@ -139,13 +139,13 @@ func TestHistory(t *testing.T) {
 			t.Errorf("changes (-want +got):\n%s", diff)
 		}
 		var got []string
-		for before := int64(0); ; {
+		for before := (store.Cursor{}); ; {
 			events := musttest.Get(team.Events(ctx, store.EventFilter{Domain: "example.com"}, before, 1))(t)
 			if len(events) == 0 {
 				break
 			}
 			got = append(got, fmt.Sprintf("%s %s: %s%s", events[0].Kind, events[0].Finding, events[0].Before, events[0].After))
-			before = events[0].Seq
+			before = store.Cursor{At: events[0].At, ID: events[0].Seq}
 		}
 		want := []string{
 			"finding.appeared mx.none: words on 19", "finding.resolved spf.too-many-lookups: words on 18",
@@ -154,7 +154,7 @@ func TestHistory(t *testing.T) {
 		if diff := cmp.Diff(want, got, cmpopts.SortSlices(func(a, b string) bool { return a < b })); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
-		if events, err := team.Events(ctx, store.EventFilter{Kind: dmarcd.FindingResolved}, 0, 100); err != nil || len(events) != 2 {
+		if events, err := team.Events(ctx, store.EventFilter{Kinds: []dmarcd.EventKind{dmarcd.FindingResolved}}, store.Cursor{}, 100); err != nil || len(events) != 2 {
 			t.Errorf("by kind: %d events, %v; want 2", len(events), err)
 		}
 		old := found("reject")
@@ -168,10 +168,9 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// TestMailServersThatDoNotAnswer wants a finding about the certificate of a mail server to be
-// an event when it is first seen, also after checks that could not read certificates, and to
-// be resolved by a check that reads them.
-// Ids are random: with equal times, the wrong entry would be the newest in half of the cases.
+// TestMailServersThatDoNotAnswer checks that a finding about the certificate of a mail server
+// becomes an event when it is first seen, even after checks that could not read certificates, and
+// is resolved by a check that reads them.
 func TestChecksOfOneSecond(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -191,7 +190,7 @@ func TestChecksOfOneSecond(t *testing.T) {
 				t.Fatalf("after check %d: the newest entry has %q, want %q", i, got, want)
 			}
 		}
-		events := musttest.Get(team.Events(ctx, store.EventFilter{}, 0, 100))(t)
+		events := musttest.Get(team.Events(ctx, store.EventFilter{}, store.Cursor{}, 100))(t)
 		if len(events) != 19 {
 			t.Errorf("got %d events of findings, want one for each change, 19", len(events))
 		}
@@ -229,8 +228,8 @@ func TestMailServersThatDoNotAnswer(t *testing.T) {
 				check.Findings = []dmarcd.Finding{{ID: step.finding, Level: dmarcd.LevelWarning, What: "words"}}
 			}
 			musttest.Get(team.SaveCheck(ctx, "example.com", check, dmarcd.Plan{}))(t)
-			events := musttest.Get(team.Events(ctx, store.EventFilter{}, 0, 100))(t)
-			entries, err := team.Checks(ctx, "example.com", store.Cursor{}, 100)
+			events := musttest.Get(team.Events(ctx, store.EventFilter{}, store.Cursor{}, 100))(t)
+			entries, err := team.Checks(ctx, "example.com", store.Times{}, store.Cursor{}, 100)
 			if err != nil || len(events) != step.events || len(entries) != step.entries {
 				t.Errorf("%+v: got %d events and %d entries, %v", step, len(events), len(entries), err)
 			}
@@ -238,8 +237,8 @@ func TestMailServersThatDoNotAnswer(t *testing.T) {
 	})
 }
 
-// TestSilentMailServerHidesItsOwnFindings resolves the finding of a mail server while another one
-// does not answer, whose name ends the same, and keeps that of the other.
+// TestSilentMailServerHidesItsOwnFindings resolves the finding of one mail server while another,
+// with a similar name, does not answer: the finding of the other one stays.
 func TestSilentMailServerHidesItsOwnFindings(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
@@ -280,8 +279,8 @@ func TestSilentMailServerHidesItsOwnFindings(t *testing.T) {
 	})
 }
 
-// TestCompletedEntryHasAnotherID completes an entry by what an earlier check could not see. Caches
-// rely on it that the entry of an id does not change.
+// TestCompletedEntryHasAnotherID completes an entry with a part that an earlier check could not
+// determine. Caches rely on the entry of an id not to change.
 func TestCompletedEntryHasAnotherID(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
@@ -294,7 +293,7 @@ func TestCompletedEntryHasAnotherID(t *testing.T) {
 			check.At = in.clock.advance(24 * time.Hour)
 			check.Facts = &facts.Facts{Domain: ours, STARTTLS: facts.STARTTLS{Status: step.status}}
 			musttest.Get(in.team.SaveCheck(in.Context(), ours, check, dmarcd.Plan{}))(in)
-			entries := musttest.Get(in.team.Checks(in.Context(), ours, store.Cursor{}, 10))(in)
+			entries := musttest.Get(in.team.Checks(in.Context(), ours, store.Times{}, store.Cursor{}, 10))(in)
 			if len(entries) != 1 || (entries[0].ID != last) != step.other {
 				in.Fatalf("step %d: got %d entries, the first with the id %s after %s, want another id: %v", i, len(entries), entries[0].ID, last, step.other)
 			}
@@ -303,8 +302,8 @@ func TestCompletedEntryHasAnotherID(t *testing.T) {
 	})
 }
 
-// TestEntryHasTheLatestAddresses saves checks of which only the addresses of an SPF term differ. They
-// are no change, and the newest are those that SPF is evaluated with.
+// TestEntryHasTheLatestAddresses saves checks that differ only in the addresses of an SPF term.
+// That is not a change, and SPF is evaluated with the newest addresses.
 func TestEntryHasTheLatestAddresses(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
@@ -327,7 +326,7 @@ func TestEntryHasTheLatestAddresses(t *testing.T) {
 				check.Facts.SPF.Tree[0].Addresses, check.Facts.SPF.Tree[0].Complete = []netip.Prefix{netip.MustParsePrefix(step.address)}, true
 			}
 			musttest.Get(in.team.SaveCheck(in.Context(), ours, check, dmarcd.Plan{}))(in)
-			entries := musttest.Get(in.team.Checks(in.Context(), ours, store.Cursor{}, 10))(in)
+			entries := musttest.Get(in.team.Checks(in.Context(), ours, store.Times{}, store.Cursor{}, 10))(in)
 			if len(entries) != 1 || (entries[0].ID != last) != step.other {
 				in.Fatalf("step %d: got %d entries, the first with the id %s after %s, want another id: %v", i, len(entries), entries[0].ID, last, step.other)
 			}
@@ -343,8 +342,8 @@ func TestEntryHasTheLatestAddresses(t *testing.T) {
 	})
 }
 
-// TestOverlappingChecks wants each entry of a history but the first to have changes since
-// another, also where checks of a domain end at the same time.
+// TestOverlappingChecks checks that each entry of a history, except the first, has changes since
+// another one, even if checks of a domain end at the same time.
 func TestOverlappingChecks(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -366,7 +365,7 @@ func TestOverlappingChecks(t *testing.T) {
 			}
 			group.Wait()
 		}
-		history, err := team.Checks(ctx, "example.com", store.Cursor{}, 2*rounds*overlapping)
+		history, err := team.Checks(ctx, "example.com", store.Times{}, store.Cursor{}, 2*rounds*overlapping)
 		if err != nil || len(history) < rounds {
 			t.Errorf("got %d checks in the history, %v, want at least %d", len(history), err, rounds)
 		}
@@ -414,7 +413,7 @@ func TestFullChecksBecomeDue(t *testing.T) {
 		claim()
 		clock.advance(time.Hour)
 		claim(false)
-		save(found("reject"), false) // a change that is believed
+		save(found("reject"), false) // a confirmed change
 		claim()
 		clock.advance(5 * time.Second)
 		claim(true) // a full check

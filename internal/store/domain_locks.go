@@ -7,19 +7,36 @@ import (
 	"slices"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
+
+// lock blocks other transactions of the team that take a lock until this one ends. An unknown
+// team is ErrNotFound.
+func (t *Team) lock(ctx context.Context, tx tx) error {
+	return t.lockBy(ctx, tx, t.store.db.LockRow)
+}
+
+// shareLock blocks transactions that call lock, but not other shareLocks. Writers of shares
+// hold it, because adding a domain claims shares.
+func (t *Team) shareLock(ctx context.Context, tx tx) error {
+	return t.lockBy(ctx, tx, t.store.db.ShareRow)
+}
+
+func (t *Team) lockBy(ctx context.Context, tx tx, clause string) error {
+	var id dmarcd.TeamID
+	return tx.QueryRow(ctx, `SELECT team_id FROM team_locks WHERE team_id = $1`+clause, []any{t.id}, &id)
+}
 
 // domainLocks are the domains that a transaction has locked against deletion and concurrent
 // counting.
 //
-// Transactions that change several domains, reports or days of a team do not deadlock, because
-// each holds the team's lock: either a shared one, and then locks rows in a fixed order
-// (domains by id, then reports, then days of domains, then days of the team), or the
-// exclusive one.
+// Transactions that change several domains, reports or days of a team do not deadlock, because each
+// holds the team's lock: either the shared one, and then it locks rows in a fixed order (domains by
+// id, then reports, then days of domains, then days of the team), or the exclusive one.
 type domainLocks struct {
 	team *Team
 	tx   tx
-	// held has the domains that were to be locked: true if the domain exists.
+	// held maps each requested domain to whether it exists.
 	held map[dmarcd.DomainID]bool
 	// exclusive is set if the transaction holds the exclusive lock of the team.
 	exclusive bool
@@ -29,12 +46,12 @@ func (t *Team) newLocks(tx tx) *domainLocks {
 	return &domainLocks{team: t, tx: tx, held: make(map[dmarcd.DomainID]bool)}
 }
 
-// errUnlocked means that a domain has to be locked too late, that is, out of order. The
-// transaction can be repeated with the exclusive lock.
-var errUnlocked = fmt.Errorf("%w: a domain is not locked", errMoved)
+// errUnlocked means that a domain would have to be locked out of order. The transaction can be
+// repeated with the exclusive lock.
+var errUnlocked = fmt.Errorf("%w: a domain is not locked", db.ErrMoved)
 
-// present reports whether a domain exists, which is locked then. 0 is none. A domain that lockAll
-// did not lock is errUnlocked, unless the order does not matter.
+// present reports whether a domain exists; if so, it is locked. The id 0 does not exist. A domain
+// that lockAll did not lock is errUnlocked, unless the transaction holds the exclusive lock.
 func (l *domainLocks) present(ctx context.Context, id dmarcd.DomainID) (bool, error) {
 	present, known := l.held[id]
 	switch {
@@ -47,8 +64,8 @@ func (l *domainLocks) present(ctx context.Context, id dmarcd.DomainID) (bool, er
 }
 
 func (l *domainLocks) lock(ctx context.Context, id dmarcd.DomainID) (present bool, err error) {
-	found, err := collect(ctx, l.tx, `SELECT id FROM domains WHERE team_id = $1 AND id = $2 AND deleted_at = 0`+l.team.store.dialect.lockRow,
-		[]any{l.team.id, id}, scanValue[dmarcd.DomainID])
+	found, err := db.Collect(ctx, l.tx, `SELECT id FROM domains WHERE team_id = $1 AND id = $2 AND deleted_at = 0`+l.team.store.db.LockRow,
+		[]any{l.team.id, id}, db.Value[dmarcd.DomainID])
 	l.held[id] = len(found) > 0
 	return len(found) > 0, err
 }

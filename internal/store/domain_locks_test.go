@@ -12,9 +12,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// TestLockOrder has operations of a team wait for a transaction of the same team that locks rows
-// in the order of domainLocks. While they wait, that transaction gets all rows that come later:
-// otherwise the two would deadlock. SQLite has one writer.
+// TestLockOrder makes operations of a team wait for a transaction of the same team that locks rows
+// in the order of domainLocks. While they wait, that transaction can lock all later rows: otherwise
+// the two would deadlock. SQLite has one writer.
 func TestLockOrder(t *testing.T) {
 	const (
 		domains = `SELECT id FROM domains WHERE team_id = $1 AND deleted_at = 0 ORDER BY id`
@@ -23,8 +23,8 @@ func TestLockOrder(t *testing.T) {
 		days    = `SELECT day FROM team_days WHERE team_id = $1 ORDER BY day`
 	)
 	names := []string{"a.example", "b.example", "c.example", "d.example", "e.example", "f.example", "g.example", "h.example"}
-	expire := func(keep store.Retention) func(in *inbox, last string) error {
-		return func(in *inbox, _ string) error { _, err := in.store.Expire(in.Context(), keep); return err }
+	expire := func(retained store.Retention) func(in *inbox, last string) error {
+		return func(in *inbox, _ string) error { _, err := in.store.Expire(in.Context(), retained); return err }
 	}
 	for _, row := range []struct {
 		name string

@@ -2,12 +2,14 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 // OverviewFilter selects and sorts domains; empty fields match all.
@@ -35,8 +37,7 @@ type DomainRow struct {
 	Active              bool
 	// Record is the DMARC record that applies; RecordDomain publishes it.
 	Record, RecordDomain string
-	// Known means that DNS has answered, Parked that the domain neither accepts nor sends
-	// mail.
+	// Known is set once the DNS has answered, Parked if the domain neither accepts nor sends mail.
 	Known  bool
 	Parked bool
 	Tags   []string
@@ -50,7 +51,7 @@ type DomainRow struct {
 // Overview is a page of domains.
 type Overview struct {
 	Rows []DomainRow
-	// Matching is the number of domains that match the filter, All that of the team.
+	// Matching is the number of domains that match the filter; All, of the team.
 	Matching, All int
 }
 
@@ -84,7 +85,7 @@ func (t *Team) overviewConditions(f OverviewFilter) (string, []any) {
 	tagged, args := t.tagged([]any{t.id})
 	b.WriteString(tagged)
 	if f.Search != "" {
-		args = append(args, plain(strings.ToLower(f.Search)))
+		args = append(args, db.Plain(strings.ToLower(f.Search)))
 		fmt.Fprintf(&b, ` AND replace(domains.name, $%d, '') <> domains.name`, len(args)) // LIKE differs between the engines
 	}
 	switch f.Policy {
@@ -94,7 +95,7 @@ func (t *Team) overviewConditions(f OverviewFilter) (string, []any) {
 	case "unknown":
 		b.WriteString(` AND domains.known_at = 0`)
 	default:
-		args = append(args, plain(f.Policy))
+		args = append(args, db.Plain(f.Policy))
 		b.WriteString(` AND domains.policy = $` + strconv.Itoa(len(args)))
 	}
 	if f.Trouble {
@@ -139,11 +140,11 @@ func (t *Team) pageOfDomains(ctx context.Context, filter OverviewFilter) ([]Doma
 	conditions, args := t.overviewConditions(filter)
 	order, days := filter.order(len(args) + 1)
 	args = append(args, days...)
-	return collectRead(ctx, t.store, `SELECT domains.id, domains.name, domains.grade, domains.policy, domains.active, domains.known_at > 0, domains.tags,
+	return db.Collect(ctx, t.store, `SELECT domains.id, domains.name, domains.grade, domains.policy, domains.active, domains.known_at > 0, domains.tags,
 			domains.record, domains.record_domain, domains.parked
 		FROM domains WHERE domains.team_id = $1 AND domains.deleted_at = 0`+conditions+`
 		ORDER BY `+order+fmt.Sprintf(` LIMIT $%d OFFSET $%d`, len(args)+1, len(args)+2),
-		append(args, filter.Limit, filter.Offset), func(scan scanner) (DomainRow, error) {
+		append(args, filter.Limit, filter.Offset), func(scan db.Scanner) (DomainRow, error) {
 			var r DomainRow
 			var tags string
 			err := scan(&r.id, &r.Name, &r.Grade, &r.Policy, &r.Active, &r.Known, &tags, &r.Record, &r.RecordDomain, &r.Parked)
@@ -165,8 +166,8 @@ func (t *Team) addDays(ctx context.Context, days dmarcd.Days, rows []DomainRow) 
 			ids[i] = some[i].id
 			byID[ids[i]] = &some[i]
 		}
-		list, args := inList([]any{t.id, from, to}, ids)
-		all, err := collectRead(ctx, t.store, `SELECT domain_id, day, `+countColumns+` FROM domain_days
+		list, args := db.In([]any{t.id, from, to}, ids)
+		all, err := db.Collect(ctx, t.store, `SELECT domain_id, day, `+countColumns+` FROM domain_days
 			WHERE team_id = $1 AND day BETWEEN $2 AND $3 AND domain_id IN `+list+`
 			ORDER BY domain_id, day`, args, scanCounted)
 		if err != nil {
@@ -181,4 +182,84 @@ func (t *Team) addDays(ctx context.Context, days dmarcd.Days, rows []DomainRow) 
 		}
 	}
 	return nil
+}
+
+// UrgentDomains returns domains in order of urgency: without a policy, then with p=none,
+// then the others; among equals, those with the most failing messages in the given days
+// first.
+func (t *Team) UrgentDomains(ctx context.Context, days dmarcd.Days, offset, limit int) ([]dmarcd.Domain, error) {
+	from, to := bounds(days)
+	tagged, args := t.tagged([]any{t.id, from, to, limit, offset})
+	return db.Collect(ctx, t.store, `SELECT `+domainColumns+` FROM domains
+		WHERE team_id = $1 AND deleted_at = 0`+tagged+`
+		ORDER BY CASE policy WHEN '' THEN 0 WHEN 'none' THEN 1 WHEN 'quarantine' THEN 2 ELSE 3 END,
+			(SELECT COALESCE(SUM(CAST(domain_days.non_compliant AS DOUBLE PRECISION)), 0) FROM domain_days
+				WHERE domain_days.team_id = $1 AND domain_days.domain_id = domains.id AND domain_days.day BETWEEN $2 AND $3) DESC, name
+		LIMIT $4 OFFSET $5`, args, scanDomain)
+}
+
+// AdviceState identifies what the advice for a domain is computed from, apart from the domain
+// itself: with equal states the advice is the same.
+type AdviceState struct {
+	Check   dmarcd.CheckID    // the latest check, 0 if there is none
+	Classes [sha256.Size]byte // identifies the overridden classes of senders
+	Days    int               // with mail
+	dmarcd.Counts
+}
+
+// AdviceStates returns the states of domains, with their mail in some days.
+func (t *Team) AdviceStates(ctx context.Context, domains []dmarcd.DomainID, days dmarcd.Days) (map[dmarcd.DomainID]AdviceState, error) {
+	from, to := bounds(days)
+	states := make(map[dmarcd.DomainID]AdviceState, len(domains))
+	for some := range slices.Chunk(domains, rowsPerQuery) {
+		err := t.store.longRead(ctx, func(read tx) error {
+			classes, err := t.classHashes(ctx, read, some)
+			if err != nil {
+				return err
+			}
+			list, args := db.In([]any{t.id, from, to}, some)
+			return read.Query(ctx, `SELECT domains.id,
+					COALESCE((SELECT checks.id FROM checks WHERE checks.team_id = $1 AND checks.domain_id = domains.id
+						ORDER BY checks.first_at DESC, checks.id DESC LIMIT 1), 0),
+					COUNT(domain_days.day), CAST(COALESCE(SUM(domain_days.compliant), 0) AS BIGINT), CAST(COALESCE(SUM(domain_days.non_compliant), 0) AS BIGINT),
+					CAST(COALESCE(SUM(domain_days.quarantined), 0) AS BIGINT), CAST(COALESCE(SUM(domain_days.rejected), 0) AS BIGINT),
+					CAST(COALESCE(SUM(domain_days.dkim), 0) AS BIGINT), CAST(COALESCE(SUM(domain_days.spf), 0) AS BIGINT), CAST(COALESCE(SUM(domain_days.unverified), 0) AS BIGINT)
+				FROM domains LEFT JOIN domain_days ON domain_days.team_id = domains.team_id AND domain_days.domain_id = domains.id
+					AND domain_days.day BETWEEN $2 AND $3
+				WHERE domains.team_id = $1 AND domains.id IN `+list+`
+				GROUP BY domains.id`, args, func(scan db.Scanner) error {
+				var id dmarcd.DomainID
+				var s AdviceState
+				err := scan(&id, &s.Check, &s.Days, &s.Compliant, &s.NonCompliant, &s.Quarantined, &s.Rejected, &s.DKIM, &s.SPF, &s.Unverified)
+				s.Classes = classes[id]
+				states[id] = s
+				return err
+			})
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return states, nil
+}
+
+// classHashes returns hashes of the overridden classes of domains that have some: the classes
+// themselves may be megabytes.
+func (t *Team) classHashes(ctx context.Context, read tx, domains []dmarcd.DomainID) (map[dmarcd.DomainID][sha256.Size]byte, error) {
+	hashes := map[dmarcd.DomainID][sha256.Size]byte{}
+	list, args := db.In([]any{t.id}, append([]dmarcd.DomainID{allDomains}, domains...))
+	err := read.Query(ctx, `SELECT domain_id, sender, class FROM sender_classes
+		WHERE team_id = $1 AND domain_id IN `+list+` ORDER BY domain_id, sender`, args, func(scan db.Scanner) error {
+		var id dmarcd.DomainID
+		var sender, class string
+		err := scan(&id, &sender, &class)
+		hashes[id] = sha256.Sum256(fmt.Appendf(nil, "%x %q %q", hashes[id], sender, class))
+		return err
+	})
+	if shared, ok := hashes[allDomains]; ok {
+		for _, id := range domains {
+			hashes[id] = sha256.Sum256(fmt.Appendf(nil, "%x %x", shared, hashes[id]))
+		}
+	}
+	return hashes, err
 }

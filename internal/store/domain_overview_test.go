@@ -97,7 +97,7 @@ func TestDomainRows(t *testing.T) {
 	})
 }
 
-func TestDomainRowsTellAll(t *testing.T) {
+func TestDomainRowsReportAll(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		team := overviewTeam(t, db.Open(t, store.Options{}))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 // Tagged returns a view of the team with only the domains that have a tag, or all for "".
@@ -16,8 +17,8 @@ import (
 // SentState and Senders. Methods that take a domain ignore it.
 func (t *Team) Tagged(tag string) *Team { return &Team{store: t.store, id: t.id, tag: tag} }
 
-// tagged returns the condition that a domain has the tag of the view, and args with its
-// argument.
+// tagged returns the condition that a domain has the tag of the view, and args with its argument
+// appended.
 func (t *Team) tagged(args []any) (condition string, with []any) { return hasTag(t.tag, args) }
 
 // hasTag is tagged for any tag. Without a tag it returns no condition: the engines plan a
@@ -26,7 +27,7 @@ func hasTag(tag string, args []any) (condition string, with []any) {
 	if tag == "" {
 		return "", args
 	}
-	args = append(slices.Clip(args), formatTags([]string{plain(tag)}))
+	args = append(slices.Clip(args), formatTags([]string{db.Plain(tag)}))
 	return fmt.Sprintf(` AND replace(domains.tags, $%d, '') <> domains.tags`, len(args)), args
 }
 
@@ -40,13 +41,13 @@ func formatTags(tags []string) string {
 }
 
 // SetTags replaces the tags of a domain; tags are as dmarcd.ParseTags returns them. It is a
-// *dmarcd.InvalidError if the team has too many then.
+// *dmarcd.InvalidError if the team would have too many.
 func (t *Team) SetTags(ctx context.Context, name string, tags []string, audit ...dmarcd.AuditEntry) error {
 	return t.tx(ctx, func(tx tx) error {
 		if err := t.limitTags(ctx, tx, name, tags); err != nil {
 			return err
 		}
-		changed, err := tx.exec(ctx, `UPDATE domains SET tags = $1 WHERE team_id = $2 AND name = $3 AND deleted_at = 0`, formatTags(tags), t.id, name)
+		changed, err := tx.Exec(ctx, `UPDATE domains SET tags = $1 WHERE team_id = $2 AND name = $3 AND deleted_at = 0`, formatTags(tags), t.id, name)
 		if err == nil && changed == 0 {
 			err = dmarcd.ErrNotFound
 		}
@@ -66,7 +67,7 @@ func (t *Team) limitTags(ctx context.Context, tx tx, name string, tags []string)
 	for _, tag := range tags {
 		having, args := hasTag(tag, []any{t.id})
 		var one int
-		err := tx.queryRow(ctx, `SELECT 1 FROM domains WHERE team_id = $1 AND deleted_at = 0`+having+` LIMIT 1`, args, &one)
+		err := tx.QueryRow(ctx, `SELECT 1 FROM domains WHERE team_id = $1 AND deleted_at = 0`+having+` LIMIT 1`, args, &one)
 		if added = errors.Is(err, dmarcd.ErrNotFound); added {
 			break
 		}
@@ -74,11 +75,11 @@ func (t *Team) limitTags(ctx context.Context, tx tx, name string, tags []string)
 			return err
 		}
 	}
-	if !added { // as nearly always, and then few domains are read
+	if !added { // the usual case, which reads few domains
 		return nil
 	}
-	others, err := collect(ctx, tx, `SELECT DISTINCT tags FROM domains WHERE team_id = $1 AND deleted_at = 0 AND tags <> '' AND name <> $2`,
-		[]any{t.id, name}, scanValue[string])
+	others, err := db.Collect(ctx, tx, `SELECT DISTINCT tags FROM domains WHERE team_id = $1 AND deleted_at = 0 AND tags <> '' AND name <> $2`,
+		[]any{t.id, name}, db.Value[string])
 	if err != nil {
 		return err
 	}
@@ -95,16 +96,14 @@ func (t *Team) limitTags(ctx context.Context, tx tx, name string, tags []string)
 // DomainTags returns the tags of a domain, or ErrNotFound.
 func (t *Team) DomainTags(ctx context.Context, name string) ([]string, error) {
 	var text string
-	err := t.store.queryRow(ctx, `SELECT tags FROM domains WHERE team_id = $1 AND name = $2 AND deleted_at = 0`, []any{t.id, plain(name)}, &text)
+	err := t.store.QueryRow(ctx, `SELECT tags FROM domains WHERE team_id = $1 AND name = $2 AND deleted_at = 0`, []any{t.id, db.Plain(name)}, &text)
 	return strings.Fields(text), err
 }
 
 // Tags returns the tags of the team's domains, sorted.
 func (t *Team) Tags(ctx context.Context) ([]dmarcd.TagCount, error) {
-	domains, err := inRead(ctx, t.store, func(read tx) (map[string]int, error) {
-		return collectMap[string, int](ctx, read, `SELECT tags, COUNT(*) FROM domains
-			WHERE team_id = $1 AND deleted_at = 0 AND tags <> '' GROUP BY tags`, t.id)
-	})
+	domains, err := db.CollectMap[string, int](ctx, t.store, `SELECT tags, COUNT(*) FROM domains
+		WHERE team_id = $1 AND deleted_at = 0 AND tags <> '' GROUP BY tags`, t.id)
 	counts := map[string]int{}
 	for tags, n := range domains {
 		for tag := range strings.FieldsSeq(tags) {

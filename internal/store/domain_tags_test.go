@@ -115,7 +115,7 @@ func TestTagged(t *testing.T) {
 			}
 		}
 		named := team.Tagged("shop")
-		events, err := named.Events(t.Context(), store.EventFilter{Domain: "none.example"}, 0, 10)
+		events, err := named.Events(t.Context(), store.EventFilter{Domain: "none.example"}, store.Cursor{}, 10)
 		reports, err2 := named.Reports(t.Context(), store.ReportFilter{Domain: "none.example"}, 0, 10)
 		if err := errors.Join(err, err2); err != nil || len(events) != 2 || len(reports) != 1 || len(sentLines(t, named, "none.example", dmarcd.Days{})) != 2 {
 			t.Errorf("got %d events, %d reports, %v for a domain that is named, want all of it", len(events), len(reports), err)
@@ -129,7 +129,7 @@ func listedUnder(t *testing.T, view *store.Team) []string {
 	domains, err := view.Domains(t.Context(), "", 10)
 	rows, err2 := view.DomainRows(t.Context(), store.OverviewFilter{Search: "example", Policy: "reject", Sort: "-messages", Limit: 10})
 	urgent, err3 := view.UrgentDomains(t.Context(), dmarcd.Days{}, 0, 10)
-	events, err4 := view.Events(t.Context(), store.EventFilter{}, 0, 10)
+	events, err4 := view.Events(t.Context(), store.EventFilter{}, store.Cursor{}, 10)
 	reports, err5 := view.Reports(t.Context(), store.ReportFilter{Days: daysOf(100, 100)}, 0, 10)
 	daily, err6 := view.DailyByDomain(t.Context(), dmarcd.Days{}, store.DailyCursor{}, 10)
 	musttest.Do(t, errors.Join(err, err2, err3, err4, err5, err6))

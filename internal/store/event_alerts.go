@@ -5,12 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/phrase"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
@@ -19,9 +20,9 @@ func (t *Team) AlertRules(ctx context.Context) (dmarcd.AlertRules, error) {
 	return t.alertRules(ctx, t.store)
 }
 
-func (t *Team) alertRules(ctx context.Context, from rowReader) (dmarcd.AlertRules, error) {
+func (t *Team) alertRules(ctx context.Context, from db.Querier) (dmarcd.AlertRules, error) {
 	var document string
-	err := from.queryRow(ctx, `SELECT document FROM alert_rules WHERE team_id = $1`, []any{t.id}, &document)
+	err := from.QueryRow(ctx, `SELECT document FROM alert_rules WHERE team_id = $1`, []any{t.id}, &document)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return dmarcd.AlertRules{}, nil
 	}
@@ -46,8 +47,8 @@ func alertSubject(e dmarcd.Event) string {
 	return keyText(subject)
 }
 
-// decide stores the decision of the rules on new events, and sets it in them. The caller
-// holds the row of event_counters, so that events of the team are decided in order.
+// decide stores the decision of the rules on new events, and sets it in them. The caller holds the
+// row of event_counters, so that a team's events are decided in order.
 func (t *Team) decide(ctx context.Context, tx tx, events []newEvent) error {
 	rules, err := t.alertRules(ctx, tx)
 	if err != nil {
@@ -67,17 +68,24 @@ func (t *Team) decide(ctx context.Context, tx tx, events []newEvent) error {
 			return err
 		}
 		e.Decision = rules.Decide(e.Event, now, last)
-		if e.State == dmarcd.AlertSent {
+		if e.State == dmarcd.AlertPassed {
 			recent.same[key], recent.kinds[e.Kind] = e.SendAt, e.SendAt
 		}
 		var day any
 		if e.detected {
 			day = e.Day
 		}
-		rows = append(rows, []any{t.id, e.Seq, e.Kind, e.domain, key.subject, day, day, e.Level(), e.State, e.Reason, unix(e.SendAt)})
+		rows = append(rows, []any{t.id, e.Seq, e.Kind, e.domain, key.subject, day, day, e.Level(), e.State, e.Reason, unix(e.SendAt), e.Kind.NeedsReaction()})
+		if resolved := e.Kind.Resolves(); resolved != "" {
+			_, err := tx.Exec(ctx, `UPDATE alerts SET open = FALSE WHERE team_id = $1 AND domain_id = $2 AND kind = $3 AND open AND subject = $4`,
+				t.id, e.domain, resolved, key.subject)
+			if err != nil {
+				return err
+			}
+		}
 	}
-	_, err = tx.insertMany(ctx, `INSERT INTO alerts
-		(team_id, seq, kind, domain_id, subject, first_day, last_day, level, state, reason, send_at) VALUES `, rows, "")
+	_, err = tx.InsertMany(ctx, `INSERT INTO alerts
+		(team_id, seq, kind, domain_id, subject, first_day, last_day, level, state, reason, send_at, open) VALUES `, rows, "")
 	return err
 }
 
@@ -88,7 +96,7 @@ type alertKey struct {
 	subject string
 }
 
-// recentAlerts remembers when alerts were sent last, and the tags of domains.
+// recentAlerts caches when alerts were last sent, and the tags of domains.
 type recentAlerts struct {
 	team  *Team
 	tx    tx
@@ -97,7 +105,7 @@ type recentAlerts struct {
 	tags  map[dmarcd.DomainID][]string
 }
 
-// of returns what the rules need to know.
+// of returns what the rules need to decide on an alert.
 func (r *recentAlerts) of(ctx context.Context, rules dmarcd.AlertRules, key alertKey) (recent dmarcd.RecentAlerts, err error) {
 	if rules.CoolDown > 0 {
 		if _, known := r.same[key]; !known {
@@ -118,7 +126,7 @@ func (r *recentAlerts) of(ctx context.Context, rules dmarcd.AlertRules, key aler
 	if rules.Tags != nil && key.domain != 0 {
 		if _, known := r.tags[key.domain]; !known {
 			var text string
-			if err := r.tx.queryRow(ctx, `SELECT tags FROM domains WHERE team_id = $1 AND id = $2`, []any{r.team.id, key.domain}, &text); err != nil {
+			if err := r.tx.QueryRow(ctx, `SELECT tags FROM domains WHERE team_id = $1 AND id = $2`, []any{r.team.id, key.domain}, &text); err != nil {
 				return recent, err
 			}
 			r.tags[key.domain] = strings.Fields(text)
@@ -130,61 +138,15 @@ func (r *recentAlerts) of(ctx context.Context, rules dmarcd.AlertRules, key aler
 
 func (r *recentAlerts) last(ctx context.Context, condition string, args ...any) (time.Time, error) {
 	var at int64
-	err := r.tx.queryRow(ctx, `SELECT COALESCE(MAX(send_at), 0) FROM alerts WHERE team_id = $1 AND kind = $2 AND state = 'sent'`+condition,
+	err := r.tx.QueryRow(ctx, `SELECT COALESCE(MAX(send_at), 0) FROM alerts WHERE team_id = $1 AND kind = $2 AND state = 'passed'`+condition,
 		append([]any{r.team.id}, args...), &at)
 	return fromUnix(at), err
 }
 
-const alertSelect = `SELECT alerts.level, alerts.state, alerts.reason, alerts.send_at, COALESCE(alerts.first_day, 0), COALESCE(alerts.last_day, 0),
-		alerts.acknowledged_at, alerts.acknowledged_by, events.seq, events.id, events.at, COALESCE(domains.name, ''), events.kind, events.document
-	FROM alerts JOIN events ON events.team_id = $1 AND events.seq = alerts.seq
-		LEFT JOIN domains ON domains.team_id = $1 AND domains.id = events.domain_id
-	WHERE alerts.team_id = $1 AND (events.domain_id IS NULL OR domains.deleted_at = 0) `
-
-func scanAlert(scan scanner) (dmarcd.Alert, error) {
-	var a dmarcd.Alert
-	var sendAt, acknowledgedAt int64
-	event, err := scanEvent(scan.after(&a.Level, &a.State, &a.Reason, &sendAt, &a.First, &a.Last, &acknowledgedAt, &a.AcknowledgedBy))
-	a.Event, a.SendAt, a.AcknowledgedAt = event, fromUnix(sendAt), fromUnix(acknowledgedAt)
-	return a, err
-}
-
-// Alerts returns up to limit alerts, newest first, of events with numbers below before; 0
-// starts at the newest.
-func (t *Team) Alerts(ctx context.Context, filter dmarcd.AlertFilter, before int64, limit int) ([]dmarcd.Alert, error) {
-	before = cmp.Or(before, math.MaxInt64)
-	return collectRead(ctx, t.store, alertSelect+`AND alerts.seq < $2 AND ($3 = '' OR domains.name = $3) AND ($4 = '' OR alerts.kind = $4)
-			AND ($5 = '' OR alerts.state = $5) AND ($6 = 0 OR alerts.acknowledged_at = 0
-				AND alerts.kind NOT IN ('digest.daily', 'digest.weekly', 'digest.monthly'))
-		ORDER BY alerts.seq DESC LIMIT $7`,
-		[]any{t.id, before, filter.Domain, filter.Kind, filter.State, number(filter.Open), limit}, scanAlert)
-}
-
-// number returns 1 for true.
-func number(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// Alert returns the alert of the event with a number, or ErrNotFound.
-func (t *Team) Alert(ctx context.Context, seq int64) (dmarcd.Alert, error) {
-	return scanAlert(rowOf(ctx, t.store, alertSelect+`AND alerts.seq = $2`, t.id, seq))
-}
-
-// AcknowledgeAlert records who acknowledged an alert. The first acknowledgement stays.
-func (t *Team) AcknowledgeAlert(ctx context.Context, seq int64, by string, audit ...dmarcd.AuditEntry) error {
-	return t.change(ctx, audit, `UPDATE alerts SET
-			acknowledged_by = CASE WHEN acknowledged_at = 0 THEN $3 ELSE acknowledged_by END,
-			acknowledged_at = CASE WHEN acknowledged_at = 0 THEN $4 ELSE acknowledged_at END
-		WHERE team_id = $1 AND seq = $2`, t.id, seq, by, unix(t.store.now()))
-}
-
-// TestAlert writes an event for all enabled webhooks except those of digests, and returns its
+// TestAlert writes an event for all channels that are on, except those of digests alone, and returns its
 // alert.
 func (t *Team) TestAlert(ctx context.Context, audit ...dmarcd.AuditEntry) (dmarcd.Alert, error) {
-	id := dmarcd.EventID(newID())
+	id := dmarcd.EventID(db.NewID())
 	err := t.audited(ctx, audit, id.String(), func(tx tx) error {
 		tx.events[t.id] = append(tx.events[t.id], newEvent{Event: dmarcd.Event{ID: id, At: t.store.now(), Kind: dmarcd.AlertTest}})
 		return nil
@@ -200,10 +162,10 @@ func (t *Team) TestAlert(ctx context.Context, audit ...dmarcd.AuditEntry) (dmarc
 	return alerts[at], nil
 }
 
-// Incidents returns the incidents that lasted until since or longer.
+// Incidents returns the incidents whose last day is since or later.
 func (t *Team) Incidents(ctx context.Context, since dmarcd.Day) ([]dmarcd.Incident, error) {
-	return collectRead(ctx, t.store, `SELECT seq, kind, domain_id, subject, first_day, last_day FROM alerts
-		WHERE team_id = $1 AND last_day >= $2 ORDER BY seq`, []any{t.id, since}, func(scan scanner) (i dmarcd.Incident, err error) {
+	return db.Collect(ctx, t.store, `SELECT seq, kind, domain_id, subject, first_day, last_day FROM alerts
+		WHERE team_id = $1 AND last_day >= $2 ORDER BY seq`, []any{t.id, since}, func(scan db.Scanner) (i dmarcd.Incident, err error) {
 		return i, scan(&i.Seq, &i.Kind, &i.Domain, &i.Subject, &i.First, &i.Last)
 	})
 }
@@ -218,13 +180,13 @@ func (t *Team) SaveDetections(ctx context.Context, fresh []dmarcd.Detection, ext
 
 func (t *Team) saveDetections(ctx context.Context, tx tx, fresh []dmarcd.Detection, extended []dmarcd.Incident) error {
 	for _, i := range extended {
-		if _, err := tx.exec(ctx, `UPDATE alerts SET last_day = $3 WHERE team_id = $1 AND seq = $2 AND last_day < $3`, t.id, i.Seq, i.Last); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE alerts SET last_day = $3 WHERE team_id = $1 AND seq = $2 AND last_day < $3`, t.id, i.Seq, i.Last); err != nil {
 			return err
 		}
 	}
 	for _, d := range fresh {
 		e := d.Event()
-		e.ID, e.At = dmarcd.EventID(newID()), t.store.now()
+		e.ID, e.At = dmarcd.EventID(db.NewID()), t.store.now()
 		tx.events[t.id] = append(tx.events[t.id], newEvent{Event: e, domain: d.Domain, detected: true})
 	}
 	return nil
@@ -239,7 +201,7 @@ func (s *Store) SendAlertGroups(ctx context.Context) (more bool, err error) {
 
 func (t *Team) sendAlertGroups(ctx context.Context) error {
 	return t.tx(ctx, func(tx tx) error {
-		due, err := collect(ctx, tx, alertSelect+`AND alerts.state = 'waiting' AND alerts.send_at <= $2 ORDER BY alerts.seq LIMIT $3`,
+		due, err := db.Collect(ctx, tx, alertSelect+`AND alerts.state = 'waiting' AND alerts.send_at <= $2 ORDER BY alerts.seq LIMIT $3`,
 			[]any{t.id, unix(t.store.now()), maxGroup}, scanAlert)
 		if err != nil {
 			return err
@@ -247,7 +209,7 @@ func (t *Team) sendAlertGroups(ctx context.Context) error {
 		groups := make(map[dmarcd.EventKind][]dmarcd.Event)
 		for _, a := range due {
 			groups[a.Event.Kind] = append(groups[a.Event.Kind], a.Event)
-			_, err := tx.exec(ctx, `UPDATE alerts SET state = 'grouped' WHERE team_id = $1 AND seq = $2 AND state = 'waiting'`, t.id, a.Event.Seq)
+			_, err := tx.Exec(ctx, `UPDATE alerts SET state = 'grouped' WHERE team_id = $1 AND seq = $2 AND state = 'waiting'`, t.id, a.Event.Seq)
 			if err != nil {
 				return err
 			}
@@ -271,7 +233,7 @@ func groupEvent(kind dmarcd.EventKind, of []dmarcd.Event, at time.Time) dmarcd.E
 	level := dmarcd.LevelInfo
 	for i, e := range of {
 		if i < maxGroupLines {
-			lines = append(lines, e.Summary())
+			lines = append(lines, phrase.Event(e))
 		}
 		if l := e.Level(); l == dmarcd.LevelError || l == dmarcd.LevelWarning && level == dmarcd.LevelInfo {
 			level = l
@@ -280,7 +242,7 @@ func groupEvent(kind dmarcd.EventKind, of []dmarcd.Event, at time.Time) dmarcd.E
 	if len(of) > maxGroupLines {
 		lines = append(lines, fmt.Sprintf("And %d more.", len(of)-maxGroupLines))
 	}
-	return dmarcd.Event{ID: dmarcd.EventID(newID()), At: at, Kind: dmarcd.AlertsGrouped, EventData: dmarcd.EventData{
+	return dmarcd.Event{ID: dmarcd.EventID(db.NewID()), At: at, Kind: dmarcd.AlertsGrouped, EventData: dmarcd.EventData{
 		Level: level, Subject: string(kind), Reason: strings.Join(lines, " "), Measured: dmarcd.Measured{Messages: int64(len(of))},
 	}}
 }

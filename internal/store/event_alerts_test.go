@@ -13,6 +13,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -24,8 +25,8 @@ func figures(days *[]dmarcd.DomainDay) store.FindSenders {
 	}
 }
 
-// TestMailDays replaces the figures of days whose records changed, and has the domains
-// judged whose figures did.
+// TestMailDays replaces the figures of days whose records changed, and checks that domains with
+// changed figures are scanned again.
 func TestMailDays(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		ctx := in.Context()
@@ -42,20 +43,20 @@ func TestMailDays(t *testing.T) {
 			in.receive(storetest.Aggregate(id, ours, today-1, storetest.Passed(ours, 1)))
 			musttest.Get(in.store.UpdateSenders(ctx, figures(&days)))(in)
 		}
-		scan := func() (judged []string) {
+		scan := func() (scanned []string) {
 			in.Helper()
-			in.clock.advance(20 * time.Minute) // a pass looks back behind the beginning of the last one
-			judged = []string{"not due"}
+			in.clock.advance(20 * time.Minute) // a pass overlaps the previous one
+			scanned = []string{"not due"}
 			musttest.Get(in.store.ScanAlerts(ctx, func(team *store.Team, scan dmarcd.AlertScan) (bool, error) {
-				judged = nil
+				scanned = nil
 				for _, m := range musttest.Get(team.ScannedMail(ctx, scan, 10))(in) {
 					at := slices.IndexFunc(domains, func(d dmarcd.Domain) bool { return d.ID == m.ID })
-					judged = append(judged, fmt.Sprint(domains[at].Name, " ", m.Days[0].Messages, " ", m.Days[0].Senders))
+					scanned = append(scanned, fmt.Sprint(domains[at].Name, " ", m.Days[0].Messages, " ", m.Days[0].Senders))
 				}
-				slices.Sort(judged)
+				slices.Sort(scanned)
 				return false, team.SaveScan(ctx, scan, 0, nil, nil)
 			}))(in)
-			return judged
+			return scanned
 		}
 		want := func(step string, wanted ...string) {
 			in.Helper()
@@ -136,8 +137,8 @@ func beginScan(t *testing.T, s *store.Store) (begun dmarcd.AlertScan) {
 	return begun
 }
 
-// TestScanIsContinued judges some domains at a time, and all of them again where a pass over all
-// of them did not end.
+// TestScanIsContinued scans a few domains at a time, and all of them again if a full pass did not
+// end.
 func TestScanIsContinued(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -204,9 +205,9 @@ func TestIncidentsAreSavedOnce(t *testing.T) {
 			t.Fatal(alerts, err)
 		}
 		a := alerts[0]
-		if a.First != 20000 || a.Last != 20003 || a.State != dmarcd.AlertSent || a.Level != dmarcd.LevelError ||
-			!strings.Contains(a.Event.Summary(), "Mail of example.com from One fails DMARC: 10 % of 100 messages passed") {
-			t.Errorf("got %+v: %s", a, a.Event.Summary())
+		if a.First != 20000 || a.Last != 20003 || a.State != dmarcd.AlertNotSent || a.Level != dmarcd.LevelError ||
+			!strings.Contains(phrase.Event(a.Event), "Mail of example.com from One fails DMARC: 10 % of 100 messages passed") {
+			t.Errorf("got %+v: %s", a, phrase.Event(a.Event))
 		}
 		musttest.Do(t, team.AcknowledgeAlert(ctx, a.Event.Seq, "a@example.com"))
 		clock.advance(time.Minute)
@@ -220,7 +221,7 @@ func TestIncidentsAreSavedOnce(t *testing.T) {
 	})
 }
 
-// TestRulesDecide has events sent, suppressed, held and grouped.
+// TestRulesDecide checks that events are sent, suppressed, held and grouped.
 func TestRulesDecide(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -241,7 +242,7 @@ func TestRulesDecide(t *testing.T) {
 				t.Fatal(err, cmp.Diff(r, got))
 			}
 		}
-		// sent returns what is delivered now, by webhook, and has it done.
+		// sent returns the due deliveries by webhook, and marks them as delivered.
 		sent := func() map[dmarcd.WebhookID][]string {
 			t.Helper()
 			got := make(map[dmarcd.WebhookID][]string)
@@ -305,7 +306,7 @@ func TestRulesDecide(t *testing.T) {
 		tagged := []string{"policy.weakened a.example", "policy.weakened c.example"}
 		want("a domain and a tag", map[dmarcd.WebhookID][]string{all.ID: tagged, weakened.ID: tagged})
 		test, err := team.TestAlert(ctx)
-		if err != nil || test.State != dmarcd.AlertSent {
+		if err != nil || test.State != dmarcd.AlertWaiting {
 			t.Fatal(test, err)
 		}
 		want("a test", map[dmarcd.WebhookID][]string{all.ID: {"alert.test "}, weakened.ID: {"alert.test "}})
@@ -322,8 +323,8 @@ func TestRulesDecide(t *testing.T) {
 			t.Errorf("got states %v", reasons)
 		}
 		if grouped := alerts[slices.IndexFunc(alerts, func(a dmarcd.Alert) bool { return a.Event.Kind == dmarcd.AlertsGrouped })]; !strings.HasPrefix(
-			grouped.Event.Summary(), "3 more alerts: The DMARC policy of b.example was weakened") {
-			t.Errorf("got %q", grouped.Event.Summary())
+			phrase.Event(grouped.Event), "3 more alerts: The DMARC policy of b.example was weakened") {
+			t.Errorf("got %q", phrase.Event(grouped.Event))
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ func addWebhook(t *testing.T, team *store.Team, w dmarcd.Webhook) dmarcd.Webhook
 	return musttest.Get(team.AddWebhook(t.Context(), w, func(w dmarcd.Webhook) ([]byte, error) { return []byte("sealed " + w.ID.String()), nil }))(t)
 }
 
-// happen has two events happen to a domain: a new record, and its policy.
+// happen causes two events of a domain: a new record, and its policy.
 func happen(t *testing.T, team *store.Team, name string, at time.Time, policy string) {
 	t.Helper()
 	check := found(policy)
@@ -86,7 +87,7 @@ func TestEventsAreDelivered(t *testing.T) {
 		if len(retried) != 1 || retried[0].Delivery.ID != claimed[0].Delivery.ID || retried[0].Delivery.Attempts != 2 || retried[0].Delivery.DeliveryResult != failed {
 			t.Fatalf("retried: %+v", retried)
 		}
-		// A lease that ran out: another worker has it, and the first must not save.
+		// The lease expired and another worker has the delivery: the first one must not save.
 		clock.advance(2 * time.Minute)
 		later := claim(t, team, 100)
 		if len(later) != 1 {
@@ -102,7 +103,7 @@ func TestEventsAreDelivered(t *testing.T) {
 		if err != nil || len(listed) != 4 || listed[0].Event.Seq != 4 || slices.ContainsFunc(listed, func(d dmarcd.WebhookDelivery) bool { return d.State != dmarcd.DeliveryDelivered }) {
 			t.Errorf("the log: %+v, %v", listed, err)
 		}
-		// What is deleted is not delivered any more.
+		// Deliveries of a deleted domain are not delivered any more.
 		if err := team.RetryDelivery(ctx, all.ID, listed[3].ID); err != nil {
 			t.Error(err)
 		}
@@ -120,8 +121,8 @@ func TestEventsAreDelivered(t *testing.T) {
 	})
 }
 
-// TestClaimsOfReplicas wants at most four deliveries to a webhook under way, and each
-// claimed by one process.
+// TestClaimsOfReplicas checks that at most four deliveries to a webhook are leased, each by one
+// process.
 func TestClaimsOfReplicas(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -168,8 +169,7 @@ func TestClaimsOfReplicas(t *testing.T) {
 	})
 }
 
-// TestSlowWebhookLeavesSlots has one webhook hold as much as it may. What becomes free goes to
-// another.
+// TestSlowWebhookLeavesSlots has one webhook hold all its slots. Free ones go to another.
 func TestSlowWebhookLeavesSlots(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -214,7 +214,7 @@ func TestFailingWebhookIsDisabled(t *testing.T) {
 		if got := fail("none"); got.Enabled() || got.DisabledReason != "All deliveries failed for 5 days. The last failure: It failed." {
 			t.Errorf("after five days: %+v", got)
 		}
-		disabled, err := team.Events(ctx, store.EventFilter{Kind: dmarcd.WebhookDisabled}, 0, 10)
+		disabled, err := team.Events(ctx, store.EventFilter{Kinds: []dmarcd.EventKind{dmarcd.WebhookDisabled}}, store.Cursor{}, 10)
 		if err != nil || len(disabled) != 1 || disabled[0].Webhook != webhook.ID || disabled[0].Domain != "" {
 			t.Errorf("events: %+v, %v", disabled, err)
 		}
@@ -228,7 +228,7 @@ func TestFailingWebhookIsDisabled(t *testing.T) {
 		if now := claim(t, team, 100); len(now) != 0 {
 			t.Errorf("claimed for a disabled webhook: %+v", now)
 		}
-		if got, err := team.Delivery(ctx, webhook.ID, before[0].ID); err != nil || got.State != dmarcd.DeliveryFailed {
+		if got, err := team.Delivery(ctx, webhook.ID, before[0].ID); err != nil || got.State != dmarcd.DeliveryNotSent {
 			t.Errorf("the retried delivery: %+v, %v", got, err)
 		}
 		enabled, err := team.UpdateWebhook(ctx, webhook.ID, func(w *dmarcd.Webhook) error { w.DisabledAt = time.Time{}; return nil })
@@ -272,8 +272,8 @@ func TestTeamOfWebhook(t *testing.T) {
 	})
 }
 
-// TestNotices has the owners of a failed webhook notified once, and again if that fails. Webhooks
-// that a user disabled cause no notice.
+// TestNotices checks that the owners of a failed webhook are notified once, and again if that
+// fails. Webhooks that a user disabled cause no notice.
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -313,8 +313,8 @@ func TestNotices(t *testing.T) {
 	})
 }
 
-// TestDigestTeams wants a team until its digest is written, if a webhook asked for it before
-// it was due.
+// TestDigestTeams expects a team until its digest is written, if a webhook was added before it was
+// due.
 func TestDigestTeams(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -343,5 +343,59 @@ func TestDigestTeams(t *testing.T) {
 		if got := claim(t, team, 10); len(got) != 1 || got[0].Webhook.ID != asks.ID {
 			t.Errorf("got the deliveries %+v, want one", got)
 		}
+	})
+}
+
+// TestAlertHasTheStateOfItsDeliveries follows an alert: it is delivered only when every channel
+// that selects it has accepted it.
+func TestAlertHasTheStateOfItsDeliveries(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		team := newTeam(t, db.Open(t, store.Options{Now: clock.Now}), "a")
+		addDomain(t, team, "example.com")
+		var first dmarcd.WebhookID
+		newest := func(what string, state dmarcd.AlertState, delivery dmarcd.DeliveryState, reason string) {
+			t.Helper()
+			alerts := musttest.Get(team.Alerts(ctx, dmarcd.AlertFilter{Kind: dmarcd.RecordChanged, State: state}, 0, 1))(t)
+			if len(alerts) != 1 || alerts[0].State != state || !strings.Contains(alerts[0].Reason, reason) {
+				t.Errorf("%s: got %+v, want %s: %s", what, alerts, state, reason)
+			}
+			if delivery == "" {
+				return
+			}
+			got := musttest.Get(team.Deliveries(ctx, first, 0, 1))(t)
+			if len(got) != 1 || got[0].State != delivery {
+				t.Errorf("%s: got the deliveries %+v, want %s", what, got, delivery)
+			}
+		}
+		happen(t, team, "example.com", clock.advance(time.Second), "none")
+		happen(t, team, "example.com", clock.advance(time.Second), "reject")
+		newest("without a channel", dmarcd.AlertNotSent, "", "No channel selects it.")
+		first = addWebhook(t, team, dmarcd.Webhook{Kinds: []dmarcd.EventKind{dmarcd.RecordChanged}}).ID
+		second := addWebhook(t, team, dmarcd.Webhook{Kinds: []dmarcd.EventKind{dmarcd.RecordChanged}})
+		happen(t, team, "example.com", clock.advance(time.Second), "none")
+		newest("written", dmarcd.AlertWaiting, dmarcd.DeliveryWaiting, "It matches the rules.")
+		save := func(id dmarcd.WebhookID, problem string, next time.Time) {
+			t.Helper()
+			for _, c := range claim(t, team, 100) {
+				if c.Webhook.ID == id {
+					musttest.Do(t, team.SaveDelivery(ctx, c, dmarcd.DeliveryResult{At: clock.Now(), Problem: problem}, next, "", time.Hour))
+				} else {
+					musttest.Do(t, team.SaveDelivery(ctx, c, dmarcd.DeliveryResult{At: clock.Now(), Status: 204}, time.Time{}, "", time.Hour))
+				}
+			}
+		}
+		save(first, "It is down.", clock.Now().Add(time.Minute))
+		newest("one accepted, one failed", dmarcd.AlertRetrying, dmarcd.DeliveryRetrying, "It is down.")
+		clock.advance(time.Minute)
+		save(first, "It is gone.", time.Time{})
+		newest("given up", dmarcd.AlertNotSent, dmarcd.DeliveryNotSent, "It is gone.")
+		happen(t, team, "example.com", clock.advance(time.Second), "reject")
+		save(0, "", time.Time{})
+		newest("all accepted", dmarcd.AlertDelivered, dmarcd.DeliveryDelivered, "It matches the rules.")
+		musttest.Do(t, team.RemoveWebhook(ctx, first))
+		musttest.Do(t, team.RemoveWebhook(ctx, second.ID))
+		newest("without the log", dmarcd.AlertDelivered, "", "It matches the rules.")
 	})
 }

@@ -93,9 +93,9 @@ func upTo(n int) []int64 {
 	return numbers
 }
 
-// TestSlowTransactionKeepsItsPlace stops a transaction after it has its numbers: the events
-// of another that begins meanwhile must not be visible before its own.
-func TestSlowTransactionKeepsItsPlace(t *testing.T) {
+// TestSlowTransactionIsNotSkipped stops a transaction after it got its numbers: the events of a
+// later one must not be visible before its own.
+func TestSlowTransactionIsNotSkipped(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		reader := newTeam(t, db.Open(t, store.Options{}), "a")
@@ -122,7 +122,7 @@ func TestSlowTransactionKeepsItsPlace(t *testing.T) {
 		began := make(chan struct{})
 		group.Go(func() { close(began); save(quick, "quick.example") })
 		<-began
-		for range 20 { // the quick one has its chance to be wrong
+		for range 20 { // time for the quick one to be wrong
 			events, err := reader.EventsSince(t.Context(), store.EventFilter{}, 0, 10)
 			if err != nil || len(events) > 0 {
 				t.Errorf("while the first transaction is open: %v, %v; want none", events, err)
@@ -153,7 +153,7 @@ func TestEventIsAnnounced(t *testing.T) {
 		team, other := newTeam(t, s, "a"), newTeam(t, s, "b")
 		addDomain(t, team, "example.com")
 		added, elsewhere := team.EventAdded(), other.EventAdded()
-		for _, policy := range []string{"none", "reject"} { // the first check makes no events
+		for _, policy := range []string{"none", "reject"} { // the first check adds no events
 			musttest.Get(team.SaveCheck(t.Context(), "example.com", checkWithPolicy(policy), dmarcd.Plan{}))(t)
 		}
 		select {

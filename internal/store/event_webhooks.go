@@ -3,16 +3,16 @@ package store
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 const webhookColumns = `id, url, format, kinds, domains, secret, old_secret, old_until, created_at, disabled_at, disabled_reason, failing_since`
 
-func scanWebhook(now time.Time) func(scanner) (dmarcd.Webhook, error) {
-	return func(scan scanner) (dmarcd.Webhook, error) {
+func scanWebhook(now time.Time) func(db.Scanner) (dmarcd.Webhook, error) {
+	return func(scan db.Scanner) (dmarcd.Webhook, error) {
 		var w dmarcd.Webhook
 		var kinds, domains string
 		var secret, oldSecret []byte
@@ -30,21 +30,6 @@ func scanWebhook(now time.Time) func(scanner) (dmarcd.Webhook, error) {
 	}
 }
 
-func lines(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return strings.Split(text, "\n")
-}
-
-func joinLines[T ~string](list []T) string {
-	texts := make([]string, len(list))
-	for i, item := range list {
-		texts[i] = string(item)
-	}
-	return strings.Join(texts, "\n")
-}
-
 // changeWebhooks runs f, a change of a webhook, in a transaction during which no event of the
 // team is written: each event is delivered to the webhooks either before or after the change.
 func (t *Team) changeWebhooks(ctx context.Context, audit []dmarcd.AuditEntry, id dmarcd.WebhookID, f func(tx) error) error {
@@ -56,10 +41,9 @@ func (t *Team) changeWebhooks(ctx context.Context, audit []dmarcd.AuditEntry, id
 	})
 }
 
-// holdEvents has other transactions wait until the end of this one before they write events of
-// the team.
+// holdEvents blocks other transactions that write events of the team until this one ends.
 func (t *Team) holdEvents(ctx context.Context, tx tx) error {
-	_, err := tx.exec(ctx, `INSERT INTO event_counters (team_id, seq) VALUES ($1, 0)
+	_, err := tx.Exec(ctx, `INSERT INTO event_counters (team_id, seq) VALUES ($1, 0)
 		ON CONFLICT (team_id) DO UPDATE SET seq = event_counters.seq`, t.id)
 	return err
 }
@@ -71,7 +55,7 @@ func (t *Team) AddWebhook(ctx context.Context, w dmarcd.Webhook, seal func(dmarc
 	if err := w.Validate(); err != nil {
 		return dmarcd.Webhook{}, err
 	}
-	added := dmarcd.Webhook{ID: dmarcd.WebhookID(newID()), URL: w.URL, Format: w.Format, Kinds: w.Kinds, Domains: w.Domains, CreatedAt: t.store.now(), DisabledAt: w.DisabledAt, DisabledReason: w.DisabledReason}
+	added := dmarcd.Webhook{ID: dmarcd.WebhookID(db.NewID()), URL: w.URL, Format: w.Format, Kinds: w.Kinds, Domains: w.Domains, CreatedAt: t.store.now(), DisabledAt: w.DisabledAt, DisabledReason: w.DisabledReason}
 	sealed, err := seal(added)
 	if err != nil {
 		return dmarcd.Webhook{}, err
@@ -81,7 +65,7 @@ func (t *Team) AddWebhook(ctx context.Context, w dmarcd.Webhook, seal func(dmarc
 		if err := t.checkLimit(ctx, tx, added); err != nil {
 			return err
 		}
-		_, err := tx.exec(ctx, `INSERT INTO webhooks (team_id, id, url, format, kinds, domains, secret, old_secret, created_at, disabled_at, disabled_reason)
+		_, err := tx.Exec(ctx, `INSERT INTO webhooks (team_id, id, url, format, kinds, domains, secret, old_secret, created_at, disabled_at, disabled_reason)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 			t.id, added.ID, added.URL, added.Format, joinLines(added.Kinds), joinLines(added.Domains), sealed, []byte{}, unix(added.CreatedAt), unix(added.DisabledAt), added.DisabledReason)
 		return err
@@ -95,8 +79,8 @@ func (t *Team) AddWebhook(ctx context.Context, w dmarcd.Webhook, seal func(dmarc
 // checkLimit returns an *dmarcd.InvalidError if the team has too many webhooks to add one. The
 // first digest for each member does not count.
 func (t *Team) checkLimit(ctx context.Context, tx tx, added dmarcd.Webhook) error {
-	addresses, err := collect(ctx, tx, `SELECT users.email FROM members JOIN users ON users.id = members.user_id WHERE members.team_id = $1`,
-		[]any{t.id}, scanValue[string])
+	addresses, err := db.Collect(ctx, tx, `SELECT users.email FROM members JOIN users ON users.id = members.user_id WHERE members.team_id = $1`,
+		[]any{t.id}, db.Value[string])
 	if err != nil {
 		return err
 	}
@@ -116,7 +100,7 @@ func (t *Team) checkLimit(ctx context.Context, tx tx, added dmarcd.Webhook) erro
 		}
 		have++
 		if w.ID == added.ID && have > dmarcd.MaxWebhooks {
-			return &dmarcd.InvalidError{Field: "url", Message: fmt.Sprintf("The team has %d webhooks, which is the limit. Remove one first.", have-1)}
+			return &dmarcd.InvalidError{Field: "url", Message: fmt.Sprintf("The team has %d channels, which is the limit. Remove one first.", have-1)}
 		}
 	}
 	return nil
@@ -124,11 +108,11 @@ func (t *Team) checkLimit(ctx context.Context, tx tx, added dmarcd.Webhook) erro
 
 // Webhooks returns the webhooks of the team, oldest first.
 func (t *Team) Webhooks(ctx context.Context) ([]dmarcd.Webhook, error) {
-	return inRead(ctx, t.store, func(read tx) ([]dmarcd.Webhook, error) { return t.webhooks(ctx, read) })
+	return t.webhooks(ctx, t.store)
 }
 
-func (t *Team) webhooks(ctx context.Context, tx tx) ([]dmarcd.Webhook, error) {
-	return collect(ctx, tx, `SELECT `+webhookColumns+` FROM webhooks WHERE team_id = $1 ORDER BY created_at, id`,
+func (t *Team) webhooks(ctx context.Context, from db.Querier) ([]dmarcd.Webhook, error) {
+	return db.Collect(ctx, from, `SELECT `+webhookColumns+` FROM webhooks WHERE team_id = $1 ORDER BY created_at, id`,
 		[]any{t.id}, scanWebhook(t.store.now()))
 }
 
@@ -137,8 +121,8 @@ func (t *Team) Webhook(ctx context.Context, id dmarcd.WebhookID) (dmarcd.Webhook
 	return t.webhook(ctx, t.store, id)
 }
 
-func (t *Team) webhook(ctx context.Context, from rowReader, id dmarcd.WebhookID) (dmarcd.Webhook, error) {
-	return scanWebhook(t.store.now())(rowOf(ctx, from, `SELECT `+webhookColumns+` FROM webhooks WHERE team_id = $1 AND id = $2`, t.id, id))
+func (t *Team) webhook(ctx context.Context, from db.Querier, id dmarcd.WebhookID) (dmarcd.Webhook, error) {
+	return scanWebhook(t.store.now())(db.Row(ctx, from, `SELECT `+webhookColumns+` FROM webhooks WHERE team_id = $1 AND id = $2`, t.id, id))
 }
 
 // UpdateWebhook changes the target and the subscriptions of a webhook, and enables or
@@ -161,11 +145,11 @@ func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change fu
 		if changed.Enabled() && !before.Enabled() {
 			changed.FailingSince, changed.DisabledReason = time.Time{}, ""
 		}
-		_, err = tx.exec(ctx, `UPDATE webhooks SET url = $3, kinds = $4, domains = $5, disabled_at = $6, disabled_reason = $7, failing_since = $8
+		_, err = tx.Exec(ctx, `UPDATE webhooks SET url = $3, kinds = $4, domains = $5, disabled_at = $6, disabled_reason = $7, failing_since = $8
 			WHERE team_id = $1 AND id = $2`,
 			t.id, id, changed.URL, joinLines(changed.Kinds), joinLines(changed.Domains), unix(changed.DisabledAt), changed.DisabledReason, unix(changed.FailingSince))
 		if err == nil && changed.Format.HidesURL() {
-			_, err = tx.exec(ctx, `UPDATE webhooks SET secret = $3 WHERE team_id = $1 AND id = $2`, t.id, id, changed.Secrets[0])
+			_, err = tx.Exec(ctx, `UPDATE webhooks SET secret = $3 WHERE team_id = $1 AND id = $2`, t.id, id, changed.Secrets[0])
 		}
 		return err
 	})
@@ -178,12 +162,12 @@ func (t *Team) RotateWebhook(ctx context.Context, id dmarcd.WebhookID, sealed []
 		t.id, id, sealed, unix(oldUntil))
 }
 
-// RemoveWebhook removes a webhook with its deliveries: most of them before it, in short
-// transactions.
+// RemoveWebhook removes a webhook with its deliveries, most of them in short transactions before
+// it.
 func (t *Team) RemoveWebhook(ctx context.Context, id dmarcd.WebhookID, audit ...dmarcd.AuditEntry) error {
 	for more := true; more; {
 		err := t.retryTx(ctx, func(tx tx) error {
-			removed, err := tx.exec(ctx, `DELETE FROM deliveries WHERE team_id = $1 AND id IN
+			removed, err := tx.Exec(ctx, `DELETE FROM deliveries WHERE team_id = $1 AND id IN
 				(SELECT id FROM deliveries WHERE team_id = $1 AND webhook_id = $2 LIMIT $3)`, t.id, id, logRows)
 			more = removed == logRows
 			return err
@@ -193,15 +177,15 @@ func (t *Team) RemoveWebhook(ctx context.Context, id dmarcd.WebhookID, audit ...
 		}
 	}
 	return t.changeWebhooks(ctx, audit, id, func(tx tx) error {
-		if _, err := tx.exec(ctx, `DELETE FROM deliveries WHERE team_id = $1 AND webhook_id = $2`, t.id, id); err != nil {
+		if _, err := tx.Exec(ctx, `DELETE FROM deliveries WHERE team_id = $1 AND webhook_id = $2`, t.id, id); err != nil {
 			return err
 		}
-		return tx.execOr(ctx, dmarcd.ErrNotFound, `DELETE FROM webhooks WHERE team_id = $1 AND id = $2`, t.id, id)
+		return tx.ExecOr(ctx, dmarcd.ErrNotFound, `DELETE FROM webhooks WHERE team_id = $1 AND id = $2`, t.id, id)
 	})
 }
 
 // TeamOfWebhook returns the team of a webhook, or ErrNotFound: operators name a webhook
 // by its id only.
 func (s *Store) TeamOfWebhook(ctx context.Context, id dmarcd.WebhookID) (dmarcd.TeamID, error) {
-	return scanValue[dmarcd.TeamID](rowOf(ctx, s.own(), `SELECT team_id FROM webhooks WHERE id = $1`, id))
+	return db.Value[dmarcd.TeamID](db.Row(ctx, s.own(), `SELECT team_id FROM webhooks WHERE id = $1`, id))
 }

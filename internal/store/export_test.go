@@ -9,17 +9,18 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/fair"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
-// Explain returns how SQLite carries out the statements of f: a line for each table and index,
-// with the statement after it.
+// Explain returns the query plan of the statements of f on SQLite: a line for each table and index,
+// followed by the statement.
 func (s *Store) Explain(ctx context.Context, f func()) ([]string, error) {
 	var queries, plan []string
-	s.options.Statement = func(query string) { queries = append(queries, query) }
+	s.db.Statement = func(query string) { queries = append(queries, query) }
 	f()
-	s.options.Statement = nil
+	s.db.Statement = nil
 	for _, query := range queries {
-		lines, err := collectRead(ctx, s.own(), `EXPLAIN QUERY PLAN `+query, make([]any, s.dialect.maxParameters), func(scan scanner) (line string, err error) {
+		lines, err := db.Collect(ctx, s.own(), `EXPLAIN QUERY PLAN `+query, make([]any, 180), func(scan db.Scanner) (line string, err error) {
 			var id, parent, unused int
 			err = scan(&id, &parent, &unused, &line)
 			return line, err
@@ -34,14 +35,15 @@ func (s *Store) Explain(ctx context.Context, f func()) ([]string, error) {
 	return plan, nil
 }
 
-// ReadForever runs a read for a team that ends with ctx alone.
+// ReadForever runs a read of a team that only ends with ctx.
 func (s *Store) ReadForever(ctx context.Context, team dmarcd.TeamID) error {
-	_, err := collectRead(ctx, reads{s, team}, `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n > 0)
-		SELECT n FROM numbers WHERE n < 0`, nil, func(scan scanner) (n int64, err error) { return n, scan(&n) })
+	_, err := db.Collect(ctx, reads{s, team}, `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n > 0)
+		SELECT n FROM numbers WHERE n < 0`, nil, func(scan db.Scanner) (n int64, err error) { return n, scan(&n) })
 	return err
 }
 
-// OneJobTurn leaves jobs one turn, and returns whether it is taken.
+// OneJobTurn reduces the turns of jobs to one, and returns a function that reports whether it is
+// taken.
 func (s *Store) OneJobTurn() (taken func() bool) {
 	s.jobTurns = fair.New[dmarcd.TeamID](fair.Options{Capacity: 1})
 	return func() bool {
@@ -55,11 +57,11 @@ func (s *Store) OneJobTurn() (taken func() bool) {
 	}
 }
 
-// Directories returns the tables with a team_id that a cluster has on its coordinator.
+// Directories returns the tables with a team_id that are not sharded.
 func Directories() []string { return directories }
 
-// InsertAfterEnd begins a transaction, has it end by a cancellation, and inserts a record
-// all the same. It returns the error of the insertion.
+// InsertAfterEnd begins a transaction, ends it by cancellation, and then inserts a record. It
+// returns the error of the insertion.
 func InsertAfterEnd(ctx context.Context, t *Team) error {
 	cancelled, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -67,12 +69,12 @@ func InsertAfterEnd(ctx context.Context, t *Team) error {
 	_ = t.tx(cancelled, func(tx tx) error {
 		cancel()
 		for failure == nil { // it is rolled back by another goroutine
-			_, failure = tx.exec(ctx, `SELECT 1`)
+			_, failure = tx.Exec(ctx, `SELECT 1`)
 			runtime.Gosched()
 		}
-		records := tx.bulk(ctx, `records`, recordColumns)
-		_ = records.add(int64(t.id), int64(1), int64(0), int64(0), int64(1), "192.0.2.1", "none", "pass", "pass", "{}")
-		failure = records.flush()
+		records := tx.Bulk(ctx, `records`, recordColumns)
+		_ = records.Add(int64(t.id), int64(1), int64(0), int64(0), int64(1), "192.0.2.1", "none", "pass", "pass", "{}")
+		failure = records.Flush()
 		return failure
 	})
 	return failure
@@ -81,8 +83,8 @@ func InsertAfterEnd(ctx context.Context, t *Team) error {
 // SettingInTransactions returns a setting of PostgreSQL as a transaction and a snapshot have it.
 func (s *Store) SettingInTransactions(ctx context.Context, name string) (inTx, inSnapshot string, err error) {
 	const query = `SELECT current_setting($1)`
-	err = s.tx(ctx, func(tx tx) error { return tx.queryRow(ctx, query, []any{name}, &inTx) })
+	err = s.tx(ctx, func(tx tx) error { return tx.QueryRow(ctx, query, []any{name}, &inTx) })
 	return inTx, inSnapshot, errors.Join(err, s.own().snapshot(ctx, func(read tx) error {
-		return read.queryRow(ctx, query, []any{name}, &inSnapshot)
+		return read.QueryRow(ctx, query, []any{name}, &inSnapshot)
 	}))
 }

@@ -19,7 +19,7 @@ import (
 // today is the day of newClock.
 var today = dmarcd.DayOf(newClock().Now())
 
-// inbox is a team that reports are sent to. Whatever of it fails ends the test.
+// inbox is a team that receives reports. Its methods end the test on an error.
 type inbox struct {
 	*testing.T
 	db    storetest.DB
@@ -27,10 +27,10 @@ type inbox struct {
 	store *store.Store
 	team  *store.Team
 	teams *atomic.Int64 // made by play
-	raw   *sql.DB       // past the store; nil before the first use of sql
+	raw   *sql.DB       // bypasses the store; nil before the first call of sql
 }
 
-// eachInbox runs a test in an inbox of its own on every engine.
+// eachInbox runs a test with an inbox of its own on each engine.
 func eachInbox(t *testing.T, test func(in *inbox)) {
 	t.Helper()
 	t.Parallel()
@@ -44,7 +44,7 @@ func newInbox(t *testing.T, db storetest.DB) *inbox {
 	return &inbox{T: t, db: db, clock: clock, store: s, team: newTeam(t, s, "a"), teams: new(atomic.Int64), raw: db.SQL(t)}
 }
 
-// row runs a row of a table as a team of its own.
+// row runs a row of a table with a team of its own.
 func (in *inbox) row(name string, test func(in *inbox)) {
 	in.Helper()
 	in.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func (in *inbox) row(name string, test func(in *inbox)) {
 	})
 }
 
-// sql returns the database past the store, to inspect or damage it.
+// sql returns the database without the store, to inspect or damage it.
 func (in *inbox) sql() *sql.DB {
 	in.Helper()
 	if in.raw == nil {
@@ -69,7 +69,7 @@ func (in *inbox) must(err error) {
 	musttest.Do(in, err)
 }
 
-// add adds domains, each for itself.
+// add adds domains one by one.
 func (in *inbox) add(names ...string) {
 	in.Helper()
 	for _, name := range names {
@@ -82,7 +82,7 @@ func (in *inbox) delete(name string) {
 	in.must(in.team.DeleteDomain(in.Context(), name))
 }
 
-// purge purges all that there is to purge.
+// purge purges until nothing is left to purge.
 func (in *inbox) purge() (steps int) {
 	in.Helper()
 	for more := true; more; steps++ {
@@ -92,17 +92,17 @@ func (in *inbox) purge() (steps int) {
 	return steps
 }
 
-// expire removes all that is past its time.
-func (in *inbox) expire(keep store.Retention) (steps int) {
+// expire removes all data past its retention.
+func (in *inbox) expire(retained store.Retention) (steps int) {
 	in.Helper()
 	for more := true; more; steps++ {
-		more = musttest.Get(in.store.Expire(in.Context(), keep))(in)
+		more = musttest.Get(in.store.Expire(in.Context(), retained))(in)
 		in.sound()
 	}
 	return steps
 }
 
-// receive receives reports, in a delivery each, in one transaction.
+// receive receives reports, one per delivery, in one transaction.
 func (in *inbox) receive(reports ...dmarcd.NewReport) []dmarcd.Receipt {
 	in.Helper()
 	deliveries := make([]*dmarcd.Delivery, len(reports))
@@ -129,8 +129,7 @@ func (in *inbox) deliver(deliveries ...*dmarcd.Delivery) []dmarcd.Receipt {
 	return all
 }
 
-// wantReceived receives reports and compares what became of them, in words with
-// blanks between them.
+// wantReceived receives reports and compares their statuses, separated by spaces.
 func (in *inbox) wantReceived(want string, reports ...dmarcd.NewReport) {
 	in.Helper()
 	if got := statuses(in.receive(reports...)); got != want {
@@ -147,12 +146,12 @@ func statuses(receipts []dmarcd.Receipt) string {
 	return strings.Join(words, " ")
 }
 
-// report is an aggregate report of today about a domain.
+// report returns an aggregate report of today about a domain.
 func report(id, domain string, records ...aggregate.Record) dmarcd.NewReport {
 	return storetest.Aggregate(id, domain, today, records...)
 }
 
-// sound fails where the counters do not add up.
+// sound fails the test if the counters do not add up.
 func (in *inbox) sound() {
 	in.Helper()
 	if testing.Short() {
@@ -164,8 +163,8 @@ func (in *inbox) sound() {
 	}
 }
 
-// wantCounted compares the messages that passed and failed of each domain that is
-// there with all ways of asking for them.
+// wantCounted compares the messages of each present domain that passed and failed DMARC, by all
+// methods that return them.
 func (in *inbox) wantCounted(want map[string]dmarcd.Summary) {
 	in.Helper()
 	in.sound()
@@ -217,14 +216,13 @@ func sumOf(days []store.DailyCounts) dmarcd.Summary {
 	return sum
 }
 
-// passed are compliant messages.
+// passed returns counts of compliant messages.
 func passed(n int64) dmarcd.Summary { return dmarcd.Summary{Compliant: n} }
 
-// ofDays is some number of days.
+// ofDays returns the duration of some days.
 func ofDays(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }
 
-// rows counts the rows of a table. Records that wait for their partition to be dropped do not
-// count.
+// rows counts the rows of a table, without records that wait for their partition to be dropped.
 func (in *inbox) rows(table string) int {
 	in.Helper()
 	query := `SELECT count(*) FROM ` + table
@@ -236,7 +234,7 @@ func (in *inbox) rows(table string) int {
 	return n
 }
 
-// damage changes rows past the store.
+// damage changes rows without the store.
 func (in *inbox) damage(statement string) {
 	in.Helper()
 	musttest.Get(in.sql().ExecContext(in.Context(), statement))(in)

@@ -3,15 +3,17 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 const mailboxColumns = `id, team_id, host, port, security, username, method, folder, after, move_to,
 	uid_validity, last_uid, created_at, seen_at, error, error_at, paused_at, lease_until`
 
-func scanMailbox(scan scanner) (dmarcd.Mailbox, error) {
+func scanMailbox(scan db.Scanner) (dmarcd.Mailbox, error) {
 	var m dmarcd.Mailbox
 	var createdAt, seenAt, errorAt, pausedAt, leaseUntil int64
 	err := scan(&m.ID, &m.Team, &m.Host, &m.Port, &m.Security, &m.Username, &m.Method, &m.Folder, &m.After, &m.MoveTo,
@@ -29,7 +31,7 @@ func (t *Team) AddMailbox(ctx context.Context, m dmarcd.Mailbox, seal func(dmarc
 		return dmarcd.Mailbox{}, err
 	}
 	added := dmarcd.Mailbox{
-		ID: dmarcd.MailboxID(newID()), Team: t.id,
+		ID: dmarcd.MailboxID(db.NewID()), Team: t.id,
 		Host: m.Host, Port: m.Port, Security: m.Security, Username: m.Username, Method: m.Method,
 		Folder: m.Folder, After: m.After, MoveTo: m.MoveTo, CreatedAt: t.store.now(),
 	}
@@ -41,7 +43,7 @@ func (t *Team) AddMailbox(ctx context.Context, m dmarcd.Mailbox, seal func(dmarc
 		if err := t.admitMailbox(ctx, tx); err != nil {
 			return err
 		}
-		_, err := tx.exec(ctx, `INSERT INTO mailboxes
+		_, err := tx.Exec(ctx, `INSERT INTO mailboxes
 			(id, team_id, host, port, security, username, method, secret, folder, after, move_to, created_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 			added.ID, t.id, added.Host, added.Port, added.Security, added.Username, added.Method, sealed,
@@ -65,7 +67,7 @@ func (t *Team) admitMailbox(ctx context.Context, tx tx) error {
 		return err
 	}
 	var have int64
-	if err := tx.queryRow(ctx, `SELECT count(*) FROM mailboxes WHERE team_id = $1`, []any{t.id}, &have); err != nil {
+	if err := tx.QueryRow(ctx, `SELECT count(*) FROM mailboxes WHERE team_id = $1`, []any{t.id}, &have); err != nil {
 		return err
 	}
 	return quota.Check(dmarcd.Usage{dmarcd.QuotaMailboxes: have}, dmarcd.QuotaMailboxes)
@@ -73,7 +75,7 @@ func (t *Team) admitMailbox(ctx context.Context, tx tx) error {
 
 // Mailboxes returns the team's mailboxes without secrets, oldest first.
 func (t *Team) Mailboxes(ctx context.Context) ([]dmarcd.Mailbox, error) {
-	return collectRead(ctx, t.store, `SELECT `+mailboxColumns+` FROM mailboxes
+	return db.Collect(ctx, t.store, `SELECT `+mailboxColumns+` FROM mailboxes
 		WHERE team_id = $1 ORDER BY created_at, id`, []any{t.id}, scanMailbox)
 }
 
@@ -103,7 +105,7 @@ func (t *Team) SaveMailboxStatus(ctx context.Context, id dmarcd.MailboxID, probl
 // added or resumed.
 func (t *Team) CountMailboxCrash(ctx context.Context, id dmarcd.MailboxID) (int, error) {
 	return inTx(ctx, t.tx, func(tx tx) (int, error) {
-		return scanValue[int](rowOf(ctx, tx, `UPDATE mailboxes SET crashes = crashes + 1 WHERE team_id = $1 AND id = $2 RETURNING crashes`, t.id, id))
+		return db.Value[int](db.Row(ctx, tx, `UPDATE mailboxes SET crashes = crashes + 1 WHERE team_id = $1 AND id = $2 RETURNING crashes`, t.id, id))
 	})
 }
 
@@ -137,20 +139,20 @@ var mailboxClaim = rowClaim{
 	table: "mailboxes", due: "lease_until", where: "paused_at = 0", set: "lease_until = $3", columns: mailboxColumns + ", secret",
 }
 
-// ClaimMailboxes leases up to limit mailboxes that no process reads and that are not paused,
-// as many of each team, and returns them with their secrets; none if there are no more.
-// LeaseUntil identifies the claim for RenewMailboxes and ReleaseMailboxes.
+// ClaimMailboxes leases up to limit mailboxes that are neither leased nor paused, the same number
+// of each team, and returns them with their secrets. LeaseUntil identifies the claim for
+// RenewMailboxes and ReleaseMailboxes.
 func (s *Store) ClaimMailboxes(ctx context.Context, lease time.Duration, limit int) ([]dmarcd.Mailbox, error) {
 	teams, err := s.dueTeams(ctx, mailboxClaim)
 	if err != nil || len(teams) == 0 {
 		return nil, err
 	}
-	shares := make(map[dmarcd.TeamID]int)
+	slots := make(map[dmarcd.TeamID]int)
 	for _, team := range teams[:min(limit, len(teams))] {
-		shares[team] = max(1, limit/len(teams))
+		slots[team] = max(1, limit/len(teams))
 	}
 	claimed, err := inTx(ctx, s.tx, func(t tx) ([]dmarcd.Mailbox, error) {
-		return claimRows(ctx, t, mailboxClaim, s.now().Add(lease), shares, scanClaimedMailbox)
+		return claimRows(ctx, t, mailboxClaim, s.now().Add(lease), slots, scanClaimedMailbox)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("claim mailboxes: %w", err)
@@ -158,15 +160,15 @@ func (s *Store) ClaimMailboxes(ctx context.Context, lease time.Duration, limit i
 	return claimed, nil
 }
 
-func scanClaimedMailbox(scan scanner) (dmarcd.Mailbox, error) {
+func scanClaimedMailbox(scan db.Scanner) (dmarcd.Mailbox, error) {
 	var sealed []byte
-	m, err := scanMailbox(scan.before(&sealed))
+	m, err := scanMailbox(scan.Before(&sealed))
 	m.Secret = sealed
 	return m, err
 }
 
-// RenewMailboxes extends leases, and returns the mailboxes that are still held: not those that
-// were removed, paused or claimed by another process.
+// RenewMailboxes extends leases, and returns the mailboxes that this process still holds: they were
+// not removed, paused or claimed by another one.
 func (s *Store) RenewMailboxes(ctx context.Context, held []dmarcd.Mailbox, lease time.Duration) ([]dmarcd.Mailbox, error) {
 	return s.setLeases(ctx, held, s.now().Add(lease))
 }
@@ -177,8 +179,8 @@ func (s *Store) ReleaseMailboxes(ctx context.Context, held []dmarcd.Mailbox) err
 	return err
 }
 
-// setLeases changes the leases of mailboxes that are still held. A lease that another process
-// has claimed has another time.
+// setLeases changes the leases of mailboxes that are still held: a lease that another process
+// claimed has another end.
 func (s *Store) setLeases(ctx context.Context, held []dmarcd.Mailbox, until time.Time) ([]dmarcd.Mailbox, error) {
 	if len(held) == 0 {
 		return nil, nil
@@ -187,7 +189,7 @@ func (s *Store) setLeases(ctx context.Context, held []dmarcd.Mailbox, until time
 	err := s.tx(ctx, func(t tx) error {
 		renewed = nil
 		for _, m := range held {
-			changed, err := t.exec(ctx, `UPDATE mailboxes SET lease_until = $1 WHERE team_id = $2 AND id = $3 AND lease_until = $4 AND paused_at = 0`,
+			changed, err := t.Exec(ctx, `UPDATE mailboxes SET lease_until = $1 WHERE team_id = $2 AND id = $3 AND lease_until = $4 AND paused_at = 0`,
 				unix(until), m.Team, m.ID, unix(m.LeaseUntil))
 			if err != nil {
 				return err
@@ -208,5 +210,12 @@ func (s *Store) setLeases(ctx context.Context, held []dmarcd.Mailbox, until time
 // TeamOfMailbox returns the team of a mailbox, or ErrNotFound: operators name a mailbox by its
 // id alone.
 func (s *Store) TeamOfMailbox(ctx context.Context, id dmarcd.MailboxID) (dmarcd.TeamID, error) {
-	return scanValue[dmarcd.TeamID](rowOf(ctx, s.own(), `SELECT team_id FROM mailboxes WHERE id = $1`, id))
+	return db.Value[dmarcd.TeamID](db.Row(ctx, s.own(), `SELECT team_id FROM mailboxes WHERE id = $1`, id))
+}
+
+// FailingMailboxes returns mailboxes of all teams that could not be read since a time, or
+// are paused because of an error.
+func (s *Store) FailingMailboxes(ctx context.Context, since time.Time) ([]dmarcd.Mailbox, error) {
+	return db.Collect(ctx, s.own(), `SELECT `+strings.TrimSpace(mailboxColumns)+` FROM mailboxes
+		WHERE error <> '' AND (paused_at > 0 OR seen_at < $1 AND created_at < $1) ORDER BY team_id, id`, []any{unix(since)}, scanMailbox)
 }

@@ -24,7 +24,7 @@ func reportsMailbox() dmarcd.Mailbox {
 	}
 }
 
-// sealFor is no seal at all: it shows what is sealed for whom.
+// sealFor does not encrypt: it shows what is sealed for which id.
 func sealFor(m dmarcd.Mailbox) ([]byte, error) { return []byte("for " + m.SecretContext()), nil }
 
 func addMailbox(t *testing.T, team *store.Team) dmarcd.Mailbox {
@@ -41,7 +41,7 @@ func onlyMailbox(t *testing.T, team *store.Team) dmarcd.Mailbox {
 	return all[0]
 }
 
-func TestMailboxIsKeptAsItWasAdded(t *testing.T) {
+func TestMailboxIsStoredAsItWasAdded(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		s := db.Open(t, store.Options{})
@@ -68,7 +68,7 @@ func TestMailboxIsKeptAsItWasAdded(t *testing.T) {
 	})
 }
 
-func TestMailboxThatCannotBeReadIsRefused(t *testing.T) {
+func TestMailboxThatCannotBeReadIsRejected(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name   string
@@ -202,8 +202,8 @@ func TestPausedMailboxIsNotRead(t *testing.T) {
 		if diff := cmp.Diff(want, onlyMailbox(t, team)); diff != "" {
 			t.Errorf("paused:\n%s", diff)
 		}
-		if kept, err := s.RenewMailboxes(t.Context(), held, time.Minute); err != nil || len(kept) != 0 {
-			t.Errorf("got %d renewed (%v), want none", len(kept), err)
+		if stored, err := s.RenewMailboxes(t.Context(), held, time.Minute); err != nil || len(stored) != 0 {
+			t.Errorf("got %d renewed (%v), want none", len(stored), err)
 		}
 		clock.advance(time.Hour)
 		claim(0)
@@ -236,11 +236,11 @@ func TestMailboxIsReadByOneProcess(t *testing.T) {
 		}
 		renew := func(held []dmarcd.Mailbox, want int) []dmarcd.Mailbox {
 			t.Helper()
-			kept, err := s.RenewMailboxes(t.Context(), held, lease)
-			if err != nil || len(kept) != want {
-				t.Fatalf("got %d renewed (%v), want %d", len(kept), err, want)
+			stored, err := s.RenewMailboxes(t.Context(), held, lease)
+			if err != nil || len(stored) != want {
+				t.Fatalf("got %d renewed (%v), want %d", len(stored), err, want)
 			}
-			return kept
+			return stored
 		}
 		first := claim(1)
 		claim(0)
@@ -286,8 +286,8 @@ func TestMailboxesAreClaimedOnceBySeveral(t *testing.T) {
 				by[m.ID]++
 			}
 		}
-		// On PostgreSQL a claim passes over rows that another has locked:
-		// nothing is claimed twice, and what is left is for the next claim.
+		// On PostgreSQL a claim skips rows that another has locked: nothing is claimed twice, and
+		// the rest is left to the next claim.
 		rest := musttest.Get(s.ClaimMailboxes(t.Context(), time.Minute, mailboxes))(t)
 		for _, m := range rest {
 			by[m.ID]++

@@ -20,29 +20,28 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// move is one thing that happens to a team. What it has of the fields depends on
-// what happens.
+// move is one operation on a team. Which fields are set depends on the operation.
 type move struct {
 	what    string // receive, add, delete, exclude, include, remove, all, purge, rollups, wait, expire, freeze
 	sent    []sending
 	domains []string
 	days    int
-	which   int // the report, by its place among those there are
+	which   int // the index of the report among the existing ones
 }
 
 // sending is a report of some days ago.
 type sending struct {
-	id, policy string
-	ago        int
-	records    []aggregate.Record
-	verdict    dmarcd.Verdict
+	id, policy     string
+	ago            int
+	records        []aggregate.Record
+	authentication dmarcd.Authentication
 }
 
-// delivery is the report in a mail with the verdict.
+// delivery is the report in a mail with that authentication result.
 func (s sending) delivery(now dmarcd.Day) *dmarcd.Delivery {
 	delivery := storetest.Delivery(s.report(now))
 	delivery.Intake = dmarcd.IntakeSMTP
-	delivery.SetVerdict(s.verdict)
+	delivery.SetAuthentication(s.authentication)
 	return delivery
 }
 
@@ -50,8 +49,8 @@ func (s sending) report(now dmarcd.Day) dmarcd.NewReport {
 	return storetest.Aggregate(s.id, s.policy, now-dmarcd.Day(s.ago), s.records...)
 }
 
-// moves draws what happens to a team. There are few names and ids, so that most
-// moves meet what is there.
+// moves draws random operations. There are few names and ids, so that most of them affect existing
+// data.
 func moves() *rapid.Generator[[]move] {
 	domain := rapid.SampledFrom([]string{"example.com", "a.example.com", "b.a.example.com", "example.org"})
 	from := rapid.SampledFrom([]string{"example.com", "www.example.com", "a.example.com", "x.b.a.example.com", "example.org", "strange.example", ""})
@@ -65,9 +64,9 @@ func moves() *rapid.Generator[[]move] {
 			policy:  rapid.SampledFrom([]string{"example.com", "b.a.example.com", "strange.example"}).Draw(t, "policy"),
 			ago:     rapid.IntRange(0, 9).Draw(t, "ago"),
 			records: rapid.SliceOfN(record, 0, 3).Draw(t, "records"),
-			verdict: rapid.SampledFrom([]dmarcd.Verdict{
+			authentication: rapid.SampledFrom([]dmarcd.Authentication{
 				{}, {Genuine: dmarcd.GenuineNo}, {Genuine: dmarcd.GenuineYes, Domain: "mail.receiver.example"}, {Genuine: dmarcd.GenuineYes, Domain: "evil.example"},
-			}).Draw(t, "verdict"),
+			}).Draw(t, "authentication"),
 		}
 	})
 	one := rapid.Custom(func(t *rapid.T) move {
@@ -92,23 +91,23 @@ type model struct {
 }
 
 type modelVersion struct {
-	key, content dmarcd.Hash
-	verdict      dmarcd.Verdict
-	standing     dmarcd.Standing
-	id           dmarcd.ReportID
-	state        dmarcd.ReportState
-	day          dmarcd.Day
-	shares       []*modelShare
+	key, content   dmarcd.Hash
+	authentication dmarcd.Authentication
+	standing       dmarcd.Standing
+	id             dmarcd.ReportID
+	state          dmarcd.ReportState
+	day            dmarcd.Day
+	shares         []*modelShare
 }
 
 type modelShare struct {
 	from, policy string
 	sum          dmarcd.Summary
 	owner        string // "" for none yet
-	deleted      bool   // its owner is
+	deleted      bool   // its owner is deleted
 }
 
-// owner is the nearest domain above a From domain, else above a policy domain.
+// owner returns the nearest domain above a From domain, else above a policy domain.
 func (m *model) owner(from, policy string) string {
 	for _, name := range []string{from, policy} {
 		nearest := ""
@@ -125,7 +124,7 @@ func (m *model) owner(from, policy string) string {
 }
 
 func (m *model) receive(delivery *dmarcd.Delivery) dmarcd.ReceiptStatus {
-	report, verdict := delivery.Reports[0], delivery.Verdict
+	report, authentication := delivery.Reports[0], delivery.Authentication
 	status := dmarcd.Stored
 	var current *modelVersion
 	for _, v := range m.versions {
@@ -138,11 +137,11 @@ func (m *model) receive(delivery *dmarcd.Delivery) dmarcd.ReceiptStatus {
 		}
 	}
 	version := &modelVersion{
-		key: report.Key, content: report.Content, verdict: verdict, standing: report.Standing,
+		key: report.Key, content: report.Content, authentication: authentication, standing: report.Standing,
 		day: dmarcd.DayOf(report.Begin), state: dmarcd.ReportCounted,
 	}
 	switch {
-	case report.HeldReason != "", current != nil && !dmarcd.MayReplace(verdict, version.standing, current.verdict, current.standing):
+	case report.HeldReason != "", current != nil && !dmarcd.MayReplace(authentication, version.standing, current.authentication, current.standing):
 		version.state, status = dmarcd.ReportHeld, dmarcd.Held
 	case current != nil:
 		version.state, status = current.state, dmarcd.Replaced
@@ -161,7 +160,7 @@ func (m *model) receive(delivery *dmarcd.Delivery) dmarcd.ReceiptStatus {
 	return status
 }
 
-// setCounted includes a version, in place of the current one, or excludes it.
+// setCounted includes a version instead of the current one, or excludes it.
 func (m *model) setCounted(v *modelVersion, counted bool) {
 	switch {
 	case counted:
@@ -207,7 +206,7 @@ func (m *model) expire(before dmarcd.Day) {
 	m.versions = slices.DeleteFunc(m.versions, func(v *modelVersion) bool { return v.day < before })
 }
 
-// counted is what each domain counts, by day.
+// counted returns the counts of each domain by day.
 func (m *model) counted() map[string]dmarcd.Summary {
 	sums := make(map[string]dmarcd.Summary)
 	m.each(func(version *modelVersion, share *modelShare) {
@@ -223,7 +222,7 @@ func (m *model) counted() map[string]dmarcd.Summary {
 	return sums
 }
 
-// countedBy is the same by the word of the store, without zeros.
+// countedBy returns the same from the store, without zeros.
 func countedBy(ctx context.Context, team *store.Team) (map[string]dmarcd.Summary, error) {
 	sums := make(map[string]dmarcd.Summary)
 	var err error
@@ -254,10 +253,10 @@ func countedBy(ctx context.Context, team *store.Team) (map[string]dmarcd.Summary
 	return sums, err
 }
 
-// keptDays is how long the model's data is kept.
-const keptDays = 8
+// storedDays is the retention of the model.
+const storedDays = 8
 
-// play makes the moves on a new team and returns what is different from the model.
+// play applies the moves to a new team and returns the differences from the model.
 func (in *inbox) play(ctx context.Context, moves []move) error {
 	created, err := in.store.CreateTeam(ctx, fmt.Sprint("team ", in.teams.Add(1)), true)
 	if err != nil {
@@ -280,7 +279,7 @@ func (in *inbox) play(ctx context.Context, moves []move) error {
 		if diff := gocmp.Diff(m.counted(), got); diff != "" {
 			return fmt.Errorf("move %d, %+v (-want +got):\n%s", i, move, diff)
 		}
-		records, err := rollupsTellTheRecords(ctx, team)
+		records, err := rollupsReportTheRecords(ctx, team)
 		if err != nil {
 			return fmt.Errorf("move %d, %+v: %w", i, move, err)
 		}
@@ -306,9 +305,9 @@ func (in *inbox) play(ctx context.Context, moves []move) error {
 	return nil
 }
 
-// rollupsTellTheRecords compares what is read of all domains at once, as far as it is in
-// rollups, with what is read of each, which is not. It returns the records.
-func rollupsTellTheRecords(ctx context.Context, team *store.Team) ([]string, error) {
+// rollupsReportTheRecords compares a scan of all domains, which reads rollups where there are some,
+// with scans of each domain, which read rows. It returns the records.
+func rollupsReportTheRecords(ctx context.Context, team *store.Team) ([]string, error) {
 	got, err := sentBy(ctx, team, "", dmarcd.Days{})
 	if err != nil {
 		return nil, err
@@ -332,7 +331,7 @@ func rollupsTellTheRecords(ctx context.Context, team *store.Team) ([]string, err
 	return got, nil
 }
 
-// make makes a move on the team and on the model.
+// make applies a move to the team and to the model.
 func (in *inbox) make(ctx context.Context, team *store.Team, m *model, move move) error {
 	now := dmarcd.DayOf(in.clock.Now())
 	switch move.what {
@@ -393,11 +392,11 @@ func (in *inbox) make(ctx context.Context, team *store.Team, m *model, move move
 		in.clock.advance(ofDays(move.days))
 		return nil
 	default:
-		m.expire(now - keptDays)
-		keep := store.Retention{Records: ofDays(keptDays), Counters: ofDays(keptDays)}
+		m.expire(now - storedDays)
+		retained := store.Retention{Records: ofDays(storedDays), Counters: ofDays(storedDays)}
 		for more := true; more; {
 			var err error
-			if more, err = in.store.Expire(ctx, keep); err != nil {
+			if more, err = in.store.Expire(ctx, retained); err != nil {
 				return err
 			}
 		}
@@ -405,7 +404,7 @@ func (in *inbox) make(ctx context.Context, team *store.Team, m *model, move move
 	}
 }
 
-// decide makes a decision about one of the reports.
+// decide includes, excludes or deletes one of the reports.
 func (m *model) decide(ctx context.Context, team *store.Team, move move) error {
 	if len(m.versions) == 0 {
 		return nil
@@ -421,7 +420,7 @@ func (m *model) decide(ctx context.Context, team *store.Team, move move) error {
 	return err
 }
 
-// TestModel compares the store with the model, on what is drawn.
+// TestModel compares the store with the model after random moves.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	in := newInbox(t, storetest.SQLite(t))
@@ -454,7 +453,7 @@ func TestModelOnPostgres(t *testing.T) {
 	}
 }
 
-// TestModelCanFail keeps the model honest: it counts, and each move changes it.
+// TestModelCanFail checks the model itself: it counts, and each move changes it.
 func TestModelCanFail(t *testing.T) {
 	t.Parallel()
 	m := &model{domains: map[string]bool{"example.com": true}}

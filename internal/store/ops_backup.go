@@ -9,14 +9,15 @@ import (
 	"path/filepath"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
-// Backup writes a snapshot of the database to a new SQLite file that dmarcd can serve from. It
-// does not block reads and writes. The file gets its name only when it is complete and synced. It
-// has no spool, whose failure reports are not redacted yet. PostgreSQL is dmarcd.ErrInvalid: it
-// has its own programs for that.
+// Backup writes a snapshot of the database to a new SQLite file that dmarcd can serve from. It does
+// not block reads and writes. The file gets its name only when it is complete and synced. It omits
+// the spool, whose failure reports are not redacted yet. PostgreSQL is dmarcd.ErrInvalid: use
+// pg_dump.
 func (s *Store) Backup(ctx context.Context, file string) (err error) {
-	if s.dialect.name != sqliteDialect.name {
+	if s.db.Engine != db.SQLite {
 		return &dmarcd.InvalidError{Field: "database", Message: "Use pg_dump to back up PostgreSQL."}
 	}
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
@@ -36,7 +37,7 @@ func (s *Store) Backup(ctx context.Context, file string) (err error) {
 		return fmt.Errorf("write the backup: %w", err)
 	}
 	// VACUUM INTO uses the umask; make the copy as private as the database.
-	if err := os.Chmod(partial, databaseMode); err != nil {
+	if err := os.Chmod(partial, db.FileMode); err != nil {
 		return fmt.Errorf("write the backup: %w", err)
 	}
 	if err := syncFile(partial); err != nil {

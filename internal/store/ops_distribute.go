@@ -8,26 +8,27 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
-// directories are the tables with a team_id that lead from something else to a team, or that
-// are read for all teams. A cluster has them on its coordinator, as the tables without a
-// team_id; it shards all others by team.
-var directories = []string{"addresses", "audit", "invites", "mailboxes", "members", "sessions", "tokens"}
+// directories are the tables with a team_id that are read without a known team, or for all teams. A
+// cluster has them on its coordinator, like the tables without a team_id; it shards all others by
+// team.
+var directories = []string{"addresses", "audit", "invites", "mailboxes", "members", "sessions", "test_addresses", "tokens"}
 
-// colocation is the tenant table that the shards of all others lie beside.
+// colocation is the tenant table with whose shards those of all others are colocated.
 const colocation = "team_locks"
 
-// Distribute shards the tenant tables by team over the workers of a Citus cluster, with
-// their rows, and copies the table of teams to each of them. It returns how many tables it
-// distributed: 0 if all were. progress is called before each table; it may be nil. It changes
-// all tables or none. Statements of other clients wait meanwhile. Where the database is no
-// coordinator of a cluster it is dmarcd.ErrInvalid, with what to do.
+// Distribute shards the tenant tables, with their rows, by team over the workers of a Citus
+// cluster, and copies the table of teams to each of them. It returns the number of tables that it
+// distributed. progress, which may be nil, is called before each table. It changes all tables or
+// none; statements of other clients wait meanwhile. It is dmarcd.ErrInvalid, with instructions,
+// unless the database is the coordinator of a cluster.
 func (s *Store) Distribute(ctx context.Context, progress func(done, all int, table string)) (distributed int, err error) {
 	if err := s.checkCluster(ctx); err != nil {
 		return 0, err
 	}
-	unlock, err := s.lockMigration(ctx)
+	unlock, err := s.db.LockMigrations(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("wait for another migration: %w", err)
 	}
@@ -37,10 +38,10 @@ func (s *Store) Distribute(ctx context.Context, progress func(done, all int, tab
 
 // checkCluster returns dmarcd.ErrInvalid unless the database is a coordinator with workers.
 func (s *Store) checkCluster(ctx context.Context) error {
-	if s.dialect.name != postgresDialect.name {
+	if s.db.Engine != db.Postgres {
 		return notDistributable("SQLite cannot be distributed. Set DMARCD_DATABASE to the database of a Citus coordinator")
 	}
-	if !s.citus {
+	if !s.db.Citus {
 		return notDistributable("the database has no Citus. Install Citus on every server, add citus to shared_preload_libraries, " +
 			"and run CREATE EXTENSION citus in this database of every server")
 	}
@@ -58,10 +59,10 @@ func (s *Store) checkCluster(ctx context.Context) error {
 	return nil
 }
 
-// rejectWorker returns dmarcd.ErrInvalid for a database of a worker, whose tables are those of
-// the coordinator.
+// rejectWorker returns dmarcd.ErrInvalid for the database of a worker, which only has shards of the
+// coordinator's tables.
 func (s *Store) rejectWorker(ctx context.Context) error {
-	if !s.citus {
+	if !s.db.Citus {
 		return nil
 	}
 	var group int
@@ -80,31 +81,31 @@ func notDistributable(what string) error {
 
 // isDistributed reports whether the tables of a cluster are distributed.
 func (s *Store) isDistributed(ctx context.Context) (yes bool, err error) {
-	if !s.citus {
+	if !s.db.Citus {
 		return false, nil
 	}
 	err = s.own().longQueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = to_regclass('`+colocation+`') AND partmethod = 'h')`, nil, &yes)
 	return yes, err
 }
 
-// distribute distributes the tables that are not yet. The caller holds the lock of
+// distribute distributes the tables that are not distributed yet. The caller holds the lock of
 // migrations.
 func (s *Store) distribute(ctx context.Context, progress func(done, all int, table string)) (distributed int, err error) {
 	var tables []string // to distribute
 	rows := false
 	err = s.tx(ctx, func(tx tx) error {
 		distributed = 0
-		// Rows of any number are copied.
+		// Copying the rows may take longer than the usual timeouts.
 		for _, statement := range []string{`SET LOCAL statement_timeout = 0`, `SET LOCAL lock_timeout = 0`} {
-			if _, err := tx.exec(ctx, statement); err != nil {
+			if _, err := tx.Exec(ctx, statement); err != nil {
 				return err
 			}
 		}
-		local, err := collect(ctx, tx, `SELECT CAST(relname AS TEXT) FROM pg_class WHERE relnamespace = CAST(current_schema() AS regnamespace)
+		local, err := db.Collect(ctx, tx, `SELECT CAST(relname AS TEXT) FROM pg_class WHERE relnamespace = CAST(current_schema() AS regnamespace)
 			AND relkind IN ('r', 'p') AND NOT relispartition
 			AND (relname = 'teams' OR EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = pg_class.oid AND attname = 'team_id'))
 			AND NOT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = pg_class.oid AND (partmethod = 'h' OR repmodel = 't'))
-			ORDER BY relname <> 'teams', relname <> '`+colocation+`', relname`, nil, scanValue[string])
+			ORDER BY relname <> 'teams', relname <> '`+colocation+`', relname`, nil, db.Value[string])
 		if err != nil {
 			return err
 		}
@@ -112,8 +113,8 @@ func (s *Store) distribute(ctx context.Context, progress func(done, all int, tab
 		if len(tables) == 0 {
 			return nil
 		}
-		// At once, and not one after the other, which could be a deadlock.
-		if _, err := tx.exec(ctx, `LOCK TABLE `+strings.Join(tables, ", ")+` IN ACCESS EXCLUSIVE MODE`); err != nil {
+		// All in one statement: locking them one by one could deadlock.
+		if _, err := tx.Exec(ctx, `LOCK TABLE `+strings.Join(tables, ", ")+` IN ACCESS EXCLUSIVE MODE`); err != nil {
 			return err
 		}
 		err = tx.withoutReferences(ctx, tables, func() error {
@@ -128,9 +129,9 @@ func (s *Store) distribute(ctx context.Context, progress func(done, all int, tab
 				case colocation:
 					call = `create_distributed_table('` + table + `', 'team_id', colocate_with => 'none')`
 				}
-				// The rows remain on the coordinator, where no query sees them.
+				// The coordinator still has the rows, which no query sees.
 				for _, call := range []string{call, `truncate_local_data_after_distributing_table('` + table + `')`} {
-					if _, err := tx.exec(ctx, `SELECT `+call); err != nil {
+					if _, err := tx.Exec(ctx, `SELECT `+call); err != nil {
 						return fmt.Errorf("distribute the table %s: %w", table, err)
 					}
 				}
@@ -143,7 +144,7 @@ func (s *Store) distribute(ctx context.Context, progress func(done, all int, tab
 		}
 		if slices.Contains(tables, "teams") {
 			var empty bool
-			if err := tx.queryRow(ctx, `SELECT analyze_made_up()`, nil, &empty); err != nil {
+			if err := tx.QueryRow(ctx, `SELECT analyze_made_up()`, nil, &empty); err != nil {
 				return fmt.Errorf("analyze the shards: %w", err)
 			}
 			rows = !empty
@@ -162,10 +163,10 @@ func (s *Store) distribute(ctx context.Context, progress func(done, all int, tab
 // analyze updates the statistics of shards.
 func (s *Store) analyze(ctx context.Context, tables []string) error {
 	err := s.tx(ctx, func(tx tx) error {
-		if _, err := tx.exec(ctx, `SET LOCAL statement_timeout = 0`); err != nil {
+		if _, err := tx.Exec(ctx, `SET LOCAL statement_timeout = 0`); err != nil {
 			return err
 		}
-		_, err := tx.exec(ctx, `ANALYZE `+strings.Join(tables, ", "))
+		_, err := tx.Exec(ctx, `ANALYZE `+strings.Join(tables, ", "))
 		return err
 	})
 	if err != nil {
@@ -174,13 +175,13 @@ func (s *Store) analyze(ctx context.Context, tables []string) error {
 	return nil
 }
 
-// withoutReferences runs f while the tables have no foreign keys, and none refers to them: the
-// two tables of one cannot be distributed at once.
+// withoutReferences runs f without the foreign keys of and to these tables: Citus cannot distribute
+// both tables of a foreign key at once.
 func (t tx) withoutReferences(ctx context.Context, tables []string, f func() error) error {
 	type reference struct{ table, name, definition string }
 	list := `ARRAY['` + strings.Join(tables, `', '`) + `']::regclass[]`
-	references, err := collect(ctx, t, `SELECT CAST(conrelid::regclass AS TEXT), quote_ident(conname), pg_get_constraintdef(oid) FROM pg_constraint
-		WHERE contype = 'f' AND (conrelid = ANY (`+list+`) OR confrelid = ANY (`+list+`)) ORDER BY 1, 2`, nil, func(scan scanner) (reference, error) {
+	references, err := db.Collect(ctx, t, `SELECT CAST(conrelid::regclass AS TEXT), quote_ident(conname), pg_get_constraintdef(oid) FROM pg_constraint
+		WHERE contype = 'f' AND (conrelid = ANY (`+list+`) OR confrelid = ANY (`+list+`)) ORDER BY 1, 2`, nil, func(scan db.Scanner) (reference, error) {
 		var r reference
 		return r, scan(&r.table, &r.name, &r.definition)
 	})
@@ -188,7 +189,7 @@ func (t tx) withoutReferences(ctx context.Context, tables []string, f func() err
 		return err
 	}
 	for _, r := range references {
-		if _, err := t.exec(ctx, `ALTER TABLE `+r.table+` DROP CONSTRAINT `+r.name); err != nil {
+		if _, err := t.Exec(ctx, `ALTER TABLE `+r.table+` DROP CONSTRAINT `+r.name); err != nil {
 			return err
 		}
 	}
@@ -196,7 +197,7 @@ func (t tx) withoutReferences(ctx context.Context, tables []string, f func() err
 		return err
 	}
 	for _, r := range references {
-		if _, err := t.exec(ctx, `ALTER TABLE `+r.table+` ADD CONSTRAINT `+r.name+` `+r.definition); err != nil {
+		if _, err := t.Exec(ctx, `ALTER TABLE `+r.table+` ADD CONSTRAINT `+r.name+` `+r.definition); err != nil {
 			return fmt.Errorf("restore a reference of %s: %w", r.table, err)
 		}
 	}

@@ -24,7 +24,7 @@ func TestDistributeWithoutACluster(t *testing.T) {
 	})
 }
 
-// wantNotDistributed checks that the database is refused with what to do.
+// wantNotDistributed checks that the database is rejected with instructions.
 func wantNotDistributed(t *testing.T, db storetest.DB, hint string) {
 	t.Helper()
 	n, err := db.Open(t, store.Options{}).Distribute(t.Context(), nil)
@@ -98,23 +98,23 @@ func TestDistribute(t *testing.T) {
 		t.Errorf("%s, %v", problem, err)
 	}
 
-	// The shards of all tenant tables lie together; nothing is left on the coordinator.
-	placed := make(map[string]bool)
+	// The shards of all tenant tables are colocated; nothing is left on the coordinator.
+	located := make(map[string]bool)
 	each(t, db.SQL(t), `SELECT logicalrelid::TEXT, partmethod::TEXT || repmodel::TEXT, colocationid = (SELECT colocationid FROM pg_dist_partition WHERE logicalrelid = 'domains'::regclass)
 		FROM pg_dist_partition WHERE logicalrelid::TEXT NOT LIKE 'records\_%'`, func(scan func(...any) error) error {
 		var table, method string
 		var together bool
 		err := scan(&table, &method, &together)
-		placed[table] = method == "hs" && together || table == "teams" && method == "nt"
+		located[table] = method == "hs" && together || table == "teams" && method == "nt"
 		return err
 	})
 	for _, table := range tables {
-		if !placed[table] {
+		if !located[table] {
 			t.Errorf("%s is not distributed by team", table)
 		}
 	}
 	for _, table := range store.Directories() {
-		if placed[table] {
+		if located[table] {
 			t.Errorf("%s is distributed", table)
 		}
 	}
@@ -140,7 +140,7 @@ func workerOf(t *testing.T, db storetest.DB) *store.Store {
 	return worker
 }
 
-// TestMigrateDistributed migrates a distributed database with data, and with a table that is new.
+// TestMigrateDistributed migrates a distributed database with data and a new table.
 func TestMigrateDistributed(t *testing.T) {
 	t.Parallel()
 	if !storetest.Distributed() {
@@ -171,7 +171,7 @@ func TestMigrateDistributed(t *testing.T) {
 	if _, err := migrated.Team(1).Domain(t.Context(), "example.com"); err != nil {
 		t.Error(err)
 	}
-	// So the planner of a new cluster knows as much as that of a new database.
+	// The planner of a new cluster has the same statistics as that of a new database.
 	each(t, storetest.Postgres(t).SQL(t), `SELECT result FROM run_command_on_workers('SELECT count(*) FROM pg_stats WHERE tablename LIKE ''shares\_%''')`, func(scan func(...any) error) error {
 		var columns int
 		err := scan(&columns)
@@ -186,7 +186,8 @@ func TestMigrateDistributed(t *testing.T) {
 	}
 }
 
-// TestTeamsUseOneShard calls every method of a team and counts the queries of several shards.
+// TestTeamsUseOneShard calls every method of a team and counts the queries that used several
+// shards.
 func TestTeamsUseOneShard(t *testing.T) {
 	t.Parallel()
 	if !storetest.Distributed() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 // Expire removes some data past its retention and reports whether there may be more. Each call
@@ -25,8 +26,7 @@ func (s *Store) Expire(ctx context.Context, configured Retention) (more bool, er
 	return more || again, errors.Join(err, systemErr)
 }
 
-// expire removes some data of the team. Records whose retention is dropped are left to
-// Partition.
+// expire removes some data of the team. Records with the retention dropped are left to Partition.
 func (t *Team) expire(ctx context.Context, configured Retention, dropped time.Duration) (more bool, err error) {
 	own, err := t.Retention(ctx)
 	if err != nil {
@@ -70,8 +70,8 @@ const expireStep = 50
 
 // expireFailureReports removes failure reports with their originals.
 func (t *Team) expireFailureReports(ctx context.Context, tx tx, before time.Time) (bool, error) {
-	reports, err := collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND kind = 'failure' AND received_at < $2
-		ORDER BY received_at LIMIT $3`, []any{t.id, unix(before), expireStep}, scanValue[dmarcd.ReportID])
+	reports, err := db.Collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND kind = 'failure' AND received_at < $2
+		ORDER BY received_at LIMIT $3`, []any{t.id, unix(before), expireStep}, db.Value[dmarcd.ReportID])
 	if err != nil {
 		return false, err
 	}
@@ -101,16 +101,16 @@ func (t *Team) expireRejectedIf(ctx context.Context, tx tx, before time.Time, co
 // expireOriginals removes the originals of accepted reports; those of rejected items expire
 // with them. It skips an original that is being stored again, which renews its age.
 func (t *Team) expireOriginals(ctx context.Context, tx tx, before time.Time) (bool, error) {
-	hashes, err := collect(ctx, tx, `SELECT hash FROM originals WHERE team_id = $1 AND stored_at < $2
+	hashes, err := db.Collect(ctx, tx, `SELECT hash FROM originals WHERE team_id = $1 AND stored_at < $2
 			AND NOT EXISTS (SELECT 1 FROM rejected WHERE rejected.team_id = $1 AND rejected.original = originals.hash)
-		ORDER BY stored_at LIMIT $3`+t.store.dialect.skipLocked, []any{t.id, unix(before), expireStep}, scanValue[[]byte])
+		ORDER BY stored_at LIMIT $3`+t.store.db.SkipLocked, []any{t.id, unix(before), expireStep}, db.Value[[]byte])
 	if err != nil {
 		return false, err
 	}
 	for _, hash := range hashes {
 		var chunks []byte
 		var bytes int64
-		err := tx.queryRow(ctx, `DELETE FROM originals WHERE team_id = $1 AND hash = $2 RETURNING chunks, bytes`, []any{t.id, hash}, &chunks, &bytes)
+		err := tx.QueryRow(ctx, `DELETE FROM originals WHERE team_id = $1 AND hash = $2 RETURNING chunks, bytes`, []any{t.id, hash}, &chunks, &bytes)
 		if err != nil {
 			return false, err
 		}
@@ -122,7 +122,7 @@ func (t *Team) expireOriginals(ctx context.Context, tx tx, before time.Time) (bo
 	return len(hashes) == expireStep, nil
 }
 
-// emptying in emptied_at means that some of the records are removed.
+// emptying in emptied_at marks a report of which some records are removed.
 const emptying = -1
 
 // expireRecords removes the records of reports.
@@ -149,11 +149,11 @@ func (t *Team) expireRecords(ctx context.Context, tx tx, before time.Time) (bool
 			emptied = emptying
 		}
 		var before, after int64
-		err = tx.queryRow(ctx, `SELECT `+reportBytes+` FROM reports WHERE team_id = $1 AND id = $2`, []any{t.id, id}, &before)
+		err = tx.QueryRow(ctx, `SELECT `+reportBytes+` FROM reports WHERE team_id = $1 AND id = $2`, []any{t.id, id}, &before)
 		if err != nil {
 			return false, err
 		}
-		err = tx.queryRow(ctx, `UPDATE reports SET emptied_at = $1, document = CASE WHEN kind = 'aggregate' THEN document ELSE '' END
+		err = tx.QueryRow(ctx, `UPDATE reports SET emptied_at = $1, document = CASE WHEN kind = 'aggregate' THEN document ELSE '' END
 			WHERE team_id = $2 AND id = $3 RETURNING `+reportBytes, []any{emptied, t.id, id}, &after)
 		if err != nil {
 			return false, err
@@ -167,12 +167,12 @@ func (t *Team) expireRecords(ctx context.Context, tx tx, before time.Time) (bool
 	return more, t.noteExpiry(ctx, tx, reports)
 }
 
-// reportsToEmpty returns the next reports whose records expire, at least one, but no more than a
-// step can empty: each step marks all of them. It reports whether there may be more.
+// reportsToEmpty returns the next reports whose records expire: at least one, but no more than a
+// step can empty, because each step marks all of them. It reports whether there may be more.
 func (t *Team) reportsToEmpty(ctx context.Context, tx tx, before time.Time) (reports []dmarcd.ReportID, more bool, err error) {
 	records := int64(0)
-	err = each(ctx, tx, `SELECT id, records FROM reports WHERE team_id = $1 AND emptied_at <= 0 AND end_at < $2
-		ORDER BY end_at LIMIT $3`, []any{t.id, unix(before), expireStep}, func(scan scanner) error {
+	err = tx.Query(ctx, `SELECT id, records FROM reports WHERE team_id = $1 AND emptied_at <= 0 AND end_at < $2
+		ORDER BY end_at LIMIT $3`, []any{t.id, unix(before), expireStep}, func(scan db.Scanner) error {
 		var id dmarcd.ReportID
 		var own int64
 		err := scan(&id, &own)
@@ -186,12 +186,12 @@ func (t *Team) reportsToEmpty(ctx context.Context, tx tx, before time.Time) (rep
 	return reports, more || len(reports) == expireStep, err
 }
 
-// noteExpiry records that records of the reports are removed, in the lock order of count. All
-// shares of a report have the same day.
+// noteExpiry marks the days of the reports as expired, in the lock order of count. All shares of a
+// report have the same day.
 func (t *Team) noteExpiry(ctx context.Context, tx tx, reports []dmarcd.ReportID) error {
 	days := make(map[dmarcd.Day]struct{})
 	for _, id := range reports {
-		of, err := collect(ctx, tx, `SELECT day FROM shares WHERE team_id = $1 AND report_id = $2 AND domain_id <> 0 LIMIT 1`, []any{t.id, id}, scanValue[dmarcd.Day])
+		of, err := db.Collect(ctx, tx, `SELECT day FROM shares WHERE team_id = $1 AND report_id = $2 AND domain_id <> 0 LIMIT 1`, []any{t.id, id}, db.Value[dmarcd.Day])
 		if err != nil {
 			return err
 		}
@@ -204,15 +204,14 @@ func (t *Team) noteExpiry(ctx context.Context, tx tx, reports []dmarcd.ReportID)
 
 func (t *Team) markExpired(ctx context.Context, tx tx, days []dmarcd.Day) error {
 	for _, day := range days {
-		if _, err := tx.exec(ctx, `UPDATE team_days SET changes = changes + 1, broken = changes + 1, expired = TRUE WHERE team_id = $1 AND day = $2`, t.id, day); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE team_days SET changes = changes + 1, broken = changes + 1, expired = TRUE WHERE team_id = $1 AND day = $2`, t.id, day); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sharesPerStep is the number of shares after which a step that changes whether reports count
-// ends.
+// sharesPerStep limits the shares in a step that changes whether reports count.
 const sharesPerStep = 5_000
 
 // expireReports deletes reports without records and subtracts their counts. The purge removes
@@ -223,8 +222,8 @@ func (t *Team) expireReports(ctx context.Context, tx tx, before time.Time) (bool
 	}
 	day := dmarcd.DayOf(before)
 	first, _ := dmarcd.Days{From: &day}.Times()
-	reports, err := collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND emptied_at > 0 AND begin_at < $2 AND state <> 'deleted'
-		ORDER BY begin_at LIMIT $3`, []any{t.id, first, expireStep}, scanValue[dmarcd.ReportID])
+	reports, err := db.Collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND emptied_at > 0 AND begin_at < $2 AND state <> 'deleted'
+		ORDER BY begin_at LIMIT $3`, []any{t.id, first, expireStep}, db.Value[dmarcd.ReportID])
 	if err != nil || len(reports) == 0 {
 		return false, err
 	}
@@ -241,7 +240,7 @@ func (t *Team) expireReports(ctx context.Context, tx tx, before time.Time) (bool
 		return false, err
 	}
 	for i := range wanted {
-		err := tx.queryRow(ctx, `SELECT state FROM reports WHERE team_id = $1 AND id = $2`+t.store.dialect.lockRow, []any{t.id, wanted[i].id}, &wanted[i].from)
+		err := tx.QueryRow(ctx, `SELECT state FROM reports WHERE team_id = $1 AND id = $2`+t.store.db.LockRow, []any{t.id, wanted[i].id}, &wanted[i].from)
 		if err != nil {
 			return false, err
 		}
@@ -252,15 +251,15 @@ func (t *Team) expireReports(ctx context.Context, tx tx, before time.Time) (bool
 	return len(wanted) < len(reports) || len(reports) == expireStep, t.count(ctx, tx, changes)
 }
 
-// daysPerStep is the number of daily counters per step, and those of one more day. They are small,
+// daysPerStep is the number of daily counters per step, rounded up to whole days. They are small,
 // but a team has one for each domain and day. blocksPerStep is the number of blocks of rollups.
 const (
 	daysPerStep   = 5_000
 	blocksPerStep = 50
 )
 
-// expireDays removes some days without counts, and reports whether there may be more. It locks
-// the team, because it locks days in any order.
+// expireDays removes some days without counts, and reports whether there may be more. It locks the
+// team, because it locks days in no particular order.
 func (t *Team) expireDays(ctx context.Context, tx tx, before time.Time) (bool, error) {
 	if err := t.lock(ctx, tx); err != nil {
 		return false, err
@@ -271,25 +270,25 @@ func (t *Team) expireDays(ctx context.Context, tx tx, before time.Time) (bool, e
 			return more, err
 		}
 	}
-	removed, err := tx.exec(ctx, `DELETE FROM day_rollups WHERE team_id = $1 AND (day, build, n) IN
+	removed, err := tx.Exec(ctx, `DELETE FROM day_rollups WHERE team_id = $1 AND (day, build, n) IN
 		(SELECT day, build, n FROM day_rollups WHERE team_id = $1 AND day < $2
 			AND NOT EXISTS (SELECT 1 FROM team_days WHERE team_days.team_id = $1 AND team_days.day = day_rollups.day) LIMIT $3)`,
 		t.id, dmarcd.DayOf(before), blocksPerStep)
 	return removed >= blocksPerStep, err
 }
 
-// expireOldest removes about that number of rows of a table by day that meet a condition, and
-// reports whether there may be more. It removes whole days, which are a range of an index: a join
-// with the rows to remove compares each of them with all of its day, or, in a cluster, with all.
+// expireOldest removes about rows rows of a table by day that meet a condition, and reports whether
+// there may be more. It removes whole days, a range of an index: a join with the rows to remove
+// would compare each of them with all of its day or, in a cluster, with all rows.
 func (t *Team) expireOldest(ctx context.Context, tx tx, table, condition string, before dmarcd.Day, rows int) (more bool, err error) {
 	where := ` FROM ` + table + ` WHERE team_id = $1 AND day < $2` + condition
-	last, err := collect(ctx, tx, `SELECT day`+where+` ORDER BY day LIMIT 1 OFFSET $3`, []any{t.id, before, rows - 1}, scanValue[dmarcd.Day])
+	last, err := db.Collect(ctx, tx, `SELECT day`+where+` ORDER BY day LIMIT 1 OFFSET $3`, []any{t.id, before, rows - 1}, db.Value[dmarcd.Day])
 	if err != nil {
 		return false, err
 	}
 	if len(last) > 0 {
 		before = last[0] + 1
 	}
-	_, err = tx.exec(ctx, `DELETE`+where, t.id, before)
+	_, err = tx.Exec(ctx, `DELETE`+where, t.id, before)
 	return len(last) > 0, err
 }

@@ -40,8 +40,8 @@ func TestDaysExpireInSmallSteps(t *testing.T) {
 	})
 }
 
-// TestDaysExpireWithoutJoins wants old days to be found by an index alone: PostgreSQL joins the rows
-// to remove with all rows of their days, and Citus with all of the team.
+// TestDaysExpireWithoutJoins checks that old days are found by an index alone: PostgreSQL would
+// join the rows to remove with all rows of their days, and Citus with all rows of the team.
 func TestDaysExpireWithoutJoins(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {

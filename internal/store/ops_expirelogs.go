@@ -8,16 +8,14 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 // logRows is the number of rows of a log per step; they are small.
 const logRows = 5_000
 
-// maxLogText limits the texts of an entry of a log, in bytes.
-const maxLogText = 4 << 10
-
 // expireLogs removes entries of the team's logs, oldest first: those past the retention, and those
-// beyond the number that is kept. No quota limits what a team's own changes add to them.
+// beyond the limit of entries. No quota limits what a team's own changes add.
 func (t *Team) expireLogs(ctx context.Context, retention Retention) (more bool, err error) {
 	for _, step := range []func(context.Context, tx, Retention) (bool, error){t.expireAudit, t.expireEvents, t.expireMostDeliveries, t.expireMostAddresses} {
 		again, err := inTx(ctx, t.retryTx, func(tx tx) (bool, error) { return step(ctx, tx, retention) })
@@ -40,34 +38,34 @@ func (t *Team) expireAudit(ctx context.Context, tx tx, retention Retention) (boo
 	return tx.expireLog(ctx, "audit", "at", "team_id = $2", retention.Audit, retention.Entries, t.id)
 }
 
-// expireMostDeliveries removes deliveries beyond the number that is kept, in any state.
+// expireMostDeliveries removes deliveries beyond the limit of entries, in any state.
 func (t *Team) expireMostDeliveries(ctx context.Context, tx tx, retention Retention) (bool, error) {
 	return tx.expireLog(ctx, "deliveries", "created_at", "team_id = $2", 0, retention.Entries, t.id)
 }
 
-// retiredShare is how many retired reporting addresses a team has at most, as a multiple of its
-// quota of domains.
-const retiredShare = 10
+// retiredPerDomain limits the retired reporting addresses of a team, as a multiple of its quota of
+// domains.
+const retiredPerDomain = 10
 
-// expireMostAddresses removes retired reporting addresses beyond that number.
+// expireMostAddresses removes retired reporting addresses beyond that limit.
 func (t *Team) expireMostAddresses(ctx context.Context, tx tx, _ Retention) (bool, error) {
 	quota, err := t.quota(ctx, tx)
 	if err != nil {
 		return false, err
 	}
-	return tx.expireLog(ctx, "addresses", "retired_at", "team_id = $2 AND retired_at > 0", 0, retiredShare*quota[dmarcd.QuotaDomains], t.id)
+	return tx.expireLog(ctx, "addresses", "retired_at", "team_id = $2 AND retired_at > 0", 0, retiredPerDomain*quota[dmarcd.QuotaDomains], t.id)
 }
 
 // expireLog removes some rows of a table by a column with their time: those older than age, and
-// those beyond the number of entries; 0 is no limit. of selects the rows; its first parameter is $2.
-// Rows of one second stay or go together.
+// those beyond the number of entries; 0 is no limit. of is the condition on the rows; its
+// parameters start at $2. Rows of the same second are removed together.
 func (t tx) expireLog(ctx context.Context, table, column, of string, age time.Duration, entries int64, args ...any) (more bool, err error) {
 	before := int64(math.MinInt64)
 	if age > 0 {
 		before = unix(t.store.now().Add(-age))
 	}
 	timeAt := func(order string, offset int64) (at int64, err error) {
-		err = t.queryRow(ctx, `SELECT `+column+` FROM `+table+` WHERE `+of+` ORDER BY `+order+` LIMIT 1 OFFSET $1`, append([]any{offset}, args...), &at)
+		err = t.QueryRow(ctx, `SELECT `+column+` FROM `+table+` WHERE `+of+` ORDER BY `+order+` LIMIT 1 OFFSET $1`, append([]any{offset}, args...), &at)
 		if errors.Is(err, dmarcd.ErrNotFound) {
 			return math.MinInt64, nil
 		}
@@ -90,19 +88,19 @@ func (t tx) expireLog(ctx context.Context, table, column, of string, age time.Du
 	if before == math.MinInt64 {
 		return false, nil
 	}
-	_, err = t.exec(ctx, `DELETE FROM `+table+` WHERE `+column+` < $1 AND `+of, append([]any{before}, args...)...)
+	_, err = t.Exec(ctx, `DELETE FROM `+table+` WHERE `+column+` < $1 AND `+of, append([]any{before}, args...)...)
 	return more, err
 }
 
-// expireEvents removes events beyond the number that is kept, with their alerts and deliveries.
+// expireEvents removes events beyond the limit of entries, with their alerts and deliveries.
 func (t *Team) expireEvents(ctx context.Context, tx tx, retention Retention) (bool, error) {
 	var last int64
-	err := tx.queryRow(ctx, `SELECT COALESCE(MAX(seq), 0) FROM event_counters WHERE team_id = $1`, []any{t.id}, &last)
+	err := tx.QueryRow(ctx, `SELECT COALESCE(MAX(seq), 0) FROM event_counters WHERE team_id = $1`, []any{t.id}, &last)
 	if err != nil || retention.Entries == 0 || last <= retention.Entries {
 		return false, err
 	}
 	for _, table := range []string{"deliveries", "alerts", "events"} {
-		removed, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE team_id = $1 AND seq IN
+		removed, err := tx.Exec(ctx, `DELETE FROM `+table+` WHERE team_id = $1 AND seq IN
 			(SELECT seq FROM `+table+` WHERE team_id = $1 AND seq <= $2 ORDER BY seq LIMIT $3)`, t.id, last-retention.Entries, logRows)
 		if err != nil || removed >= logRows {
 			return err == nil, err
@@ -117,24 +115,19 @@ const reclaimPages = 256
 // Reclaim returns some free space to the file system and reports whether there may be more.
 // PostgreSQL does it itself.
 func (s *Store) Reclaim(ctx context.Context) (more bool, err error) {
-	if s.dialect.name != sqliteDialect.name {
+	if s.db.Engine != db.SQLite {
 		return false, nil
 	}
 	free, err := s.freePages(ctx)
 	if err != nil || free == 0 {
 		return false, err
 	}
-	// Each row read frees one page.
-	rows, err := s.writer.QueryContext(ctx, fmt.Sprintf(`PRAGMA incremental_vacuum(%d)`, reclaimPages))
+	err = s.tx(ctx, func(tx tx) error {
+		// Each row read frees one page.
+		return tx.Query(ctx, fmt.Sprintf(`PRAGMA incremental_vacuum(%d)`, reclaimPages), nil, func(db.Scanner) error { return nil })
+	})
 	if err != nil {
-		return false, fmt.Errorf("give free pages back: %w", s.kind(err))
-	}
-	defer func() { _ = rows.Close() }() // rows.Err returns it
-	for rows.Next() {
-		continue
-	}
-	if err := rows.Err(); err != nil {
-		return false, fmt.Errorf("give free pages back: %w", s.kind(err))
+		return false, fmt.Errorf("give free pages back: %w", err)
 	}
 	left, err := s.freePages(ctx)
 	// A file without auto_vacuum keeps its free pages.
@@ -143,6 +136,6 @@ func (s *Store) Reclaim(ctx context.Context) (more bool, err error) {
 
 // freePages returns the number of free SQLite pages.
 func (s *Store) freePages(ctx context.Context) (pages int64, err error) {
-	err = s.own().queryRow(ctx, `PRAGMA freelist_count`, nil, &pages)
+	err = s.own().QueryRow(ctx, `PRAGMA freelist_count`, nil, &pages)
 	return pages, err
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// TestLogsAreLimited has a team, another one and the installation add to their logs. The oldest
-// entries beyond the limit are removed, and those of the other team stay.
+// TestLogsAreLimited has two teams and the installation add to their logs. The oldest entries of a
+// team beyond the limit are removed; those of the other team stay.
 func TestLogsAreLimited(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		ctx := in.Context()
@@ -42,7 +42,7 @@ func TestLogsAreLimited(t *testing.T) {
 		read := func(team *store.Team) logs {
 			in.Helper()
 			entries := musttest.Get(team.Audit(ctx, store.AuditFilter{}, store.Cursor{}, 100))(in)
-			events := musttest.Get(team.Events(ctx, store.EventFilter{}, 0, 100))(in)
+			events := musttest.Get(team.Events(ctx, store.EventFilter{}, store.Cursor{}, 100))(in)
 			webhooks := musttest.Get(team.Webhooks(ctx))(in)
 			deliveries := musttest.Get(team.Deliveries(ctx, webhooks[0].ID, 0, 100))(in)
 			newest := 0
@@ -63,7 +63,7 @@ func TestLogsAreLimited(t *testing.T) {
 		}
 		for _, step := range []struct {
 			name        string
-			keep        store.Retention
+			retained    store.Retention
 			team, other logs
 			system      int
 		}{
@@ -71,10 +71,10 @@ func TestLogsAreLimited(t *testing.T) {
 			{"ten entries", store.Retention{Entries: 10}, logs{10, 10, 10, all}, logs{few, few, few, few}, 10},
 			{"a day", store.Retention{Entries: 10, Audit: ofDays(1)}, logs{0, 10, 10, all}, logs{0, few, few, few}, 0},
 		} {
-			if step.keep.Audit > 0 {
-				in.clock.advance(step.keep.Audit + time.Second)
+			if step.retained.Audit > 0 {
+				in.clock.advance(step.retained.Audit + time.Second)
 			}
-			in.expire(step.keep)
+			in.expire(step.retained)
 			if diff := cmp.Diff([]logs{step.team, step.other}, []logs{read(in.team), read(other)}); diff != "" {
 				in.Errorf("%s (-want +got):\n%s", step.name, diff)
 			}
@@ -85,7 +85,7 @@ func TestLogsAreLimited(t *testing.T) {
 	})
 }
 
-// TestLogsHaveShortTexts has the entry of a change and an event with long texts.
+// TestLogsHaveShortTexts adds an audit entry and an event with long texts.
 func TestLogsHaveShortTexts(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		ctx := in.Context()
@@ -94,7 +94,7 @@ func TestLogsHaveShortTexts(t *testing.T) {
 		in.add(ours)
 		happen(in.T, in.team, ours, in.clock.Now(), "none")
 		happen(in.T, in.team, ours, in.clock.advance(time.Second), "none; rua="+strings.Repeat("ü", 40_000))
-		events := musttest.Get(in.team.Events(ctx, store.EventFilter{Kind: dmarcd.RecordChanged}, 0, 1))(in)
+		events := musttest.Get(in.team.Events(ctx, store.EventFilter{Kinds: []dmarcd.EventKind{dmarcd.RecordChanged}}, store.Cursor{}, 1))(in)
 		for name, text := range map[string]string{"target": entries[0].Target, "detail": entries[0].Detail, "after": events[0].After} {
 			if len(text) > 4<<10 || len(text) < 4000 || !utf8.ValidString(text) || !strings.HasSuffix(text, "…") {
 				in.Errorf("%s: got %d bytes, want at most 4 KiB that end with an ellipsis", name, len(text))
@@ -103,8 +103,8 @@ func TestLogsHaveShortTexts(t *testing.T) {
 	})
 }
 
-// TestHistoryIsLimited has the records of a domain change more often, and be longer, than the
-// history can hold. The latest entry stays, however long it is.
+// TestHistoryIsLimited changes the records of a domain more often than its history can hold, and
+// makes them longer. The latest entry stays, however long it is.
 func TestHistoryIsLimited(t *testing.T) {
 	if testing.Short() {
 		return
@@ -133,15 +133,15 @@ func TestHistoryIsLimited(t *testing.T) {
 		if entries := in.rows("checks"); entries != 1 {
 			in.Errorf("got %d entries, want the last one: that before is over the limit", entries)
 		}
-		checks := musttest.Get(in.team.Checks(in.Context(), ours, store.Cursor{}, 10))(in)
+		checks := musttest.Get(in.team.Checks(in.Context(), ours, store.Times{}, store.Cursor{}, 10))(in)
 		if got := checks[0].Check.Facts.DMARC.Record; got != "short" {
 			in.Errorf("got the record %.20q, want the last one", got)
 		}
 	})
 }
 
-// TestRetiredAddressesAreLimited adds and deletes domains in a loop. The addresses of the last
-// ones come back, those of other teams and of present domains stay.
+// TestRetiredAddressesAreLimited adds and deletes domains in a loop. The last domains get their
+// addresses back; those of other teams and of present domains stay.
 func TestRetiredAddressesAreLimited(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		const most = 10 // for a quota of one domain
@@ -185,10 +185,10 @@ func TestRemovedRowsLeaveTheFile(t *testing.T) {
 	s := open()
 	team := storetest.Team(t, s, "a team")
 	secret := []byte("a-very-personal-local-part@example.com")
-	refused := storetest.Delivery()
-	refused.Original = storetest.Original(bytes.Repeat(secret, 100_000))
-	refused.Rejections = []dmarcd.Rejection{{Kind: dmarcd.KindFailure, Reason: "A test."}}
-	musttest.Get(s.Team(team.ID).Receive(ctx, []*dmarcd.Delivery{refused}))(t)
+	rejected := storetest.Delivery()
+	rejected.Original = storetest.Original(bytes.Repeat(secret, 100_000))
+	rejected.Rejections = []dmarcd.Rejection{{Kind: dmarcd.KindFailure, Reason: "A test."}}
+	musttest.Get(s.Team(team.ID).Receive(ctx, []*dmarcd.Delivery{rejected}))(t)
 	size := func() int64 {
 		if err := s.Close(); err != nil { // the last connection checkpoints the WAL
 			t.Fatal(err)

@@ -8,18 +8,19 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 // Integrity checks that all counters add up and, on SQLite, that the file is intact. It
 // returns the problem as text, or "".
 func (s *Store) Integrity(ctx context.Context) (problem string, err error) {
-	if s.dialect.name == sqliteDialect.name {
-		var verdict string
-		if err := s.own().longQueryRow(ctx, `PRAGMA quick_check(1)`, nil, &verdict); err != nil {
+	if s.db.Engine == db.SQLite {
+		var result string
+		if err := s.own().longQueryRow(ctx, `PRAGMA quick_check(1)`, nil, &result); err != nil {
 			return "", fmt.Errorf("check the database file: %w", err)
 		}
-		if verdict != "ok" {
-			return verdict, nil
+		if result != "ok" {
+			return result, nil
 		}
 	}
 	for _, check := range integrityChecks() {
@@ -60,7 +61,7 @@ func integrityChecks() []integrityCheck {
 			counters{`domain_days.team_id, domain_id, day`, qualifiedCounts("domain_days"), `domain_days` + daysOfPresent},
 			counters{`shares.team_id, domain_id, day`, qualifiedCounts("shares"), `shares` + sharesOfPresent +
 				`JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id AND reports.state = 'counted'`})},
-		// What is held may count any number, and a saturated sum may stand for more.
+		// A held report may have any counts, and a saturated sum is a lower bound.
 		{"a report's counts are not the sum of its records", `SELECT shares.team_id
 			FROM shares JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id
 			WHERE shares.kind = 'aggregate' AND reports.emptied_at = 0 AND reports.cold = 0 AND reports.state <> 'deleted' AND ` + visible + `
@@ -96,8 +97,8 @@ func integrityChecks() []integrityCheck {
 
 const differentRollup = "a rollup has not the records of its day"
 
-// rowsOfDay counts the rows of the team $1 that belong into the rollup of a day. Rollups omit
-// records without messages.
+// rowsOfDay counts the rows of the team $1 that belong in the rollup of a day. Rollups omit records
+// without messages.
 const rowsOfDay = `SELECT COUNT(*) FROM domains
 	JOIN shares ON shares.team_id = domains.team_id AND shares.domain_id = domains.id AND shares.day = team_days.day
 	JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id AND reports.emptied_at <= 0 AND reports.state = 'counted' AND reports.cold = 0
@@ -110,7 +111,7 @@ var maxCount = strconv.FormatInt(dmarcd.MaxCount, 10)
 // counters are rows that hold counts.
 type counters struct{ keys, counts, from string }
 
-// unequal finds a team whose sums are not those of their parts with the same keys.
+// unequal finds a team whose sums differ from the sums of their parts with the same keys.
 func unequal(keys string, sums, parts counters) string {
 	var have, want, differ []string
 	for i, column := range strings.Split(sums.counts, ", ") {

@@ -12,19 +12,19 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// A team for which a job always fails delays it for no other team, and is retried less
-// and less often.
+// A team for which a job always fails does not delay it for other teams, and is retried less and
+// less often.
 func TestOneTeamsFailureStopsNoOther(t *testing.T) {
-	keep := store.Retention{Records: 24 * time.Hour}
+	retained := store.Retention{Records: 24 * time.Hour}
 	for _, job := range []struct {
 		name string
 		step func(context.Context, *store.Store) (bool, error)
-		// prepare leaves the team something to do.
+		// prepare gives the team something to do.
 		prepare func(in *inbox)
-		// breaks has the job fail for the team with that id, fixes undoes it.
+		// breaks makes the job fail for the team with this id; fixes undoes it.
 		breaks func(team dmarcd.TeamID) string
 		fixes  string
-		// left counts what is still to be done for all teams.
+		// left counts the remaining work of all teams.
 		left string
 	}{
 		{
@@ -43,7 +43,7 @@ func TestOneTeamsFailureStopsNoOther(t *testing.T) {
 		},
 		{
 			name: "retention",
-			step: func(ctx context.Context, s *store.Store) (bool, error) { return s.Expire(ctx, keep) },
+			step: func(ctx context.Context, s *store.Store) (bool, error) { return s.Expire(ctx, retained) },
 			prepare: func(in *inbox) {
 				in.add(ours)
 				in.receive(storetest.Aggregate("1", ours, today-60, storetest.Passed(ours, 1)),
@@ -132,8 +132,8 @@ func TestOneTeamsFailureStopsNoOther(t *testing.T) {
 	}
 }
 
-// TestFailingPurgeBlocksNoOther has the purge of a domain and of a report fail. Those that are
-// deleted later are purged.
+// TestFailingPurgeBlocksNoOther makes the purge of a domain and of a report fail. Later ones are
+// purged.
 func TestFailingPurgeBlocksNoOther(t *testing.T) {
 	if storetest.Distributed() {
 		return // the tables of the test would have to be distributed
@@ -177,4 +177,58 @@ func TestFailingPurgeBlocksNoOther(t *testing.T) {
 			in.Errorf("got %v reports and domains left after the cause is gone, want none", got)
 		}
 	})
+}
+
+func TestJobLeases(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return
+	}
+	db := storetest.Postgres(t)
+	now := time.Unix(1_700_000_000, 0)
+	options := store.Options{Now: func() time.Time { return now }}
+	a, b := db.Open(t, options), db.Open(t, options)
+	claim := func(what string, s *store.Store, early, want bool) {
+		t.Helper()
+		got, err := s.ClaimJob(t.Context(), "expire", 30*time.Second, early)
+		if err != nil || got != want {
+			t.Errorf("%s: got %t, %v; want %t", what, got, err, want)
+		}
+	}
+	end := func(s *store.Store, next time.Duration) {
+		t.Helper()
+		if err := s.EndJob(t.Context(), "expire", next); err != nil {
+			t.Error(err)
+		}
+	}
+	claim("a new job", a, false, true)
+	claim("held by another", b, false, false)
+	claim("held by another, early", b, true, false)
+	now = now.Add(20 * time.Second)
+	claim("extended", a, true, true)
+	end(b, 0) // without effect
+	now = now.Add(20 * time.Second)
+	claim("extended lease", b, true, false)
+	end(a, time.Minute)
+	claim("not due", b, false, false)
+	claim("not due, of the last holder", a, false, false)
+	claim("early", b, true, true)
+	now = now.Add(31 * time.Second)
+	claim("the holder died, not due", a, false, false)
+	now = now.Add(30 * time.Second)
+	claim("the holder died", a, false, true)
+	claim("lost", b, true, false)
+}
+
+func TestJobsOfSQLiteNeedNoLease(t *testing.T) {
+	t.Parallel()
+	s := storetest.SQLite(t).Open(t, store.Options{})
+	for range 2 {
+		if claimed, err := s.ClaimJob(t.Context(), "expire", time.Hour, false); err != nil || !claimed {
+			t.Errorf("got %t, %v; want a claim", claimed, err)
+		}
+	}
+	if err := s.EndJob(t.Context(), "expire", time.Hour); err != nil {
+		t.Error(err)
+	}
 }

@@ -6,35 +6,33 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 const (
-	// week is the span of a partition of records. Days would be too many: a query that
-	// reads by report opens each.
+	// week is the span of a partition of records. Partitions of a day would be too many: a query by
+	// report opens each.
 	week = 7 * 24 * time.Hour
-	// weeksAhead is how many partitions are made before they are needed.
+	// weeksAhead is the number of partitions that are created in advance.
 	weeksAhead = 4
-	// minDropped is the shortest retention for which expired records stay in the database
-	// until their partition is dropped, which is up to ten days later.
+	// minDropped is the shortest retention with which expired records stay until their partition is
+	// dropped, up to ten days later.
 	minDropped = 30 * 24 * time.Hour
-	// receiving is how long a report may be received for: it is not visible meanwhile.
+	// receiving limits the time between the id of a report and its commit.
 	receiving = 2 * 24 * time.Hour
 )
 
-// idAt returns the lowest id of a time; see timeIDs.
-func idAt(t time.Time) int64 { return t.UnixMicro() << randomBits }
-
-// partition is a part of the table of records: the ids from from up to to.
+// partition is a part of the table of records: report ids from from, up to and without to.
 type partition struct {
 	name     string
 	from, to int64
 }
 
-// Partition makes the partitions of records for the next weeks, and drops those whose reports
-// have all lost their records by age, were deleted, or have their records in blocks (see Freeze). It reports false: it does all that is
-// due. SQLite has no partitions.
+// Partition creates the partitions of records for the next weeks, and drops those in which no
+// report has records any more: they expired, were deleted, or were moved to blocks (see Freeze).
+// more is always false: it does all that is due. SQLite has no partitions.
 func (s *Store) Partition(ctx context.Context) (more bool, err error) {
-	if !s.dialect.partitions {
+	if !s.db.Partitions {
 		return false, nil
 	}
 	all, err := s.partitions(ctx)
@@ -44,8 +42,8 @@ func (s *Store) Partition(ctx context.Context) (more bool, err error) {
 	now := s.now()
 	next := now.Truncate(week)
 	for _, p := range all {
-		if p.to > idAt(next) {
-			next = time.UnixMicro(p.to >> randomBits).UTC()
+		if p.to > db.FirstID(next) {
+			next = db.TimeOfID(p.to)
 		}
 	}
 	for ; next.Before(now.Add(weeksAhead * week)); next = next.Add(week) {
@@ -54,7 +52,7 @@ func (s *Store) Partition(ctx context.Context) (more bool, err error) {
 		}
 	}
 	for _, p := range all {
-		if p.to > idAt(now.Add(-receiving)) {
+		if p.to > db.FirstID(now.Add(-receiving)) {
 			break
 		}
 		dropped, err := s.dropPartition(ctx, p)
@@ -62,34 +60,34 @@ func (s *Store) Partition(ctx context.Context) (more bool, err error) {
 			return false, fmt.Errorf("drop a partition: %w", err)
 		}
 		if !dropped {
-			break // newer ones are kept for longer
+			break // newer ones still have records
 		}
 		s.options.Log.InfoContext(ctx, "partition of expired records dropped", "partition", p.name)
 	}
 	return false, nil
 }
 
-// partitions returns the partitions that have an end, in order.
+// partitions returns the partitions with an upper bound, in order.
 func (s *Store) partitions(ctx context.Context) ([]partition, error) {
-	return collectRead(ctx, s.own(), `SELECT name, COALESCE(CAST(substring(bounds FROM 'FROM \(''(\d+)') AS BIGINT), 0), CAST(substring(bounds FROM 'TO \(''(\d+)') AS BIGINT) AS until
+	return db.Collect(ctx, s.own(), `SELECT name, COALESCE(CAST(substring(bounds FROM 'FROM \(''(\d+)') AS BIGINT), 0), CAST(substring(bounds FROM 'TO \(''(\d+)') AS BIGINT) AS until
 		FROM (SELECT CAST(relname AS TEXT) AS name, pg_get_expr(relpartbound, oid) AS bounds FROM pg_class
 			WHERE oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = CAST('records' AS regclass))) AS parts
-		WHERE bounds <> 'DEFAULT' ORDER BY until`, nil, func(scan scanner) (partition, error) {
+		WHERE bounds <> 'DEFAULT' ORDER BY until`, nil, func(scan db.Scanner) (partition, error) {
 		var p partition
 		return p, scan(&p.name, &p.from, &p.to)
 	})
 }
 
-// addPartition makes the partition of the week that begins then. Attaching it does not block
+// addPartition creates the partition of the week that starts at begin. Attaching it does not block
 // readers and writers, unlike CREATE TABLE … PARTITION OF.
 func (s *Store) addPartition(ctx context.Context, begin time.Time) error {
 	name := "records_" + begin.Format("20060102")
 	return s.tx(ctx, func(tx tx) error {
 		for _, statement := range []string{
 			`CREATE TABLE ` + name + ` (LIKE records INCLUDING ALL)`,
-			fmt.Sprintf(`ALTER TABLE records ATTACH PARTITION %s FOR VALUES FROM (%d) TO (%d)`, name, idAt(begin), idAt(begin.Add(week))),
+			fmt.Sprintf(`ALTER TABLE records ATTACH PARTITION %s FOR VALUES FROM (%d) TO (%d)`, name, db.FirstID(begin), db.FirstID(begin.Add(week))),
 		} {
-			if _, err := tx.exec(ctx, statement); err != nil {
+			if _, err := tx.Exec(ctx, statement); err != nil {
 				return err
 			}
 		}
@@ -106,17 +104,17 @@ func (s *Store) dropPartition(ctx context.Context, p partition) (dropped bool, e
 		return false, err
 	}
 	err = s.tx(ctx, func(tx tx) error {
-		// The lock waits for all readers of records, and others wait for it.
-		if _, err := tx.exec(ctx, `SET LOCAL lock_timeout = 1000`); err != nil {
+		// The lock waits for all readers of records, and blocks others while it waits.
+		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = 1000`); err != nil {
 			return err
 		}
-		_, err := tx.exec(ctx, `DROP TABLE `+p.name)
+		_, err := tx.Exec(ctx, `DROP TABLE `+p.name)
 		return err
 	})
 	return err == nil, err
 }
 
-// emptiedStep is the number of reports per step whose records are left to Partition.
+// emptiedStep is the number of reports per step of expireWithPartition.
 const emptiedStep = 90
 
 // expireWithPartition hides the records of reports until their partition is dropped.
@@ -124,14 +122,14 @@ func (t *Team) expireWithPartition(ctx context.Context, tx tx, before time.Time)
 	if err := t.shareLock(ctx, tx); err != nil {
 		return false, err
 	}
-	reports, err := collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND emptied_at <= 0 AND end_at < $2
-		ORDER BY end_at LIMIT $3`, []any{t.id, unix(before), emptiedStep}, scanValue[dmarcd.ReportID])
+	reports, err := db.Collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND emptied_at <= 0 AND end_at < $2
+		ORDER BY end_at LIMIT $3`, []any{t.id, unix(before), emptiedStep}, db.Value[dmarcd.ReportID])
 	if err != nil || len(reports) == 0 {
 		return false, err
 	}
-	list, args := inList([]any{t.id}, reports)
+	list, args := db.In([]any{t.id}, reports)
 	list = ` IN ` + list
-	days, err := collect(ctx, tx, `SELECT DISTINCT day FROM shares WHERE team_id = $1 AND domain_id <> 0 AND report_id`+list+` ORDER BY day`, args, scanValue[dmarcd.Day])
+	days, err := db.Collect(ctx, tx, `SELECT DISTINCT day FROM shares WHERE team_id = $1 AND domain_id <> 0 AND report_id`+list+` ORDER BY day`, args, db.Value[dmarcd.Day])
 	if err != nil {
 		return false, err
 	}
@@ -147,7 +145,7 @@ func (t *Team) expireWithPartition(ctx context.Context, tx tx, before time.Time)
 		{1, fmt.Sprintf(`UPDATE reports SET emptied_at = %d, document = CASE WHEN kind = 'aggregate' THEN document ELSE '' END
 			WHERE team_id = $1 AND id`, unix(t.store.now())) + list + ` RETURNING ` + reportBytes},
 	} {
-		sizes, err := collect(ctx, tx, step.query, args, scanValue[int64])
+		sizes, err := db.Collect(ctx, tx, step.query, args, db.Value[int64])
 		if err != nil {
 			return false, err
 		}
@@ -159,13 +157,13 @@ func (t *Team) expireWithPartition(ctx context.Context, tx tx, before time.Time)
 	return len(reports) == emptiedStep, t.markExpired(ctx, tx, days)
 }
 
-// droppedRecords returns the retention whose expired records are left to Partition, or 0: no
-// team keeps records for longer, so that their partitions are dropped soon after.
+// droppedRecords returns the retention with which expired records are left to Partition, or 0: no
+// team has a longer one, so that their partitions are dropped soon after.
 func (s *Store) droppedRecords(ctx context.Context, configured Retention) (longest time.Duration, err error) {
-	if !s.dialect.partitions {
+	if !s.db.Partitions {
 		return 0, nil
 	}
-	all, err := collectRead(ctx, s.own(), `SELECT DISTINCT keep_originals, keep_records, keep_counters FROM teams`, nil, scanRetention)
+	all, err := db.Collect(ctx, s.own(), `SELECT DISTINCT retention_originals, retention_records, retention_counters FROM teams`, nil, scanRetention)
 	if err != nil {
 		return 0, err
 	}

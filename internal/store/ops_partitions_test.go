@@ -14,8 +14,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// partitioned runs a test in an inbox on PostgreSQL at the present time, which the migration
-// made the first partition for.
+// partitioned runs a test with an inbox on PostgreSQL at the current time, for which the migration
+// created the first partition.
 func partitioned(t *testing.T, test func(in *inbox)) {
 	t.Helper()
 	t.Parallel()
@@ -27,7 +27,7 @@ func partitioned(t *testing.T, test func(in *inbox)) {
 	test(in)
 }
 
-// partitions counts the partitions that have an end, and the records in each with rows. A
+// partitions counts the partitions with an upper bound, and the records in each that has rows. A
 // shard of a partition has its name and a number.
 func (in *inbox) partitions() (n int, rows map[string]int) {
 	in.Helper()
@@ -51,7 +51,7 @@ func (in *inbox) partition() {
 	musttest.Get(in.store.Partition(in.Context()))(in)
 }
 
-// daysAgo is a report of some days before the inbox's time.
+// daysAgo returns a report of some days before the clock of the inbox.
 func (in *inbox) daysAgo(id string, days int) dmarcd.NewReport {
 	return storetest.Aggregate(id, ours, dmarcd.DayOf(in.clock.Now())-dmarcd.Day(days), storetest.Passed(ours, 1), storetest.Failed(ours, 2))
 }
@@ -93,7 +93,7 @@ func TestPartitionsAreMadeAhead(t *testing.T) {
 func TestExpiredRecordsGoWithTheirPartition(t *testing.T) {
 	partitioned(t, func(in *inbox) {
 		in.add(ours)
-		keep := store.Retention{Records: ofDays(40)}
+		retained := store.Retention{Records: ofDays(40)}
 		var ids []dmarcd.ReportID
 		for week := range 5 {
 			in.partition()
@@ -104,7 +104,7 @@ func TestExpiredRecordsGoWithTheirPartition(t *testing.T) {
 		total := musttest.Get(in.team.DomainSummary(in.Context(), ours, dmarcd.Days{}))(in)
 
 		in.clock.advance(ofDays(20)) // 55 days after the first
-		in.expire(keep)
+		in.expire(retained)
 		records, _, err := in.team.Records(in.Context(), ids[0], store.RecordCursor{}, 10)
 		in.must(err)
 		if len(records) != 0 {
@@ -142,7 +142,7 @@ func sum(rows map[string]int) (n int) {
 	return n
 }
 
-func TestPartitionsStayForTeamsThatKeepRecords(t *testing.T) {
+func TestPartitionsStayForTeamsThatRetainRecords(t *testing.T) {
 	partitioned(t, func(in *inbox) {
 		in.add(ours)
 		other := *in
@@ -170,8 +170,8 @@ func TestPartitionsStayForTeamsThatKeepRecords(t *testing.T) {
 	})
 }
 
-// BenchmarkExpireRecords removes the records of 2,000 reports of 50 by age: by dropping their
-// partition, and row by row, as where another team keeps its records for longer.
+// BenchmarkExpireRecords expires 2,000 reports of 50 records: by dropping their partition, and row
+// by row, as if another team had a longer retention.
 func BenchmarkExpireRecords(b *testing.B) {
 	for name, longer := range map[string]bool{"partition": false, "rows": true} {
 		b.Run(name, func(b *testing.B) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/recovered"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 // purgeRows is the number of rows per step, small enough not to block writers.
@@ -25,22 +26,22 @@ func (s *Store) Purge(ctx context.Context) (more bool, err error) {
 		UNION SELECT team_id FROM unused_chunks WHERE pending_until < $1`, unix(s.now()))
 }
 
-// purge does a step for one item, and reports whether there may be more. An item that fails
-// rests, and leaves the step to the next one.
+// purge does a step for one item, and reports whether there may be more. An item that fails rests,
+// and the step continues with the next one.
 func (t *Team) purge(ctx context.Context) (more bool, err error) {
 	var errs []error
 	for _, step := range []func() (bool, error){
 		func() (bool, error) {
 			return purgeFirst(ctx, t, "purge of a report", `SELECT id FROM reports
-				WHERE team_id = $1 AND state = 'deleted' AND pending_until < $2 ORDER BY id`, scanValue[dmarcd.ReportID], t.purgeReport)
+				WHERE team_id = $1 AND state = 'deleted' AND pending_until < $2 ORDER BY id`, db.Value[dmarcd.ReportID], t.purgeReport)
 		},
 		func() (bool, error) {
 			return purgeFirst(ctx, t, "purge of an original", `SELECT chunks FROM unused_chunks
-				WHERE team_id = $1 AND pending_until < $2 ORDER BY chunks`, scanValue[[]byte], t.purgeUnused)
+				WHERE team_id = $1 AND pending_until < $2 ORDER BY chunks`, db.Value[[]byte], t.purgeUnused)
 		},
 		func() (bool, error) {
 			return purgeFirst(ctx, t, "purge of a domain", `SELECT id FROM domains
-				WHERE team_id = $1 AND deleted_at > 0 AND deleted_at <= $2 ORDER BY deleted_at`, scanValue[dmarcd.DomainID], t.purgeDomain)
+				WHERE team_id = $1 AND deleted_at > 0 AND deleted_at <= $2 ORDER BY deleted_at`, db.Value[dmarcd.DomainID], t.purgeDomain)
 		},
 	} {
 		for {
@@ -57,16 +58,16 @@ func (t *Team) purge(ctx context.Context) (more bool, err error) {
 	return false, errors.Join(errs...)
 }
 
-// purgeFirst calls remove with the first item of a query that does not rest after a failure, in a
-// transaction, and reports whether there was one. The parameters of the query are the team and the
-// time.
-func purgeFirst[Key any](ctx context.Context, t *Team, job, query string, scan func(scanner) (Key, error), remove func(context.Context, tx, Key) error) (found bool, err error) {
+// purgeFirst calls remove, in a transaction, with the first item of a query that is not resting
+// after a failure, and reports whether there was one. The parameters of the query are the team and
+// the time.
+func purgeFirst[Key any](ctx context.Context, t *Team, job, query string, scan func(db.Scanner) (Key, error), remove func(context.Context, tx, Key) error) (found bool, err error) {
 	rests, now := &t.store.rests, t.store.now()
 	var item restKey
 	err = recovered.Boundary(nil).Call(job, func() error { // the caller's boundary reports it
 		return t.retryTx(ctx, func(tx tx) error {
 			found = false
-			keys, err := collect(ctx, tx, query+` LIMIT $3`+t.store.dialect.skipLocked, []any{t.id, unix(now), rests.failing(job, t.id) + 1}, scan)
+			keys, err := db.Collect(ctx, tx, query+` LIMIT $3`+t.store.db.SkipLocked, []any{t.id, unix(now), rests.failing(job, t.id) + 1}, scan)
 			if err != nil {
 				return err
 			}
@@ -90,15 +91,15 @@ func purgeFirst[Key any](ctx context.Context, t *Team, job, query string, scan f
 
 // purgeUnused removes some unreferenced chunks.
 func (t *Team) purgeUnused(ctx context.Context, tx tx, key []byte) error {
-	removed, err := tx.exec(ctx, `DELETE FROM original_chunks WHERE team_id = $1 AND hash = $2 AND n IN
+	removed, err := tx.Exec(ctx, `DELETE FROM original_chunks WHERE team_id = $1 AND hash = $2 AND n IN
 		(SELECT n FROM original_chunks WHERE team_id = $1 AND hash = $2 LIMIT $3)`, t.id, key, purgeChunks)
 	if err != nil {
 		return err
 	}
 	if removed < purgeChunks {
-		_, err = tx.exec(ctx, `DELETE FROM unused_chunks WHERE team_id = $1 AND chunks = $2`, t.id, key)
+		_, err = tx.Exec(ctx, `DELETE FROM unused_chunks WHERE team_id = $1 AND chunks = $2`, t.id, key)
 	} else { // a writer that is still active must fail
-		_, err = tx.exec(ctx, `UPDATE unused_chunks SET pending_until = 0 WHERE team_id = $1 AND chunks = $2`, t.id, key)
+		_, err = tx.Exec(ctx, `UPDATE unused_chunks SET pending_until = 0 WHERE team_id = $1 AND chunks = $2`, t.id, key)
 	}
 	return err
 }
@@ -106,7 +107,7 @@ func (t *Team) purgeUnused(ctx context.Context, tx tx, key []byte) error {
 // purgeReport removes some rows of a deleted report.
 func (t *Team) purgeReport(ctx context.Context, tx tx, id dmarcd.ReportID) error {
 	// A pending report can no longer be completed.
-	if _, err := tx.exec(ctx, `UPDATE reports SET pending_until = 0 WHERE team_id = $1 AND id = $2 AND pending_until > 0`, t.id, id); err != nil {
+	if _, err := tx.Exec(ctx, `UPDATE reports SET pending_until = 0 WHERE team_id = $1 AND id = $2 AND pending_until > 0`, t.id, id); err != nil {
 		return err
 	}
 	if err := t.rewriteCold(ctx, tx, coldDeletion, id); err != nil {
@@ -116,7 +117,7 @@ func (t *Team) purgeReport(ctx context.Context, tx tx, id dmarcd.ReportID) error
 	if err != nil || removed >= purgeRows {
 		return err
 	}
-	removed, err = tx.exec(ctx, `DELETE FROM shares WHERE team_id = $1 AND report_id = $2 AND n <=
+	removed, err = tx.Exec(ctx, `DELETE FROM shares WHERE team_id = $1 AND report_id = $2 AND n <=
 		(SELECT MAX(n) FROM (SELECT n FROM shares WHERE team_id = $1 AND report_id = $2 ORDER BY n LIMIT $3) AS first)`, t.id, id, purgeRows)
 	if err != nil || removed >= purgeRows {
 		return err
@@ -146,8 +147,10 @@ func (t *Team) purgeDomain(ctx context.Context, tx tx, id dmarcd.DomainID) error
 			(SELECT selector FROM selectors WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 		`DELETE FROM sender_classes WHERE team_id = $1 AND domain_id = $2 AND sender IN
 			(SELECT sender FROM sender_classes WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
+		`DELETE FROM postures WHERE team_id = $1 AND domain_id IN
+			(SELECT domain_id FROM postures WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 	} {
-		removed, err := tx.exec(ctx, step, t.id, id, purgeRows)
+		removed, err := tx.Exec(ctx, step, t.id, id, purgeRows)
 		if err != nil || removed >= purgeRows {
 			return err
 		}
@@ -161,6 +164,6 @@ func (t *Team) purgeDomain(ctx context.Context, tx tx, id dmarcd.DomainID) error
 	if err != nil || shares {
 		return err
 	}
-	_, err = tx.exec(ctx, `DELETE FROM domains WHERE team_id = $1 AND id = $2`, t.id, id)
+	_, err = tx.Exec(ctx, `DELETE FROM domains WHERE team_id = $1 AND id = $2`, t.id, id)
 	return err
 }

@@ -2,47 +2,37 @@ package store
 
 import (
 	"context"
-	"database/sql/driver"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
-// reads are reads outside a transaction that are made for a team. They wait for a connection,
-// fairly by team: slow reads of one leave connections to others.
+// reads is a db.Querier for reads outside of a transaction on behalf of a team. They wait for a
+// connection, fairly by team, so that slow reads of one team leave connections to others.
 type reads struct {
 	*Store
 
 	team dmarcd.TeamID
 }
 
-// own returns the reads of the program itself, which take turns with those of teams.
+// own returns the reads of the program itself, which wait like those of a team.
 func (s *Store) own() reads { return reads{s, system} }
 
-// turnMemory is how long turns at long reads count against a team: one that was quiet goes first.
-const turnMemory = time.Minute
-
-// ReadTurn waits for the team's turn at long work for a request: to read many rows, to add them up, to
-// encode them. It leaves half of the processors to short requests, unless one team reads alone. A request must not wait for anything but
-// the database meanwhile, and not for a second turn. When ctx ends first, ReadTurn returns without a turn.
-func (t *Team) ReadTurn(ctx context.Context) (end func()) {
-	return t.store.readTurns.Turn(ctx, t.id)
+// QueryRow reads one row; no row is ErrNotFound. It is for reads that take microseconds, see
+// pointRead.
+func (r reads) QueryRow(ctx context.Context, query string, args []any, dest ...any) error {
+	return r.pointRead(ctx, func(ctx context.Context, read tx) error { return read.QueryRow(ctx, query, args, dest...) })
 }
 
-// queryRow reads one row outside a transaction; no row is ErrNotFound. It is for reads that
-// take microseconds, see pointRead.
-func (r reads) queryRow(ctx context.Context, query string, args []any, dest ...any) error {
-	return r.pointRead(ctx, func(ctx context.Context, read tx) error { return read.queryRow(ctx, query, args, dest...) })
-}
-
-// longQueryRow is queryRow for slow queries: it can be cancelled.
+// longQueryRow is QueryRow for slow queries: it can be cancelled.
 func (r reads) longQueryRow(ctx context.Context, query string, args []any, dest ...any) error {
-	return r.longRead(ctx, func(read tx) error { return read.queryRow(ctx, query, args, dest...) })
+	return r.longRead(ctx, func(read tx) error { return read.QueryRow(ctx, query, args, dest...) })
 }
 
-// eachRead is each outside a transaction; it can be cancelled.
-func (r reads) eachRead(ctx context.Context, query string, args []any, visit func(scanner) error) error {
-	return r.longRead(ctx, func(read tx) error { return each(ctx, read, query, args, visit) })
+// Query calls visit with each row of a query; it can be cancelled.
+func (r reads) Query(ctx context.Context, query string, args []any, visit func(db.Scanner) error) error {
+	return r.longRead(ctx, func(read tx) error { return read.Query(ctx, query, args, visit) })
 }
 
 // pointRead runs f, an indexed read of one row. ctx limits the wait for a connection. On
@@ -50,7 +40,7 @@ func (r reads) eachRead(ctx context.Context, query string, args []any, visit fun
 // as the query.
 func (r reads) pointRead(ctx context.Context, f func(ctx context.Context, read tx) error) error {
 	return r.longRead(ctx, func(read tx) error {
-		if r.dialect.uninterruptible {
+		if r.db.Uninterruptible {
 			ctx = context.WithoutCancel(ctx)
 		}
 		return f(ctx, read)
@@ -61,45 +51,40 @@ func (r reads) pointRead(ctx context.Context, f func(ctx context.Context, read t
 func (r reads) longRead(ctx context.Context, f func(read tx) error) error {
 	release, err := r.readers.Acquire(ctx, r.team, 1)
 	if err != nil {
-		return r.kind(err)
+		return r.db.Kind(err)
 	}
 	defer release()
-	return f(tx{store: r.Store, run: r.reader})
+	return f(tx{Tx: r.db.Read(), store: r.Store})
 }
 
 // snapshot runs f on a consistent snapshot.
-func (r reads) snapshot(ctx context.Context, f func(read tx) error) (err error) {
+func (r reads) snapshot(ctx context.Context, f func(read tx) error) error {
 	return r.longRead(ctx, func(tx) error {
-		conn, err := r.reader.Conn(ctx)
-		if err != nil {
-			return r.kind(err)
-		}
-		defer func() { _ = conn.Close() }() // returns it to the pool
-		// BeginTx would take the write lock on SQLite.
-		if _, err := conn.ExecContext(ctx, r.dialect.beginSnapshot+r.settings); err != nil {
-			return r.kind(err)
-		}
-		defer func() {
-			// Also after the end of ctx: the connection is reused.
-			_, failed := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
-			if failed != nil {
-				_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // closes it
-			}
-		}()
-		return f(tx{store: r.Store, run: conn})
+		return r.db.Snapshot(ctx, func(read db.Tx) error { return f(tx{Tx: read, store: r.Store}) })
 	})
 }
 
-// recordSnapshot is snapshot for f that reads records. A partition that is dropped is missing in
-// snapshots from before, too, in which its reports are not frozen yet: the lock, which comes
-// before the snapshot is taken, makes the drop wait.
+// recordSnapshot is snapshot for f that reads records. A dropped partition is missing in older
+// snapshots too, in which its reports are not frozen yet: the lock, which is taken before the
+// snapshot, makes the drop wait.
 func (r reads) recordSnapshot(ctx context.Context, f func(read tx) error) error {
 	return r.snapshot(ctx, func(read tx) error {
-		if r.dialect.partitions {
-			if _, err := read.exec(ctx, `LOCK TABLE records IN ACCESS SHARE MODE`); err != nil {
+		if r.db.Partitions {
+			if _, err := read.Exec(ctx, `LOCK TABLE records IN ACCESS SHARE MODE`); err != nil {
 				return err
 			}
 		}
 		return f(read)
 	})
+}
+
+// turnMemory is the half-life of past turns: a team that was quiet goes first.
+const turnMemory = time.Minute
+
+// ReadTurn waits for the team's turn at long work for a request: reading, summing or encoding many
+// rows. It leaves half of the processors to short requests, unless one team reads alone. Until end,
+// the request must not wait for anything but the database, nor for a second turn. If ctx ends
+// first, ReadTurn returns without a turn.
+func (t *Team) ReadTurn(ctx context.Context) (end func()) {
+	return t.store.readTurns.Turn(ctx, t.id)
 }

@@ -1,21 +1,25 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
-// owner is the domain that a share counts for; the zero value is none.
+// owner is the domain that a share counts for; the zero value means unclaimed.
 type owner struct {
 	id   dmarcd.DomainID
 	name string
 }
 
-func scanOwner(scan scanner) (o owner, err error) {
+func scanOwner(scan db.Scanner) (o owner, err error) {
 	err = scan(&o.id, &o.name)
 	return o, err
 }
@@ -28,7 +32,7 @@ const manyNames = 500
 type attribution struct {
 	team  *Team
 	tx    tx
-	known map[string]owner // by name; the zero owner means that the team does not have it
+	known map[string]owner // by name; the zero owner if the team does not have the name
 	all   bool             // known holds every domain of the team
 }
 
@@ -73,7 +77,7 @@ func (a *attribution) lookUp(ctx context.Context, name string) (owner, error) {
 		}
 		return a.known[name], nil
 	}
-	err := a.tx.queryRow(ctx, `SELECT id FROM domains WHERE team_id = $1 AND name = $2 AND deleted_at = 0`,
+	err := a.tx.QueryRow(ctx, `SELECT id FROM domains WHERE team_id = $1 AND name = $2 AND deleted_at = 0`,
 		[]any{a.team.id, name}, &found.id)
 	switch {
 	case err == nil:
@@ -86,7 +90,7 @@ func (a *attribution) lookUp(ctx context.Context, name string) (owner, error) {
 }
 
 func (a *attribution) readAll(ctx context.Context) error {
-	domains, err := collect(ctx, a.tx, `SELECT id, name FROM domains WHERE team_id = $1 AND deleted_at = 0`,
+	domains, err := db.Collect(ctx, a.tx, `SELECT id, name FROM domains WHERE team_id = $1 AND deleted_at = 0`,
 		[]any{a.team.id}, scanOwner)
 	for _, domain := range domains {
 		a.known[domain.name] = domain
@@ -108,3 +112,59 @@ func pathOf(name string) string {
 
 // afterPath returns the upper bound of all paths that start with path, in byte order.
 func afterPath(path string) string { return path[:len(path)-1] + "/" }
+
+// maxSelectors limits the selectors learned from one report.
+const maxSelectors = 100
+
+// selectors are the DKIM selectors that reports mention for a domain, with the last day.
+type selectors map[selectorKey]dmarcd.Day
+
+type selectorKey struct {
+	domain           dmarcd.DomainID
+	signer, selector string
+}
+
+// note adds the selectors of passing signatures of the domain itself.
+func (s selectors) note(domain owner, day dmarcd.Day, results []aggregate.DKIMResult) {
+	if domain.id == 0 {
+		return
+	}
+	for _, result := range results {
+		own := dmarcd.Covers(domain.name, result.Domain)
+		if own && result.Result == aggregate.ResultPass && result.Selector != "" && len(s) < maxSelectors {
+			// Cleaning and cutting may make two keys equal.
+			s[selectorKey{domain.id, nameText(result.Domain), keyText(result.Selector)}] = day
+		}
+	}
+}
+
+func (s selectors) merge(other selectors) {
+	for key, day := range other {
+		if last, known := s[key]; !known || day > last {
+			s[key] = day
+		}
+	}
+}
+
+func (r *reception) insertSelectors(ctx context.Context) error {
+	keys := slices.SortedFunc(maps.Keys(r.signers), func(a, b selectorKey) int {
+		return cmp.Or(cmp.Compare(a.domain, b.domain), cmp.Compare(a.signer, b.signer), cmp.Compare(a.selector, b.selector))
+	})
+	rows := make([][]any, len(keys))
+	for i, key := range keys {
+		rows[i] = []any{r.team.id, key.domain, key.signer, key.selector, r.signers[key]}
+	}
+	_, err := r.tx.InsertMany(ctx, `INSERT INTO selectors (team_id, domain_id, signer, selector, day) VALUES `, rows,
+		` ON CONFLICT (team_id, domain_id, signer, selector) DO UPDATE
+			SET day = CASE WHEN excluded.day > selectors.day THEN excluded.day ELSE selectors.day END`)
+	return err
+}
+
+// Selectors returns up to limit DKIM selectors of a domain from reports with aligned
+// signatures, newest first.
+func (t *Team) Selectors(ctx context.Context, name string, limit int) ([]string, error) {
+	return db.Collect(ctx, t.store, `SELECT selectors.selector
+		FROM selectors JOIN domains ON domains.id = selectors.domain_id AND domains.team_id = selectors.team_id
+		WHERE domains.team_id = $1 AND domains.name = $2 AND domains.deleted_at = 0 AND selectors.signer = domains.name
+		ORDER BY selectors.day DESC, selectors.selector LIMIT $3`, []any{t.id, name, limit}, db.Value[string])
+}

@@ -7,17 +7,18 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
 // version is a stored version of a report.
 type version struct {
-	id       dmarcd.ReportID
-	state    dmarcd.ReportState
-	verdict  dmarcd.Verdict
-	standing dmarcd.Standing
-	same     bool // it has the same content
-	visible  bool // at least one of its domains exists
+	id             dmarcd.ReportID
+	state          dmarcd.ReportState
+	authentication dmarcd.Authentication
+	standing       dmarcd.Standing
+	same           bool // has the same content
+	visible        bool // at least one of its domains exists
 }
 
 // isCurrent reports whether this version counts, unless an editor excluded it.
@@ -77,11 +78,11 @@ func countsOf(report *dmarcd.NewReport, share dmarcd.Share) dmarcd.Counts {
 	return counts
 }
 
-// outcome is the state of a report among its versions.
+// outcome is the state of a report relative to its other versions.
 type outcome struct {
 	state      dmarcd.ReportState
 	heldReason string
-	// pendingUntil is until when the purge leaves a report alone that is written ahead.
+	// pendingUntil is the time until which the purge leaves a report that is written ahead alone.
 	pendingUntil time.Time
 }
 
@@ -93,8 +94,8 @@ func wantedOutcome(report *dmarcd.NewReport) outcome {
 	return outcome{state: dmarcd.ReportCounted}
 }
 
-// insertVersion inserts the row of a report and returns its outcome. The receipt says whether it
-// is a duplicate or replaces a version.
+// insertVersion inserts the row of a report and returns its outcome. It sets in the receipt whether
+// the report is a duplicate or replaces a version.
 func (r *reception) insertVersion(ctx context.Context, receipt *dmarcd.Receipt, delivery *dmarcd.Delivery, report *dmarcd.NewReport) (outcome, error) {
 	found := wantedOutcome(report)
 	if _, tried := r.inserted[report]; !tried {
@@ -103,21 +104,21 @@ func (r *reception) insertVersion(ctx context.Context, receipt *dmarcd.Receipt, 
 			return found, err
 		}
 	}
-	found, err := r.settle(ctx, receipt, delivery.Verdict, report, found)
+	found, err := r.settle(ctx, receipt, delivery.Authentication, report, found)
 	if err != nil || receipt.Status == dmarcd.Duplicate {
 		return found, err
 	}
 	inserted, err := r.insertReport(ctx, receipt.ID, delivery, report, found)
 	if err == nil && !inserted {
-		err = errMoved // a concurrent write of another version
+		err = db.ErrMoved // a concurrent write of another version
 	}
 	return found, err
 }
 
-// insertReport inserts the row of a report. It reports false if the report, or another current
-// version if it is to count, exists.
+// insertReport inserts the row of a report. It returns false if the report exists, or if it should
+// count and another version does.
 func (r *reception) insertReport(ctx context.Context, id dmarcd.ReportID, delivery *dmarcd.Delivery, report *dmarcd.NewReport, at outcome) (bool, error) {
-	added, err := r.tx.insertMany(ctx, insertReports, [][]any{r.reportRow(id, delivery, report, at)}, ` ON CONFLICT DO NOTHING`)
+	added, err := r.tx.InsertMany(ctx, insertReports, [][]any{r.reportRow(id, delivery, report, at)}, ` ON CONFLICT DO NOTHING`)
 	if added == 1 {
 		r.chargeReport(report)
 	}
@@ -125,26 +126,27 @@ func (r *reception) insertReport(ctx context.Context, id dmarcd.ReportID, delive
 }
 
 const insertReports = `INSERT INTO reports (id, team_id, kind, identity, content, state, held_reason, organization, external_id,
-		domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, verdict, standing, received_at, original, member, document, pending_until, text_bytes)
+		domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, authentication, standing, received_at, original, member, document, pending_until, text_bytes)
 	VALUES `
 
 func (r *reception) reportRow(id dmarcd.ReportID, delivery *dmarcd.Delivery, report *dmarcd.NewReport, at outcome) []any {
 	return []any{
 		id, r.team.id, report.Kind, report.Key[:], report.Content[:], at.state, at.heldReason, keyText(report.Organization), keyText(report.ExternalID),
 		nameText(report.Domain), unix(report.Begin), unix(report.End), report.Records, report.Messages, report.Compliant,
-		formatQuirks(report.Quirks), plain(report.Damage), delivery.Intake, genuine(delivery.Verdict), formatVerdict(delivery.Verdict),
-		report.Standing, unix(r.now), delivery.Original.Hash[:], plain(report.Member), plain(report.Document), unix(at.pendingUntil), report.TextBytes,
+		formatQuirks(report.Quirks), db.Plain(report.Damage), delivery.Intake, genuine(delivery.Authentication), formatAuthentication(delivery.Authentication),
+		report.Standing, unix(r.now), delivery.Original.Hash[:], db.Plain(report.Member), db.Plain(report.Document), unix(at.pendingUntil), report.TextBytes,
 	}
 }
 
 func (r *reception) chargeReport(report *dmarcd.NewReport) {
 	r.tx.charge(r.team.id, used{
-		stored: reportRowBytes + int64(len(plain(report.Document))) + int64(report.Records)*recordBytes + report.TextBytes,
+		stored: reportRowBytes + int64(len(db.Plain(report.Document))) + int64(report.Records)*recordBytes + report.TextBytes,
 	})
 }
 
-// insertReports inserts all reports without other versions in a few statements. The others
-// follow one by one: those with a version here or in the database, and those written ahead.
+// insertReports inserts all reports without other versions in a few statements. The remaining ones
+// are inserted one by one: those with another version in this batch or in the database, and those
+// written ahead.
 func (r *reception) insertReports(ctx context.Context, deliveries []*dmarcd.Delivery) error {
 	versions := make(map[dmarcd.Hash]int)
 	for _, delivery := range deliveries {
@@ -166,7 +168,7 @@ func (r *reception) insertReports(ctx context.Context, deliveries []*dmarcd.Deli
 			rows = append(rows, r.reportRow(id, delivery, report, wantedOutcome(report)))
 		}
 	}
-	inserted, err := insertReturning(ctx, r.tx, insertReports, rows, ` ON CONFLICT DO NOTHING RETURNING id`, scanValue[dmarcd.ReportID])
+	inserted, err := db.InsertReturning(ctx, r.tx.Tx, insertReports, rows, ` ON CONFLICT DO NOTHING RETURNING id`, db.Value[dmarcd.ReportID])
 	if err != nil {
 		return err
 	}
@@ -183,36 +185,35 @@ func (r *reception) insertReports(ctx context.Context, deliveries []*dmarcd.Deli
 
 // versions returns and locks the stored versions of a report.
 func (r *reception) versions(ctx context.Context, report *dmarcd.NewReport) ([]version, error) {
-	if err := r.shares.flush(); err != nil { // they may be of this batch
+	if err := r.shares.Flush(); err != nil { // a version may be in this batch
 		return nil, err
 	}
-	return collect(ctx, r.tx, `SELECT id, state, genuine, verdict, standing, content = $3, `+visibleReport+` FROM reports
-		WHERE team_id = $1 AND identity = $2 AND state <> 'deleted' ORDER BY id`+r.team.store.dialect.lockRow,
-		[]any{r.team.id, report.Key[:], report.Content[:]}, func(scan scanner) (v version, err error) {
+	return db.Collect(ctx, r.tx, `SELECT id, state, genuine, authentication, standing, content = $3, `+visibleReport+` FROM reports
+		WHERE team_id = $1 AND identity = $2 AND state <> 'deleted' ORDER BY id`+r.team.store.db.LockRow,
+		[]any{r.team.id, report.Key[:], report.Content[:]}, func(scan db.Scanner) (v version, err error) {
 			var genuine dmarcd.Genuine
-			var verdict string
-			err = scan(&v.id, &v.state, &genuine, &verdict, &v.standing, &v.same, &v.visible)
-			v.verdict = parseVerdict(genuine, verdict)
+			var authentication string
+			err = scan(&v.id, &v.state, &genuine, &authentication, &v.standing, &v.same, &v.visible)
+			v.authentication = parseAuthentication(genuine, authentication)
 			return v, err
 		})
 }
 
-// settle decides the place of a report with other versions, and replaces one of them if
-// needed.
-func (r *reception) settle(ctx context.Context, receipt *dmarcd.Receipt, verdict dmarcd.Verdict, report *dmarcd.NewReport, wanted outcome) (outcome, error) {
+// settle decides the outcome of a report with other versions, and replaces one of them if needed.
+func (r *reception) settle(ctx context.Context, receipt *dmarcd.Receipt, authentication dmarcd.Authentication, report *dmarcd.NewReport, wanted outcome) (outcome, error) {
 	versions, err := r.versions(ctx, report)
 	if err != nil {
 		return wanted, err
 	}
 	if len(versions) == 0 {
-		return wanted, errMoved // the version was removed, or another process drew the same id
+		return wanted, db.ErrMoved // the version was removed, or another process drew the same id
 	}
 	// Ignore versions that wait for the purge: a domain that is added again starts empty.
 	for _, v := range versions {
 		if v.visible {
 			continue
 		}
-		if _, err := r.tx.exec(ctx, `UPDATE reports SET state = 'deleted' WHERE team_id = $1 AND id = $2`, r.team.id, v.id); err != nil {
+		if _, err := r.tx.Exec(ctx, `UPDATE reports SET state = 'deleted' WHERE team_id = $1 AND id = $2`, r.team.id, v.id); err != nil {
 			return wanted, err
 		}
 	}
@@ -225,8 +226,8 @@ func (r *reception) settle(ctx context.Context, receipt *dmarcd.Receipt, verdict
 	switch {
 	case at < 0 || wanted.state == dmarcd.ReportHeld:
 		return wanted, nil
-	case !dmarcd.MayReplace(verdict, report.Standing, versions[at].verdict, versions[at].standing):
-		return outcome{state: dmarcd.ReportHeld, heldReason: conflict(verdict, versions[at].verdict)}, nil
+	case !dmarcd.MayReplace(authentication, report.Standing, versions[at].authentication, versions[at].standing):
+		return outcome{state: dmarcd.ReportHeld, heldReason: conflict(authentication, versions[at].authentication)}, nil
 	}
 	if many, err := r.replacesMany(ctx, versions[at]); err != nil || many {
 		return outcome{state: dmarcd.ReportHeld, heldReason: tooManyReplaced}, err
@@ -238,32 +239,32 @@ func (r *reception) settle(ctx context.Context, receipt *dmarcd.Receipt, verdict
 	return wanted, r.team.changeStates(ctx, r.tx, r.locks, r.changes, changes)
 }
 
-// tooManyReplaced says why a report does not replace the stored version.
+// tooManyReplaced is the reason why a report is held instead of replacing the stored version.
 const tooManyReplaced = "This message replaces too many large reports at once. An editor can release it."
 
-// replacesMany reports whether the present delivery replaces too many shares for one transaction if
-// it replaces this version too. The first version may have any number of them, further ones
-// sharesPerStep together. After a version with too many none is left: otherwise the shares of
-// each of a thousand versions are read.
+// replacesMany reports whether the current delivery would replace too many shares for one
+// transaction if it replaced this version too. The first version may have any number of shares,
+// further ones sharesPerStep together. After a version with too many, sharesLeft is 0: otherwise
+// the shares of each of a thousand versions would be read.
 func (r *reception) replacesMany(ctx context.Context, v version) (bool, error) {
 	if v.state != dmarcd.ReportCounted {
-		return false, nil // its counts are not subtracted
+		return false, nil // its counts do not have to be subtracted
 	}
 	if !r.replaces {
 		r.replaces, r.sharesLeft = true, sharesPerStep
 		return false, nil
 	}
 	var shares int64
-	err := r.tx.queryRow(ctx, `SELECT COUNT(*) FROM (SELECT n FROM shares WHERE team_id = $1 AND report_id = $2 LIMIT $3) AS first`,
+	err := r.tx.QueryRow(ctx, `SELECT COUNT(*) FROM (SELECT n FROM shares WHERE team_id = $1 AND report_id = $2 LIMIT $3) AS first`,
 		[]any{r.team.id, v.id, r.sharesLeft + 1}, &shares)
 	many := shares > r.sharesLeft
 	r.sharesLeft = max(0, r.sharesLeft-shares)
 	return many, err
 }
 
-// conflict says why a report does not replace the stored version.
-func conflict(received, stored dmarcd.Verdict) string {
-	by := func(v dmarcd.Verdict) string {
+// conflict returns the reason why a report is held instead of replacing the stored version.
+func conflict(received, stored dmarcd.Authentication) string {
+	by := func(v dmarcd.Authentication) string {
 		switch {
 		case !v.Verified():
 			return "unverified"
@@ -276,7 +277,7 @@ func conflict(received, stored dmarcd.Verdict) string {
 }
 
 // addHeldEvents adds an event for each domain with held reports in a delivery, with the first of
-// them and their number. A report belongs to its first domain that the team has.
+// them and their number. A report belongs to the first of its domains that the team has.
 func (r *reception) addHeldEvents(delivery *dmarcd.Delivery, receipts []dmarcd.Receipt) {
 	events := make(map[dmarcd.DomainID]*dmarcd.Event)
 	var domains []dmarcd.DomainID // in the order of their reports
@@ -292,7 +293,7 @@ func (r *reception) addHeldEvents(delivery *dmarcd.Delivery, receipts []dmarcd.R
 			continue
 		}
 		events[id] = &dmarcd.Event{Kind: dmarcd.HeldReport, EventData: dmarcd.EventData{
-			Report: receipt.ID, Organization: plain(receipt.Organization), Reason: receipt.Reason,
+			Report: receipt.ID, Organization: db.Plain(receipt.Organization), Reason: receipt.Reason,
 		}}
 		domains = append(domains, id)
 	}
@@ -301,8 +302,8 @@ func (r *reception) addHeldEvents(delivery *dmarcd.Delivery, receipts []dmarcd.R
 	}
 }
 
-// visibleShare selects shares that are unclaimed or whose domain exists. $1 is the team: a
-// cluster does not see that a subquery is of the shard of the query around it.
+// visibleShare selects shares that are unclaimed or whose domain exists. $1 is the team, bound in
+// the subquery too: Citus does not infer it from the query around it.
 const visibleShare = `(shares.domain_id = 0 OR EXISTS
 	(SELECT 1 FROM domains WHERE domains.id = shares.domain_id AND domains.team_id = $1 AND domains.deleted_at = 0))`
 
@@ -324,7 +325,7 @@ func (r *reception) insertShares(id dmarcd.ReportID, report *dmarcd.NewReport, s
 		return nil
 	}
 	seen := make(selectors)
-	err := r.team.eachRecord(report, id, owners, numbers, seen, r.records.add)
+	err := r.team.eachRecord(report, id, owners, numbers, seen, r.records.Add)
 	if err == nil && state == dmarcd.ReportCounted {
 		r.signers.merge(seen)
 	}
@@ -336,11 +337,11 @@ func (r *reception) addShare(id dmarcd.ReportID, n int, report *dmarcd.NewReport
 	values := append([]any{
 		r.team.id, id, n, owner.id, report.Kind, dmarcd.DayOf(report.Begin), from, pathOf(from), pathOf(nameText(report.Domain)), share.Records,
 	}, countValues(countsOf(report, share))...)
-	return r.shares.add(values...)
+	return r.shares.Add(values...)
 }
 
-// eachRecord calls add with the row of each record, and notes its selectors. numbers maps From
-// domains to shares.
+// eachRecord calls add with the row of each record, and adds its selectors to seen. numbers maps
+// From domains to shares.
 func (t *Team) eachRecord(report *dmarcd.NewReport, id dmarcd.ReportID, owners []owner, numbers map[string]int, seen selectors, add func(values ...any) error) error {
 	day := dmarcd.DayOf(report.Begin)
 	n := int64(0)
@@ -353,8 +354,8 @@ func (t *Team) eachRecord(report *dmarcd.NewReport, id dmarcd.ReportID, owners [
 			return fmt.Errorf("a record's From domain %q has no share", record.HeaderFrom)
 		}
 		// The driver's own types need no conversion.
-		err = add(int64(t.id), int64(id), int64(share), n, record.Count, uncontrolled(record.Source), plain(string(record.Disposition)),
-			plain(string(record.DKIM)), plain(string(record.SPF)), shape.EncodeRecord(record))
+		err = add(int64(t.id), int64(id), int64(share), n, record.Count, withoutControls(record.Source), db.Plain(string(record.Disposition)),
+			db.Plain(string(record.DKIM)), db.Plain(string(record.SPF)), shape.EncodeRecord(record))
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
@@ -19,24 +20,24 @@ import (
 // share. $1 is the team.
 const visibleReport = `(reports.state <> 'deleted' AND EXISTS (SELECT 1 FROM shares WHERE shares.report_id = reports.id AND shares.team_id = $1 AND ` + visibleShare + `))`
 
-// reportColumns are read by scanReport. $1 is the team. Whether a report is unclaimed follows from
-// some of its shares: a hostile one may have very many.
+// reportColumns are read by scanReport. $1 is the team. Whether a report is unclaimed is decided by
+// its first 100 shares: a hostile report may have very many.
 const reportColumns = `reports.id, reports.kind, reports.organization, reports.external_id, reports.domain, reports.begin_at, reports.end_at,
-	reports.records, reports.messages, reports.compliant, reports.quirks, reports.damage, reports.intake, reports.genuine, reports.verdict, reports.standing,
+	reports.records, reports.messages, reports.compliant, reports.quirks, reports.damage, reports.intake, reports.genuine, reports.authentication, reports.standing,
 	reports.received_at, reports.member, reports.state, reports.held_reason,
 	COALESCE((SELECT MAX(first.domain_id) FROM (SELECT shares.domain_id FROM shares
 		WHERE shares.team_id = $1 AND shares.report_id = reports.id ORDER BY shares.n LIMIT 100) AS first), 0) = 0`
 
-func scanReport(scan scanner) (dmarcd.Report, error) {
+func scanReport(scan db.Scanner) (dmarcd.Report, error) {
 	var r dmarcd.Report
 	var begin, end, receivedAt int64
-	var quirks, verdict string
+	var quirks, authentication string
 	var answer dmarcd.Genuine
 	err := scan(&r.ID, &r.Kind, &r.Organization, &r.ExternalID, &r.Domain, &begin, &end,
-		&r.Records, &r.Messages, &r.Compliant, &quirks, &r.Damage, &r.Intake, &answer, &verdict, &r.Standing,
+		&r.Records, &r.Messages, &r.Compliant, &quirks, &r.Damage, &r.Intake, &answer, &authentication, &r.Standing,
 		&receivedAt, &r.Member, &r.State, &r.HeldReason, &r.Unclaimed)
 	r.Begin, r.End, r.ReceivedAt = fromUnix(begin), fromUnix(end), fromUnix(receivedAt)
-	r.Quirks, r.Verdict = parseQuirks(quirks), parseVerdict(answer, verdict)
+	r.Quirks, r.Authentication = parseQuirks(quirks), parseAuthentication(answer, authentication)
 	return r, err
 }
 
@@ -47,10 +48,10 @@ type ReportFilter struct {
 	// Organization is the name of the reporter, OrganizationPart a substring of it,
 	// ignoring case.
 	Organization, OrganizationPart string
-	// ExternalID is the reporter's id of the report.
-	ExternalID string
-	Kind       dmarcd.ReportKind
-	Quirk      string
+	// ExternalID is the reporter's id of the report, ExternalIDPart a substring of it.
+	ExternalID, ExternalIDPart string
+	Kind                       dmarcd.ReportKind
+	Quirk                      string
 	// Quirks selects reports with any quirk.
 	Quirks  bool
 	Genuine dmarcd.Genuine
@@ -77,28 +78,32 @@ func (f ReportFilter) conditions(team dmarcd.TeamID, first int) (string, []any) 
 	if f.Domain != "" {
 		and(`reports.id IN (SELECT shares.report_id FROM domains
 			JOIN shares ON shares.team_id = domains.team_id AND shares.domain_id = domains.id
-			WHERE domains.team_id = %s AND domains.name = %s AND domains.deleted_at = 0)`, team, plain(f.Domain))
+			WHERE domains.team_id = %s AND domains.name = %s AND domains.deleted_at = 0)`, team, db.Plain(f.Domain))
 	}
 	if f.Organization != "" {
-		and(`lower(reports.organization) = lower(%s)`, plain(f.Organization))
+		and(`lower(reports.organization) = lower(%s)`, db.Plain(f.Organization))
 	}
 	if f.OrganizationPart != "" { // SQLite's lower changes ASCII letters only
-		and(`replace(lower(reports.organization), lower(%s), '') <> lower(reports.organization)`, plain(f.OrganizationPart))
+		and(`replace(lower(reports.organization), lower(%s), '') <> lower(reports.organization)`, db.Plain(f.OrganizationPart))
 	}
 	if f.ExternalID != "" {
 		and(`reports.external_id = %s`, keyText(f.ExternalID))
 	}
+	if f.ExternalIDPart != "" { // reads reports_of_external_id alone
+		and(`reports.id IN (SELECT parts.id FROM reports AS parts WHERE parts.team_id = %s AND replace(parts.external_id, %s, '') <> parts.external_id)`,
+			team, db.Plain(f.ExternalIDPart))
+	}
 	if f.Kind != "" {
-		and(`reports.kind = %s`, plain(string(f.Kind)))
+		and(`reports.kind = %s`, db.Plain(string(f.Kind)))
 	}
 	if f.Quirk != "" {
-		and(`replace(reports.quirks, %s, '') <> reports.quirks`, plain(quirkMark(f.Quirk)))
+		and(`replace(reports.quirks, %s, '') <> reports.quirks`, db.Plain(quirkMark(f.Quirk)))
 	}
 	if f.Quirks {
 		and(`reports.quirks <> ''`)
 	}
 	if f.Genuine != "" {
-		and(`reports.genuine = %s`, plain(string(f.Genuine)))
+		and(`reports.genuine = %s`, db.Plain(string(f.Genuine)))
 	}
 	if f.Days != (dmarcd.Days{}) {
 		from, before := f.Days.Times()
@@ -108,7 +113,7 @@ func (f ReportFilter) conditions(team dmarcd.TeamID, first int) (string, []any) 
 		and(`EXISTS (SELECT 1 FROM shares WHERE shares.report_id = reports.id AND shares.team_id = %s AND shares.domain_id = 0)`, team)
 	}
 	if f.State != "" {
-		and(`reports.state = %s`, plain(string(f.State)))
+		and(`reports.state = %s`, db.Plain(string(f.State)))
 	}
 	return b.String(), args
 }
@@ -125,15 +130,15 @@ func (t *Team) Reports(ctx context.Context, filter ReportFilter, before dmarcd.R
 		conditions += ` AND EXISTS (SELECT 1 FROM shares JOIN domains ON domains.team_id = $1 AND domains.id = shares.domain_id AND domains.deleted_at = 0` + tagged + `
 			WHERE shares.team_id = $1 AND shares.report_id = reports.id)`
 	}
-	return collectRead(ctx, t.store, `SELECT `+reportColumns+` FROM reports
+	return db.Collect(ctx, t.store, `SELECT `+reportColumns+` FROM reports
 		WHERE reports.team_id = $1 AND reports.id < $2 AND `+visibleReport+conditions+`
 		ORDER BY reports.id DESC LIMIT $3`, args, scanReport)
 }
 
-// ReportsFrom returns up to limit reports with their details, the first received first, from
-// that id on: fewer if their texts are long, and none at the end. With a time, the list ends
-// before reports that were received since, and before one that is still being written: a later
-// call never finds a report between those returned.
+// ReportsFrom returns up to limit reports with their details, in order of receipt, from this id on:
+// fewer if their texts are long, and none at the end. With settled, the list ends before reports
+// received since then, and before one that is still being written, so that a later call never finds
+// a report between those returned.
 func (t *Team) ReportsFrom(ctx context.Context, filter ReportFilter, from dmarcd.ReportID, settled time.Time, limit int) ([]dmarcd.Report, error) {
 	conditions, args := filter.conditions(t.id, 4)
 	args = append([]any{t.id, from, limit}, args...)
@@ -141,13 +146,13 @@ func (t *Team) ReportsFrom(ctx context.Context, filter ReportFilter, from dmarcd
 		n := len(args)
 		conditions += fmt.Sprintf(` AND reports.id < $%d AND NOT EXISTS (SELECT 1 FROM reports AS unfinished
 			WHERE unfinished.team_id = $1 AND unfinished.state = 'deleted' AND unfinished.id < reports.id AND unfinished.pending_until > $%d)`, n+1, n+2)
-		args = append(args, settled.UnixMicro()<<randomBits, t.store.options.Now().Unix())
+		args = append(args, db.FirstID(settled), t.store.options.Now().Unix())
 	}
 	var reports []dmarcd.Report
 	text := 0
-	err := t.store.eachRead(ctx, `SELECT `+reportColumns+`, reports.document FROM reports
+	err := t.store.Query(ctx, `SELECT `+reportColumns+`, reports.document FROM reports
 		WHERE reports.team_id = $1 AND reports.id >= $2 AND `+visibleReport+conditions+`
-		ORDER BY reports.id LIMIT $3`, args, func(scan scanner) error {
+		ORDER BY reports.id LIMIT $3`, args, func(scan db.Scanner) error {
 		if text > maxRecordsText {
 			return errEnough
 		}
@@ -163,8 +168,8 @@ func (t *Team) ReportsFrom(ctx context.Context, filter ReportFilter, from dmarcd
 }
 
 // scanFullReport is scanReport with the document of the report in the last column.
-func scanFullReport(scan scanner, document *string) (dmarcd.Report, error) {
-	report, err := scanReport(scan.before(document))
+func scanFullReport(scan db.Scanner, document *string) (dmarcd.Report, error) {
+	report, err := scanReport(scan.Before(document))
 	if err != nil {
 		return report, err
 	}
@@ -177,22 +182,22 @@ func scanFullReport(scan scanner, document *string) (dmarcd.Report, error) {
 // Report returns a report with its detail, or ErrNotFound.
 func (t *Team) Report(ctx context.Context, id dmarcd.ReportID) (dmarcd.Report, error) {
 	var document string
-	return scanFullReport(rowOf(ctx, t.store, `SELECT `+reportColumns+`, reports.document FROM reports
+	return scanFullReport(db.Row(ctx, t.store, `SELECT `+reportColumns+`, reports.document FROM reports
 		WHERE reports.team_id = $1 AND reports.id = $2 AND `+visibleReport, t.id, id), &document)
 }
 
 // ReportBytes returns the size of the detail of a report, or ErrNotFound.
 func (t *Team) ReportBytes(ctx context.Context, id dmarcd.ReportID) (bytes int64, err error) {
-	err = t.store.queryRow(ctx, `SELECT octet_length(reports.document) FROM reports
+	err = t.store.QueryRow(ctx, `SELECT octet_length(reports.document) FROM reports
 		WHERE reports.team_id = $1 AND reports.id = $2 AND `+visibleReport, []any{t.id, id}, &bytes)
 	return bytes, err
 }
 
-// RecordCursor is a position in the records of a report: after that record of that share.
-// The zero value is the start.
+// RecordCursor is a position in the records of a report: after this record of this share. The zero
+// value is the start.
 type RecordCursor struct {
 	Share, N int
-	// Begun distinguishes the position after the very first record from the start.
+	// Begun distinguishes the position after the first record of the first share from the start.
 	Begun bool
 }
 
@@ -204,7 +209,7 @@ type Record struct {
 	aggregate.Record
 }
 
-// maxRecordsText limits the texts of the records or reports that are read at once, in bytes.
+// maxRecordsText limits the texts of the records or reports in one answer, in bytes.
 const maxRecordsText = 4 << 20
 
 // Records returns up to limit records of an aggregate report after the cursor, grouped by
@@ -215,15 +220,15 @@ func (t *Team) Records(ctx context.Context, id dmarcd.ReportID, after RecordCurs
 		after.Share, after.N = -1, -1
 	}
 	text := 0
-	// Without + 0 SQLite looks up the records of each share, those before the cursor too.
-	err = t.store.eachRead(ctx, `SELECT records.share, records.n, COALESCE(domains.name, ''), records.source, records.count,
+	// Without + 0 SQLite looks up the records of each share, including those before the cursor.
+	err = t.store.Query(ctx, `SELECT records.share, records.n, COALESCE(domains.name, ''), records.source, records.count,
 			records.disposition, records.dkim, records.spf, shares.header_from, records.details
 		FROM records JOIN shares ON shares.team_id = records.team_id AND shares.report_id = records.report_id AND shares.n = records.share + 0
 			JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id AND reports.state <> 'deleted' AND reports.emptied_at <= 0 AND reports.cold = 0
 			LEFT JOIN domains ON domains.id = shares.domain_id AND domains.team_id = shares.team_id
 		WHERE records.team_id = $1 AND records.report_id = $2 AND (records.share, records.n) > ($3, $4) AND `+visibleShare+`
 		ORDER BY records.share, records.n LIMIT $5`,
-		[]any{t.id, id, after.Share, after.N, limit + 1}, func(scan scanner) error {
+		[]any{t.id, id, after.Share, after.N, limit + 1}, func(scan db.Scanner) error {
 			if more = len(records) == limit || text > maxRecordsText; more {
 				return errEnough
 			}
@@ -241,13 +246,13 @@ func (t *Team) Records(ctx context.Context, id dmarcd.ReportID, after RecordCurs
 	return t.coldRecords(ctx, id, after, limit)
 }
 
-func scanRecord(scan scanner) (Record, error) {
+func scanRecord(scan db.Scanner) (Record, error) {
 	var text string
 	return scanRecordDocument(scan, &text)
 }
 
 // scanRecordDocument reads a record, and its document into text.
-func scanRecordDocument(scan scanner, text *string) (Record, error) {
+func scanRecordDocument(scan db.Scanner, text *string) (Record, error) {
 	r := Record{Cursor: RecordCursor{Begun: true}}
 	err := scan(&r.Cursor.Share, &r.Cursor.N, &r.Domain, &r.Source, &r.Count,
 		&r.Disposition, &r.DKIM, &r.SPF, &r.HeaderFrom, text)
@@ -255,4 +260,53 @@ func scanRecordDocument(scan scanner, text *string) (Record, error) {
 		return r, err
 	}
 	return r, shape.DecodeRecord(*text, &r.Record)
+}
+
+// formatQuirks writes each quirk on a line, as "\n" name " " count, so that one can be found by
+// substring; see quirkMark.
+func formatQuirks(quirks []dmarcd.Quirk) string {
+	var b strings.Builder
+	for _, quirk := range quirks {
+		b.WriteString("\n" + quirk.Name + " " + strconv.Itoa(quirk.Count))
+	}
+	return b.String()
+}
+
+// quirkMark returns the substring of formatQuirks that identifies a quirk.
+func quirkMark(name string) string { return "\n" + name + " " }
+
+func parseQuirks(text string) []dmarcd.Quirk {
+	var quirks []dmarcd.Quirk
+	for entry := range strings.SplitSeq(text, "\n") {
+		if name, count, ok := strings.Cut(entry, " "); ok {
+			n, _ := strconv.Atoi(count) // formatQuirks wrote it
+			quirks = append(quirks, dmarcd.Quirk{Name: name, Count: n})
+		}
+	}
+	return quirks
+}
+
+// genuine returns the result as stored: GenuineUnknown for none.
+func genuine(v dmarcd.Authentication) dmarcd.Genuine {
+	if v.Genuine == "" {
+		return dmarcd.GenuineUnknown
+	}
+	return v.Genuine
+}
+
+// formatAuthentication writes the evidence of the authentication result, one item per line.
+func formatAuthentication(v dmarcd.Authentication) string {
+	return strings.Join([]string{line(v.From), line(v.DKIM), line(v.SPF), line(v.DMARC), line(v.Reason), line(v.Domain), line(v.Organization)}, "\n")
+}
+
+func parseAuthentication(answer dmarcd.Genuine, text string) dmarcd.Authentication {
+	lines := append(strings.Split(text, "\n"), "", "", "", "", "", "", "")
+	return dmarcd.Authentication{
+		Genuine: answer, From: lines[0], DKIM: lines[1], SPF: lines[2], DMARC: lines[3], Reason: lines[4], Domain: lines[5], Organization: lines[6],
+	}
+}
+
+// line returns storable text on a single line.
+func line(text string) string {
+	return strings.NewReplacer("\r", " ", "\n", " ").Replace(db.Plain(text))
 }

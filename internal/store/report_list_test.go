@@ -20,7 +20,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// listed stores the reports for the list tests.
+// listed stores reports for the tests of lists.
 func listed(in *inbox) {
 	in.add("a.example", "b.example")
 	mixed := storetest.Aggregate("mixed", "a.example", 100, storetest.Passed("a.example", 1), storetest.Passed("b.example", 2))
@@ -105,7 +105,7 @@ func TestReportFilters(t *testing.T) {
 	})
 }
 
-func TestReportIsKeptAsItCame(t *testing.T) {
+func TestReportIsStoredAsItCame(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
 		passing, failing := storetest.Passed(ours, 5), storetest.Failed("sub."+ours, 2)
@@ -117,12 +117,12 @@ func TestReportIsKeptAsItCame(t *testing.T) {
 		sent.Quirks = []dmarcd.Quirk{{Name: "one", Count: 1}, {Name: "two", Count: 1 << 40}}
 		delivery := storetest.Delivery(sent)
 		delivery.Intake = dmarcd.IntakeIMAP
-		delivery.Verdict = dmarcd.Verdict{Genuine: dmarcd.GenuineNo, From: "f.example", Domain: "d.example", DKIM: "fail", SPF: "none", DMARC: "fail", Reason: "The signature is wrong."}
+		delivery.Authentication = dmarcd.Authentication{Genuine: dmarcd.GenuineNo, From: "f.example", Domain: "d.example", DKIM: "fail", SPF: "none", DMARC: "fail", Reason: "The signature is wrong."}
 		receipt := in.deliver(delivery)[0]
 
 		got := musttest.Get(in.team.Report(in.Context(), receipt.ID))(in)
 		want := sent.Report
-		want.ID, want.Intake, want.Verdict, want.ReceivedAt = receipt.ID, delivery.Intake, delivery.Verdict, in.clock.Now()
+		want.ID, want.Intake, want.Authentication, want.ReceivedAt = receipt.ID, delivery.Intake, delivery.Authentication, in.clock.Now()
 		want.State = dmarcd.ReportCounted
 		if diff := cmp.Diff(want, got); diff != "" {
 			in.Errorf("the report (-want +got):\n%s", diff)
@@ -292,8 +292,8 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// TestReportsFromEndsBeforeWhatIsUnfinished checks that a list of settled reports ends before
-// those that are too young, and before one that is still being written.
+// TestReportsFromEndsBeforeWhatIsUnfinished checks that a list of settled reports ends before those
+// that are too recent, and before one that is still being written.
 func TestReportsFromEndsBeforeWhatIsUnfinished(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 // chunkBytes is the size of a chunk of an original.
@@ -24,7 +25,7 @@ type pendingOriginal struct {
 // pendingBytes limits the originals in memory.
 const pendingBytes = 1 << 20
 
-// insertOriginal queues the original of a delivery. Several chunks were written ahead.
+// insertOriginal queues the original of a delivery. One of several chunks was written ahead.
 func (r *reception) insertOriginal(ctx context.Context, original dmarcd.Original) error {
 	if slices.ContainsFunc(r.originals, func(p pendingOriginal) bool { return p.Hash == original.Hash }) {
 		return nil
@@ -51,8 +52,8 @@ func (r *reception) flushOriginals(ctx context.Context) error {
 	for i, o := range r.originals {
 		rows[i] = []any{r.team.id, o.Hash[:], o.Size, o.first, unix(r.now), append([]byte{}, o.key...), o.PackedSize}
 	}
-	hashes, err := insertReturning(ctx, r.tx, `INSERT INTO originals (team_id, hash, size, packed, stored_at, chunks, bytes) VALUES `, rows,
-		` ON CONFLICT (team_id, hash) DO NOTHING RETURNING hash`, scanValue[[]byte])
+	hashes, err := db.InsertReturning(ctx, r.tx.Tx, `INSERT INTO originals (team_id, hash, size, packed, stored_at, chunks, bytes) VALUES `, rows,
+		` ON CONFLICT (team_id, hash) DO NOTHING RETURNING hash`, db.Value[[]byte])
 	if err != nil {
 		return err
 	}
@@ -74,10 +75,10 @@ func (r *reception) settleOriginal(ctx context.Context, o pendingOriginal, added
 	changed, err := int64(1), error(nil)
 	switch {
 	case !added:
-		changed, err = r.tx.exec(ctx, `UPDATE originals SET stored_at = $1 WHERE team_id = $2 AND hash = $3`,
+		changed, err = r.tx.Exec(ctx, `UPDATE originals SET stored_at = $1 WHERE team_id = $2 AND hash = $3`,
 			unix(r.now), r.team.id, o.Hash[:])
 	case len(o.key) > 0: // the chunks are in use now
-		changed, err = r.tx.exec(ctx, `DELETE FROM unused_chunks WHERE team_id = $1 AND chunks = $2 AND pending_until > 0`, r.team.id, o.key)
+		changed, err = r.tx.Exec(ctx, `DELETE FROM unused_chunks WHERE team_id = $1 AND chunks = $2 AND pending_until > 0`, r.team.id, o.key)
 	case o.ahead:
 		changed = 0 // it existed, so no chunks were written
 	}
@@ -85,7 +86,7 @@ func (r *reception) settleOriginal(ctx context.Context, o pendingOriginal, added
 		r.tx.charge(r.team.id, used{stored: o.PackedSize})
 	}
 	if err == nil && changed == 0 {
-		err = errMoved // the existing one was removed meanwhile
+		err = db.ErrMoved // the existing one was removed meanwhile
 	}
 	return err
 }
@@ -108,7 +109,7 @@ func (t *Team) RejectedOriginal(ctx context.Context, id dmarcd.RejectedID) (dmar
 func (t *Team) original(ctx context.Context, query string, args ...any) (dmarcd.StoredOriginal, error) {
 	var original dmarcd.StoredOriginal
 	var key, first []byte
-	if err := t.store.queryRow(ctx, query, args, &key, &original.Size, &first); err != nil {
+	if err := t.store.QueryRow(ctx, query, args, &key, &original.Size, &first); err != nil {
 		return dmarcd.StoredOriginal{}, err
 	}
 	original.Packed = &chunks{ctx: ctx, team: t, key: key, rest: first, n: 1}
@@ -119,7 +120,7 @@ func (t *Team) original(ctx context.Context, query string, args ...any) (dmarcd.
 type chunks struct {
 	ctx  context.Context //nolint:containedctx // it lives as long as one read of the original
 	team *Team
-	key  []byte // empty for none but the first
+	key  []byte // empty if the first chunk is the only one
 	rest []byte
 	n    int // the next chunk
 }
@@ -129,7 +130,7 @@ func (c *chunks) Read(p []byte) (int, error) {
 		if len(c.key) == 0 {
 			return 0, io.EOF
 		}
-		err := c.team.store.queryRow(c.ctx, `SELECT packed FROM original_chunks WHERE team_id = $1 AND hash = $2 AND n = $3`,
+		err := c.team.store.QueryRow(c.ctx, `SELECT packed FROM original_chunks WHERE team_id = $1 AND hash = $2 AND n = $3`,
 			[]any{c.team.id, c.key, c.n}, &c.rest)
 		if errors.Is(err, dmarcd.ErrNotFound) {
 			return 0, io.EOF
@@ -148,26 +149,33 @@ func (c *chunks) Read(p []byte) (int, error) {
 // at the newest.
 func (t *Team) Rejected(ctx context.Context, before dmarcd.RejectedID, limit int) ([]dmarcd.Rejected, error) {
 	before = cmp.Or(before, math.MaxInt64)
-	return collectRead(ctx, t.store, `SELECT `+rejectedColumns+`
+	return db.Collect(ctx, t.store, `SELECT `+rejectedColumns+`
 		WHERE rejected.team_id = $1 AND rejected.id < $2 ORDER BY rejected.id DESC LIMIT $3`, []any{t.id, before, limit}, scanRejected)
 }
 
 // RejectedByID returns a rejected item, or ErrNotFound.
 func (t *Team) RejectedByID(ctx context.Context, id dmarcd.RejectedID) (dmarcd.Rejected, error) {
-	return scanRejected(rowOf(ctx, t.store, `SELECT `+rejectedColumns+` WHERE rejected.team_id = $1 AND rejected.id = $2`, t.id, id))
+	return scanRejected(db.Row(ctx, t.store, `SELECT `+rejectedColumns+` WHERE rejected.team_id = $1 AND rejected.id = $2`, t.id, id))
+}
+
+// RejectedByDay returns the number of rejected reports by the day on which they arrived.
+func (t *Team) RejectedByDay(ctx context.Context, from dmarcd.Day) (map[dmarcd.Day]int64, error) {
+	const day = 24 * 60 * 60
+	return db.CollectMap[dmarcd.Day, int64](ctx, t.store, `SELECT received_at / $3, count(*) FROM rejected WHERE team_id = $1 AND received_at >= $2 GROUP BY 1`,
+		t.id, int64(from)*day, int64(day))
 }
 
 const rejectedColumns = `rejected.id, rejected.kind, rejected.member, rejected.reason, rejected.intake, rejected.name,
-		rejected.received_at, rejected.genuine, rejected.verdict, COALESCE(originals.size, 0)
+		rejected.received_at, rejected.genuine, rejected.authentication, COALESCE(originals.size, 0)
 	FROM rejected LEFT JOIN originals ON originals.team_id = rejected.team_id AND originals.hash = rejected.original`
 
-func scanRejected(scan scanner) (dmarcd.Rejected, error) {
+func scanRejected(scan db.Scanner) (dmarcd.Rejected, error) {
 	var r dmarcd.Rejected
 	var receivedAt int64
 	var answer dmarcd.Genuine
-	var verdict string
-	err := scan(&r.ID, &r.Kind, &r.Member, &r.Reason, &r.Intake, &r.Name, &receivedAt, &answer, &verdict, &r.Size)
-	r.ReceivedAt, r.Verdict = fromUnix(receivedAt), parseVerdict(answer, verdict)
+	var authentication string
+	err := scan(&r.ID, &r.Kind, &r.Member, &r.Reason, &r.Intake, &r.Name, &receivedAt, &answer, &authentication, &r.Size)
+	r.ReceivedAt, r.Authentication = fromUnix(receivedAt), parseAuthentication(answer, authentication)
 	return r, err
 }
 
@@ -184,8 +192,8 @@ func (t *Team) removeRejected(ctx context.Context, tx tx, condition string, args
 		original []byte
 		bytes    int64
 	}
-	all, err := collect(ctx, tx, `DELETE FROM rejected WHERE team_id = $1 AND `+condition+` RETURNING original, bytes`,
-		append([]any{t.id}, args...), func(scan scanner) (g gone, err error) {
+	all, err := db.Collect(ctx, tx, `DELETE FROM rejected WHERE team_id = $1 AND `+condition+` RETURNING original, bytes`,
+		append([]any{t.id}, args...), func(scan db.Scanner) (g gone, err error) {
 			err = scan(&g.original, &g.bytes)
 			return g, err
 		})

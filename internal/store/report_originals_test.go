@@ -68,7 +68,8 @@ func TestOriginalThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// TestOriginalsGoWithWhatTheyBrought removes all items of one delivery, one by one.
+// TestOriginalsGoWithWhatTheyBrought removes all items of a delivery one by one; the original goes
+// with the last.
 func TestOriginalsGoWithWhatTheyBrought(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add("a.example", "b.example")
@@ -77,7 +78,7 @@ func TestOriginalsGoWithWhatTheyBrought(t *testing.T) {
 		delivery.Rejections = []dmarcd.Rejection{{Member: "x", Reason: "A test."}, {Member: "y", Reason: "A test."}}
 		in.deliver(delivery)
 		in.deliver(delivery)
-		wantKept := func(what string, originals, chunks int) {
+		wantStored := func(what string, originals, chunks int) {
 			in.Helper()
 			if got := in.rows("originals"); got != originals {
 				in.Errorf("%s: got %d originals, want %d", what, got, originals)
@@ -86,36 +87,36 @@ func TestOriginalsGoWithWhatTheyBrought(t *testing.T) {
 				in.Errorf("%s: got %d chunks, want %d", what, got, chunks)
 			}
 		}
-		wantKept("sent twice", 1, 2)
+		wantStored("sent twice", 1, 2)
 		in.delete("a.example")
 		in.purge()
-		wantKept("without one report", 1, 2)
+		wantStored("without one report", 1, 2)
 		rejected := musttest.Get(in.team.Rejected(in.Context(), 0, 10))(in)
 		for _, r := range rejected {
 			in.must(in.team.SettleRejected(in.Context(), r.ID))
 		}
-		wantKept("without what was rejected", 1, 2)
+		wantStored("without what was rejected", 1, 2)
 		in.delete("b.example")
-		wantKept("before the purge", 1, 2)
+		wantStored("before the purge", 1, 2)
 		in.purge()
-		wantKept("without anything", 0, 0)
+		wantStored("without anything", 0, 0)
 
 		delivery.Reports = nil
 		in.deliver(delivery)
-		wantKept("sent again", 1, 2)
+		wantStored("sent again", 1, 2)
 		rejected = musttest.Get(in.team.Rejected(in.Context(), 0, 10))(in)
 		for _, r := range rejected {
 			in.must(in.team.SettleRejected(in.Context(), r.ID))
 		}
 		in.purge()
-		wantKept("settled", 0, 0)
+		wantStored("settled", 0, 0)
 		if err := in.team.SettleRejected(in.Context(), rejected[0].ID); !errors.Is(err, dmarcd.ErrNotFound) {
 			in.Errorf("settled twice: got %v, want ErrNotFound", err)
 		}
 	})
 }
 
-func TestDuplicatesKeepNoBytes(t *testing.T) {
+func TestDuplicatesStoreNoBytes(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
 		same := report("1", ours, storetest.Passed(ours, 1))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 // Receive stores deliveries: reports with their records and counters, rejections with
@@ -26,13 +27,13 @@ func (t *Team) Receive(ctx context.Context, deliveries []*dmarcd.Delivery) ([][]
 		switch {
 		case err == nil:
 			return receipts, nil
-		case !errors.Is(err, errMoved) || attempt == receiveAttempts:
+		case !errors.Is(err, db.ErrMoved) || attempt == receiveAttempts:
 			return nil, fmt.Errorf("keep reports: %w", err)
 		}
 	}
 }
 
-// receiveAttempts is how often deliveries are written ahead: a report that makes one a
+// receiveAttempts limits the attempts to write deliveries ahead: the report that made one a
 // duplicate may be deleted before the last transaction.
 const receiveAttempts = 3
 
@@ -47,7 +48,7 @@ func (t *Team) receive(ctx context.Context, deliveries []*dmarcd.Delivery) (rece
 		r := t.newReception(ctx, tx)
 		r.ahead, r.locks.exclusive = ahead, exclusive
 		receipts, err = r.run(ctx, deliveries)
-		// A version that is replaced counts for other domains than the new one.
+		// A replaced version may count for other domains than the new one.
 		exclusive = exclusive || errors.Is(err, errUnlocked)
 		return err
 	})
@@ -65,20 +66,20 @@ type reception struct {
 	owned   map[*dmarcd.NewReport][]owner
 	locks   *domainLocks
 	changes tally
-	// quota is the quota of the team, usage its usage before.
+	// quota is the quota of the team; usage, its usage before the deliveries.
 	quota   dmarcd.Quota
 	usage   dmarcd.Usage
 	signers selectors
 	// shares and records collect the rows of several reports: bulk inserts are faster.
-	shares, records *bulk
+	shares, records *db.Bulk
 	// originals are also stored together.
 	originals     []pendingOriginal
 	originalBytes int
-	// inserted maps reports whose rows are already inserted to their ids, 0 if there is
-	// another version.
+	// inserted maps reports whose rows are already inserted to their ids, 0 if another version
+	// exists.
 	inserted map[*dmarcd.NewReport]dmarcd.ReportID
-	// replaces is set once the present delivery replaced a version, sharesLeft is how many shares
-	// the further ones may have.
+	// replaces is set once the current delivery replaced a version; sharesLeft is the number of
+	// shares that further replaced versions may have.
 	replaces   bool
 	sharesLeft int64
 }
@@ -87,7 +88,7 @@ func (t *Team) newReception(ctx context.Context, tx tx) *reception {
 	return &reception{
 		team: t, tx: tx, now: t.store.now(), owners: newAttribution(t, tx), owned: make(map[*dmarcd.NewReport][]owner),
 		locks: t.newLocks(tx), changes: make(tally), signers: make(selectors),
-		shares: tx.bulk(ctx, `shares`, shareColumns), records: tx.bulk(ctx, `records`, recordColumns),
+		shares: tx.Bulk(ctx, `shares`, shareColumns), records: tx.Bulk(ctx, `records`, recordColumns),
 	}
 }
 
@@ -97,7 +98,8 @@ const (
 )
 
 func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {
-	// A share stored as unclaimed is found by the next transaction that adds its domain.
+	// The lock orders this transaction and those that add domains: a share stored as unclaimed is
+	// found by the next one.
 	lock := r.team.shareLock
 	if r.locks.exclusive {
 		lock = r.team.lock
@@ -133,8 +135,8 @@ func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][
 			return nil, err
 		}
 	}
-	for _, rows := range []*bulk{r.shares, r.records} {
-		if err := rows.flush(); err != nil {
+	for _, rows := range []*db.Bulk{r.shares, r.records} {
+		if err := rows.Flush(); err != nil {
 			return nil, err
 		}
 	}
@@ -158,7 +160,7 @@ func (r *reception) lockOwners(ctx context.Context, owners ...[]owner) error {
 	}
 	present, err := r.locks.lockAll(ctx, ids)
 	if err == nil && !present {
-		err = errMoved
+		err = db.ErrMoved
 	}
 	return err
 }
@@ -213,22 +215,22 @@ func (r *reception) admit(ctx context.Context, deliveries []*dmarcd.Delivery) (e
 	return err
 }
 
-// maxMember limits the path of a rejected item, in bytes: it is part of a key. Package unpack makes
-// no longer ones.
+// maxMember limits the path of a rejected item, in bytes: it is part of a key. Package unpack
+// returns no longer ones.
 const maxMember = 1100
 
-// reject stores a rejection and charges bytes for it; a repeated one is stored once. It
-// reports whether the original is to be stored. If full is set, the quota for unreadable
-// content is exhausted: a mail is then listed without its original, anything else is an
+// reject stores a rejection and charges bytes for it; a repeated one is stored once. It reports
+// whether the original is to be stored. full is the error of an exhausted quota for unreadable
+// content: a mail is then listed without its original, and anything else is refused with that
 // error.
 func (r *reception) reject(ctx context.Context, delivery *dmarcd.Delivery, rejection dmarcd.Rejection, bytes int64, full error) (whole bool, err error) {
 	id := r.team.store.nextID()
 	var stored int64
-	err = r.tx.queryRow(ctx, `INSERT INTO rejected (id, team_id, domain_id, kind, intake, name, member, reason, genuine, verdict, received_at, original, bytes)
+	err = r.tx.QueryRow(ctx, `INSERT INTO rejected (id, team_id, domain_id, kind, intake, name, member, reason, genuine, authentication, received_at, original, bytes)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 		ON CONFLICT (team_id, original, member) DO UPDATE SET reason = excluded.reason RETURNING id`, []any{
-		id, r.team.id, delivery.Domain, rejection.Kind, delivery.Intake, plain(delivery.Name), cutText(plain(rejection.Member), maxMember), plain(rejection.Reason),
-		genuine(delivery.Verdict), formatVerdict(delivery.Verdict), unix(r.now), delivery.Original.Hash[:], bytes,
+		id, r.team.id, delivery.Domain, rejection.Kind, delivery.Intake, db.Plain(delivery.Name), db.Cut(rejection.Member, maxMember), db.Plain(rejection.Reason),
+		genuine(delivery.Authentication), formatAuthentication(delivery.Authentication), unix(r.now), delivery.Original.Hash[:], bytes,
 	}, &stored)
 	if err != nil || stored != id {
 		return err == nil && full == nil, err // already stored

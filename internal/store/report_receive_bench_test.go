@@ -75,7 +75,7 @@ func BenchmarkBareInserts(b *testing.B) {
 				musttest.Do(b, err)
 				//nolint:sqlclosecheck // the transaction closes it
 				report, err := tx.PrepareContext(b.Context(), `INSERT INTO reports (id, team_id, kind, identity, content, organization, external_id,
-					domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, verdict, received_at, original, member, document)
+					domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, authentication, received_at, original, member, document)
 					VALUES ($1, 1, 'aggregate', $2, $2, 'receiver.example', '1', 'example.com', 0, 0, 50, 50, 50, '', '', 'import', 'unknown', '', 0, $2, '', '{}')`)
 				musttest.Do(b, err)
 				//nolint:sqlclosecheck // the transaction closes it

@@ -13,6 +13,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -20,15 +21,15 @@ import (
 
 const ours = "example.com"
 
-// genuinely is the delivery of a report by mail with that verdict.
+// genuinely returns the delivery of a report by mail with this authentication result.
 func genuinely(answer dmarcd.Genuine, report dmarcd.NewReport) *dmarcd.Delivery {
 	delivery := storetest.Delivery(report)
 	delivery.Intake = dmarcd.IntakeSMTP
-	verdict := dmarcd.Verdict{Genuine: answer, From: "receiver.example", Reason: "a test"}
+	authentication := dmarcd.Authentication{Genuine: answer, From: "receiver.example", Reason: "a test"}
 	if answer == dmarcd.GenuineYes {
-		verdict.Domain = "receiver.example"
+		authentication.Domain = "receiver.example"
 	}
-	delivery.SetVerdict(verdict)
+	delivery.SetAuthentication(authentication)
 	return delivery
 }
 
@@ -123,11 +124,11 @@ func TestForgedVersions(t *testing.T) {
 					in.Fatalf("got %d reports held", len(held))
 				}
 				for _, r := range held {
-					if row.now != "" && r.Verdict.Genuine != row.now || r.HeldReason == "" {
+					if row.now != "" && r.Authentication.Genuine != row.now || r.HeldReason == "" {
 						in.Errorf("held as %+v", r)
 					}
 				}
-				events := musttest.Get(in.team.Events(in.Context(), store.EventFilter{Domain: ours, Kind: dmarcd.HeldReport}, 0, 10))(in)
+				events := musttest.Get(in.team.Events(in.Context(), store.EventFilter{Domain: ours, Kinds: []dmarcd.EventKind{dmarcd.HeldReport}}, store.Cursor{}, 10))(in)
 				if len(events) != len(held) {
 					in.Errorf("got the events %+v, want one for each held report", events)
 				}
@@ -149,7 +150,7 @@ func TestHeldReportsOfADelivery(t *testing.T) {
 		reports = append(reports, report("good", other, storetest.Passed(other, 1)), report("odd", other, storetest.Passed(other, most)),
 			report("foreign", "example.org", storetest.Passed("example.org", most)))
 		receipts := in.deliver(storetest.Delivery(reports...))
-		events := musttest.Get(in.team.Events(in.Context(), store.EventFilter{Kind: dmarcd.HeldReport}, 0, 10))(in)
+		events := musttest.Get(in.team.Events(in.Context(), store.EventFilter{Kinds: []dmarcd.EventKind{dmarcd.HeldReport}}, store.Cursor{}, 10))(in)
 		if len(events) != 2 {
 			in.Fatalf("got %d events, want one for each domain", len(events))
 		}
@@ -164,15 +165,15 @@ func TestHeldReportsOfADelivery(t *testing.T) {
 		} {
 			e := events[i]
 			if e.Domain != want.domain || e.Report != want.receipt.ID || e.Organization != "receiver.example" || e.Reason != want.receipt.Reason ||
-				e.Messages != want.reports || e.Summary() != want.summary+want.receipt.Reason {
-				in.Errorf("got %+v: %s, want %+v", e, e.Summary(), want)
+				e.Messages != want.reports || phrase.Event(e) != want.summary+want.receipt.Reason {
+				in.Errorf("got %+v: %s, want %+v", e, phrase.Event(e), want)
 			}
 		}
 	})
 }
 
 // TestForgedThenGenuine checks that identical content is a duplicate, regardless of its
-// verdict.
+// authentication.
 func TestForgedThenGenuine(t *testing.T) {
 	old, other := report("1", ours, storetest.Passed(ours, 1)), report("1", ours, storetest.Passed(ours, 100))
 	eachInbox(t, func(in *inbox) {
@@ -234,7 +235,7 @@ func TestDeletedDomainStartsAtZero(t *testing.T) {
 	})
 }
 
-func TestReceiptsTellEverything(t *testing.T) {
+func TestReceiptsReportEverything(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
 		claimed := report("1", ours, storetest.Passed(ours, 5), storetest.Failed("sub."+ours, 2))
@@ -367,7 +368,7 @@ func receiveOdd(in *inbox, bad string) {
 	odd.Document = shape.EncodeDetail(dmarcd.Detail{Aggregate: &dmarcd.AggregateDetail{Report: aggregate.Report{Version: bad}}})
 	delivery := storetest.Delivery(odd)
 	delivery.Name = bad
-	delivery.Verdict = dmarcd.Verdict{Genuine: dmarcd.GenuineNo, From: bad, DKIM: bad, SPF: bad, DMARC: bad, Reason: bad}
+	delivery.Authentication = dmarcd.Authentication{Genuine: dmarcd.GenuineNo, From: bad, DKIM: bad, SPF: bad, DMARC: bad, Reason: bad}
 	delivery.Rejections = []dmarcd.Rejection{{Member: bad, Reason: bad}}
 
 	if got := statuses(in.deliver(delivery)); got != "stored rejected" {
@@ -396,7 +397,7 @@ func receiveOdd(in *inbox, bad string) {
 	}
 }
 
-// TestUnclaimedReports has reports about no domain of the team, about one, and about one among
+// TestUnclaimedReports receives reports about no domain of the team, about one, and about one among
 // others.
 func TestUnclaimedReports(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
@@ -422,8 +423,8 @@ func TestUnclaimedReports(t *testing.T) {
 	})
 }
 
-// TestDeliveryReplacesFewLargeReports replaces large reports by small ones of one message: the first
-// one counts, the others are held, because the counts of all are too many for a transaction.
+// TestDeliveryReplacesFewLargeReports replaces large reports by small ones in one delivery: the
+// first one counts, the others are held, because one transaction cannot subtract the counts of all.
 func TestDeliveryReplacesFewLargeReports(t *testing.T) {
 	if testing.Short() {
 		return

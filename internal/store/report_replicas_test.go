@@ -13,7 +13,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// replicas returns views of the team in several processes.
+// replicas returns views of the team from several processes.
 func (in *inbox) replicas(n int) []*store.Team {
 	in.Helper()
 	teams := make([]*store.Team, n)
@@ -52,7 +52,7 @@ func TestReplicasReceiveTheSame(t *testing.T) {
 				for n := range reports {
 					deliveries = append(deliveries, storetest.Delivery(report(fmt.Sprint(round, n), ours, storetest.Passed(ours, 1))))
 				}
-				if i%2 == 1 { // others start at the other end
+				if i%2 == 1 { // every other one in reverse order
 					slices.Reverse(deliveries)
 				}
 				receipts, err := team.Receive(in.Context(), deliveries)

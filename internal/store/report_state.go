@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 // SetReportCounted includes a report in the counters or excludes it, with the audit
@@ -19,7 +20,7 @@ func (t *Team) SetReportCounted(ctx context.Context, id dmarcd.ReportID, counted
 		var identity []byte
 		var state dmarcd.ReportState
 		var messages int64
-		err := tx.queryRow(ctx, `SELECT identity, state, messages FROM reports WHERE team_id = $1 AND id = $2 AND `+visibleReport,
+		err := tx.QueryRow(ctx, `SELECT identity, state, messages FROM reports WHERE team_id = $1 AND id = $2 AND `+visibleReport,
 			[]any{t.id, id}, &identity, &state, &messages)
 		switch {
 		case err != nil || counted == (state == dmarcd.ReportCounted):
@@ -31,8 +32,8 @@ func (t *Team) SetReportCounted(ctx context.Context, id dmarcd.ReportID, counted
 		case messages > dmarcd.MaxReleasedMessages:
 			return nil, dmarcd.ErrCountTooLarge
 		}
-		others, err := collect(ctx, tx, `SELECT id, state FROM reports WHERE team_id = $1 AND identity = $2 AND id <> $3
-			AND (state = 'counted' OR state = 'excluded')`, []any{t.id, identity, id}, func(scan scanner) (stateChange, error) {
+		others, err := db.Collect(ctx, tx, `SELECT id, state FROM reports WHERE team_id = $1 AND identity = $2 AND id <> $3
+			AND (state = 'counted' OR state = 'excluded')`, []any{t.id, identity, id}, func(scan db.Scanner) (stateChange, error) {
 			other := stateChange{to: dmarcd.ReportReplaced}
 			return other, scan(&other.id, &other.from)
 		})
@@ -48,7 +49,7 @@ func (t *Team) DeleteReport(ctx context.Context, id dmarcd.ReportID, audit ...dm
 	var original []byte
 	_, err := t.changeReports(ctx, audit, func(tx tx) ([]stateChange, error) {
 		var state dmarcd.ReportState
-		err := tx.queryRow(ctx, `SELECT state, original FROM reports WHERE team_id = $1 AND id = $2 AND `+visibleReport,
+		err := tx.QueryRow(ctx, `SELECT state, original FROM reports WHERE team_id = $1 AND id = $2 AND `+visibleReport,
 			[]any{t.id, id}, &state, &original)
 		return []stateChange{{id, state, deleted}}, err
 	}, func(tx tx) error { return t.removeUnusedOriginal(ctx, tx, original) })
@@ -73,8 +74,8 @@ func (t *Team) SetReportsCounted(ctx context.Context, filter ReportFilter, count
 	for {
 		var found, step []stateChange
 		n, err := t.changeReports(ctx, audit, func(tx tx) (_ []stateChange, err error) {
-			found, err = collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND id > $2 AND `+visibleReport+conditions+` ORDER BY id LIMIT $3`,
-				append([]any{t.id, last, reportsPerStep}, args...), func(scan scanner) (stateChange, error) {
+			found, err = db.Collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND id > $2 AND `+visibleReport+conditions+` ORDER BY id LIMIT $3`,
+				append([]any{t.id, last, reportsPerStep}, args...), func(scan db.Scanner) (stateChange, error) {
 					change := stateChange{from: filter.State, to: to}
 					return change, scan(&change.id)
 				})
@@ -99,7 +100,7 @@ func (t *Team) SetReportsCounted(ctx context.Context, filter ReportFilter, count
 func (t *Team) firstStep(ctx context.Context, tx tx, reports []stateChange) ([]stateChange, error) {
 	shares := 0
 	for i, report := range reports {
-		own, err := scanValue[int](rowOf(ctx, tx, `SELECT COUNT(*) FROM shares WHERE team_id = $1 AND report_id = $2`, t.id, report.id))
+		own, err := db.Value[int](db.Row(ctx, tx, `SELECT COUNT(*) FROM shares WHERE team_id = $1 AND report_id = $2`, t.id, report.id))
 		if err != nil {
 			return nil, err
 		}
@@ -151,8 +152,8 @@ func (t *Team) changeReports(ctx context.Context, audit []dmarcd.AuditEntry, fin
 func (t *Team) lockDomainsOf(ctx context.Context, tx tx, locks *domainLocks, reports []stateChange) error {
 	ids := make(map[dmarcd.DomainID]struct{})
 	for _, report := range reports {
-		domains, err := collect(ctx, tx, `SELECT DISTINCT domain_id FROM shares WHERE team_id = $1 AND report_id = $2`,
-			[]any{t.id, report.id}, scanValue[dmarcd.DomainID])
+		domains, err := db.Collect(ctx, tx, `SELECT DISTINCT domain_id FROM shares WHERE team_id = $1 AND report_id = $2`,
+			[]any{t.id, report.id}, db.Value[dmarcd.DomainID])
 		if err != nil {
 			return err
 		}
@@ -194,14 +195,14 @@ type stateChange struct {
 
 // changeStates changes the states of reports, and adds the effect on the counters to changes.
 // Shares of deleted domains are excluded: their days are no longer part of the team's sums. A
-// report in an unexpected state is errMoved.
+// report in an unexpected state is db.ErrMoved.
 //
 // The caller holds the team's lock, so that no share is claimed meanwhile.
 func (t *Team) changeStates(ctx context.Context, tx tx, locks *domainLocks, changes tally, wanted []stateChange) error {
-	// At most one version is current: apply what becomes current last.
+	// At most one version is current: change the one that becomes current last.
 	slices.SortStableFunc(wanted, func(a, b stateChange) int { return rank(a.to) - rank(b.to) })
 	for _, change := range wanted {
-		err := tx.execOr(ctx, errMoved, `UPDATE reports SET state = $1, held_reason = '' WHERE team_id = $2 AND id = $3 AND state = $4`,
+		err := tx.ExecOr(ctx, db.ErrMoved, `UPDATE reports SET state = $1, held_reason = '' WHERE team_id = $2 AND id = $3 AND state = $4`,
 			change.to, t.id, change.id, change.from)
 		if err != nil {
 			return err
@@ -230,7 +231,7 @@ type counted struct {
 	counts dmarcd.Counts
 }
 
-func scanCounted(scan scanner) (counted, error) {
+func scanCounted(scan db.Scanner) (counted, error) {
 	var c counted
 	err := scan(append([]any{&c.domain, &c.day}, countFields(&c.counts)...)...)
 	return c, err
@@ -239,7 +240,7 @@ func scanCounted(scan scanner) (counted, error) {
 // count adds the counts of a report for existing domains to changes, or subtracts them. The
 // engine sums them: a report may have very many shares.
 func (l *domainLocks) count(ctx context.Context, changes tally, report dmarcd.ReportID, add bool) error {
-	all, err := collect(ctx, l.tx, `SELECT shares.domain_id, shares.day, `+sumsOf("shares")+` FROM shares
+	all, err := db.Collect(ctx, l.tx, `SELECT shares.domain_id, shares.day, `+sumsOf("shares")+` FROM shares
 		WHERE shares.team_id = $1 AND shares.report_id = $2 AND shares.domain_id <> 0 GROUP BY shares.domain_id, shares.day`,
 		[]any{l.team.id, report}, scanCounted)
 	if err != nil {

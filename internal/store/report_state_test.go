@@ -320,7 +320,7 @@ func TestSetReportsCountedOfWideReports(t *testing.T) {
 func by(domain string, report dmarcd.NewReport) *dmarcd.Delivery {
 	delivery := storetest.Delivery(report)
 	if domain != "" {
-		delivery.SetVerdict(dmarcd.Verdict{Genuine: dmarcd.GenuineYes, From: domain, Domain: domain})
+		delivery.SetAuthentication(dmarcd.Authentication{Genuine: dmarcd.GenuineYes, From: domain, Domain: domain})
 	}
 	return delivery
 }
@@ -369,7 +369,7 @@ func TestWhoReported(t *testing.T) {
 				}
 				in.wantCounted(map[string]dmarcd.Summary{ours: row.counted})
 				if got == "stored held" {
-					events := musttest.Get(in.team.Events(in.Context(), store.EventFilter{Kind: dmarcd.HeldReport}, 0, 10))(in)
+					events := musttest.Get(in.team.Events(in.Context(), store.EventFilter{Kinds: []dmarcd.EventKind{dmarcd.HeldReport}}, store.Cursor{}, 10))(in)
 					if len(events) != 1 || events[0].Domain != ours || events[0].Report == 0 || events[0].Organization == "" || events[0].Reason == "" {
 						in.Errorf("got the events %+v, want one", events)
 					}

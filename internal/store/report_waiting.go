@@ -7,20 +7,21 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
-// maxClaimed is the number of shares that a transaction claims: it holds the team's lock, and on
-// SQLite all writers wait for it.
+// maxClaimed limits the shares that a transaction claims: it holds the team's lock, and on SQLite
+// all writers wait for it.
 const maxClaimed = 5_000
 
-// claimAdded assigns waiting shares to domains that were just added, and counts them. If there
-// are very many, claimRest has to do the rest.
+// claimAdded assigns waiting shares to domains that were just added, and counts them. It reports
+// whether claimRest has to assign more.
 func (t *Team) claimAdded(ctx context.Context, tx tx, domains []owner) (rest bool, err error) {
 	var awaited []owner
 	for _, domain := range domains {
 		path := pathOf(domain.name)
 		var waits bool
-		err := tx.queryRow(ctx, `SELECT EXISTS (SELECT 1 FROM shares WHERE team_id = $1 AND domain_id = 0 AND from_path >= $2 AND from_path < $3)
+		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM shares WHERE team_id = $1 AND domain_id = 0 AND from_path >= $2 AND from_path < $3)
 				OR EXISTS (SELECT 1 FROM shares WHERE team_id = $1 AND domain_id = 0 AND policy_path >= $2 AND policy_path < $3)`,
 			[]any{t.id, path, afterPath(path)}, &waits)
 		if err != nil {
@@ -38,7 +39,7 @@ func (t *Team) claimAdded(ctx context.Context, tx tx, domains []owner) (rest boo
 		return false, err
 	}
 	for _, domain := range awaited {
-		if _, err := tx.exec(ctx, `UPDATE domains SET claiming = TRUE WHERE team_id = $1 AND id = $2`, t.id, domain.id); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE domains SET claiming = TRUE WHERE team_id = $1 AND id = $2`, t.id, domain.id); err != nil {
 			return false, err
 		}
 	}
@@ -46,7 +47,7 @@ func (t *Team) claimAdded(ctx context.Context, tx tx, domains []owner) (rest boo
 }
 
 // claimRest assigns the waiting shares that claimAdded left, in short transactions. After an error
-// ClaimShares does the rest.
+// ClaimShares assigns the rest.
 func (t *Team) claimRest(ctx context.Context) {
 	for {
 		if more, err := t.claimStep(ctx); err != nil || !more {
@@ -71,20 +72,20 @@ func (t *Team) claimMore(ctx context.Context, tx tx) (more bool, err error) {
 		return false, err
 	}
 	// A domain must not be deleted meanwhile.
-	domains, err := collect(ctx, tx, `SELECT id, name FROM domains WHERE team_id = $1 AND claiming AND deleted_at = 0 ORDER BY id`+t.store.dialect.lockRow,
+	domains, err := db.Collect(ctx, tx, `SELECT id, name FROM domains WHERE team_id = $1 AND claiming AND deleted_at = 0 ORDER BY id`+t.store.db.LockRow,
 		[]any{t.id}, scanOwner)
 	if err != nil {
 		return false, err
 	}
 	done, err := t.claim(ctx, tx, domains, maxClaimed)
 	if err == nil && done {
-		_, err = tx.exec(ctx, `UPDATE domains SET claiming = FALSE WHERE team_id = $1 AND claiming`, t.id)
+		_, err = tx.Exec(ctx, `UPDATE domains SET claiming = FALSE WHERE team_id = $1 AND claiming`, t.id)
 	}
 	return !done, err
 }
 
-// claim assigns up to limit remaining shares to domains, by From domain first, then by policy
-// domain, and reports whether none is left.
+// claim assigns up to limit waiting shares to domains, by From domain first, then by policy domain,
+// and reports whether none is left.
 func (t *Team) claim(ctx context.Context, tx tx, domains []owner, limit int) (done bool, err error) {
 	// Longer names first: they are the nearer parents.
 	slices.SortStableFunc(domains, func(a, b owner) int { return strings.Count(b.name, ".") - strings.Count(a.name, ".") })
@@ -95,7 +96,7 @@ func (t *Team) claim(ctx context.Context, tx tx, domains []owner, limit int) (do
 				break
 			}
 			path := pathOf(domain.name)
-			waiting, err := collect(ctx, tx, `SELECT report_id, n FROM shares WHERE team_id = $1 AND domain_id = 0 AND `+column+` >= $2 AND `+column+` < $3
+			waiting, err := db.Collect(ctx, tx, `SELECT report_id, n FROM shares WHERE team_id = $1 AND domain_id = 0 AND `+column+` >= $2 AND `+column+` < $3
 				ORDER BY `+column+` LIMIT $4`, []any{t.id, path, afterPath(path), limit}, scanShareRef)
 			if err != nil {
 				return false, err
@@ -111,8 +112,8 @@ func (t *Team) claim(ctx context.Context, tx tx, domains []owner, limit int) (do
 	return limit > 0, t.count(ctx, tx, changes) // the domains are locked or new
 }
 
-// claimShares assigns shares to a domain. It names each by its key: PostgreSQL plans a subquery
-// badly while the statistics miss new rows.
+// claimShares assigns shares to a domain. It lists their keys: PostgreSQL plans a subquery badly
+// while the statistics lack new rows.
 func (t *Team) claimShares(ctx context.Context, tx tx, domain owner, shares []shareRef, changes tally) error {
 	args := []any{domain.id, t.id}
 	var keys []string
@@ -120,15 +121,15 @@ func (t *Team) claimShares(ctx context.Context, tx tx, domain owner, shares []sh
 		args = append(args, share.report, share.n)
 		keys = append(keys, fmt.Sprintf("report_id = $%d AND n = $%d", len(args)-1, len(args)))
 	}
-	return each(ctx, tx, `UPDATE shares SET domain_id = $1 WHERE team_id = $2 AND (`+strings.Join(keys, ` OR `)+`)
+	return tx.Query(ctx, `UPDATE shares SET domain_id = $1 WHERE team_id = $2 AND (`+strings.Join(keys, ` OR `)+`)
 		RETURNING (SELECT reports.state FROM reports WHERE reports.team_id = $2 AND reports.id = shares.report_id), domain_id, day, `+countColumns,
 		args, changes.claim)
 }
 
 // claim counts a claimed share if its report counts.
-func (t tally) claim(scan scanner) error {
+func (t tally) claim(scan db.Scanner) error {
 	var state dmarcd.ReportState
-	c, err := scanCounted(scan.after(&state))
+	c, err := scanCounted(scan.After(&state))
 	if err == nil && state == dmarcd.ReportCounted {
 		t.add(c.tallyKey, c.counts, 0)
 	}

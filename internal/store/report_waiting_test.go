@@ -15,7 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// attributions tell which of a team's domains a record counts for.
+// attributions are the domains that records count for.
 var attributions = []struct {
 	name    string
 	domains []string
@@ -53,8 +53,8 @@ func TestAttribution(t *testing.T) {
 	})
 }
 
-// TestClaim has the records come first and the domains after them: the outcome is the
-// same if they are added together.
+// TestClaim stores the records before the domains: the result is the same as if they were added
+// first.
 func TestClaim(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		for _, row := range attributions {
@@ -80,7 +80,7 @@ func (in *inbox) wantAttributed(from, policy string, domains []string, want stri
 	in.wantOnly(domains, want, passed(5))
 }
 
-// wantOnly compares the counters of domains of which one has counted something.
+// wantOnly checks that one domain counted the messages, and the others none.
 func (in *inbox) wantOnly(domains []string, owner string, sum dmarcd.Summary) {
 	in.Helper()
 	want := make(map[string]dmarcd.Summary)
@@ -148,7 +148,7 @@ func TestAddDomainsAgainClaimsNothingTwice(t *testing.T) {
 	})
 }
 
-// TestReportOfManyNames is over the number of names that are looked up one by one.
+// TestReportOfManyNames exceeds the number of names that are looked up one by one.
 func TestReportOfManyNames(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		var names []string
@@ -174,7 +174,7 @@ func TestReportOfManyNames(t *testing.T) {
 
 func TestUnclaimedIsNotClaimedByNamesBetween(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
-		// Paths are ranges of bytes: these are next to com.example.
+		// Paths are byte ranges: these are adjacent to com.example.
 		var reports []dmarcd.NewReport
 		for i, from := range []string{"example-.com", "example/.com", "exampl.com", "examplf.com", "example0.com", "example.co", "example.comm", "com", "EXAMPLE.com"} {
 			reports = append(reports, report(fmt.Sprint(i), from, storetest.Passed(from, 1)))
@@ -185,8 +185,8 @@ func TestUnclaimedIsNotClaimedByNamesBetween(t *testing.T) {
 	})
 }
 
-// TestManySharesAreClaimedInSteps has more shares wait for a domain than one transaction claims.
-// All of them count when it is added; where that is interrupted, a chore does the rest.
+// TestManySharesAreClaimedInSteps adds a domain for which more shares wait than one transaction
+// claims. All of them count at once; after an interruption, a job claims the rest.
 func TestManySharesAreClaimedInSteps(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -9,17 +9,18 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 const (
-	// inlineRows is the maximum number of records and shares in the transaction that makes
-	// deliveries visible. A report above that, or with more rows than inlineSteps transactions
-	// ahead write (see dialect.aheadRows), is written ahead.
+	// inlineRows limits the records and shares in the transaction that makes deliveries visible. A
+	// report above that, or above inlineSteps transactions of db.Dialect.StepRows rows, is written
+	// ahead.
 	inlineRows  = 10_000
 	inlineSteps = 2
-	// rowBytes of long texts count as a row.
+	// rowBytes is the length of texts that counts as a further row.
 	rowBytes = 1 << 10
-	// aheadBytes limits the texts of records per transaction ahead.
+	// aheadBytes limits the texts of the records that one transaction writes ahead.
 	aheadBytes = 2 << 20
 	// pendingTime is how long the purge leaves rows alone that were written ahead, after the last
 	// transaction.
@@ -28,9 +29,9 @@ const (
 	discardTimeout = 5 * time.Second
 )
 
-// ahead is what was written before the transaction that makes it visible: large reports,
-// in the state deleted until then, and the chunks of large originals. If the process
-// dies, the purge removes them after pendingTime.
+// ahead is what was written before the transaction that makes it visible: large reports, in the
+// state deleted until then, and the chunks of large originals. If the process dies, the purge
+// removes them after pendingTime.
 type ahead struct {
 	team      *Team
 	reports   map[*dmarcd.NewReport]*reportAhead
@@ -58,7 +59,7 @@ type originalAhead struct {
 // discard the result, even after an error.
 func (t *Team) writeAhead(ctx context.Context, deliveries []*dmarcd.Delivery) (*ahead, error) {
 	a := &ahead{team: t, reports: make(map[*dmarcd.NewReport]*reportAhead), originals: make(map[dmarcd.Hash]*originalAhead)}
-	left, most := inlineRows, inlineSteps*t.store.dialect.aheadRows
+	left, most := inlineRows, inlineSteps*t.store.db.StepRows
 	for _, delivery := range deliveries {
 		for i := range delivery.Reports {
 			report := &delivery.Reports[i]
@@ -80,7 +81,7 @@ func (t *Team) writeAhead(ctx context.Context, deliveries []*dmarcd.Delivery) (*
 	return a, nil
 }
 
-// discard leaves what is not needed to the purge. It does not affect visible rows.
+// discard leaves what became unnecessary to the purge. It does not affect visible rows.
 func (a *ahead) discard(ctx context.Context) {
 	if len(a.reports) == 0 && len(a.originals) == 0 {
 		return
@@ -89,18 +90,18 @@ func (a *ahead) discard(ctx context.Context) {
 	defer cancel()
 	err := a.team.tx(ctx, func(tx tx) error {
 		for _, report := range a.reports {
-			if _, err := tx.exec(ctx, `UPDATE reports SET pending_until = 0 WHERE team_id = $1 AND id = $2 AND pending_until > 0`, a.team.id, report.id); err != nil {
+			if _, err := tx.Exec(ctx, `UPDATE reports SET pending_until = 0 WHERE team_id = $1 AND id = $2 AND pending_until > 0`, a.team.id, report.id); err != nil {
 				return err
 			}
 		}
 		for _, original := range a.originals {
-			if _, err := tx.exec(ctx, `UPDATE unused_chunks SET pending_until = 0 WHERE team_id = $1 AND chunks = $2`, a.team.id, original.key); err != nil {
+			if _, err := tx.Exec(ctx, `UPDATE unused_chunks SET pending_until = 0 WHERE team_id = $1 AND chunks = $2`, a.team.id, original.key); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil { // after pendingTime the purge takes them anyway
+	if err != nil { // the purge removes them after pendingTime anyway
 		a.team.store.options.Log.WarnContext(ctx, "rows written ahead are removed later", "team", a.team.id, "error", err)
 	}
 }
@@ -108,7 +109,7 @@ func (a *ahead) discard(ctx context.Context) {
 // known reports whether a report with the same content is stored.
 func (t *Team) known(ctx context.Context, report *dmarcd.NewReport) (bool, error) {
 	var id dmarcd.ReportID
-	err := t.store.queryRow(ctx, `SELECT id FROM reports WHERE team_id = $1 AND identity = $2 AND content = $3 AND `+visibleReport,
+	err := t.store.QueryRow(ctx, `SELECT id FROM reports WHERE team_id = $1 AND identity = $2 AND content = $3 AND `+visibleReport,
 		[]any{t.id, report.Key[:], report.Content[:]}, &id)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return false, nil
@@ -126,7 +127,7 @@ func (a *ahead) writeReport(ctx context.Context, delivery *dmarcd.Delivery, repo
 	}
 	prepare(report, a.team.store.now())
 	written.id = dmarcd.ReportID(a.team.store.nextID())
-	step := a.team.store.dialect.aheadRows
+	step := a.team.store.db.StepRows
 	for from := 0; from == 0 || from < len(report.Shares); from += step {
 		to := min(from+step, len(report.Shares))
 		owners, err := a.writeShares(ctx, delivery, report, written.id, from, to)
@@ -158,7 +159,7 @@ func (a *ahead) writeShares(ctx context.Context, delivery *dmarcd.Delivery, repo
 		if from == 0 {
 			inserted, err := r.insertReport(ctx, id, delivery, report, outcome{state: deleted, pendingUntil: r.now.Add(pendingTime)})
 			if err == nil && !inserted {
-				err = errMoved // another process generated the same id
+				err = db.ErrMoved // another process generated the same id
 			}
 			if err != nil {
 				return err
@@ -179,7 +180,7 @@ func (a *ahead) writeShares(ctx context.Context, delivery *dmarcd.Delivery, repo
 				return err
 			}
 		}
-		return r.shares.flush()
+		return r.shares.Flush()
 	})
 	return owners, err
 }
@@ -189,20 +190,20 @@ func (a *ahead) writeRecords(ctx context.Context, report *dmarcd.NewReport, writ
 	for n, share := range report.Shares {
 		numbers[share.From] = n
 	}
-	step := a.team.store.dialect.aheadRows
+	step := a.team.store.db.StepRows
 	rows, bytes := make([][]any, 0, step), 0
 	flush := func() error {
 		err := a.team.retryTx(ctx, func(tx tx) error {
 			if err := a.complete(ctx, tx, written.id); err != nil {
 				return err
 			}
-			records := tx.bulk(ctx, `records`, recordColumns)
+			records := tx.Bulk(ctx, `records`, recordColumns)
 			for _, row := range rows {
-				if err := records.add(row...); err != nil {
+				if err := records.Add(row...); err != nil {
 					return err
 				}
 			}
-			return records.flush()
+			return records.Flush()
 		})
 		rows, bytes = rows[:0], 0
 		return err
@@ -224,9 +225,10 @@ func (a *ahead) writeRecords(ctx context.Context, report *dmarcd.NewReport, writ
 	return flush()
 }
 
-// complete has the purge leave a report alone for longer. It is errMoved if the purge took it.
+// complete extends the time for which the purge leaves a report alone. It is ErrMoved if the purge
+// has taken the report.
 func (a *ahead) complete(ctx context.Context, tx tx, id dmarcd.ReportID) error {
-	return tx.execOr(ctx, errMoved, `UPDATE reports SET pending_until = $1 WHERE team_id = $2 AND id = $3 AND state = 'deleted' AND pending_until > 0`,
+	return tx.ExecOr(ctx, db.ErrMoved, `UPDATE reports SET pending_until = $1 WHERE team_id = $2 AND id = $3 AND state = 'deleted' AND pending_until > 0`,
 		unix(a.team.store.now().Add(pendingTime)), a.team.id, id)
 }
 
@@ -258,11 +260,11 @@ func (a *ahead) writeOriginal(ctx context.Context, delivery *dmarcd.Delivery) er
 	}
 	for n := 1; len(chunk) > 0; n++ {
 		err := a.team.retryTx(ctx, func(tx tx) error {
-			err := tx.execOr(ctx, errMoved, `UPDATE unused_chunks SET pending_until = $1 WHERE team_id = $2 AND chunks = $3 AND pending_until > 0`, pending(), a.team.id, written.key)
+			err := tx.ExecOr(ctx, db.ErrMoved, `UPDATE unused_chunks SET pending_until = $1 WHERE team_id = $2 AND chunks = $3 AND pending_until > 0`, pending(), a.team.id, written.key)
 			if err != nil {
 				return err
 			}
-			_, err = tx.exec(ctx, `INSERT INTO original_chunks (team_id, hash, n, packed) VALUES ($1, $2, $3, $4)`, a.team.id, written.key, n, chunk)
+			_, err = tx.Exec(ctx, `INSERT INTO original_chunks (team_id, hash, n, packed) VALUES ($1, $2, $3, $4)`, a.team.id, written.key, n, chunk)
 			return err
 		})
 		if err != nil {
@@ -279,7 +281,7 @@ func (a *ahead) writeOriginal(ctx context.Context, delivery *dmarcd.Delivery) er
 // stored yet, and not everything in the delivery is a duplicate.
 func (a *ahead) needsOriginal(ctx context.Context, delivery *dmarcd.Delivery) (bool, error) {
 	var one int
-	err := a.team.store.queryRow(ctx, `SELECT 1 FROM originals WHERE team_id = $1 AND hash = $2`, []any{a.team.id, delivery.Original.Hash[:]}, &one)
+	err := a.team.store.QueryRow(ctx, `SELECT 1 FROM originals WHERE team_id = $1 AND hash = $2`, []any{a.team.id, delivery.Original.Hash[:]}, &one)
 	if !errors.Is(err, dmarcd.ErrNotFound) {
 		return false, err
 	}
@@ -299,8 +301,8 @@ func nextChunk(r io.Reader) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, chunkBytes))
 }
 
-// publish makes a report visible that was written ahead, unless it is a duplicate by now,
-// and returns its place among its versions. owners are the present owners of its shares.
+// publish makes a report visible that was written ahead, unless it has become a duplicate, and
+// returns its outcome. owners are the current owners of its shares.
 func (r *reception) publish(ctx context.Context, receipt *dmarcd.Receipt, delivery *dmarcd.Delivery, report *dmarcd.NewReport, written *reportAhead, owners []owner) (outcome, error) {
 	found := wantedOutcome(report)
 	versions, err := r.versions(ctx, report)
@@ -308,15 +310,15 @@ func (r *reception) publish(ctx context.Context, receipt *dmarcd.Receipt, delive
 		return found, err
 	}
 	if len(versions) > 0 {
-		if found, err = r.settle(ctx, receipt, delivery.Verdict, report, found); err != nil || receipt.Status == dmarcd.Duplicate {
+		if found, err = r.settle(ctx, receipt, delivery.Authentication, report, found); err != nil || receipt.Status == dmarcd.Duplicate {
 			return found, err
 		}
 	}
 	if written.id == 0 {
-		return found, errMoved // the version that made it a duplicate is gone
+		return found, db.ErrMoved // the version that made it a duplicate is gone
 	}
 	// No row means that the purge took it.
-	err = r.tx.execOr(ctx, errMoved, `UPDATE reports SET state = $1, held_reason = $2, pending_until = 0
+	err = r.tx.ExecOr(ctx, db.ErrMoved, `UPDATE reports SET state = $1, held_reason = $2, pending_until = 0
 		WHERE team_id = $3 AND id = $4 AND state = 'deleted' AND pending_until > 0`, found.state, found.heldReason, r.team.id, written.id)
 	if err != nil || found.state != dmarcd.ReportCounted {
 		return found, err
@@ -333,8 +335,8 @@ func (r *reception) publish(ctx context.Context, receipt *dmarcd.Receipt, delive
 	return found, nil
 }
 
-// countAhead counts a report that was written ahead. It reads its shares only if some may have
-// been claimed since: there may be very many.
+// countAhead counts a report that was written ahead. It reads the shares, of which there may be
+// very many, only if some may have been claimed since.
 func (r *reception) countAhead(ctx context.Context, written *reportAhead, owners []owner) error {
 	for i, owner := range owners {
 		if owner.id != 0 && written.owners[i].id == 0 {

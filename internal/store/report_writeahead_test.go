@@ -23,8 +23,8 @@ import (
 // manyRecords are more than one transaction writes.
 const manyRecords = 12_500
 
-// large is a report with many records of one message each. It calls at before each
-// record, with its number.
+// large returns a report with many records of one message each. It calls at before each record,
+// with its number.
 func large(id string, at func(n int) error) dmarcd.NewReport {
 	record := storetest.Passed(ours, 1)
 	report := storetest.Aggregate(id, ours, today, record)
@@ -112,8 +112,8 @@ func (in *inbox) countSteps() *int {
 	return &steps
 }
 
-// TestStepsOfAReport receives reports of several sizes. On SQLite, which has one writer, the steps are
-// shorter, so that other teams wait for a few milliseconds.
+// TestStepsOfAReport receives reports of several sizes. On SQLite, which has one writer, the steps
+// are shorter, so that other teams only wait for milliseconds.
 func TestStepsOfAReport(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
@@ -156,7 +156,7 @@ func TestLongTextsAreWrittenAhead(t *testing.T) {
 	})
 }
 
-// wide is a report about many From domains with the same count each.
+// wide returns a report about many From domains with the same count each.
 func wide(id string, domains int, count int64) dmarcd.NewReport {
 	var records []aggregate.Record
 	for i := range domains {
@@ -165,7 +165,7 @@ func wide(id string, domains int, count int64) dmarcd.NewReport {
 	return storetest.Aggregate(id, ours, today, records...)
 }
 
-// manyShares are with their records more than one transaction writes.
+// manyShares, with their records, are more than one transaction writes.
 const manyShares = 5_100
 
 // TestWideReportIsCounted checks that the shares of a report are not read one by one while
@@ -206,7 +206,7 @@ func (in *inbox) purgeAll() {
 
 var errStopped = errors.New("stopped")
 
-// TestLargeReportThatIsNotReceived is interrupted by an error or a crash: the purge
+// TestLargeReportThatIsNotReceived interrupts the reception by an error or a crash: the purge
 // removes what was written.
 func TestLargeReportThatIsNotReceived(t *testing.T) {
 	if testing.Short() {
@@ -246,7 +246,7 @@ func TestLargeReportThatIsNotReceived(t *testing.T) {
 				if usage, err := in.team.Usage(in.Context()); err != nil || usage[dmarcd.QuotaStored] != 0 {
 					in.Errorf("got the usage %v and %v, want nothing stored", usage, err)
 				}
-				// Charges that were refunded leave a row of zeros.
+				// Refunded charges leave a row of zeros.
 				after := regexp.MustCompile(`team_usage: \[\d+ \d+ 0 0 0\]\n`).ReplaceAllString(in.db.Dump(in), "")
 				if after != before {
 					in.Errorf("something is left:\n%s", after)

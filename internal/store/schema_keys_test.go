@@ -15,7 +15,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// maxKeyBytes limits the texts of one key together. PostgreSQL indexes rows of up to 2,704 bytes.
+// maxKeyBytes limits the total length of the texts in one key. PostgreSQL indexes rows of up to
+// 2,704 bytes.
 const maxKeyBytes = 2600
 
 const (
@@ -25,11 +26,12 @@ const (
 	wordBytes   = 40 // of names in the program
 )
 
-// keyLimits are the limits of all texts in keys and indexes, in bytes, by what sets them.
+// keyLimits are the maximum lengths of all texts in keys and indexes, in bytes, grouped by what
+// enforces them.
 var keyLimits = map[string]int{
 	// names in the program, and random ones
 	"installation.name": wordBytes, "job_leases.name": wordBytes, "alerts.kind": wordBytes,
-	"spool.name": wordBytes, "spool_chunks.name": wordBytes, "addresses.mailbox": wordBytes,
+	"spool.name": wordBytes, "spool_chunks.name": wordBytes, "addresses.mailbox": wordBytes, "test_addresses.mailbox": wordBytes,
 	// hashes
 	"sessions.hash": hashBytes, "invites.hash": hashBytes, "tokens.hash": hashBytes, "originals.hash": hashBytes, "original_chunks.hash": hashBytes,
 	"unused_chunks.chunks": hashBytes, "reports.identity": hashBytes, "reports.content": hashBytes, "reports.original": hashBytes, "rejected.original": hashBytes,
@@ -85,7 +87,8 @@ func TestKeysHaveLimits(t *testing.T) {
 	})
 }
 
-// incompressible returns text of so many bytes: databases compress what they index.
+// incompressible returns text of this length that does not compress: databases compress what they
+// index.
 func incompressible(bytes int) string {
 	random := make([]byte, bytes)
 	source := rand.NewChaCha8([32]byte{1})
@@ -93,8 +96,8 @@ func incompressible(bytes int) string {
 	return base64.RawURLEncoding.EncodeToString(random)[:bytes]
 }
 
-// TestLongKeys stores reports whose texts are longer than any key can be. They count, and all later
-// ones do.
+// TestLongKeys stores reports whose texts are longer than any key can be. They and all later ones
+// count.
 func TestLongKeys(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		id := addDomain(in, in.team, ours).ID

@@ -71,11 +71,11 @@ func TestQueriesUseTheirIndex(t *testing.T) {
 		step        func() error
 	}{
 		{"rollups", "INDEX team_days_not_in_rollup", func() error { _, err := in.store.BuildRollups(t.Context()); return err }},
-		{"all domains to judge", "USING PRIMARY KEY (team_id=? AND domain_id=?)", func() error {
+		{"all domains to scan", "USING PRIMARY KEY (team_id=? AND domain_id=?)", func() error {
 			_, err := in.team.ScannedMail(t.Context(), dmarcd.AlertScan{Full: true}, 10)
 			return err
 		}},
-		{"changed domains to judge", "INDEX mail_days_changed (team_id=? AND changed_at>?)", func() error {
+		{"changed domains to scan", "INDEX mail_days_changed (team_id=? AND changed_at>?)", func() error {
 			_, err := in.team.ScannedMail(t.Context(), dmarcd.AlertScan{}, 10)
 			return err
 		}},

@@ -47,7 +47,7 @@ func schema(t *testing.T, db storetest.DB) []string {
 		var table, column, kind string
 		var required bool
 		err := scan(&table, &column, &kind, &required)
-		if table != "schema_versions" {
+		if table != "schema_migrations" {
 			lines = append(lines, fmt.Sprintf("%s.%s %s required=%t", table, column, family(kind), required))
 		}
 		return err
@@ -139,12 +139,12 @@ func TestReplicasMigrateTogether(t *testing.T) {
 	})
 }
 
-func TestNewerDatabaseIsRefused(t *testing.T) {
+func TestNewerDatabaseIsRejected(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		s := db.Open(t, store.Options{})
 		for _, statement := range []string{
-			`INSERT INTO schema_versions (version_id, is_applied) VALUES (99999, TRUE)`,
+			`INSERT INTO schema_migrations (version_id, is_applied) VALUES (99999, TRUE)`,
 			`DROP TABLE schema_compatibility`,
 		} {
 			musttest.Get(db.SQL(t).ExecContext(t.Context(), statement))(t)
@@ -170,11 +170,11 @@ func TestCompatibleNewerDatabase(t *testing.T) {
 		s := db.Open(t, store.Options{})
 		raw := db.SQL(t)
 		var known int64
-		musttest.Do(t, raw.QueryRowContext(t.Context(), `SELECT MAX(version_id) FROM schema_versions`).Scan(&known))
+		musttest.Do(t, raw.QueryRowContext(t.Context(), `SELECT MAX(version_id) FROM schema_migrations`).Scan(&known))
 		for _, statement := range []string{
 			`ALTER TABLE domains ADD COLUMN of_the_future BIGINT NOT NULL DEFAULT 7`,
 			`CREATE TABLE of_the_future (id BIGINT NOT NULL PRIMARY KEY)`,
-			fmt.Sprintf(`INSERT INTO schema_versions (version_id, is_applied) VALUES (%d, TRUE)`, known+1),
+			fmt.Sprintf(`INSERT INTO schema_migrations (version_id, is_applied) VALUES (%d, TRUE)`, known+1),
 		} {
 			musttest.Get(raw.ExecContext(t.Context(), statement))(t)
 		}
@@ -209,7 +209,7 @@ func TestCheckSchemaChangesNothing(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "dmarcd migrate") {
 			t.Errorf("an empty database: got %v, want what to do", err)
 		}
-		if _, err := db.SQL(t).ExecContext(t.Context(), `SELECT version_id FROM schema_versions`); err == nil {
+		if _, err := db.SQL(t).ExecContext(t.Context(), `SELECT version_id FROM schema_migrations`); err == nil {
 			t.Error("the look made a table")
 		}
 		musttest.Get(s.Migrate(t.Context()))(t)
@@ -219,9 +219,9 @@ func TestCheckSchemaChangesNothing(t *testing.T) {
 	})
 }
 
-// TestTooOldDatabaseIsRefused opens databases from before the first release, when
+// TestTooOldDatabaseIsRejected opens databases from before the first release, when
 // migrations had other numbers: fewer than now, as many, and more.
-func TestTooOldDatabaseIsRefused(t *testing.T) {
+func TestTooOldDatabaseIsRejected(t *testing.T) {
 	t.Parallel()
 	for _, last := range []int{1, 2, 18} {
 		t.Run(fmt.Sprint("version ", last), func(t *testing.T) {
@@ -263,7 +263,8 @@ func TestTooOldDatabaseIsRefused(t *testing.T) {
 	}
 }
 
-// TestDatabaseThatAnOlderProgramOpened has the table that such a program makes before it fails.
+// TestDatabaseThatAnOlderProgramOpened opens a database with the table that such a program creates
+// before it fails.
 func TestDatabaseThatAnOlderProgramOpened(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {

@@ -24,7 +24,7 @@ func TestSenderClasses(t *testing.T) {
 		s := db.Open(t, store.Options{})
 		acme := storetest.Team(t, s, "acme")
 		team := s.Team(acme.ID)
-		if err := team.SetSenderClass(t.Context(), "example.com", "sendgrid", dmarcd.ClassYours); !errors.Is(err, dmarcd.ErrNotFound) {
+		if err := team.SetSenderClasses(t.Context(), "example.com", map[string]dmarcd.Class{"sendgrid": dmarcd.ClassYours}); !errors.Is(err, dmarcd.ErrNotFound) {
 			t.Errorf("got %v for a domain that is not there, want ErrNotFound", err)
 		}
 		musttest.Get(team.AddDomain(t.Context(), "example.com", time.Now()))(t)
@@ -39,11 +39,44 @@ func TestSenderClasses(t *testing.T) {
 			{"sendgrid", "", map[string]dmarcd.Class{"AS64496": dmarcd.ClassSpoofing}},
 			{"sendgrid", "", map[string]dmarcd.Class{"AS64496": dmarcd.ClassSpoofing}},
 		} {
-			musttest.Do(t, team.SetSenderClass(t.Context(), "example.com", step.sender, step.class))
+			musttest.Do(t, team.SetSenderClasses(t.Context(), "example.com", map[string]dmarcd.Class{step.sender: step.class}))
 			got, err := team.SenderClasses(t.Context(), "example.com")
 			if err != nil || !maps.Equal(got, step.want) {
 				t.Errorf("after %s %q: got %v, %v, want %v", step.sender, step.class, got, err, step.want)
 			}
+		}
+	})
+}
+
+// TestSenderClassesForAllDomains sets classes for all domains, also for one that is added later. Those
+// of a domain win.
+func TestSenderClassesForAllDomains(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := db.Open(t, store.Options{})
+		team, other := newTeam(t, s, "acme"), newTeam(t, s, "other")
+		ids := []dmarcd.DomainID{addDomain(t, team, "a.example").ID}
+		addDomain(t, other, "a.example")
+		before := musttest.Get(team.AdviceStates(t.Context(), ids, dmarcd.Days{}))(t)[ids[0]]
+		musttest.Do(t, team.SetSenderClasses(t.Context(), "", map[string]dmarcd.Class{"AS1:others": dmarcd.ClassSpoofing, "sendgrid": dmarcd.ClassYours}))
+		if after := musttest.Get(team.AdviceStates(t.Context(), ids, dmarcd.Days{}))(t)[ids[0]]; after == before {
+			t.Error("got the same state of a domain after a class for all domains, want another")
+		}
+		musttest.Do(t, team.SetSenderClasses(t.Context(), "a.example", map[string]dmarcd.Class{"sendgrid": dmarcd.ClassUnknown, "AS2": dmarcd.ClassYours}))
+		addDomain(t, team, "b.example")
+		want := map[string]map[string]dmarcd.Class{
+			"a.example": {"AS1:others": dmarcd.ClassSpoofing, "sendgrid": dmarcd.ClassUnknown, "AS2": dmarcd.ClassYours},
+			"b.example": {"AS1:others": dmarcd.ClassSpoofing, "sendgrid": dmarcd.ClassYours},
+		}
+		domains := musttest.Get(team.SenderDomains(t.Context(), func(dmarcd.CheckID) bool { return true }, nil))(t)
+		for _, d := range domains {
+			one := musttest.Get(team.SenderClasses(t.Context(), d.Name))(t)
+			if !maps.Equal(d.Classes, want[d.Name]) || !maps.Equal(one, want[d.Name]) {
+				t.Errorf("%s: got %v and %v, want %v", d.Name, d.Classes, one, want[d.Name])
+			}
+		}
+		if got := musttest.Get(other.SenderClasses(t.Context(), "a.example"))(t); len(got) > 0 {
+			t.Errorf("got %v for another team, want nothing", got)
 		}
 	})
 }
@@ -54,7 +87,7 @@ func TestAdviceStates(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		s := db.Open(t, store.Options{})
 		team := newTeam(t, s, "acme")
-		ids := make([]dmarcd.DomainID, 200) // more than one query asks for
+		ids := make([]dmarcd.DomainID, 200) // more than one query reads
 		for i := range ids {
 			ids[i] = addDomain(t, team, fmt.Sprintf("n%d.example", i)).ID
 		}
@@ -75,13 +108,13 @@ func TestAdviceStates(t *testing.T) {
 			change func()
 		}{
 			{"a class", func() {
-				musttest.Do(t, team.SetSenderClass(t.Context(), "n150.example", "a", dmarcd.ClassYours))
+				musttest.Do(t, team.SetSenderClasses(t.Context(), "n150.example", map[string]dmarcd.Class{"a": dmarcd.ClassYours}))
 			}},
 			{"another sender", func() {
-				musttest.Do(t, team.SetSenderClass(t.Context(), "n150.example", "b", dmarcd.ClassYours))
+				musttest.Do(t, team.SetSenderClasses(t.Context(), "n150.example", map[string]dmarcd.Class{"b": dmarcd.ClassYours}))
 			}},
 			{"another class", func() {
-				musttest.Do(t, team.SetSenderClass(t.Context(), "n150.example", "a", dmarcd.ClassSpoofing))
+				musttest.Do(t, team.SetSenderClasses(t.Context(), "n150.example", map[string]dmarcd.Class{"a": dmarcd.ClassSpoofing}))
 			}},
 			{"mail", func() {
 				storetest.Count(t, team, "n150.example", dmarcd.DayCount{Day: 100, Summary: dmarcd.Summary{Compliant: 3}})
@@ -120,23 +153,23 @@ func TestSenderClassesAreLimited(t *testing.T) {
 			SELECT domains.team_id, domains.id, 's' || a.column1 || b.column1 || c.column1 || d.column1 || e.column1, 'yours'
 			FROM domains, `+digit+` a, `+digit+` b, `+digit+` c, `+digit+` d, `+digit+` e WHERE domains.name = 'example.com'`))(t)
 		var invalid *dmarcd.InvalidError
-		if err := team.SetSenderClass(t.Context(), "example.org", "sendgrid", dmarcd.ClassYours); !errors.As(err, &invalid) {
+		if err := team.SetSenderClasses(t.Context(), "example.org", map[string]dmarcd.Class{"sendgrid": dmarcd.ClassYours}); !errors.As(err, &invalid) {
 			t.Errorf("got %v, want an InvalidError", err)
 		}
-		musttest.Do(t, team.SetSenderClass(t.Context(), "example.com", "s00007", ""))
-		musttest.Do(t, team.SetSenderClass(t.Context(), "example.org", "sendgrid", dmarcd.ClassYours))
+		musttest.Do(t, team.SetSenderClasses(t.Context(), "example.com", map[string]dmarcd.Class{"s00007": ""}))
+		musttest.Do(t, team.SetSenderClasses(t.Context(), "example.org", map[string]dmarcd.Class{"sendgrid": dmarcd.ClassYours}))
 	})
 }
 
-// TestSenderDomains wants all domains of a team or of a tag, with their classes, and the facts of the
-// latest check of each that is not known.
+// TestSenderDomains expects all domains of a team or of a tag, with their classes, and the facts of
+// each latest check that is not known.
 func TestSenderDomains(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		s := db.Open(t, store.Options{})
 		team, other := newTeam(t, s, "acme"), newTeam(t, s, "other")
 		addDomain(t, other, "other.example")
-		const count = 120 // more than one query asks for
+		const count = 120 // more than one query reads
 		want := make([]dmarcd.SenderDomain, count)
 		for i := range want {
 			want[i].Name = fmt.Sprintf("n%d.example", i)
@@ -151,7 +184,7 @@ func TestSenderDomains(t *testing.T) {
 		for n := range want {
 			want[n].Check = musttest.Get(team.LatestCheck(t.Context(), want[n].Name))(t).ID
 		}
-		musttest.Do(t, team.SetSenderClass(t.Context(), "n7.example", "AS64496:yours", dmarcd.ClassSpoofing))
+		musttest.Do(t, team.SetSenderClasses(t.Context(), "n7.example", map[string]dmarcd.Class{"AS64496:yours": dmarcd.ClassSpoofing}))
 		want[7].Classes = map[string]dmarcd.Class{"AS64496:yours": dmarcd.ClassSpoofing}
 		records := make(map[dmarcd.CheckID]string)
 		ask := func(team *store.Team) []dmarcd.SenderDomain {

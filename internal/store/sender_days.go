@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 // FindSenders finds the senders of a team's mail in the given days. It calls save with
@@ -21,9 +22,9 @@ func (s *Store) UpdateSenders(ctx context.Context, find FindSenders) (more bool,
 }
 
 const (
-	// dueSenders selects days whose senders are to be found.
+	// dueSenders selects days whose senders have to be found.
 	dueSenders = `(in_senders <> changes OR senders_due)`
-	// removedSenders selects days that records were removed from that should not have counted.
+	// removedSenders selects days from which records were removed that should not have counted.
 	removedSenders = `in_senders <> -1 AND removed > in_senders AND NOT expired`
 )
 
@@ -33,18 +34,18 @@ type senderDay struct {
 	removed bool // see removedSenders
 }
 
-// updateSenders adds the senders of the first period of changed days, so that teams with many of
-// them leave their turn to others. If records were removed, it first shortens the spans of
-// senders that may depend on them, and makes all days due, because any day may be the next day
-// of a sender. If the job is interrupted before its last transaction, or if the team changes its
-// own senders meanwhile, it runs again.
+// updateSenders adds the senders of the first period of changed days; further ones follow in later
+// steps, after those of other teams. If records were removed, it first shortens the spans of
+// senders that may depend on them, and makes all days due, because any day may be the next one of a
+// sender. If the job is interrupted before its last transaction, or the team changes its own
+// senders meanwhile, it runs again.
 func (t *Team) updateSenders(ctx context.Context, find FindSenders) (more bool, err error) {
 	own, err := t.TeamSenders(ctx)
 	if err != nil {
 		return false, err
 	}
-	changed, err := collectRead(ctx, t.store, `SELECT day, changes, `+removedSenders+`
-		FROM team_days WHERE team_id = $1 AND `+dueSenders+` ORDER BY day`, []any{t.id}, func(scan scanner) (d senderDay, err error) {
+	changed, err := db.Collect(ctx, t.store, `SELECT day, changes, `+removedSenders+`
+		FROM team_days WHERE team_id = $1 AND `+dueSenders+` ORDER BY day`, []any{t.id}, func(scan db.Scanner) (d senderDay, err error) {
 		return d, scan(&d.day, &d.changes, &d.removed)
 	})
 	if err != nil || len(changed) == 0 {
@@ -77,7 +78,7 @@ func (t *Team) updateSenders(ctx context.Context, find FindSenders) (more bool, 
 			return err
 		}
 		for _, d := range read {
-			if _, err := tx.exec(ctx, `UPDATE team_days SET in_senders = $1, senders_due = FALSE WHERE team_id = $2 AND day = $3`, d.changes, t.id, d.day); err != nil {
+			if _, err := tx.Exec(ctx, `UPDATE team_days SET in_senders = $1, senders_due = FALSE WHERE team_id = $2 AND day = $3`, d.changes, t.id, d.day); err != nil {
 				return err
 			}
 		}
@@ -88,7 +89,7 @@ func (t *Team) updateSenders(ctx context.Context, find FindSenders) (more bool, 
 // maxPeriod is the number of days read at once.
 const maxPeriod = 30
 
-// firstPeriod returns the first consecutive ones of ascending days.
+// firstPeriod returns the first consecutive days of a list in ascending order, at most maxPeriod.
 func firstPeriod(days []dmarcd.Day) dmarcd.Days {
 	to := 0
 	for to+1 < min(len(days), maxPeriod) && days[to+1] == days[to]+1 {
@@ -101,9 +102,9 @@ func firstPeriod(days []dmarcd.Day) dmarcd.Days {
 // one for each domain that it sends for, and one for the team.
 const sendersPerStep = 4_000
 
-// takeBackSenders shortens the spans of senders that start or end on a day that records were
-// removed from, and makes these days and all with mail due: adding their senders extends the
-// spans again. If it is interrupted, it runs again.
+// takeBackSenders shortens the spans of senders that start or end on a day from which records were
+// removed, and makes these days and all days with mail due: adding their senders extends the spans
+// again. If it is interrupted, it runs again.
 func (t *Team) takeBackSenders(ctx context.Context, days []dmarcd.Day) error {
 	keys, err := t.senderSteps(ctx)
 	if err != nil {
@@ -115,15 +116,15 @@ func (t *Team) takeBackSenders(ctx context.Context, days []dmarcd.Day) error {
 		}
 	}
 	return t.tx(ctx, func(tx tx) error {
-		if err := t.lock(ctx, tx); err != nil { // it locks days in any order
+		if err := t.lock(ctx, tx); err != nil { // it locks days in no particular order
 			return err
 		}
 		for _, day := range days {
-			if _, err := tx.exec(ctx, `UPDATE team_days SET in_senders = changes, senders_due = TRUE WHERE team_id = $1 AND day = $2`, t.id, day); err != nil {
+			if _, err := tx.Exec(ctx, `UPDATE team_days SET in_senders = changes, senders_due = TRUE WHERE team_id = $1 AND day = $2`, t.id, day); err != nil {
 				return err
 			}
 		}
-		_, err := tx.exec(ctx, `UPDATE team_days SET senders_due = TRUE WHERE team_id = $1 AND in_senders = changes AND (compliant > 0 OR non_compliant > 0)`, t.id)
+		_, err := tx.Exec(ctx, `UPDATE team_days SET senders_due = TRUE WHERE team_id = $1 AND in_senders = changes AND (compliant > 0 OR non_compliant > 0)`, t.id)
 		return err
 	})
 }
@@ -131,7 +132,7 @@ func (t *Team) takeBackSenders(ctx context.Context, days []dmarcd.Day) error {
 // senderSteps returns the first key of each step of takeBackSenders.
 func (t *Team) senderSteps(ctx context.Context) ([]string, error) {
 	keys, rows := []string{""}, 0
-	err := t.store.eachRead(ctx, `SELECT key, COUNT(*) FROM senders WHERE team_id = $1 GROUP BY key ORDER BY key`, []any{t.id}, func(scan scanner) error {
+	err := t.store.Query(ctx, `SELECT key, COUNT(*) FROM senders WHERE team_id = $1 GROUP BY key ORDER BY key`, []any{t.id}, func(scan db.Scanner) error {
 		var key string
 		var own int
 		err := scan(&key, &own)
@@ -143,9 +144,9 @@ func (t *Team) senderSteps(ctx context.Context) ([]string, error) {
 	return keys, err
 }
 
-// shortenSpans is a step of takeBackSenders for the senders from the first key to before the
-// second one, or to the last sender if there is one key. It recomputes the senders of the team
-// from those of its domains, one of which may be gone.
+// shortenSpans is a step of takeBackSenders for the senders from the first key up to the second
+// one, or to the last sender if there is only one key. It recomputes the senders of the team from
+// those of its domains, one of which may be gone.
 func (t *Team) shortenSpans(ctx context.Context, tx tx, keys []string) error {
 	const removed = ` IN (SELECT day FROM team_days WHERE team_days.team_id = $1 AND ` + removedSenders + `)`
 	between, args := ` AND senders.key >= $2`, []any{t.id, keys[0]}
@@ -162,7 +163,7 @@ func (t *Team) shortenSpans(ctx context.Context, tx tx, keys []string) error {
 			SELECT senders.team_id, 0, senders.key, MIN(senders.first_day), MAX(senders.last_day)
 			FROM senders` + ofDomains + ` GROUP BY senders.team_id, senders.key`,
 	} {
-		if _, err := tx.exec(ctx, step, args...); err != nil {
+		if _, err := tx.Exec(ctx, step, args...); err != nil {
 			return err
 		}
 	}
@@ -174,7 +175,7 @@ func (t *Team) addSenders(ctx context.Context, tx tx, found []dmarcd.Sender) err
 	for i, s := range found {
 		rows[i] = []any{t.id, s.Domain, s.Key, s.First, s.Last}
 	}
-	_, err := tx.insertMany(ctx, `INSERT INTO senders (team_id, domain_id, key, first_day, last_day) VALUES `, rows,
+	_, err := tx.InsertMany(ctx, `INSERT INTO senders (team_id, domain_id, key, first_day, last_day) VALUES `, rows,
 		` ON CONFLICT (team_id, domain_id, key) DO UPDATE SET
 			first_day = CASE WHEN excluded.first_day < senders.first_day THEN excluded.first_day ELSE senders.first_day END,
 			last_day = CASE WHEN excluded.last_day > senders.last_day THEN excluded.last_day ELSE senders.last_day END`)
@@ -190,7 +191,7 @@ const keysPerQuery = 90
 func (t *Team) Senders(ctx context.Context, name string, keys []string) (map[string]dmarcd.SeenDays, error) {
 	var domain dmarcd.DomainID
 	if name != "" {
-		err := t.store.queryRow(ctx, `SELECT id FROM domains WHERE team_id = $1 AND name = $2 AND deleted_at = 0`, []any{t.id, plain(name)}, &domain)
+		err := t.store.QueryRow(ctx, `SELECT id FROM domains WHERE team_id = $1 AND name = $2 AND deleted_at = 0`, []any{t.id, db.Plain(name)}, &domain)
 		if errors.Is(err, dmarcd.ErrNotFound) {
 			return nil, nil
 		}
@@ -209,10 +210,10 @@ func (t *Team) Senders(ctx context.Context, name string, keys []string) (map[str
 	}
 	seen := make(map[string]dmarcd.SeenDays, len(keys))
 	for some := range slices.Chunk(keys, keysPerQuery) {
-		wanted, args := inList([]any{t.id, domain}, some)
+		wanted, args := db.In([]any{t.id, domain}, some)
 		tagged, args := hasTag(tag, args)
-		err := t.store.eachRead(ctx, `SELECT senders.key, MIN(senders.first_day), MAX(senders.last_day) FROM `+from+tagged+`
-			AND senders.key IN `+wanted+` GROUP BY senders.key`, args, func(scan scanner) error {
+		err := t.store.Query(ctx, `SELECT senders.key, MIN(senders.first_day), MAX(senders.last_day) FROM `+from+tagged+`
+			AND senders.key IN `+wanted+` GROUP BY senders.key`, args, func(scan db.Scanner) error {
 			var s dmarcd.Sender
 			err := scan(&s.Key, &s.First, &s.Last)
 			seen[s.Key] = s.SeenDays

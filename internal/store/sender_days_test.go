@@ -128,7 +128,7 @@ func TestSendersAreTakenBackInSmallSteps(t *testing.T) {
 	t.Run("ten domains", func(t *testing.T) { testTakenBack(t, 10, 900) })
 }
 
-// testTakenBack has that many senders in the mail of each domain.
+// testTakenBack runs with this number of senders in the mail of each domain.
 func testTakenBack(t *testing.T, domains, senders int) {
 	t.Helper()
 	eachInbox(t, func(in *inbox) {
@@ -157,7 +157,7 @@ func testTakenBack(t *testing.T, domains, senders int) {
 			reports = append(reports, storetest.Aggregate(fmt.Sprint(i), ours, today-i, storetest.Passed(ours, 1)))
 		}
 		in.receive(reports...)
-		// A third of the senders each is seen on excluded days alone, until one, and from one on.
+		// A third each of the senders is seen only on excluded days, until one, and from one on.
 		spans := []dmarcd.SeenDays{{First: today - 3, Last: today - 2}, {First: today - 15, Last: today - 4}, {First: today - 1, Last: today}}
 		find := func(_ context.Context, _ *store.Team, _ dmarcd.Days, save func([]dmarcd.Sender) error, _ func([]dmarcd.DomainDay) error) error {
 			var found []dmarcd.Sender
@@ -188,8 +188,8 @@ func testTakenBack(t *testing.T, domains, senders int) {
 	})
 }
 
-// TestSendersTakeTurns has a team with many changed days, by a change of its own senders and by
-// the exclusion of a report, beside one with a single day. A step reads a month of the first.
+// TestSendersTakeTurns has one team with many changed days, after it changed its own senders and
+// excluded a report, and one with a single day. A step reads a month of the first team.
 func TestSendersTakeTurns(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		other := newTeam(in.T, in.store, "other")

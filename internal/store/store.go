@@ -1,9 +1,19 @@
-// Package store is the persistent storage, in SQLite or PostgreSQL. It contains all SQL; each
-// query is written once for both engines, and dialect holds their differences.
+// Package store is the persistent storage, in SQLite or PostgreSQL. It contains all SQL: each query
+// is written once for both engines, and package db, which runs it, knows their differences.
 //
-// Store is the system's view: teams, token lookup, due work. Team, from Store.Team, is a
-// tenant's view and the only access to a team's data. None of its methods takes a team id and
-// every query binds team_id, so that one team cannot reach another's rows.
+// Store is the system's view: teams, token lookup, due work. Team, from Store.Team, is a tenant's
+// view and the only access to a team's data. None of its methods takes a team id and every query
+// binds team_id, so that one team cannot reach another's rows.
+//
+// A read runs on t.store or s.own(), which wait for a connection fairly by team; see reads. A
+// change is a transaction of t.tx or t.retryTx: before the commit it charges the quota, writes
+// events, and checks that the actor still has the right; see tx.
+//
+// A file's name begins with its subject: account (teams, users, tokens, sessions, rights, quotas,
+// audit log), domain, report (receiving, versions, states), count (counters, rollups, old records),
+// sender, event (events, alerts, webhooks), mail (mailboxes, spool), ops (jobs, expiry, purge,
+// migrations, backup, cluster). The schema is in migrations, one file for each engine; package
+// shape has the JSON documents in it.
 //
 // Errors have the kinds of package dmarcd. A change is durable when the method returns nil.
 package store
@@ -11,17 +21,16 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 	"log/slog"
+	"math"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/cache"
 	"github.com/dmarcd/dmarcd/internal/cold"
 	"github.com/dmarcd/dmarcd/internal/fair"
+	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
 // Options are the settings of a Store; the zero value is usable.
@@ -43,29 +52,25 @@ type Options struct {
 type Store struct {
 	*database
 
-	// grant is what changes rest on; nil for those of the program itself. See As.
+	// grant has the rights that each change must still have when it commits; nil for changes of the
+	// program itself. See As.
 	grant *Grant
 }
 
 type database struct {
-	reader, writer *sql.DB                      // the same pool on PostgreSQL
-	readers        *fair.Limiter[dmarcd.TeamID] // one slot per read outside a transaction; see reads
-	dialect        dialect
-	timeout        time.Duration // of a statement outside a transaction, 0 for none
-	settings       string        // of a transaction, after its BEGIN
-	citus          bool          // the database has Citus, and may be distributed
-	options        Options
-	queries        atomic.Int64
-	ids            timeIDs
-	holder         int64                        // of leases
-	turns          *fair.Limiter[dmarcd.TeamID] // for writes, fair by team
-	scans          *fair.Limiter[dmarcd.TeamID] // of many records, fair by team: half of the readers are left for short reads
-	readTurns      *fair.Limiter[dmarcd.TeamID] // see ReadTurn
-	jobTurns       *fair.Limiter[dmarcd.TeamID] // see JobTurn
-	rests          rests
-	added          announcements // of events
-	cold           *cache.Cache[coldKey, []cold.Record]
-	coldGroups     *cache.Cache[coldKey, []coldBlock]
+	db         *db.DB
+	options    Options
+	ids        db.TimeIDs
+	holder     int64                        // identifies this process in leases
+	turns      *fair.Limiter[dmarcd.TeamID] // for writes, fair by team
+	readers    *fair.Limiter[dmarcd.TeamID] // one slot per read outside a transaction; see reads
+	scans      *fair.Limiter[dmarcd.TeamID] // scans of many records; half of the readers are left for short reads
+	readTurns  *fair.Limiter[dmarcd.TeamID] // see ReadTurn
+	jobTurns   *fair.Limiter[dmarcd.TeamID] // see JobTurn
+	rests      rests
+	added      announcements // of events
+	cold       *cache.Cache[coldKey, []cold.Record]
+	coldGroups *cache.Cache[coldKey, []coldBlock]
 }
 
 // Open connects to dsn: a postgres:// URL, or the path of an SQLite file, which is created if
@@ -78,37 +83,25 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{database: &database{
-		options: options, holder: newID(),
+		options: options, holder: db.NewID(),
 		cold: cache.New[coldKey, []cold.Record](coldCacheBytes), coldGroups: cache.New[coldKey, []coldBlock](coldGroupBytes),
 	}}
-	var err error
+	open := db.OpenSQLite
 	if IsPostgres(dsn) {
-		s.dialect = postgresDialect
-		s.writer, s.timeout, err = postgresPool(dsn, &s.settings)
-		s.reader = s.writer
-		s.turns = fair.New[dmarcd.TeamID](fair.Options{Capacity: postgresConns * 3 / 4, PerKey: postgresConns / 2})
-	} else {
-		s.dialect = sqliteDialect
-		s.turns = fair.New[dmarcd.TeamID](fair.Options{Capacity: 1})
-		s.reader, s.writer, err = openSQLite(ctx, dsn)
+		open = db.OpenPostgres
 	}
-	if err != nil {
+	var err error
+	if s.db, err = open(ctx, dsn, db.Observer{Statement: options.Statement, Took: options.Took}); err != nil {
 		return nil, err
 	}
-	readers := int64(s.reader.Stats().MaxOpenConnections)
+	reader, writer := s.db.Pools()
+	readers, writers := int64(reader.MaxOpenConnections), int64(writer.MaxOpenConnections)
+	s.turns = fair.New[dmarcd.TeamID](fair.Options{Capacity: max(1, writers*3/4), PerKey: max(1, writers/2)})
 	s.readers = fair.New[dmarcd.TeamID](fair.Options{Capacity: readers, PerKey: max(1, readers*3/4)})
 	s.scans = fair.New[dmarcd.TeamID](fair.Options{Capacity: readers / 2, PerKey: readers / 4})
 	half := fair.HalfCores()
 	s.readTurns = fair.New[dmarcd.TeamID](fair.Options{Capacity: half, Spare: half, HalfLife: turnMemory})
 	s.jobTurns = fair.New[dmarcd.TeamID](fair.Options{Capacity: half})
-	if err := s.Ping(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("connect to the database: %w", err), s.Close())
-	}
-	if s.dialect.name == postgresDialect.name {
-		if err := s.findCitus(ctx); err != nil {
-			return nil, errors.Join(fmt.Errorf("read the extensions of the database: %w", err), s.Close())
-		}
-	}
 	return s, nil
 }
 
@@ -118,12 +111,7 @@ func IsPostgres(dsn string) bool {
 }
 
 // Close closes all connections after the running queries.
-func (s *Store) Close() error {
-	if s.reader == s.writer {
-		return s.writer.Close()
-	}
-	return errors.Join(s.reader.Close(), s.writer.Close())
-}
+func (s *Store) Close() error { return s.db.Close() }
 
 // Ping checks that the database answers.
 func (s *Store) Ping(ctx context.Context) error {
@@ -147,15 +135,18 @@ type Pool struct {
 
 // Stats returns the current figures.
 func (s *Store) Stats() Stats {
-	pool := func(db *sql.DB) Pool {
-		stats := db.Stats()
+	pool := func(stats sql.DBStats) Pool {
 		return Pool{
 			InUse: stats.InUse, Idle: stats.Idle, Max: stats.MaxOpenConnections,
 			Waits: stats.WaitCount, WaitTime: stats.WaitDuration,
 		}
 	}
-	return Stats{Engine: s.dialect.name, Queries: s.queries.Load(), Reader: pool(s.reader), Writer: pool(s.writer)}
+	reader, writer := s.db.Pools()
+	return Stats{Engine: s.db.Engine, Queries: s.db.Statements(), Reader: pool(reader), Writer: pool(writer)}
 }
+
+// nextID returns an id for a report or a rejected item, which increases with time.
+func (s *Store) nextID() int64 { return s.ids.Next(s.options.Now()) }
 
 // now returns the time in the precision of the database.
 func (s *Store) now() time.Time {
@@ -179,19 +170,41 @@ func (s *Store) Team(id dmarcd.TeamID) *Team {
 // ID returns the id of the team.
 func (t *Team) ID() dmarcd.TeamID { return t.id }
 
-// lock blocks other transactions of the team that take a lock until this one ends. An unknown
-// team is ErrNotFound.
-func (t *Team) lock(ctx context.Context, tx tx) error {
-	return t.lockBy(ctx, tx, t.store.dialect.lockRow)
+// Cursor is a position in a list from new to old: after the row with this time and id. The zero
+// value is the start.
+type Cursor struct {
+	At time.Time
+	ID int64
 }
 
-// shareLock blocks transactions that call lock, but not other shareLocks. Writers of shares
-// hold it, because adding a domain claims shares.
-func (t *Team) shareLock(ctx context.Context, tx tx) error {
-	return t.lockBy(ctx, tx, t.store.dialect.shareRow)
+// Times limits a list to times from From on and before Until; the zero value of either is no limit.
+type Times struct{ From, Until time.Time }
+
+// TimesOf returns the times of some days.
+func TimesOf(days dmarcd.Days) (t Times) {
+	if days.From != nil {
+		t.From = days.From.Time()
+	}
+	if days.To != nil {
+		t.Until = (*days.To + 1).Time()
+	}
+	return t
 }
 
-func (t *Team) lockBy(ctx context.Context, tx tx, clause string) error {
-	var id dmarcd.TeamID
-	return tx.queryRow(ctx, `SELECT team_id FROM team_locks WHERE team_id = $1`+clause, []any{t.id}, &id)
+func (t Times) bounds() (from, until int64) {
+	from, until = math.MinInt64, math.MaxInt64
+	if !t.From.IsZero() {
+		from = unix(t.From)
+	}
+	if !t.Until.IsZero() {
+		until = unix(t.Until)
+	}
+	return from, until
+}
+
+func (c Cursor) bounds() (at, id int64) {
+	if c == (Cursor{}) {
+		return math.MaxInt64, math.MaxInt64
+	}
+	return unix(c.At), c.ID
 }

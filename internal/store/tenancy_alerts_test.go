@@ -11,8 +11,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// alertAttacks are the attacks on alerts. The victim has none detected: what an attack
-// changes of its events is seen in its state.
+// alertAttacks are the attacks on alerts. The victim has no detections: a change of its events
+// shows in its state.
 var alertAttacks = map[string]func(ctx context.Context, other *store.Team, v victim) error{
 	"AlertRules": func(ctx context.Context, other *store.Team, _ victim) error {
 		rules, err := other.AlertRules(ctx)
@@ -32,6 +32,17 @@ var alertAttacks = map[string]func(ctx context.Context, other *store.Team, v vic
 	"AcknowledgeAlert": func(ctx context.Context, other *store.Team, _ victim) error {
 		return wantNotFound(other.AcknowledgeAlert(ctx, 1, "other"))
 	},
+	"AlertGroups": func(ctx context.Context, other *store.Team, v victim) error {
+		groups, err := other.AlertGroups(ctx, dmarcd.AlertFilter{Domain: v.domain.Name}, 0, 100, 10)
+		return wantNone(len(groups), err)
+	},
+	"OpenAlerts": func(ctx context.Context, other *store.Team, _ victim) error {
+		return wantNone(other.OpenAlerts(ctx, dmarcd.AlertFilter{}, 100))
+	},
+	"AcknowledgeAlerts": func(ctx context.Context, other *store.Team, v victim) error {
+		n, err := other.AcknowledgeAlerts(ctx, dmarcd.AlertFilter{Domain: v.domain.Name}, "other", func(int64) dmarcd.AuditEntry { return dmarcd.AuditEntry{Action: "alert.acknowledge"} })
+		return wantNone(int(n), err)
+	},
 	"TestAlert": func(ctx context.Context, other *store.Team, _ victim) error {
 		_, err := other.TestAlert(ctx)
 		return err
@@ -45,7 +56,7 @@ var alertAttacks = map[string]func(ctx context.Context, other *store.Team, v vic
 		if err != nil {
 			return err
 		}
-		events, err := other.Events(ctx, store.EventFilter{}, 0, 10)
+		events, err := other.Events(ctx, store.EventFilter{}, store.Cursor{}, 10)
 		return wantNone(len(events), err)
 	},
 	"SaveScan": func(ctx context.Context, other *store.Team, v victim) error {
@@ -65,7 +76,7 @@ var alertAttacks = map[string]func(ctx context.Context, other *store.Team, v vic
 	},
 }
 
-// labelAttacks are those of the methods about tags and sample data.
+// labelAttacks are the attacks on tags and sample data.
 var labelAttacks = map[string]func(ctx context.Context, other *store.Team, v victim) error{
 	"ReportBytes": func(ctx context.Context, other *store.Team, v victim) error {
 		_, err := other.ReportBytes(ctx, v.report)
@@ -167,6 +178,10 @@ var webhookAttacks = map[string]func(ctx context.Context, other *store.Team, v v
 	},
 	"Deliveries": func(ctx context.Context, other *store.Team, v victim) error {
 		deliveries, err := other.Deliveries(ctx, v.test.Webhook.ID, 0, 10)
+		return wantNone(len(deliveries), err)
+	},
+	"LatestDeliveries": func(ctx context.Context, other *store.Team, _ victim) error {
+		deliveries, err := other.LatestDeliveries(ctx)
 		return wantNone(len(deliveries), err)
 	},
 	"Delivery": func(ctx context.Context, other *store.Team, v victim) error {

@@ -18,7 +18,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// victim contains what the other team tries to access.
+// victim is the team that another team tries to access.
 type victim struct {
 	domain   dmarcd.Domain
 	token    dmarcd.Token
@@ -29,6 +29,8 @@ type victim struct {
 	invited  string
 	test     dmarcd.ClaimedDelivery
 	sender   string
+	// testAddress is a local part.
+	testAddress string
 }
 
 func (v victim) delivery() *dmarcd.Delivery {
@@ -38,9 +40,9 @@ func (v victim) delivery() *dmarcd.Delivery {
 	return delivery
 }
 
-// attacks contains a call of every method of store.Team as another team, with the names
-// and ids of the victim, and checks the result. A missing method fails the test.
-var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks), map[string]func(ctx context.Context, other *store.Team, v victim) error{
+// attacks calls every method of store.Team as another team, with the names and ids of the victim,
+// and checks the result. A missing method fails the test.
+var attacks = joined(joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks), postureAttacks), map[string]func(ctx context.Context, other *store.Team, v victim) error{
 	"Domain": func(ctx context.Context, other *store.Team, v victim) error {
 		_, err := other.Domain(ctx, v.domain.Name)
 		return wantNotFound(err)
@@ -87,8 +89,8 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 	"SetPurpose": func(ctx context.Context, other *store.Team, v victim) error {
 		return wantNotFound(other.SetPurpose(ctx, v.domain.Name, dmarcd.PurposePersonal))
 	},
-	"SetSenderClass": func(ctx context.Context, other *store.Team, v victim) error {
-		return wantNotFound(other.SetSenderClass(ctx, v.domain.Name, "sender", dmarcd.ClassSpoofing))
+	"SetSenderClasses": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.SetSenderClasses(ctx, v.domain.Name, map[string]dmarcd.Class{"sender": dmarcd.ClassSpoofing}))
 	},
 	"UrgentDomains": func(ctx context.Context, other *store.Team, _ victim) error {
 		domains, err := other.UrgentDomains(ctx, dmarcd.Days{}, 0, 100)
@@ -134,15 +136,19 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 		return wantNotFound(err)
 	},
 	"Checks": func(ctx context.Context, other *store.Team, v victim) error {
-		checks, err := other.Checks(ctx, v.domain.Name, store.Cursor{}, 100)
+		checks, err := other.Checks(ctx, v.domain.Name, store.Times{}, store.Cursor{}, 100)
 		return wantNone(len(checks), err)
 	},
+	"DomainChanges": func(ctx context.Context, other *store.Team, v victim) error {
+		changes, err := other.DomainChanges(ctx, store.ChangeFilter{Domain: v.domain.Name}, store.Cursor{}, 100)
+		return wantNone(len(changes), err)
+	},
 	"Events": func(ctx context.Context, other *store.Team, v victim) error {
-		events, err := other.Events(ctx, store.EventFilter{}, 0, 100)
+		events, err := other.Events(ctx, store.EventFilter{}, store.Cursor{}, 100)
 		if err := wantNone(len(events), err); err != nil {
 			return err
 		}
-		events, err = other.Events(ctx, store.EventFilter{Domain: v.domain.Name}, 0, 100)
+		events, err = other.Events(ctx, store.EventFilter{Domain: v.domain.Name}, store.Cursor{}, 100)
 		return wantNone(len(events), err)
 	},
 	"EventsSince": func(ctx context.Context, other *store.Team, v victim) error {
@@ -182,7 +188,7 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 		return wantNone(len(days), err)
 	},
 	"Receive": func(ctx context.Context, other *store.Team, v victim) error {
-		// The same report as the victim's: it is no duplicate, and has no domain.
+		// The same report as the victim's is not a duplicate, and has no domain.
 		receipts, err := other.Receive(ctx, []*dmarcd.Delivery{v.delivery()})
 		if err != nil {
 			return err
@@ -296,8 +302,8 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 		return wantNone(len(selectors), err)
 	},
 	"Retention": func(ctx context.Context, other *store.Team, _ victim) error {
-		keep, err := other.Retention(ctx)
-		if err == nil && keep.Records != store.AsConfigured {
+		retained, err := other.Retention(ctx)
+		if err == nil && retained.Records != store.AsConfigured {
 			err = errors.New("another team has the victim's retention")
 		}
 		return err
@@ -333,6 +339,13 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 	"Mailboxes": func(ctx context.Context, other *store.Team, _ victim) error {
 		all, err := other.Mailboxes(ctx)
 		return wantNone(len(all), err)
+	},
+	"TestAddress": func(ctx context.Context, other *store.Team, _ victim) error {
+		address, err := other.TestAddress(ctx, 1)
+		return wantNone(len(address.Mails), err)
+	},
+	"AddTestMail": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.AddTestMail(ctx, v.testAddress, dmarcd.TestMail{ID: "forged"}))
 	},
 	"RemoveMailbox": func(ctx context.Context, other *store.Team, v victim) error {
 		return wantNotFound(other.RemoveMailbox(ctx, v.mailbox.ID))
@@ -487,6 +500,9 @@ func addVictim(t *testing.T, s *store.Store) (*store.Team, victim) {
 	if v.mailbox, err = mine.AddMailbox(ctx, reportsMailbox(), sealFor); err != nil {
 		t.Fatal(err)
 	}
+	address := musttest.Get(mine.TestAddress(ctx, v.member.ID))(t)
+	v.testAddress = address.Mailbox
+	musttest.Do(t, mine.AddTestMail(ctx, v.testAddress, dmarcd.TestMail{ID: "1", From: "example.com"}))
 	return mine, v
 }
 
@@ -507,7 +523,7 @@ func addPeople(t *testing.T, s *store.Store, mine *store.Team, team dmarcd.TeamI
 	return member, invited
 }
 
-// victimState is everything that the victim can see of itself.
+// victimState is everything that the victim can read about itself.
 type victimState struct {
 	domain          dmarcd.Domain
 	domains, tokens int
@@ -524,6 +540,7 @@ type victimState struct {
 	invitations     int
 	webhooks        string
 	senders         string
+	testMail        string
 }
 
 func state(t *testing.T, mine *store.Team, v victim) victimState {
@@ -534,8 +551,8 @@ func state(t *testing.T, mine *store.Team, v victim) victimState {
 	got.domain = musttest.Get(mine.Domain(ctx, v.domain.Name))(t)
 	domains := musttest.Get(mine.Domains(ctx, "", 100))(t)
 	tokens := musttest.Get(mine.Tokens(ctx))(t)
-	checks := musttest.Get(mine.Checks(ctx, v.domain.Name, store.Cursor{}, 100))(t)
-	events := musttest.Get(mine.Events(ctx, store.EventFilter{}, 0, 100))(t)
+	checks := musttest.Get(mine.Checks(ctx, v.domain.Name, store.Times{}, store.Cursor{}, 100))(t)
+	events := musttest.Get(mine.Events(ctx, store.EventFilter{}, store.Cursor{}, 100))(t)
 	got.domains, got.tokens, got.token = len(domains), len(tokens), tokens[0]
 	got.checks, got.events = len(checks), len(events)
 	got.domainSum = musttest.Get(mine.DomainSummary(ctx, v.domain.Name, dmarcd.Days{}))(t)
@@ -547,6 +564,7 @@ func state(t *testing.T, mine *store.Team, v victim) victimState {
 	got.records = len(records)
 	got.rejected = musttest.Get(mine.RejectedByID(ctx, v.rejected))(t)
 	got.retention = musttest.Get(mine.Retention(ctx))(t)
+	got.testMail = fmt.Sprintf("%+v", musttest.Get(mine.TestAddress(ctx, v.member.ID))(t))
 	mailboxes := musttest.Get(mine.Mailboxes(ctx))(t)
 	got.mailboxes = fmt.Sprintf("%+v", mailboxes)
 	webhooks := musttest.Get(mine.Webhooks(ctx))(t)

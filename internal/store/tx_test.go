@@ -12,8 +12,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// TestNothingIsInsertedAfterTheEnd holds the insertion of many rows to its transaction,
-// which it passes by on PostgreSQL.
+// TestNothingIsInsertedAfterTheEnd checks that a bulk insert fails after the end of its
+// transaction: on PostgreSQL, COPY bypasses database/sql.
 func TestNothingIsInsertedAfterTheEnd(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		if err := store.InsertAfterEnd(in.Context(), in.team); err == nil {

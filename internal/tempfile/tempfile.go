@@ -1,5 +1,5 @@
-// Package tempfile creates temporary files that leave nothing behind, on any system. How much is
-// written to them is up to the caller.
+// Package tempfile creates temporary files that are removed on every system, even after a
+// crash. It does not limit their size.
 package tempfile
 
 import (
@@ -14,8 +14,8 @@ import (
 // prefix begins the names of all files.
 const prefix = "dmarcd-tmp-"
 
-// unlinksOpen means that Create unlinks a file at once, so that it goes away however the process
-// ends. Windows cannot unlink an open file: Discard removes it there.
+// unlinksOpen means that Create unlinks the file, so that it is removed however the process
+// ends. Windows cannot unlink an open file: there Discard removes it.
 const unlinksOpen = runtime.GOOS != "windows"
 
 // Create creates a file in a folder, "" for the system default, for reading and writing. Discard
@@ -31,7 +31,7 @@ func Create(folder string) (*os.File, error) {
 	return file, nil
 }
 
-// Discard releases a file of Create; nil is none.
+// Discard closes and removes a file of Create. nil is allowed.
 func Discard(file *os.File) {
 	if file == nil {
 		return
@@ -42,8 +42,8 @@ func Discard(file *os.File) {
 	}
 }
 
-// RemoveLeftovers removes the files that a crash left in a folder where they cannot be unlinked.
-// Files in use stay.
+// RemoveLeftovers removes the files that a crash left in a folder, on systems that cannot
+// unlink them. It does not touch files in use.
 func RemoveLeftovers(folder string) error {
 	if folder == "" {
 		return nil // other processes have files in the system default

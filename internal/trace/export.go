@@ -11,7 +11,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -24,7 +26,7 @@ const (
 	lastTimeout   = 2 * time.Second // of the export at the end
 )
 
-// Options tell where spans go.
+// Options configure the export of spans.
 type Options struct {
 	// URL is where spans are posted to; "" disables traces.
 	URL string
@@ -63,7 +65,7 @@ func (t *Tracer) With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, t.root)
 }
 
-// Stats returns how many spans were exported and dropped. Of a nil tracer they are 0.
+// Stats returns the numbers of exported and dropped spans, 0 for a nil tracer.
 func (t *Tracer) Stats() (exported, dropped int64) {
 	if t == nil {
 		return 0, 0
@@ -144,7 +146,7 @@ func (t *Tracer) export(ctx context.Context, batch []*Span) error {
 		}
 		return err
 	}
-	defer func() { _ = response.Body.Close() }()                     // the answer is of no use
+	defer func() { _ = response.Body.Close() }()                     // the body is not used
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<16)) // so that the connection is used again
 	if response.StatusCode/100 != 2 {
 		return fmt.Errorf("the collector answered with status %d", response.StatusCode)
@@ -192,4 +194,70 @@ func encode(attributes []attribute) list {
 		all = append(all, object{"key": a.key, "value": value})
 	}
 	return all
+}
+
+// FromEnvironment reads the variables of OpenTelemetry from environ, in the form of os.Environ.
+// Without an endpoint, URL is "". ignored are the set ones that have no effect here. An error says
+// which variable is wrong, without its value.
+func FromEnvironment(environ []string) (o Options, ignored []string, err error) {
+	set := make(map[string]string)
+	for _, variable := range environ {
+		if name, value, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "OTEL_") && value != "" {
+			set[name] = value
+		}
+	}
+	known := make(map[string]bool)
+	o, err = fromVariables(func(name string) string {
+		known[name] = true
+		return set[name]
+	})
+	for name := range set {
+		if !known[name] && o.URL != "" {
+			ignored = append(ignored, name)
+		}
+	}
+	slices.Sort(ignored)
+	return o, ignored, err
+}
+
+func fromVariables(getenv func(string) string) (Options, error) {
+	o := Options{Service: "dmarcd", Headers: make(map[string]string)}
+	if name := getenv("OTEL_SERVICE_NAME"); name != "" {
+		o.Service = name
+	}
+	variable := "OTEL_EXPORTER_OTLP_ENDPOINT"
+	if base := getenv(variable); base != "" {
+		o.URL = strings.TrimRight(base, "/") + "/v1/traces"
+	}
+	if own := getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"); own != "" { // taken as it is
+		variable, o.URL = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", own
+	}
+	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || strings.EqualFold(getenv("OTEL_TRACES_EXPORTER"), "none") {
+		o.URL = ""
+	}
+	if o.URL == "" {
+		return o, nil
+	}
+	if at, err := url.Parse(o.URL); err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return o, fmt.Errorf("%s is not an http or https URL; set it to the OTLP/HTTP address of the collector, such as http://localhost:4318", variable)
+	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"} {
+		if protocol := getenv(name); protocol != "" && protocol != "http/json" {
+			return o, fmt.Errorf("%s must be http/json, the only protocol of dmarcd; collectors take it on the port of OTLP/HTTP, usually 4318", name)
+		}
+	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} {
+		for pair := range strings.SplitSeq(getenv(name), ",") {
+			key, value, found := strings.Cut(pair, "=")
+			decoded, err := url.PathUnescape(strings.TrimSpace(value))
+			if key = strings.TrimSpace(key); key == "" && !found && value == "" {
+				continue
+			}
+			if !found || key == "" || err != nil || strings.ContainsAny(key+decoded, "\r\n") {
+				return o, fmt.Errorf("%s must be a list as key=value,key=value, with values in URL encoding", name)
+			}
+			o.Headers[key] = decoded
+		}
+	}
+	return o, nil
 }

@@ -35,7 +35,7 @@ type Span struct {
 	tracer     *Tracer
 	trace      traceID
 	id, parent spanID
-	dropped    bool // the client asked not to record it, nor what is below
+	dropped    bool // the client does not want it recorded, nor its children
 	name       string
 	kind       Kind
 	began      time.Time
@@ -107,7 +107,7 @@ func (s *Span) Name(name string) {
 	}
 }
 
-// Text adds an attribute. It must not hold data of a team beyond ids.
+// Text adds an attribute. It must not contain data of a team other than ids.
 func (s *Span) Text(key, value string) {
 	if s != nil {
 		s.attributes = append(s.attributes, attribute{key: key, text: value, isText: true})

@@ -1,6 +1,6 @@
-// Package upload receives large request bodies, from tokens, forms and outsiders. It limits
-// the time of a client and the number of bodies at once, fairly by team and client network.
-// Authorization and content are the caller's.
+// Package upload receives large request bodies from tokens, forms and outsiders. It limits the
+// time of a client and the number of concurrent bodies, fairly by team and client network. The
+// caller authorizes the request and reads the content.
 package upload
 
 import (
@@ -50,7 +50,7 @@ type Gate struct {
 	slots  *fair.Limiter[sender]
 }
 
-// sender is a team, or a client network, or that of a team.
+// sender is a team, a client network, or a client network of a team.
 type sender struct {
 	team    dmarcd.TeamID
 	network netip.Prefix

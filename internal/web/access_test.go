@@ -31,11 +31,15 @@ func (s *site) forms() []formCase {
 		{"/app/account/name", viewer, url.Values{"name": {"Ada"}}, 1},
 		{"/app/account/sessions/end", viewer, nil, 1},
 		{"/app/domains/new", editor, url.Values{"domain": {"Example.ORG."}}, 1},
+		{"/app/domains/bulk", viewer, url.Values{"action": {"export"}, "all": {"yes"}}, 0},
+		{"/app/domains/bulk", editor, url.Values{"action": {"tag"}, "domain": {sampleDomain}, "tags": {"shop"}}, 1},
+		{"/app/domains/bulk", editor, url.Values{"action": {"check"}, "all": {"yes"}}, 0},
+		{"/app/domains/bulk", owner, url.Values{"action": {"delete"}, "domain": {sampleDomain}, "confirm": {"1"}}, 1},
 		{domain + "/dns", editor, nil, 0},
-		{domain + "/senders/as64500", editor, url.Values{"class": {"yours"}}, 1},
-		{domain + "/senders/AS64496:as:example.net", editor, url.Values{"class": {"forwarder"}}, 1},
-		{domain + "/senders/192.0.2.0%2F24", editor, url.Values{"class": {"spoofing"}}, 1},
-		{domain + "/senders", editor, url.Values{"key": {"2001:db8:0:1::/64"}, "class": {"unknown"}}, 1},
+		{domain + "/senders", editor, url.Values{"sender": {"as64500"}, "class": {"yours"}}, 1},
+		{domain + "/senders", editor, url.Values{"sender": {"AS64496:as:example.net", "192.0.2.0/24"}, "class": {"forwarder"}, "do": {"checked"}}, 2},
+		{domain + "/senders", editor, url.Values{"class:2001:db8:0:1::/64": {"unknown"}, "class:AS64500": {""}, "do": {"each"}}, 1},
+		{"/app/senders", editor, url.Values{"sender": {"AS64500:others"}, "class": {"spoofing"}}, 1},
 		{domain + "/forwarding", editor, url.Values{"accepted": {"290"}}, 1},
 		{domain + "/parked", editor, url.Values{"parked": {"yes"}}, 1},
 		{"/app/senders/own", editor, url.Values{"name": {"Our CRM"}, "networks": {"192.0.2.0/24"}}, 1},
@@ -49,10 +53,11 @@ func (s *site) forms() []formCase {
 		{"/app/reports/exclude", editor, url.Values{"reporter": {"bigmail.example"}, "confirmed": {"yes"}}, 1},
 		{report + "/counted", editor, url.Values{"counted": {"false"}}, 1},
 		{report + "/delete", editor, nil, 1},
-		{"/app/alerts/" + s.alert + "/acknowledge", editor, nil, 1},
-		{"/app/alerts/digest", viewer, url.Values{"digest": {"digest.weekly"}}, 1},
-		{"/app/alerts/test", owner, nil, 1},
-		{"/app/alerts/rules", owner, url.Values{"min_level": {"warning"}, "tags": {"shop"}, "group_minutes": {"30"}, "cool_down_minutes": {"0"}}, 1},
+		{"/app/activity/" + s.alert + "/acknowledge", editor, nil, 1},
+		{"/app/activity/acknowledge", editor, url.Values{"through": {"1000"}}, 1},
+		{"/app/settings/notifications/digest", viewer, url.Values{"digest": {"digest.weekly"}}, 1},
+		{"/app/settings/notifications/test", owner, nil, 1},
+		{"/app/settings/notifications/rules", owner, url.Values{"min_level": {"warning"}, "tags": {"shop"}, "group_minutes": {"30"}, "cool_down_minutes": {"0"}}, 1},
 		{"/app/settings/tokens", owner, url.Values{"name": {"x"}, "scope": {"read"}, "days": {"30"}}, 1},
 		{"/app/settings/tokens/" + s.token + "/revoke", owner, nil, 1},
 		{"/app/settings/members", owner, url.Values{"email": {"c@example.com"}, "role": {"viewer"}}, 1},
@@ -66,12 +71,13 @@ func (s *site) forms() []formCase {
 		},
 		{"/app/settings/mailboxes/" + s.mailbox + "/resume", owner, nil, 1},
 		{"/app/settings/mailboxes/" + s.mailbox + "/remove", owner, nil, 1},
-		{"/app/settings/webhooks", owner, url.Values{"url": {"https://hooks.example/"}, "format": {"discord"}, "kinds": {"policy.weakened, record.removed"}, "domains": {"Example.com"}}, 1},
-		{"/app/settings/webhooks/" + s.webhook, owner, url.Values{"enabled": {"false"}}, 1},
-		{"/app/settings/webhooks/" + s.chat + "/test", owner, nil, 1},
-		{"/app/settings/webhooks/" + s.webhook + "/rotate", owner, nil, 1},
-		{"/app/settings/webhooks/" + s.webhook + "/remove", owner, nil, 1},
-		{"/app/settings/webhooks/" + s.webhook + "/deliveries/" + s.delivery + "/retry", owner, nil, 1},
+		{"/app/settings/notifications/new/discord", owner, url.Values{"url": {"https://hooks.example/"}, "kinds": {"policy.weakened", "record.removed"}, "domains": {"Example.com"}}, 2},
+		{"/app/settings/notifications/" + s.webhook + "/selection", owner, url.Values{"kinds": {"policy.weakened"}}, 1},
+		{"/app/settings/notifications/" + s.webhook, owner, url.Values{"enabled": {"false"}}, 1},
+		{"/app/settings/notifications/" + s.chat + "/test", owner, nil, 1},
+		{"/app/settings/notifications/" + s.webhook + "/rotate", owner, nil, 1},
+		{"/app/settings/notifications/" + s.webhook + "/remove", owner, nil, 1},
+		{"/app/settings/notifications/" + s.webhook + "/deliveries/" + s.delivery + "/retry", owner, nil, 1},
 		{"/app/settings/retention", owner, url.Values{"counters": {"0"}, "records": {"1"}, "originals": {"1"}}, 1},
 		{"/app/installation/teams", operator, url.Values{"name": {"third"}}, 1},
 		{"/app/installation/teams/" + s.emptyTeam.String() + "/api", operator, url.Values{"api": {"no"}}, 1},
@@ -135,7 +141,7 @@ func TestTenancy(t *testing.T) {
 	before := s.audit(t)
 	for _, page := range s.allPages() {
 		ofOneThing := strings.Contains(page.path, "/domains/example.com") || strings.HasPrefix(page.path, "/app/reports/rep_") ||
-			strings.HasPrefix(page.path, "/app/senders/") && page.name != "senders-own" || strings.HasPrefix(page.path, "/app/settings/webhooks/")
+			strings.HasPrefix(page.path, "/app/senders/") && page.name != "senders-own" || strings.HasPrefix(page.path, "/app/settings/notifications/whk_")
 		w := s.get(elsewhere, page.path)
 		body := w.Body.String()
 		if ofOneThing && w.Code != http.StatusNotFound || strings.Contains(body, "bigmail.example") || strings.Contains(body, "/app/domains/example.com") && w.Code == http.StatusOK {
@@ -156,7 +162,7 @@ func TestTenancy(t *testing.T) {
 	}
 }
 
-func TestStrangers(t *testing.T) {
+func TestOutsiders(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	for _, page := range s.allPages() {

@@ -5,9 +5,11 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
@@ -43,18 +45,18 @@ func (s *Web) newPasswordField(label string) ui.Field {
 	}
 }
 
-func (s *Web) account(c *call) error {
+func (s *Web) account(c *site.Call) error {
 	return s.showAccount(c, http.StatusOK, func(*accountView) {})
 }
 
 // showAccount renders the page after edit has added errors.
-func (s *Web) showAccount(c *call, status int, edit func(*accountView)) error {
-	sessions, err := c.account.Sessions(c.r.Context())
+func (s *Web) showAccount(c *site.Call, status int, edit func(*accountView)) error {
+	sessions, err := c.Account.Sessions(c.R.Context())
 	if err != nil {
 		return err
 	}
 	view := accountView{
-		User: c.account.User, Name: nameForm(c.account.User.Name), Password: s.passwordForm(), Provider: providerName,
+		User: c.Account.User, Name: nameForm(c.Account.User.Name), Password: s.passwordForm(), Provider: providerName,
 		Sessions: sessionTable(sessions),
 	}
 	if len(sessions) > 1 {
@@ -64,7 +66,7 @@ func (s *Web) showAccount(c *call, status int, edit func(*accountView)) error {
 		}
 	}
 	edit(&view)
-	return c.render(status, Page{Template: "account", Title: "Your account"}, view, view.Sessions)
+	return c.Render(status, site.Page{Template: "account", Title: "Your account", Section: "Your account"}, view, view.Sessions)
 }
 
 func sessionTable(sessions []service.AccountSession) ui.Table {
@@ -87,38 +89,86 @@ func sessionTable(sessions []service.AccountSession) ui.Table {
 	return t
 }
 
-func (s *Web) setName(c *call, written url.Values) error {
-	err := c.account.SetName(c.r.Context(), written.Get("name"))
+func (s *Web) setName(c *site.Call, written url.Values) error {
+	err := c.Account.SetName(c.R.Context(), written.Get("name"))
 	if err != nil {
-		return again(nameForm(""), written, err, func(form ui.Form) error {
+		return site.Again(nameForm(""), written, err, func(form ui.Form) error {
 			return s.showAccount(c, http.StatusUnprocessableEntity, func(v *accountView) { v.Name = form })
 		})
 	}
-	return c.done(accountPath, "name-set")
+	return c.Done(accountPath, "name-set")
 }
 
-func (s *Web) setPassword(c *call, written url.Values) error {
-	err := c.account.SetPassword(c.r.Context(), written.Get("current"), written.Get("password"))
+func (s *Web) setPassword(c *site.Call, written url.Values) error {
+	err := c.Account.SetPassword(c.R.Context(), written.Get("current"), written.Get("password"))
 	status := http.StatusUnprocessableEntity
 	switch {
 	case err == nil:
-		return c.done(accountPath, "password-set")
+		return c.Done(accountPath, "password-set")
 	case errors.Is(err, dmarcd.ErrForbidden):
-		return &failure{http.StatusForbidden, "You have no password here", "You sign in with the identity provider. Change the password there."}
+		return site.Failure(http.StatusForbidden, "You have no password here", "You sign in with the identity provider. Change the password there.")
 	case errors.Is(err, dmarcd.ErrUnauthorized):
 		err = &dmarcd.InvalidError{Field: "current", Message: "The current password is incorrect."}
 	case errors.Is(err, dmarcd.ErrLimit):
 		status, err = http.StatusTooManyRequests, &dmarcd.InvalidError{Message: "Too many attempts. Wait a minute, then try again."}
 	}
-	return again(s.passwordForm(), written, err, func(form ui.Form) error {
+	return site.Again(s.passwordForm(), written, err, func(form ui.Form) error {
 		return s.showAccount(c, status, func(v *accountView) { v.Password = form })
 	})
 }
 
-func (s *Web) endSession(c *call) error {
-	return c.finish(c.account.EndSession(c.r.Context(), c.params.Get("id")), accountPath, "session-ended")
+func (s *Web) endSession(c *site.Call) error {
+	return c.Finish(c.Account.EndSession(c.R.Context(), c.Params.Get("id")), accountPath, "session-ended")
 }
 
-func (s *Web) endOtherSessions(c *call) error {
-	return c.finish(c.account.EndOtherSessions(c.r.Context()), accountPath, "sessions-ended")
+func (s *Web) endOtherSessions(c *site.Call) error {
+	return c.Finish(c.Account.EndOtherSessions(c.R.Context()), accountPath, "sessions-ended")
+}
+
+// browsers and systems are identified by words in the User-Agent. The order matters: most
+// browsers also contain the names of others.
+var (
+	browsers = [][2]string{
+		{"Edg", "Edge"},
+		{"OPR/", "Opera"},
+		{"Firefox/", "Firefox"},
+		{"FxiOS/", "Firefox"},
+		{"Chrome/", "Chrome"},
+		{"CriOS/", "Chrome"},
+		{"Safari/", "Safari"},
+	}
+	systems = [][2]string{
+		{"Android", "Android"},
+		{"iPhone", "iPhone"},
+		{"iPad", "iPad"},
+		{"Windows", "Windows"},
+		{"CrOS", "ChromeOS"},
+		{"Mac OS X", "macOS"},
+		{"Linux", "Linux"},
+	}
+)
+
+// browserName returns a readable name for a User-Agent, so that users recognize their own
+// sessions, or the header itself if it is unknown.
+func browserName(userAgent string) string {
+	browser, system := firstWord(browsers, userAgent), firstWord(systems, userAgent)
+	switch {
+	case userAgent == "":
+		return "unknown browser"
+	case browser == "":
+		return userAgent
+	case system == "":
+		return browser
+	}
+	return browser + " on " + system
+}
+
+// firstWord returns the name of the first matching word, or "".
+func firstWord(words [][2]string, text string) string {
+	for _, word := range words {
+		if strings.Contains(text, word[0]) {
+			return word[1]
+		}
+	}
+	return ""
 }

@@ -25,17 +25,17 @@ func TestSignIn(t *testing.T) {
 	for _, row := range []struct {
 		name, password, next string
 		want                 int
-		location, says       string
+		location, message    string
 	}{
 		{name: "right", password: samplePassword, next: "/app/senders?days=7", want: 303, location: "/app/senders?days=7"},
 		{name: "right, led elsewhere", password: samplePassword, next: "https://evil.example/", want: 303, location: "/app/"},
 		{name: "right, led elsewhere by slashes", password: samplePassword, next: "//evil.example/app/", want: 303, location: "/app/"},
 		{name: "right, led elsewhere by backslashes", password: samplePassword, next: `/app/\evil.example`, want: 303, location: "/app/"},
-		{name: "wrong", password: "a wrong guess", want: 401, says: "Incorrect email or password"},
+		{name: "wrong", password: "a wrong guess", want: 401, message: "Incorrect email or password"},
 	} {
 		w := s.post("", "/app/sign-in", url.Values{"email": {owner}, "password": {row.password}, "next": {row.next}})
-		if w.Code != row.want || w.Header().Get("Location") != row.location || !strings.Contains(w.Body.String(), row.says) {
-			t.Errorf("%s: got %d to %q, want %d to %q, saying %q", row.name, w.Code, w.Header().Get("Location"), row.want, row.location, row.says)
+		if w.Code != row.want || w.Header().Get("Location") != row.location || !strings.Contains(w.Body.String(), row.message) {
+			t.Errorf("%s: got %d to %q, want %d to %q, saying %q", row.name, w.Code, w.Header().Get("Location"), row.want, row.location, row.message)
 		}
 		if strings.Contains(w.Body.String(), row.password) {
 			t.Errorf("%s: got the password in the page, want it nowhere", row.name)
@@ -73,7 +73,7 @@ func TestInvitation(t *testing.T) {
 	}
 	r := httptest.NewRequest(http.MethodGet, "/app/", http.NoBody)
 	r.AddCookie(w.Result().Cookies()[0])
-	if body := s.send("", r).Body.String(); !strings.Contains(body, "joining@example.com, editor of Example &amp; Sons") {
+	if body := s.send("", r).Body.String(); !strings.Contains(body, "joining@example.com<br>editor of Example &amp; Sons") {
 		t.Error("got another page, want that of an editor of the team")
 	}
 	if w := s.post("", path, url.Values{"password": {newPassword}}); w.Code != 404 || !strings.Contains(w.Body.String(), "This link cannot be used") {
@@ -118,7 +118,7 @@ func TestAccountForms(t *testing.T) {
 		name, path string
 		form       url.Values
 		status     int
-		says       string
+		message    string
 		entries    int // in the audit log
 	}{
 		{"a name that is too long", "/app/account/name", url.Values{"name": {strings.Repeat("a", 101)}}, 422, "at most 100 printable characters", 0},
@@ -128,8 +128,8 @@ func TestAccountForms(t *testing.T) {
 		before := s.audit(t)
 		w := s.post(viewer, row.path, row.form)
 		body := w.Body.String()
-		if made := s.audit(t) - before; w.Code != row.status || !strings.Contains(body, row.says) || made != row.entries {
-			t.Errorf("%s: got %d and %d audit entries, want %d, %q and %d", row.name, w.Code, made, row.status, row.says, row.entries)
+		if made := s.audit(t) - before; w.Code != row.status || !strings.Contains(body, row.message) || made != row.entries {
+			t.Errorf("%s: got %d and %d audit entries, want %d, %q and %d", row.name, w.Code, made, row.status, row.message, row.entries)
 		}
 		if strings.Contains(body, newPassword) {
 			t.Errorf("%s: got the password in the page, want it nowhere", row.name)
@@ -239,18 +239,18 @@ func TestSessionThatEnded(t *testing.T) {
 		name, method, path, referer, accept string
 		had                                 bool // had a session
 		want                                int
-		location, says                      string
+		location, message                   string
 	}{
 		{name: "never here", method: "GET", path: "/app/senders?days=7", want: 303, location: "/app/sign-in?next=%2Fapp%2Fsenders%3Fdays%3D7"},
-		{name: "a page", method: "GET", path: "/app/senders", had: true, want: 303, location: "/app/sign-in?next=%2Fapp%2Fsenders&why=session", says: "Your session has ended. Sign in"},
-		{name: "the first page", method: "GET", path: "/app/", had: true, want: 303, location: "/app/sign-in?why=session", says: "Your session has ended. Sign in"},
+		{name: "a page", method: "GET", path: "/app/senders", had: true, want: 303, location: "/app/sign-in?next=%2Fapp%2Fsenders&why=session", message: "Your session has ended. Sign in"},
+		{name: "the first page", method: "GET", path: "/app/", had: true, want: 303, location: "/app/sign-in?why=session", message: "Your session has ended. Sign in"},
 		{
 			name: "a form", method: "POST", path: "/app/domains/new", referer: "http://example.com/app/domains/new", had: true,
-			want: 303, location: "/app/sign-in?next=%2Fapp%2Fdomains%2Fnew&why=form", says: "the form was not sent",
+			want: 303, location: "/app/sign-in?next=%2Fapp%2Fdomains%2Fnew&why=form", message: "the form was not sent",
 		},
 		{
 			name: "a form of an unknown page", method: "POST", path: "/app/domains/new", referer: "https://evil.example/app/x",
-			want: 303, location: "/app/sign-in?why=form", says: "the form was not sent",
+			want: 303, location: "/app/sign-in?why=form", message: "the form was not sent",
 		},
 		{name: "a script", method: "POST", path: "/app/reports/upload", accept: "text/html;profile=fragment", had: true, want: 401},
 		{name: "a script that watches", method: "GET", path: "/app/domains/example.com/setup/steps", accept: "text/html;profile=fragment", want: 401},
@@ -265,8 +265,8 @@ func TestSessionThatEnded(t *testing.T) {
 		if w.Code != row.want || w.Header().Get("Location") != row.location {
 			t.Errorf("%s: got %d to %q, want %d to %q", row.name, w.Code, w.Header().Get("Location"), row.want, row.location)
 		}
-		if row.location != "" && !strings.Contains(s.body(t, "", row.location), row.says) {
-			t.Errorf("%s: got a page without %q, want it to say so", row.name, row.says)
+		if row.location != "" && !strings.Contains(s.body(t, "", row.location), row.message) {
+			t.Errorf("%s: got a page without %q, want it to say so", row.name, row.message)
 		}
 	}
 	s.clock = s.clock.Add(dmarcd.SessionIdle + time.Minute)

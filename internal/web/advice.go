@@ -3,10 +3,13 @@ package web
 import (
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/phrase"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
@@ -15,8 +18,8 @@ type adviceView struct {
 	*dmarcd.Advice
 	// Way are the steps with what the viewer can do about them.
 	Way []stepView
-	// Policy is the simulation of p=reject, Print the printable report.
-	Policy, Print string
+	// Policy is the simulation of p=reject.
+	Policy string
 }
 
 // stepView is a step on the way to reject.
@@ -24,24 +27,23 @@ type stepView struct {
 	dmarcd.Step
 	// Mark and Word show how far the step is.
 	Mark, Word string
-	// Effect says what the figures of Effects are; "" if the step has none.
-	Effect  string
-	Effects []figure
+	// Effect says what the step changes for the mail of 30 days, "" if it changes nothing.
+	Effect string
 	// Buttons are for editors, Links for all.
 	Buttons []ui.Action
 	Links   []ui.Link
 }
 
-func (c *call) adviceView(advice *dmarcd.Advice) adviceView {
+func (s *Web) newAdviceView(c *site.Call, advice *dmarcd.Advice) adviceView {
 	path := domainPath(advice.Domain)
-	view := adviceView{Advice: advice, Policy: c.link(path+"/policy", "p", "reject"), Print: c.link(path + "/print")}
+	view := adviceView{Advice: advice, Policy: c.Link(path+"/policy", "p", "reject")}
 	for _, step := range advice.Steps {
-		view.Way = append(view.Way, c.stepView(advice, step))
+		view.Way = append(view.Way, s.newStepView(c, advice, step))
 	}
 	return view
 }
 
-func (c *call) stepView(advice *dmarcd.Advice, step dmarcd.Step) stepView {
+func (s *Web) newStepView(c *site.Call, advice *dmarcd.Advice, step dmarcd.Step) stepView {
 	view := stepView{Step: step}
 	switch step.State {
 	case dmarcd.StepDone:
@@ -52,60 +54,63 @@ func (c *call) stepView(advice *dmarcd.Advice, step dmarcd.Step) stepView {
 		return view
 	}
 	view.Mark, view.Word = "→", "Now"
-	view.addEffect(advice.Stage)
+	view.Effect = effect(&step, advice.Stage)
 	path := domainPath(advice.Domain)
 	link := func(text, href string) { view.Links = append(view.Links, ui.Link{Text: text, Href: href}) }
 	button := func(label, path, name, value string) {
-		if c.viewer.MayEdit() {
-			view.Buttons = append(view.Buttons, ui.Action{Label: label, Path: c.link(path), Name: name, Value: value})
+		if c.Viewer.MayEdit() {
+			view.Buttons = append(view.Buttons, ui.Action{Label: label, Path: c.Link(path), Name: name, Value: value})
 		}
 	}
 	switch step.ID {
 	case dmarcd.ActionCheck:
 		button("Check now", path+"/dns", "", "")
 	case dmarcd.ActionPublish, dmarcd.ActionRepair, dmarcd.ActionReports:
-		link("Open the setup guide", c.link(path+"/setup"))
+		link("Open the setup guide", c.Link(path+"/setup"))
 	case dmarcd.ActionAnswer:
 		button("Yes, ours", path+"/questions/"+url.PathEscape(step.Question.Key), "answer", answerYours)
 		button("No, not ours", path+"/questions/"+url.PathEscape(step.Question.Key), "answer", answerNotYours)
 	case dmarcd.ActionAccept:
-		button("Accept "+dmarcd.FormatCount(step.ForwarderAffected, "message"), path+"/forwarding", "accepted", strconv.FormatInt(step.ForwarderAffected, 10))
-		link("See the forwarders", c.link(path+"/senders", "class", string(dmarcd.ClassForwarder)))
+		button("Accept "+phrase.Count(step.ForwarderAffected, "message"), path+"/forwarding", "accepted", strconv.FormatInt(step.ForwarderAffected, 10))
+		link("See the forwarders", c.Link(path+"/senders", "class", string(dmarcd.ClassForwarder)))
 	case dmarcd.ActionTighten, dmarcd.ActionLock:
 		if record, ok := dmarc.Parse(step.Record.Value); ok {
-			link("Try it", c.link(path+"/policy", "p", record.P.String()))
+			link("Try it", c.Link(path+"/policy", "p", record.P.String()))
 		}
 	}
 	if step.Sender != "" {
-		asked := c.web.sourceQuery(c.r.URL.Query(), advice.Domain)
-		asked.Group = insight.GroupNetwork
-		link("See the sender", sourcePath(asked, step.Sender))
+		asked := s.senderQuery(c.R.URL.Query(), advice.Domain)
+		asked.Group = insight.GroupSender
+		link("See the sender", senderPath(asked, step.Sender))
 	}
 	return view
 }
 
-// addEffect adds the effect of the policy that the step is about.
-func (v *stepView) addEffect(stage dmarcd.Stage) {
-	switch v.ID {
+// effect says how many messages of 30 days a policy affects, and how.
+func effect(step *dmarcd.Step, stage dmarcd.Stage) string {
+	var how string
+	switch step.ID {
 	case dmarcd.ActionTighten, dmarcd.ActionLock:
-		v.Effect = "Rejected, of the mail of 30 days"
-		if record, _ := dmarc.Parse(v.Record.Value); record.Applied(record.P) != dmarc.Reject {
-			v.Effect = "To the spam folder, of the mail of 30 days"
+		how = "rejected"
+		if record, _ := dmarc.Parse(step.Record.Value); record.Applied(record.P) != dmarc.Reject {
+			how = "to the spam folder"
 		}
 	case dmarcd.ActionFix, dmarcd.ActionAnswer, dmarcd.ActionAccept:
-		v.Effect = "Affected by the next policy, of the mail of 30 days"
+		how = "affected by the next policy"
 		if stage == dmarcd.StageEnforced {
-			v.Effect = "Affected by the policy, of the mail of 30 days"
+			how = "affected by the policy"
 		}
 	default:
-		return
+		return ""
 	}
-	v.Effects = []figure{
-		{Name: "Yours", Value: dmarcd.FormatNumber(v.LegitimateAffected)},
-		{Name: "Forwarded", Value: dmarcd.FormatNumber(v.ForwarderAffected)},
-		{Name: "Unknown", Value: dmarcd.FormatNumber(v.UnknownAffected)},
-		{Name: "Spoofed", Value: dmarcd.FormatNumber(v.SpoofingStopped)},
+	parts := []string{phrase.Number(step.LegitimateAffected) + " of yours"}
+	for _, part := range []struct {
+		messages int64
+		word     string
+	}{{step.ForwarderAffected, "forwarded"}, {step.UnknownAffected, "unknown"}, {step.SpoofingStopped, "spoofed"}} {
+		parts = append(parts, phrase.Number(part.messages)+" "+part.word)
 	}
+	return "Of 30 days: " + strings.Join(parts, ", ") + " " + how
 }
 
 // Progress says how many steps are done.
@@ -116,7 +121,7 @@ func (a adviceView) Progress() string {
 			done++
 		}
 	}
-	return strconv.Itoa(done) + " of " + dmarcd.FormatCount(int64(len(a.Steps)), "step") + " done (" + strconv.Itoa(a.Done()) + " %)"
+	return strconv.Itoa(done) + " of " + phrase.Count(int64(len(a.Steps)), "step") + " done (" + strconv.Itoa(a.Done()) + " %)"
 }
 
 // PolicyText is the text of the link to the simulation.
@@ -138,10 +143,19 @@ var stageBadges = map[dmarcd.Stage][2]string{
 
 // StageBadge is the name of the stage.
 func (a adviceView) StageBadge() ui.Cell {
-	next, badge := a.Next(), stageBadges[a.Stage]
+	var next dmarcd.ActionID
+	if action := a.Next(); action != nil {
+		next = action.ID
+	}
+	return stageBadge(a.Stage, next)
+}
+
+// stageBadge is the name of a stage with the next action, "" for none.
+func stageBadge(stage dmarcd.Stage, next dmarcd.ActionID) ui.Cell {
+	badge := stageBadges[stage]
 	switch {
-	case next == nil:
-	case next.ID == dmarcd.ActionCheck && a.Stage == dmarcd.StageNone:
+	case next == "":
+	case next == dmarcd.ActionCheck && stage == dmarcd.StageNone:
 		badge = [2]string{"not known", "info"}
 	case badge[1] == "good":
 		badge[1] = "warning"
@@ -156,25 +170,25 @@ const (
 )
 
 // answer answers whether a sender sends on behalf of the owner of the domain.
-func (s *Web) answer(c *call, domain dmarcd.Domain, form url.Values) error {
+func (s *Web) answer(c *site.Call, domain dmarcd.Domain, form url.Values) error {
 	answer := form.Get("answer")
 	if answer != answerYours && answer != answerNotYours {
-		return errBadForm
+		return site.ErrBadForm
 	}
-	if _, err := c.team.Answer(c.r.Context(), domain.Name, c.params.Get("sender"), answer == answerYours); err != nil {
+	if _, err := c.Team.Answer(c.R.Context(), domain.Name, c.Params.Get("sender"), answer == answerYours); err != nil {
 		return err
 	}
-	return c.redirect(c.link(domainPath(domain.Name), "done", "answered-"+answer))
+	return c.Redirect(c.Link(domainPath(domain.Name), "done", "answered-"+answer))
 }
 
 // acceptForwarding stores how many forwarded messages a policy may affect.
-func (s *Web) acceptForwarding(c *call, domain dmarcd.Domain, form url.Values) error {
+func (s *Web) acceptForwarding(c *site.Call, domain dmarcd.Domain, form url.Values) error {
 	accepted, err := strconv.ParseInt(form.Get("accepted"), 10, 64)
 	if err != nil {
-		return errBadForm
+		return site.ErrBadForm
 	}
-	if err := c.team.AcceptForwarding(c.r.Context(), domain.Name, accepted); err != nil {
+	if err := c.Team.AcceptForwarding(c.R.Context(), domain.Name, accepted); err != nil {
 		return err
 	}
-	return c.redirect(c.link(domainPath(domain.Name), "done", "forwarding-accepted"))
+	return c.Redirect(c.Link(domainPath(domain.Name), "done", "forwarding-accepted"))
 }

@@ -4,13 +4,34 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/phrase"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
+func digestForm(kind dmarcd.EventKind) ui.Form {
+	return ui.Form{Path: notificationsPath + "/digest", Method: "post", Submit: "Save digest", Fields: []ui.Field{{
+		Name: "digest", Label: "Your digest by email", Type: "select", Value: string(kind), Choices: []ui.Choice{
+			{Value: "", Label: "off"},
+			{Value: string(dmarcd.DigestDaily), Label: "daily"},
+			{Value: string(dmarcd.DigestWeekly), Label: "weekly, on Monday"},
+			{Value: string(dmarcd.DigestMonthly), Label: "monthly, on the first day"},
+		},
+	}}}
+}
+
+// setDigest chooses which digest the user gets.
+func (s *Web) setDigest(c *site.Call, written url.Values) error {
+	return c.Finish(c.Team.SetOwnDigest(c.R.Context(), dmarcd.EventKind(written.Get("digest"))), notificationsPath, "digest-set")
+}
+
+// rulesForm is the form for the rules, without kinds, which channels select. If rules that were set by
+// the API select kinds, a box keeps that.
 func rulesForm(r dmarcd.AlertRules) ui.Form {
 	shape := wire.NewAlertRules(r)
 	quiet := wire.QuietHours{}
@@ -23,31 +44,40 @@ func rulesForm(r dmarcd.AlertRules) ui.Form {
 	minutes := func(name, label string, value int, hint string) ui.Field {
 		return ui.Field{Name: name, Label: label, Type: "number", Required: true, Value: strconv.Itoa(value), Hint: hint}
 	}
-	return ui.Form{Path: alertsPath + "/rules", Method: "post", Submit: "Save rules", Fields: []ui.Field{
-		list("kinds", "Kinds of events", orAll(shape.Kinds, ""), "policy.weakened, spoofing.burst", "Separate with commas. Leave empty for all."),
-		list("domains", "Domains", orAll(shape.Domains, ""), "example.com", "Separate with commas. Leave empty for all."),
-		list("tags", "Tags", orAll(shape.Tags, ""), "shop", "Also include domains with one of these tags. Separate with commas."),
-		{Name: "min_level", Label: "Minimum level", Type: "select", Value: shape.MinLevel, Choices: ui.Choices(dmarcd.LevelInfo, dmarcd.LevelWarning, dmarcd.LevelError)},
-		{Name: "quiet_hours", Label: "Quiet hours from", Type: "time", Value: quiet.From, Hint: "Alerts wait until the quiet hours end. Leave both times empty for none."},
+	form := ui.Form{Path: notificationsPath + "/rules", Method: "post", Submit: "Save rules", Fields: []ui.Field{
+		list("domains", "Only these domains", orAll(shape.Domains, ""), "example.com", "Separate with commas. Leave empty for all."),
+		list("tags", "And domains with these tags", orAll(shape.Tags, ""), "shop", "Separate with commas."),
+		{Name: "min_level", Label: "Minimum level", Type: "select", Value: shape.MinLevel, Choices: []ui.Choice{
+			{Value: string(dmarcd.LevelInfo), Label: "info: everything"}, {Value: string(dmarcd.LevelWarning), Label: "warning: no good news"}, {Value: string(dmarcd.LevelError), Label: "error: only what harms your mail"},
+		}},
+		{Name: "quiet_hours", Label: "Quiet hours from", Type: "time", Value: quiet.From, Hint: "Notifications wait until the quiet hours end. Leave both times empty for none."},
 		{Name: "quiet_to", Label: "Quiet hours until", Type: "time", Value: quiet.To},
 		list("time_zone", "Time zone of the quiet hours", quiet.TimeZone, "Europe/Berlin", ""),
-		minutes("group_minutes", "Group for (minutes)", shape.GroupMinutes, "After an alert, further alerts of the same kind wait this long and are sent as one. 0 sends each at once."),
-		minutes("cool_down_minutes", "Cool-down (minutes)", shape.CoolDownMinutes, "The same alert is not sent again for this long. 0 turns the cool-down off."),
+		minutes("group_minutes", "Collect for (minutes)", shape.GroupMinutes, "After a notification, more of the same kind are collected this long and sent as one. 0 sends each at once."),
+		minutes("cool_down_minutes", "Do not repeat for (minutes)", shape.CoolDownMinutes, "A notification about the same thing is not sent again for this long. 0 repeats it."),
 	}}
+	if r.Kinds != nil {
+		names := make([]string, len(r.Kinds))
+		for i, kind := range r.Kinds {
+			names[i] = phrase.Kind(kind)
+		}
+		form.Fields = append(form.Fields, ui.Field{Name: "kinds", Label: "Only these kinds, as set with the API: " + strings.Join(names, ", "), Type: "checkbox", Checked: true})
+	}
+	return form
 }
 
-// readRules parses the rules in a form.
+// readRules parses the rules in a form, without kinds and mutes.
 func readRules(written url.Values) (dmarcd.AlertRules, error) {
-	r := dmarcd.AlertRules{
-		Kinds: splitList[dmarcd.EventKind](written.Get("kinds")), Domains: splitList[string](written.Get("domains")),
-		Tags: splitList[string](written.Get("tags")), MinLevel: dmarcd.Level(written.Get("min_level")),
-	}
-	for name, to := range map[string]*time.Duration{"group_minutes": &r.Group, "cool_down_minutes": &r.CoolDown} {
-		minutes, err := strconv.ParseUint(written.Get(name), 10, 16)
+	r := dmarcd.AlertRules{Domains: splitList[string](written.Get("domains")), Tags: splitList[string](written.Get("tags")), MinLevel: dmarcd.Level(written.Get("min_level"))}
+	for _, field := range []struct {
+		name string
+		to   *time.Duration
+	}{{"group_minutes", &r.Group}, {"cool_down_minutes", &r.CoolDown}} {
+		minutes, err := strconv.ParseUint(written.Get(field.name), 10, 16)
 		if err != nil {
-			return r, &dmarcd.InvalidError{Field: name, Message: "Enter a number of minutes from 0 to 10,080, which is 7 days."}
+			return r, &dmarcd.InvalidError{Field: field.name, Message: "Enter a number of minutes from 0 to 10,080, which is 7 days."}
 		}
-		*to = time.Duration(minutes) * time.Minute
+		*field.to = time.Duration(minutes) * time.Minute
 	}
 	from, to := written.Get("quiet_hours"), written.Get("quiet_to")
 	if from == "" && to == "" {
@@ -62,32 +92,36 @@ func readRules(written url.Values) (dmarcd.AlertRules, error) {
 	return r, err
 }
 
-// setAlertRules saves the rules of the form, and keeps the mutes.
-func (s *Web) setAlertRules(c *call, written url.Values) error {
-	before, err := c.team.AlertRules(c.r.Context())
+// setAlertRules saves the rules of the form, and keeps the mutes and, if its box is ticked, the kinds.
+func (s *Web) setAlertRules(c *site.Call, written url.Values) error {
+	before, err := c.Team.AlertRules(c.R.Context())
 	if err != nil {
 		return err
 	}
 	rules, err := readRules(written)
 	if err == nil {
 		rules.Mutes = before.Mutes
-		err = c.team.SetAlertRules(c.r.Context(), rules)
+		if written.Get("kinds") != "" {
+			rules.Kinds = before.Kinds
+		}
+		err = c.Team.SetAlertRules(c.R.Context(), rules)
 	}
 	if err != nil {
-		return again(rulesForm(dmarcd.AlertRules{}), written, webhookField(err), func(form ui.Form) error {
-			return s.showAlerts(c, http.StatusUnprocessableEntity, form, len(before.Mutes))
+		return site.Again(rulesForm(dmarcd.AlertRules{Kinds: before.Kinds}), written, renamedField(err, map[string]string{"domain": "domains"}), func(form ui.Form) error {
+			return s.showNotifications(c, http.StatusUnprocessableEntity, form, len(before.Mutes))
 		})
 	}
-	return c.done(alertsPath, "alert-rules-set")
+	return c.Done(notificationsPath, "alert-rules-set")
 }
 
-func (s *Web) testAlert(c *call) error {
-	if _, err := c.team.TestAlert(c.r.Context()); err != nil {
+// testAlert sends a test to all channels.
+func (s *Web) testAlert(c *site.Call) error {
+	if _, err := c.Team.TestAlert(c.R.Context()); err != nil {
 		return err
 	}
-	enabled, err := c.team.EnabledWebhooks(c.r.Context())
+	enabled, err := c.Team.EnabledWebhooks(c.R.Context())
 	if enabled == 0 {
-		return c.finish(err, alertsPath, "alert-not-sent")
+		return c.Finish(err, notificationsPath, "alert-not-sent")
 	}
-	return c.finish(err, alertsPath, "alert-tested")
+	return c.Finish(err, notificationsPath, "alert-tested")
 }

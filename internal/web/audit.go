@@ -8,20 +8,21 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 const auditPerPage = 100
 
 // audit shows the audit log of the team.
-func (s *Web) audit(c *call) error {
-	view := listView{Heading: "Settings", Tabs: settingsTabs(c.viewer, "Audit log")}
-	return c.showAudit(settingsFrame("audit", "Audit log"), view, auditTable, c.team.Audit)
+func (s *Web) audit(c *site.Call) error {
+	view := listView{Heading: "Team settings", Tabs: settingsTabs(c.Viewer, "Audit log")}
+	return showAudit(c, settingsFrame("audit", "Audit log"), view, auditTable, c.Team.Audit)
 }
 
 // installationAudit shows the audit log of the installation and all teams.
-func (s *Web) installationAudit(c *call) error {
-	teams, err := c.system.Teams(c.r.Context())
+func (s *Web) installationAudit(c *site.Call) error {
+	teams, err := c.System.Teams(c.R.Context())
 	if err != nil {
 		return err
 	}
@@ -31,23 +32,23 @@ func (s *Web) installationAudit(c *call) error {
 	}
 	view := listView{Heading: "Installation", Tabs: installationTabs("Audit log")}
 	table := func(entries []dmarcd.AuditEntry) ui.Table { return installationAuditTable(entries, names) }
-	return c.showAudit(installationFrame("audit", "Audit log"), view, table, c.system.Audit)
+	return showAudit(c, installationFrame("audit", "Audit log"), view, table, c.System.Audit)
 }
 
 // auditReader reads audit entries older than a cursor, newest first.
 type auditReader func(ctx context.Context, before service.Cursor, limit int) ([]dmarcd.AuditEntry, error)
 
-func (c *call) showAudit(page Page, view listView, table func([]dmarcd.AuditEntry) ui.Table, read auditReader) error {
+func showAudit(c *site.Call, page site.Page, view listView, table func([]dmarcd.AuditEntry) ui.Table, read auditReader) error {
 	found, err := requested(c, "audit", pages(auditPerPage, func(before service.Cursor, limit int) ([]dmarcd.AuditEntry, error) {
-		return read(c.r.Context(), before, limit)
+		return read(c.R.Context(), before, limit)
 	}, func(e dmarcd.AuditEntry) (time.Time, int64) { return e.At, int64(e.ID) }))
 	if err != nil {
 		return err
 	}
-	path, query := c.r.URL.Path, c.r.URL.Query()
+	path, query := c.R.URL.Path, c.R.URL.Query()
 	view.Table, view.Pager = table(found.Items), ui.CursorPager(path, query, next(found))
 	view.Table.CSV = ui.WithQuery(path, query, "csv", "audit", "after", "")
-	return c.render(http.StatusOK, page, view, view.Table)
+	return c.Render(http.StatusOK, page, view, view.Table)
 }
 
 func auditTable(entries []dmarcd.AuditEntry) ui.Table {
@@ -107,8 +108,8 @@ var auditActions = map[string]string{
 	"sender.remove":        "removed a sender",
 	"sender.set":           "added or changed a sender",
 	"session.end":          "ended a session",
-	"team.allow":           "allowed the API",
-	"team.deny":            "denied the API",
+	"team.allow":           "allowed API access",
+	"team.deny":            "blocked API access",
 	"team.create":          "created the team",
 	"team.quota":           "changed quotas",
 	"token.create":         "created a token",
@@ -118,14 +119,14 @@ var auditActions = map[string]string{
 	"user.name":            "changed a name",
 	"user.password":        "changed a password",
 	"user.remove":          "removed a user",
-	"webhook.add":          "added a webhook",
+	"webhook.add":          "added a channel",
 	"webhook.confirm":      "confirmed an email address",
-	"webhook.remove":       "removed a webhook",
+	"webhook.remove":       "removed a channel",
 	"webhook.retry":        "retried a delivery",
-	"webhook.rotate":       "rotated the secret of a webhook",
-	"webhook.test":         "tested a webhook",
+	"webhook.rotate":       "rotated the secret of a channel",
+	"webhook.test":         "tested a channel",
 	"webhook.unsubscribe":  "unsubscribed",
-	"webhook.update":       "changed a webhook",
+	"webhook.update":       "changed a channel",
 }
 
 // actionWords returns the description of an action, or its name.

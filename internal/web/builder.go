@@ -1,236 +1,228 @@
 package web
 
 import (
+	"encoding/base64"
 	"errors"
+	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/facts"
+	"github.com/dmarcd/dmarcd/internal/phrase"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
+	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// exampleDomain is the default domain of the builder.
+// exampleDomain is the default domain of a builder.
 const exampleDomain = "example.com"
 
-type builderView struct {
-	Form  ui.Form
-	Paste ui.Form
-	// Domain is the domain of the record.
-	Domain string
-	// Record is the record from the form, or the pasted one.
-	Record string
-	// IsRecord is false if receivers ignore the text.
-	IsRecord bool
-	State    string
-	Tags     ui.Table
-	Problems []string
-	// Warnings are what the record takes away from the one that is published.
-	Warnings []string
-	// Views shows the actions of receivers, by the From domain.
-	Views ui.Table
-}
-
-// maxRecord limits a pasted record, in bytes; DNS allows 64 KiB in total.
+// maxRecord limits a record, in bytes; DNS allows 64 KiB in total.
 const maxRecord = 4096
 
-// builder builds a record from its form, or explains a pasted one. The URL contains the
-// whole state, so it can be shared.
-func (s *Web) builder(c *call) error {
-	const path = Prefix + "/builder"
-	query := c.r.URL.Query()
-	owner, pasted := readPasted(query.Get("record"))
-	view := builderView{Domain: exampleDomain, Record: pasted}
-	written := strings.TrimSpace(query.Get("domain"))
-	if owner != "" {
-		written = owner
-	}
-	var badName error
-	if written != "" {
-		var name string
-		if name, badName = dmarcd.ParseName(strings.TrimPrefix(strings.ToLower(written), "_dmarc.")); badName == nil {
-			view.Domain = name
+// builder makes the record of one protocol from a form, and explains a pasted one. What it edits
+// is a text: the record, or the policy of MTA-STS, from which the record follows.
+type builder struct {
+	part       service.Part
+	name, lead string
+	// version is how a record starts.
+	version string
+	// first is a field that the form always sends.
+	first string
+	// fields are those of the form, with the values of a text.
+	fields func(text string) []ui.Field
+	// text returns the text that a form describes; base is the one that it started with.
+	text func(base string, form url.Values) string
+	// start returns the text to start with for a domain of the team; found may be nil.
+	start func(c *site.Call, domain dmarcd.Domain, found *facts.Facts) (string, error)
+	// draft returns what a text publishes; nil is a record with that text.
+	draft func(text string) service.Draft
+	// explain adds to the result; may be nil.
+	explain func(c *site.Call, view *builderView) error
+}
+
+// builders are the builders in the order of their tabs.
+func builders() []builder {
+	return []builder{dmarcBuilder, spfBuilder, mtastsBuilder, tlsrptBuilder, bimiBuilder}
+}
+
+type builderView struct {
+	Name, Lead string
+	Tabs       []ui.Tab
+	Form       ui.Form
+	Paste      ui.Form
+	// Domain is the domain of the record.
+	Domain string
+	// Record is what to publish.
+	Record dmarcd.TXTRecord
+	// File is a file to serve, and FileURL where; "" for none.
+	File, FileURL string
+	// Conclusion is whether to publish it, "" before anything was entered; Tone is its color.
+	Conclusion, Tone string
+	Findings         []wire.Finding
+	// Warnings describe what is lost compared with the published record.
+	Warnings []string
+	// Views shows the actions of receivers, by the From domain.
+	Tags, Views ui.Table
+	// SPF is the result of an SPF record, nil for others.
+	SPF *wire.SPF
+	// Logo is the image of a BIMI record as a URL of data, "" if there is none to show.
+	Logo template.URL
+
+	text string
+}
+
+// build shows a builder. The URL contains the whole state, so it can be shared.
+func build(b builder) func(*site.Call) error {
+	path := Prefix + "/tools/" + string(b.part)
+	return func(c *site.Call) error {
+		query := c.R.URL.Query()
+		view := builderView{Name: b.name, Lead: b.lead, Domain: exampleDomain}
+		owner, pasted := readPasted(query.Get("record"), b.version)
+		written := strings.TrimSpace(query.Get("domain"))
+		if owner != "" {
+			written = owner
 		}
-	}
-	var published, base dmarc.Record
-	if written != "" && badName == nil {
-		var err error
-		if published, base, err = c.published(view.Domain); err != nil {
+		var invalid *dmarcd.InvalidError
+		if written != "" {
+			prefix := strings.TrimSuffix(b.part.QueryName("x"), "x")
+			name, err := dmarcd.ParseName(strings.TrimPrefix(strings.ToLower(written), prefix))
+			if err == nil {
+				view.Domain = name
+			} else if !errors.As(err, &invalid) {
+				return err
+			}
+		}
+		base, err := b.base(c, written != "" && invalid == nil, view.Domain)
+		if err != nil {
 			return err
 		}
-	}
-	switch {
-	case view.Record != "":
-	case base.Text != "" && !query.Has("p"):
-		view.Record = base.Text
-	default:
-		view.Record = base.Edit(formTags(query)...)
-	}
-	if len(view.Record) > maxRecord {
-		view.Record = view.Record[:maxRecord]
-	}
-	record, ok := dmarc.Parse(view.Record)
-	view.IsRecord = ok
-	if ok {
-		view.State = record.State.String()
-		view.Tags = tagTable(record, ui.WithQuery(path, query, "csv", "tags"))
-		for _, problem := range record.Problems {
-			view.Problems = append(view.Problems, problemSentence(problem))
+		switch {
+		case pasted != "":
+			view.text = pasted
+		case base != "" && !query.Has(b.first):
+			view.text = base
+		default:
+			view.text = b.text(base, query)
 		}
-		view.Warnings = recordWarnings(published, record)
-		view.Views = receiverTable(c.r.Context(), view.Domain, view.Record, ui.WithQuery(path, query, "csv", "receivers"))
+		view.text = view.text[:min(len(view.text), maxRecord)]
+		view.Form, view.Paste = b.forms(path, view, query)
+		if invalid != nil {
+			view.Form.Fields[0].Value, view.Form.Fields[0].Error = written, invalid.Message
+		}
+		if err := b.result(c, &view, invalid, len(query) > 0); err != nil {
+			return err
+		}
+		page := site.Page{Template: "builder", Title: b.name + " builder", Section: "Tools", Trail: toolsTrail()}
+		if c.WantsFragment() {
+			return c.Fragment(page, "result", view)
+		}
+		for _, other := range builders() {
+			link := ui.Link{Text: other.name, Href: ui.WithQuery(Prefix+"/tools/"+string(other.part), nil, "domain", written)}
+			view.Tabs = append(view.Tabs, ui.Tab{Link: link, Current: other.part == b.part})
+		}
+		return c.Render(http.StatusOK, page, view, view.Tags, view.Views)
 	}
-	view.Form, view.Paste = builderForm(view.Domain, record), pasteForm(view.Domain, view.Record)
-	if invalid := (*dmarcd.InvalidError)(nil); errors.As(badName, &invalid) {
-		view.Form.Fields[0].Value, view.Form.Fields[0].Error = written, invalid.Message+" The record shown is for "+exampleDomain+"."
-	}
-	return c.render(http.StatusOK, Page{Template: "builder", Title: "Record builder", Section: "Record builder"}, view, view.Tags, view.Views)
 }
 
-// published returns the record of a domain of the team, and the one that is proposed for it;
-// both are empty for other domains.
-func (c *call) published(name string) (published, proposed dmarc.Record, err error) {
-	domain, err := c.team.Domain(c.r.Context(), name)
+// base returns the text to start with, "" unless the domain is one of the team.
+func (b builder) base(c *site.Call, named bool, name string) (string, error) {
+	if !named {
+		return "", nil
+	}
+	domain, err := c.Team.Domain(c.R.Context(), name)
 	if errors.Is(err, dmarcd.ErrNotFound) {
-		return published, proposed, nil
+		return "", nil
 	}
 	if err != nil {
-		return published, proposed, err
+		return "", err
 	}
-	text, err := c.team.ProposedRecord(c.r.Context(), domain.Name)
-	proposed, _ = dmarc.Parse(text)
-	if domain.RecordDomain == domain.Name {
-		published, _ = dmarc.Parse(domain.Record)
+	stored, err := c.Team.LatestCheck(c.R.Context(), domain)
+	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
+		return "", err
 	}
-	return published, proposed, err
+	return b.start(c, domain, stored.Check.Facts)
 }
 
-// recordWarnings says what a record takes away from the one that is published, and where it
-// contradicts itself.
-func recordWarnings(published, record dmarc.Record) []string {
-	var list []string
-	for _, uri := range published.RUA {
-		if !slices.ContainsFunc(record.RUA, func(u dmarc.URI) bool { return u.Address == uri.Address }) {
-			list = append(list, "Reports are no longer sent to "+strings.TrimPrefix(uri.String(), "mailto:")+".")
+// forms returns the form with what was entered, or with the values of the text, and the form for
+// a pasted text.
+func (b builder) forms(path string, view builderView, query url.Values) (form, paste ui.Form) {
+	fields := b.fields(view.text)
+	if query.Has(b.first) && query.Get("record") == "" {
+		for i, f := range fields {
+			fields[i].Value, fields[i].Checked = query.Get(f.Name), query.Get(f.Name) != ""
 		}
 	}
-	for _, of := range []struct {
-		subject dmarc.Subject
-		words   string
-	}{{dmarc.Itself, "the domain"}, {dmarc.Subdomain, "subdomains"}, {dmarc.MissingSubdomain, "non-existent subdomains"}} {
-		before, _ := published.Policy(of.subject)
-		after, _ := record.Policy(of.subject)
-		if before, after = published.Applied(before), record.Applied(after); after < before {
-			list = append(list, "The policy for "+of.words+" becomes weaker: "+before.String()+" → "+after.String()+".")
-		}
+	domain := ui.Field{Name: "domain", Label: "Domain", Type: "text", Value: view.Domain, Autocomplete: "off"}
+	form = ui.Form{Path: path, Method: "get", Submit: "Check record", Fields: append([]ui.Field{domain}, fields...)}
+	pasted := ui.Field{Name: "record", Label: "Record", Type: "text", Value: view.text, Autocomplete: "off"}
+	if b.draft != nil {
+		pasted.Type, pasted.Label = "textarea", "Policy"
 	}
-	for tag, policy := range map[string]dmarc.Policy{"sp": record.SP, "np": record.NP} {
-		if policy != dmarc.Unstated && policy < record.P {
-			list = append(list, "The policy in "+tag+" is weaker than that of the domain, so attackers can spoof its subdomains instead.")
-		}
-	}
-	if record.Testing && record.P == dmarc.None {
-		list = append(list, "t=y has no effect with p=none.")
-	}
-	slices.Sort(list)
-	return list
+	paste = ui.Form{Path: path, Method: "get", Submit: "Explain", Fields: []ui.Field{{Name: "domain", Type: "hidden", Value: view.Domain}, pasted}}
+	return form, paste
 }
 
-// formTags are the tags that the form says. Those that only say the default are empty.
-func formTags(query url.Values) []dmarc.Tag {
-	var tags []dmarc.Tag
-	add := func(tag, value, standard string) {
-		if value == standard {
-			value = ""
+// result tries the record, unless nothing was entered.
+func (b builder) result(c *site.Call, view *builderView, invalid *dmarcd.InvalidError, entered bool) error {
+	draft := service.Draft{Part: b.part, Record: view.text}
+	if b.draft != nil {
+		draft = b.draft(view.text)
+		view.File, view.FileURL = draft.Policy, "https://mta-sts."+view.Domain+"/.well-known/mta-sts.txt"
+	}
+	view.Record = dmarcd.TXTRecord{Name: b.part.QueryName(view.Domain), Value: draft.Record}
+	switch {
+	case invalid != nil:
+		view.Conclusion, view.Tone = invalid.Message+" The record shown is for "+exampleDomain+".", "bad"
+	case !strings.HasPrefix(strings.ToLower(draft.Record), strings.ToLower(b.version)):
+		view.Conclusion, view.Tone = "Receivers ignore this text because it does not start with "+b.version+".", "bad"
+	case entered:
+		tried, err := c.Team.TryRecord(c.R.Context(), view.Domain, draft)
+		if err != nil {
+			return err
 		}
-		tags = append(tags, dmarc.Tag{Name: tag, Value: value})
-	}
-	add("p", oneOf(query.Get("p"), "none", "quarantine", "reject"), "")
-	add("sp", oneOf(query.Get("sp"), "", "none", "quarantine", "reject"), "")
-	add("np", oneOf(query.Get("np"), "", "none", "quarantine", "reject"), "")
-	add("adkim", oneOf(query.Get("adkim"), "r", "s"), "r")
-	add("aspf", oneOf(query.Get("aspf"), "r", "s"), "r")
-	add("psd", oneOf(query.Get("psd"), "u", "y", "n"), "u")
-	add("t", oneOf(query.Get("t"), "n", "y"), "n")
-	add("rua", destinations(query.Get("rua")), "")
-	ruf := destinations(query.Get("ruf"))
-	add("ruf", ruf, "")
-	fo := oneOf(query.Get("fo"), "0", "1", "d", "s", "1:d:s")
-	if ruf == "" { // without destinations fo is ignored (RFC 9989 §4.7)
-		fo = "0"
-	}
-	add("fo", fo, "0")
-	return tags
-}
-
-// oneOf returns word if it is allowed, otherwise the first allowed word.
-func oneOf(word string, allowed ...string) string {
-	for _, a := range allowed {
-		if a == word {
-			return word
+		shape := wire.NewCheck(facts.Check{Facts: &tried.Facts, Findings: tried.Findings})
+		view.Findings = shape.Findings
+		if len(shape.SPF.Tree) > 0 {
+			view.SPF = &shape.SPF
+		}
+		view.Conclusion, view.Tone = b.conclude(tried.Findings)
+		if tried.Logo != nil {
+			view.Logo = template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(tried.Logo)) //nolint:gosec // base64 of an image that only draws
 		}
 	}
-	return allowed[0]
+	if b.explain == nil {
+		return nil
+	}
+	return b.explain(c, view)
 }
 
-// destinations converts addresses with any separators to URIs. It drops characters that
-// would end the tag or the record.
-func destinations(written string) string {
-	var uris []string
-	for _, address := range strings.FieldsFunc(written, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\r' || r == ';' }) {
-		if !strings.Contains(address, ":") {
-			address = "mailto:" + address
+// conclude says whether a record can be published. With any warning about BIMI no logo is shown.
+func (b builder) conclude(findings []dmarcd.Finding) (text, tone string) {
+	count := func(level dmarcd.Level) (n int64) {
+		for _, f := range findings {
+			if f.Level == level {
+				n++
+			}
 		}
-		uris = append(uris, address)
+		return n
 	}
-	return strings.Join(uris, ",")
-}
-
-func builderForm(domain string, r dmarc.Record) ui.Form {
-	policy := func(none string) []ui.Choice {
-		list := []ui.Choice{{Value: "none", Label: "none: delivered, and reported"}, {Value: "quarantine", Label: "quarantine: to the spam folder"}, {Value: "reject", Label: "reject: rejected"}}
-		if none != "" {
-			list = append([]ui.Choice{{Value: "", Label: none}}, list...)
-		}
-		return list
+	problems := count(dmarcd.LevelError)
+	if b.part == service.PartBIMI {
+		problems += count(dmarcd.LevelWarning)
 	}
-	testing := "n"
-	if r.Testing {
-		testing = "y"
+	if problems > 0 {
+		return "Do not publish this yet: " + phrase.Count(problems, "problem") + ".", "bad"
 	}
-	mode := []ui.Choice{{Value: "r", Label: "relaxed: same organization"}, {Value: "s", Label: "strict: same name"}}
-	return ui.Form{Path: Prefix + "/builder", Method: "get", Submit: "Build record", Fields: []ui.Field{
-		{Name: "domain", Label: "Domain", Type: "text", Value: domain, Autocomplete: "off"},
-		{Name: "p", Label: "Policy (p)", Type: "select", Value: r.P.String(), Choices: policy("")},
-		{Name: "sp", Label: "For subdomains (sp)", Type: "select", Value: r.SP.String(), Choices: policy("same as the domain")},
-		{Name: "np", Label: "For non-existent subdomains (np)", Type: "select", Value: r.NP.String(), Choices: policy("same as subdomains")},
-		{Name: "rua", Label: "Aggregate reports to (rua)", Type: "text", Value: addresses(r.RUA), Placeholder: "dmarc@example.com", Autocomplete: "off"},
-		{Name: "ruf", Label: "Failure reports to (ruf)", Type: "text", Value: addresses(r.RUF), Autocomplete: "off"},
-		{Name: "fo", Label: "Failure reports when (fo)", Type: "select", Value: r.FO.String(), Choices: []ui.Choice{
-			{Value: "0", Label: "neither SPF nor DKIM passes"}, {Value: "1", Label: "SPF or DKIM does not pass"}, {Value: "d", Label: "a DKIM signature fails"}, {Value: "s", Label: "SPF fails"}, {Value: "1:d:s", Label: "any of these"},
-		}},
-		{Name: "t", Label: "Testing (t)", Type: "select", Value: testing, Choices: []ui.Choice{{Value: "n", Label: "no: apply the policy"}, {Value: "y", Label: "yes: apply one level less"}}},
-		{Name: "adkim", Label: "DKIM alignment (adkim)", Type: "select", Value: r.ADKIM.String(), Choices: mode},
-		{Name: "aspf", Label: "SPF alignment (aspf)", Type: "select", Value: r.ASPF.String(), Choices: mode},
-		{Name: "psd", Label: "Public suffix (psd)", Type: "select", Value: r.PSD.String(), Choices: []ui.Choice{
-			{Value: "u", Label: "not specified"}, {Value: "n", Label: "no: an organizational domain"}, {Value: "y", Label: "yes: others register names below it"},
-		}},
-	}}
-}
-
-func pasteForm(domain, record string) ui.Form {
-	return ui.Form{Path: Prefix + "/builder", Method: "get", Submit: "Explain record", Fields: []ui.Field{
-		{Name: "domain", Label: "Domain", Type: "hidden", Value: domain},
-		{Name: "record", Label: "Record", Type: "text", Value: record, Autocomplete: "off"},
-	}}
-}
-
-func addresses(uris []dmarc.URI) string {
-	list := make([]string, len(uris))
-	for i, u := range uris {
-		list[i] = strings.TrimPrefix(u.String(), "mailto:")
+	if slices.ContainsFunc(findings, func(f dmarcd.Finding) bool { return strings.HasSuffix(f.ID, ".inconclusive") }) {
+		return "This could not be checked: the DNS did not answer.", "warning"
 	}
-	return strings.Join(list, ", ")
+	if n := count(dmarcd.LevelWarning); n > 0 {
+		return "This works, and " + phrase.Count(n, "thing") + " can be better.", "warning"
+	}
+	return "Ready to publish.", "good"
 }

@@ -35,7 +35,7 @@ func TestBuilder(t *testing.T) {
 		{
 			"pct, to either sort of receiver",
 			url.Values{"record": {"v=DMARC1; p=reject; pct=50"}},
-			[]string{"The tag pct was removed by RFC 9989.", "For 50 % of failing mail (pct)"},
+			[]string{"has pct=50.", "For 50 % of failing mail (pct)"},
 		},
 		{
 			"below the organization, to receivers that know no tree",
@@ -79,9 +79,9 @@ func TestBuilder(t *testing.T) {
 				"The policy for the domain becomes weaker: quarantine → none.", "t=y has no effect with p=none.",
 			},
 		},
-		{"a tag twice", url.Values{"record": {"v=DMARC1; p=none; p=reject"}}, []string{"The tag p occurs twice"}},
+		{"a tag twice", url.Values{"record": {"v=DMARC1; p=none; p=reject"}}, []string{"has the tag p more than once.", "Do not publish this yet: 1 problem."}},
 	} {
-		body := html.UnescapeString(s.body(t, viewer, "/app/builder?"+row.query.Encode()))
+		body := html.UnescapeString(s.body(t, viewer, "/app/tools/dmarc?"+row.query.Encode()))
 		for _, want := range row.want {
 			if !strings.Contains(body, want) {
 				t.Errorf("%s: got a page without %q, want it", row.name, want)

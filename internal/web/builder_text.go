@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 
 	"github.com/dmarcd/dmarcd/dmarc"
@@ -23,8 +24,8 @@ func tagTable(r dmarc.Record, csv string) ui.Table {
 	return t
 }
 
-// meanings are the meaning of each tag, which that of the value follows for policies and modes,
-// and the meaning under RFC 7489, "" if it is the same.
+// meanings explain each tag; for policies and modes, the meaning of the value is appended. old
+// is the meaning under RFC 7489, "" if it is the same.
 var meanings = map[string]struct{ meaning, old string }{
 	"p":     {"Mail from the domain itself: ", ""},
 	"sp":    {"Mail from subdomains without their own record: ", ""},
@@ -44,7 +45,7 @@ var meanings = map[string]struct{ meaning, old string }{
 	"ri":  {"Removed from the standard and ignored.", "The requested interval between aggregate reports, in seconds."},
 }
 
-// explainTag returns the meaning of a tag, and that under RFC 7489, "" if it is the same.
+// explainTag returns the meaning of a tag; old is its meaning under RFC 7489, "" if it is the same.
 func explainTag(name, value string) (meaning, old string) {
 	known, ok := meanings[name]
 	if !ok {
@@ -81,28 +82,79 @@ func modeMeaning(word string) string {
 	return "for every domain of the same organization: the value is neither r nor s, so the default applies."
 }
 
-// problemSentences describe each kind of problem; TAG and TEXT stand for those of the problem.
-var problemSentences = map[dmarc.Kind]string{
-	dmarc.MissingTag:           "The tag TAG is missing.",
-	dmarc.InvalidValue:         "The value TEXT of the tag TAG is not allowed.",
-	dmarc.UnknownTag:           "The tag TAG is unknown and ignored.",
-	dmarc.HistoricTag:          "The tag TAG was removed by RFC 9989.",
-	dmarc.DuplicateTag:         "The tag TAG occurs twice: receivers may ignore the whole record.",
-	dmarc.TagCase:              "The tag TEXT should be in lower case.",
-	dmarc.MalformedElement:     "The part TEXT is not of the form name=value.",
-	dmarc.EmptyElement:         "The record has two consecutive semicolons.",
-	dmarc.TooManyTags:          "The record has more than 100 tags.",
-	dmarc.BadURI:               "The destination TEXT in TAG is invalid. Write mailto: followed by an address.",
-	dmarc.UnsupportedScheme:    "Receivers only have to support mailto, not TEXT.",
-	dmarc.SizeSuffix:           "The size limit in TEXT is ignored.",
-	dmarc.DuplicateURI:         "The destination TEXT is listed twice.",
-	dmarc.TooManyURIs:          "Receivers that follow RFC 7489 only have to support two destinations.",
-	dmarc.UnusedFailureOptions: "The tag fo is ignored without ruf.",
-	dmarc.FailureReportsOnPSD:  "A domain with psd=y must not ask for failure reports.",
+// readPasted returns the record in a pasted text. The text is the record itself, or a
+// line of a zone file, with the record in quotes and possibly in several strings (RFC
+// 1035 §5.1). owner is the name at the start of the line, "" without one.
+func readPasted(text, version string) (owner, record string) {
+	text = strings.TrimSpace(text)
+	before, quoted, isQuoted := strings.Cut(text, `"`)
+	if isQuoted {
+		record = unquote(quoted)
+	} else if i := strings.Index(strings.ToLower(text), strings.ToLower(version)); i > 0 {
+		before, record = text[:i], text[i:]
+	} else {
+		return "", text
+	}
+	fields := strings.Fields(before)
+	if len(fields) == 0 {
+		return "", record
+	}
+	if !strings.EqualFold(fields[len(fields)-1], "TXT") {
+		return "", text // not a line of a zone file
+	}
+	if len(fields) > 1 {
+		owner = fields[0]
+	}
+	return owner, record
 }
 
-// problemSentence describes a problem.
-func problemSentence(p dmarc.Problem) string {
-	sentence := cmp.Or(problemSentences[p.Kind], string(p.Kind))
-	return strings.NewReplacer("TAG", p.Tag, "TEXT", p.Text).Replace(sentence)
+// unquote joins the strings of a text that starts after its first quote. A backslash
+// escapes a character or three decimal digits (RFC 1035 §5.1).
+func unquote(s string) string {
+	var b strings.Builder
+	inside := true
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '"':
+			inside = !inside
+		case !inside:
+		case s[i] == '\\' && i+1 < len(s):
+			if code, ok := decimalEscape(s[i+1:]); ok {
+				b.WriteByte(code)
+				i += len("DDD")
+				break
+			}
+			i++
+			b.WriteByte(s[i])
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return b.String()
+}
+
+// decimalEscape returns the byte in the first three digits of s.
+func decimalEscape(s string) (byte, bool) {
+	const digits = 3
+	if len(s) < digits || strings.Trim(s[:digits], "0123456789") != "" {
+		return 0, false
+	}
+	code, err := strconv.ParseUint(s[:digits], 10, 8)
+	return byte(code), err == nil
+}
+
+// zoneLine is a record in the fields that DNS providers ask for.
+type zoneLine struct{ Name, Type, Value string }
+
+// newZoneLine parses a line of a zone file; nil if it is invalid.
+func newZoneLine(line string) *zoneLine {
+	fields := strings.SplitN(line, " ", 3)
+	if len(fields) < 3 || !strings.HasSuffix(fields[0], ".") || fields[1] != strings.ToUpper(fields[1]) {
+		return nil
+	}
+	z := &zoneLine{strings.TrimSuffix(fields[0], "."), fields[1], fields[2]}
+	if text, quoted := strings.CutPrefix(z.Value, `"`); quoted {
+		z.Value = unquote(text)
+	}
+	return z
 }

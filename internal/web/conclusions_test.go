@@ -31,7 +31,7 @@ func TestUnansweredDNS(t *testing.T) {
 	}
 }
 
-// TestSetupWithoutReportDomain shows the way of reports through a mailbox.
+// TestSetupWithoutReportDomain shows the guide that has reports sent to a mailbox.
 func TestSetupWithoutReportDomain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(o *service.Options) { o.ReportDomain = "" })
@@ -45,23 +45,23 @@ func TestSetupWithoutReportDomain(t *testing.T) {
 	}
 }
 
-// TestAlertsWithoutWebhooks wants no alert to be called sent that was sent nowhere.
-func TestAlertsWithoutWebhooks(t *testing.T) {
+// TestAlertsWithoutChannels checks that an alert without a channel is shown as not sent.
+func TestAlertsWithoutChannels(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	team := s.service.Team(s.team, service.CommandLine())
 	for _, w := range musttest.Get(team.Webhooks(t.Context()))(t) {
 		musttest.Do(t, team.RemoveWebhook(t.Context(), w.ID))
 	}
-	if location := s.post(owner, "/app/alerts/test", nil).Header().Get("Location"); location != "/app/alerts?done=alert-not-sent" {
+	if location := s.post(owner, "/app/settings/notifications/test", nil).Header().Get("Location"); location != "/app/settings/notifications?done=alert-not-sent" {
 		t.Errorf("got to %q, want a page that says that nothing was sent", location)
 	}
-	if body := s.body(t, owner, "/app/alerts"); !strings.Contains(body, "No webhook is enabled") {
-		t.Errorf("want a hint at webhooks in\n%s", body)
+	if body := s.body(t, owner, "/app/settings/notifications"); !strings.Contains(body, "Alerts are not sent to anyone") {
+		t.Errorf("want that nothing is sent in\n%s", body)
 	}
 }
 
-// TestFirstDay asks for the first day that there is, of which no mail can be known.
+// TestFirstDay requests the first day that can be represented, without mail to compare with.
 func TestFirstDay(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

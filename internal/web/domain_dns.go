@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 	"github.com/dmarcd/dmarcd/internal/wire"
 	"github.com/dmarcd/dmarcd/spf"
@@ -33,13 +34,13 @@ type findingGroup struct {
 	Findings []wire.Finding
 }
 
-func (s *Web) check(c *call) error {
-	page, head, err := s.domainPage(c, "check", "DNS")
+func (s *Web) check(c *site.Call) error {
+	page, head, err := s.domainPage(c, "domain_dns", "DNS")
 	if err != nil {
 		return err
 	}
 	view := checkView{domainView: head, MaxLookups: spf.MaxLookups, MaxVoids: spf.MaxVoids}
-	latest, err := c.latestCheck(head.Head.Name)
+	latest, err := latestCheck(c, head.Head.Name)
 	switch {
 	case err == nil:
 		view.Points, view.Legend = gradePoints(latest.Findings), gradeLegend()
@@ -47,7 +48,7 @@ func (s *Web) check(c *call) error {
 	case !errors.Is(err, dmarcd.ErrNotFound):
 		return err
 	}
-	return c.render(http.StatusOK, page, view, findingTable(latest.Findings), view.Parts)
+	return c.Render(http.StatusOK, page, view, findingTable(latest.Findings), view.Parts)
 }
 
 // gradePoints sums the points of findings, each kind counted once.
@@ -130,14 +131,23 @@ func findingTable(findings []wire.Finding) ui.Table {
 	return t
 }
 
-func (s *Web) verify(c *call, domain dmarcd.Domain, _ url.Values) error {
-	if err := c.team.Examine(c.r.Context(), domain.Name); err != nil {
+func (s *Web) verify(c *site.Call, domain dmarcd.Domain, _ url.Values) error {
+	if err := c.Team.Examine(c.R.Context(), domain.Name); err != nil {
 		return err
 	}
-	checked, err := c.team.Domain(c.r.Context(), domain.Name)
+	checked, err := c.Team.Domain(c.R.Context(), domain.Name)
 	done := "domain-checked"
 	if checked.KnownAt.Before(checked.CheckedAt) {
 		done = "domain-unanswered"
 	}
-	return c.finish(err, domainPath(domain.Name)+"/dns", done)
+	return c.Finish(err, domainPath(domain.Name)+"/dns", done)
+}
+
+// latestCheck returns the latest check of a domain, or dmarcd.ErrNotFound.
+func latestCheck(c *site.Call, domain string) (wire.StoredCheck, error) {
+	stored, err := c.Team.LatestCheck(c.R.Context(), dmarcd.Domain{Name: domain})
+	if err != nil {
+		return wire.StoredCheck{}, err
+	}
+	return wire.NewStoredCheck(stored), nil
 }

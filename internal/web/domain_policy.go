@@ -7,7 +7,9 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
@@ -25,27 +27,27 @@ type policyView struct {
 	Affected ui.Table
 }
 
-// harmlessShare is the share of legitimate mail that a policy may affect, as for the advice.
-const harmlessShare = 0.005
+// harmlessFraction is the fraction of legitimate mail that a policy may affect, as for the advice.
+const harmlessFraction = 0.005
 
 // Harmful reports whether the policy affects so much legitimate mail that it should not be
 // published yet.
 func (v policyView) Harmful() bool {
-	return float64(v.Result.LegitimateAffected) > harmlessShare*float64(v.Result.Legitimate)
+	return float64(v.Result.LegitimateAffected) > harmlessFraction*float64(v.Result.Legitimate)
 }
 
-// Headline says what the policy does to the mail of the period.
+// Headline describes the effect of the policy on the mail of the period.
 func (v policyView) Headline() string {
 	policy := "p=" + v.Result.Policy.P.String()
 	switch {
 	case v.Result.Days == 0:
 		return "No mail was reported in this period, so the effect of " + policy + " is unknown."
 	case v.Harmful():
-		return "Not yet: " + policy + " affects " + dmarcd.FormatNumber(v.Result.LegitimateAffected) + " of " +
-			dmarcd.FormatCount(v.Result.Legitimate, "legitimate message") + ". Fix these senders first."
+		return "Not yet: " + policy + " affects " + phrase.Number(v.Result.LegitimateAffected) + " of " +
+			phrase.Count(v.Result.Legitimate, "legitimate message") + ". Fix these senders first."
 	case v.Result.SpoofingStopped > 0:
-		return policy + " affects " + dmarcd.FormatNumber(v.Result.SpoofingStopped) + " of " +
-			dmarcd.FormatCount(v.Result.Spoofing, "spoofed message") + ", and " + dmarcd.FormatNumber(v.Result.LegitimateAffected) + " of yours."
+		return policy + " affects " + phrase.Number(v.Result.SpoofingStopped) + " of " +
+			phrase.Count(v.Result.Spoofing, "spoofed message") + ", and " + phrase.Number(v.Result.LegitimateAffected) + " of yours."
 	}
 	return policy + " affects no spoofed mail of this period."
 }
@@ -53,7 +55,7 @@ func (v policyView) Headline() string {
 // Figures are the affected messages of each class.
 func (v policyView) Figures() []figure {
 	of := func(name string, affected, total int64) figure {
-		return figure{Name: name, Value: dmarcd.FormatNumber(affected), Note: "of " + dmarcd.FormatNumber(total) + " affected"}
+		return figure{Name: name, Value: phrase.Number(affected), Note: "of " + phrase.Number(total) + " affected"}
 	}
 	r := &v.Result
 	return []figure{
@@ -80,8 +82,8 @@ func (v policyView) Testing() string {
 		". Receivers of RFC 7489 ignore t=y. Remove it in the record builder when the test is over."
 }
 
-// policyChoices are the choices of a policy; "" keeps that of the record, with none as
-// its label.
+// policyChoices are the choices of a policy. The value "" keeps the published policy; none is its
+// label.
 func policyChoices(none string) []ui.Choice {
 	return []ui.Choice{{Value: "", Label: none}, {Value: "none", Label: "none"}, {Value: "quarantine", Label: "quarantine"}, {Value: "reject", Label: "reject"}}
 }
@@ -125,21 +127,21 @@ func policyChange(query url.Values) service.PolicyChange {
 }
 
 // policy simulates a policy on the mail of the period.
-func (s *Web) policy(c *call) error {
-	page, head, err := s.domainPage(c, "policy", "Simulate a policy")
+func (s *Web) policy(c *site.Call) error {
+	page, head, err := s.domainPage(c, "domain_policy", "Simulate a policy")
 	if err != nil {
 		return err
 	}
 	name := head.Head.Name
-	path, query := domainPath(name)+"/policy", c.r.URL.Query()
+	path, query := domainPath(name)+"/policy", c.R.URL.Query()
 	period := ui.PeriodOf(query, s.options.Now())
-	result, err := c.team.Simulate(c.r.Context(), name, period.Days(), policyChange(query))
+	result, err := c.Team.Simulate(c.R.Context(), name, period.Days(), policyChange(query))
 	if err != nil {
 		return err
 	}
 	view := policyView{
-		domainView: head, Form: c.carrying(policyForm(path, query)), Result: result,
-		Builder: ui.WithQuery(Prefix+"/builder", nil, "domain", name, "record", result.Record),
+		domainView: head, Form: c.Carrying(policyForm(path, query)), Result: result,
+		Builder: ui.WithQuery(Prefix+"/tools/dmarc", nil, "domain", name, "record", result.Record),
 		Period:  ui.NewPeriodChoice(path, query, period, s.options.Now()),
 		Handled: handledTable(result, ui.WithQuery(path, query, "csv", "handled")),
 	}
@@ -152,9 +154,9 @@ func (s *Web) policy(c *call) error {
 			affected = append(affected, sender)
 		}
 	}
-	view.Affected = affectedTable(affected, s.sourceQuery(query, name))
+	view.Affected = affectedTable(affected, s.senderQuery(query, name))
 	view.Affected.CSV = ui.WithQuery(path, query, "csv", "affected")
-	return c.render(http.StatusOK, page, view, view.Handled, view.Affected)
+	return c.Render(http.StatusOK, page, view, view.Handled, view.Affected)
 }
 
 // handledTable compares what receivers did with what they would do.
@@ -167,9 +169,9 @@ func handledTable(result service.Simulation, csv string) ui.Table {
 		title   string
 		handled insight.Handled
 	}{
-		{"Reported by receivers", result.Observed},
-		{"With this policy, RFC 9989", result.RFC9989},
-		{"With this policy, RFC 7489", result.RFC7489},
+		{"What receivers did", result.Observed},
+		{"With this policy: receivers of RFC 9989", result.RFC9989},
+		{"With this policy: older receivers (RFC 7489)", result.RFC7489},
 	} {
 		t.Rows = append(t.Rows, []ui.Cell{
 			ui.Text(row.title), ui.Count(row.handled.Delivered), ui.Count(row.handled.Quarantined), ui.Count(row.handled.Rejected),

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
@@ -21,7 +23,7 @@ func purposeForm(domain dmarcd.Domain) ui.Form {
 	value := cmp.Or(string(domain.Purpose), "none")
 	return ui.Form{Path: domainPath(domain.Name) + "/purpose", Method: "post", Submit: "Save purpose", Fields: []ui.Field{{
 		Name: "purpose", Label: "Purpose", Type: "select", Value: value,
-		Hint: "What the domain is used for: domain_usage_purpose in the API.",
+		Hint: "What the domain is used for. It changes no advice.",
 		Choices: []ui.Choice{
 			{Value: "none", Label: "not declared"},
 			{Value: string(dmarcd.PurposeBusiness), Label: "business"},
@@ -32,13 +34,13 @@ func purposeForm(domain dmarcd.Domain) ui.Form {
 	}}}
 }
 
-func (s *Web) domainSettings(c *call) error {
+func (s *Web) domainSettings(c *site.Call) error {
 	return s.showDomainSettings(c, http.StatusOK, func(*domainSettingsView) {})
 }
 
 // showDomainSettings renders the page after edit has added errors.
-func (s *Web) showDomainSettings(c *call, status int, edit func(*domainSettingsView)) error {
-	page, head, err := s.domainPage(c, "domainsettings", "Settings")
+func (s *Web) showDomainSettings(c *site.Call, status int, edit func(*domainSettingsView)) error {
+	page, head, err := s.domainPage(c, "domain_settings", "Settings")
 	if err != nil {
 		return err
 	}
@@ -48,35 +50,52 @@ func (s *Web) showDomainSettings(c *call, status int, edit func(*domainSettingsV
 	}
 	view := domainSettingsView{domainView: head, Purpose: purposeForm(head.Head.Domain), Tags: tagsForm(head.Head.Name, head.Head.Tags), Park: park}
 	edit(&view)
-	return c.render(status, page, view)
+	return c.Render(status, page, view)
 }
 
-func (s *Web) setPurpose(c *call, domain dmarcd.Domain, written url.Values) error {
+func (s *Web) setPurpose(c *site.Call, domain dmarcd.Domain, written url.Values) error {
 	purpose, err := dmarcd.ParsePurpose(written.Get("purpose"))
 	if err == nil {
-		err = c.team.SetPurpose(c.r.Context(), domain.Name, purpose)
+		err = c.Team.SetPurpose(c.R.Context(), domain.Name, purpose)
 	}
 	if err != nil {
-		return again(purposeForm(domain), written, err, func(form ui.Form) error {
+		return site.Again(purposeForm(domain), written, err, func(form ui.Form) error {
 			return s.showDomainSettings(c, http.StatusUnprocessableEntity, func(v *domainSettingsView) { v.Purpose = form })
 		})
 	}
-	return c.done(domainPath(domain.Name)+"/settings", "purpose-set")
+	return c.Done(domainPath(domain.Name)+"/settings", "purpose-set")
 }
 
 // setParked marks a domain as not used for mail, or removes the mark.
-func (s *Web) setParked(c *call, domain dmarcd.Domain, written url.Values) error {
+func (s *Web) setParked(c *site.Call, domain dmarcd.Domain, written url.Values) error {
 	parked, done := written.Get("parked") == "yes", "not-parked"
 	if parked {
 		done = "parked"
 	}
-	return c.finish(c.team.SetParked(c.r.Context(), domain.Name, parked), domainPath(domain.Name)+"/settings", done)
+	return c.Finish(c.Team.SetParked(c.R.Context(), domain.Name, parked), domainPath(domain.Name)+"/settings", done)
 }
 
 // deleteDomain requires the name as confirmation: the data cannot be restored.
-func (s *Web) deleteDomain(c *call, domain dmarcd.Domain, written url.Values) error {
+func (s *Web) deleteDomain(c *site.Call, domain dmarcd.Domain, written url.Values) error {
 	if written.Get("confirm") != domain.Name {
 		return &dmarcd.InvalidError{Field: "confirm", Message: "The name does not match. Go back, and enter the name of the domain to delete it."}
 	}
-	return c.finish(c.team.DeleteDomain(c.r.Context(), domain.Name), Prefix+"/", "domain-deleted")
+	return c.Finish(c.Team.DeleteDomain(c.R.Context(), domain.Name), Prefix+"/", "domain-deleted")
+}
+
+func tagsForm(domain string, tags []string) ui.Form {
+	return ui.Form{Path: domainPath(domain) + "/tags", Method: "post", Submit: "Save tags", Fields: []ui.Field{{
+		Name: "tags", Label: "Tags", Type: "text", Value: strings.Join(tags, " "), Autocomplete: "off", Placeholder: "shop eu",
+		Hint: "Separate tags with spaces. You can filter the overview, senders, changes and reports by tag.",
+	}}}
+}
+
+func (s *Web) setTags(c *site.Call, domain dmarcd.Domain, written url.Values) error {
+	words := strings.FieldsFunc(written.Get("tags"), func(r rune) bool { return r == ',' || r == ' ' })
+	if _, err := c.Team.SetTags(c.R.Context(), domain.Name, words); err != nil {
+		return site.Again(tagsForm(domain.Name, nil), written, err, func(form ui.Form) error {
+			return s.showDomainSettings(c, http.StatusUnprocessableEntity, func(v *domainSettingsView) { v.Tags = form })
+		})
+	}
+	return c.Done(domainPath(domain.Name)+"/settings", "tags-set")
 }

@@ -26,7 +26,7 @@ func TestExcludeIsConfirmed(t *testing.T) {
 	for _, row := range []struct {
 		name     string
 		form     url.Values
-		says     []string
+		message  []string
 		excluded int
 	}{
 		{"the form as the list opens it", url.Values{"from": {"2026-10-17"}, "to": {"2026-11-15"}, "counted": {"false"}}, []string{"Enter a reporter, or select “all reporters”."}, 0},
@@ -40,7 +40,7 @@ func TestExcludeIsConfirmed(t *testing.T) {
 		{"all reporters again, confirmed", all("true", "yes"), []string{"Counted again: 4 reports."}, 0},
 	} {
 		w := s.post(editor, "/app/reports/exclude", row.form)
-		for _, want := range row.says {
+		for _, want := range row.message {
 			if !strings.Contains(html.UnescapeString(w.Body.String()), want) {
 				t.Errorf("%s: got %d without %q, want it", row.name, w.Code, want)
 			}

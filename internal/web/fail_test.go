@@ -5,26 +5,24 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/musttest"
-	"github.com/dmarcd/dmarcd/internal/web/ui"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 )
 
 // TestFailures renders errors of every kind.
 func TestFailures(t *testing.T) {
 	t.Parallel()
-	pages := musttest.Get(New(Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)}))(t)
+	options := site.Options{Files: musttest.Get(loadFiles())(t), Done: doneMessage, Log: slog.New(slog.DiscardHandler)}
 	for _, row := range []struct {
-		name string
-		err  error
-		want int
-		says string
+		name    string
+		err     error
+		want    int
+		message string
 	}{
 		{"gone", dmarcd.ErrNotFound, 404, "Page not found"},
 		{"forbidden", dmarcd.ErrForbidden, 403, "Your role does not allow this"},
@@ -41,23 +39,13 @@ func TestFailures(t *testing.T) {
 		{"identity provider away", singleSignOnError(dmarcd.ErrTemporary), 503, "cannot be reached"},
 	} {
 		w := httptest.NewRecorder()
-		pages.fail(&call{web: pages, w: w, r: httptest.NewRequest(http.MethodGet, "/app/", http.NoBody)}, row.err)
-		if w.Code != row.want || !strings.Contains(w.Body.String(), row.says) {
-			t.Errorf("%s: got %d, want %d with %q: %s", row.name, w.Code, row.want, row.says, w.Body)
+		failing := site.Get("/", site.AccessPublic, func(*site.Call) error { return row.err })
+		site.New(options, []site.Route{failing}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/app/", http.NoBody))
+		if w.Code != row.want || !strings.Contains(w.Body.String(), row.message) {
+			t.Errorf("%s: got %d, want %d with %q: %s", row.name, w.Code, row.want, row.message, w.Body)
 		}
 		if strings.Contains(w.Body.String(), "secret cause") {
 			t.Errorf("%s: got the cause in the page, want it in the log alone", row.name)
-		}
-	}
-}
-
-func TestOwnPath(t *testing.T) {
-	t.Parallel()
-	for path, want := range map[string]string{
-		"/app/senders?days=7": "/app/senders?days=7", "//evil.example/app/": "/app/", `/app/\evil.example`: "/app/", "https://evil.example/app/": "/app/", "": "/app/",
-	} {
-		if got := ownPath(path); got != want {
-			t.Errorf("%q: got %q, want %q", path, got, want)
 		}
 	}
 }
@@ -77,38 +65,6 @@ func TestBrowserNames(t *testing.T) {
 	} {
 		if got := browserName(userAgent); got != want {
 			t.Errorf("%q: got %q, want %q", userAgent, got, want)
-		}
-	}
-}
-
-// TestDaysOfAPage parses the period of a URL.
-func TestDaysOfAPage(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC)
-	for _, row := range []struct{ name, query, want string }{
-		{"nothing said", "", "2026-10-17 to 2026-11-15"},
-		{"a length", "days=7", "2026-11-09 to 2026-11-15"},
-		{"both ends", "from=2026-11-01&to=2026-11-03", "2026-11-01 to 2026-11-03"},
-		{"the wrong way round", "from=2026-11-03&to=2026-11-01", "2026-11-01 to 2026-11-03"},
-		{"the wrong way round, from tomorrow on", "from=2026-12-03&to=2026-11-01", "2026-11-01 to 2026-11-15"},
-		{"no days", "from=2026-02-31&to=soon", "2026-10-17 to 2026-11-15"},
-		{"until tomorrow", "from=2026-11-14&to=2026-11-16", "2026-11-14 to 2026-11-15"},
-		{"too long ago", "from=1999-01-01&to=2026-11-15", "2024-11-15 to 2026-11-15"},
-	} {
-		query := musttest.Get(url.ParseQuery(row.query))(t)
-		p := ui.PeriodOf(query, now)
-		if got := p.From.String() + " to " + p.To.String(); got != row.want {
-			t.Errorf("%s: got %s, want %s", row.name, got, row.want)
-		}
-	}
-}
-
-// TestPageNumber checks that the number of a row on any page fits into an int.
-func TestPageNumber(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]int{"": 1, "0": 1, "-3": 1, "two": 1, "2": 2, "9223372036854775807": 1, "184467440737095517": 1} {
-		if got := pageNumber(url.Values{"page": {text}}); got != want {
-			t.Errorf("%q: got %d, want %d", text, got, want)
 		}
 	}
 }

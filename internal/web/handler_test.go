@@ -41,10 +41,10 @@ func TestPaths(t *testing.T) {
 	}{
 		{name: "unknown page", method: "GET", path: "/app/nothing", want: 404},
 		{name: "trailing slash", method: "GET", path: "/app/senders/", want: 404},
-		{name: "doubled slash", method: "GET", path: "/app//sources", want: 404},
+		{name: "doubled slash", method: "GET", path: "/app//senders", want: 404},
 		{name: "unknown domain", method: "GET", path: "/app/domains/other.example", want: 404},
-		{name: "unknown group of sources", method: "GET", path: "/app/senders/colour/red", want: 404},
-		{name: "unknown source", method: "GET", path: "/app/senders/address/192.0.2.99", want: 404},
+		{name: "unknown group", method: "GET", path: "/app/senders/colour/red", want: 404},
+		{name: "unknown address", method: "GET", path: "/app/senders/address/192.0.2.99", want: 404},
 		{name: "a key with other characters", method: "GET", path: "/app/senders/envelope_from/" + url.PathEscape(strings.ToLower(formula)), want: 200},
 		{name: "unknown report", method: "GET", path: "/app/reports/rep_9", want: 404},
 		{name: "not a report", method: "GET", path: "/app/reports/x", want: 404},
@@ -73,10 +73,15 @@ func TestFieldErrors(t *testing.T) {
 		form.Set(name, value)
 		return form
 	}
+	channel := func(name, value string) url.Values {
+		form := url.Values{"url": {"https://hooks.example/"}, "format": {"standard"}, "kinds": {"policy.weakened"}}
+		form.Set(name, value)
+		return form
+	}
 	for _, row := range []struct {
-		path string
-		form url.Values
-		says string
+		path    string
+		form    url.Values
+		message string
 	}{
 		{"/app/domains/new", url.Values{"domain": {"-"}}, `id="error-domain"`},
 		{"/app/domains/new", url.Values{"domain": {" "}}, "Enter at least one domain name"},
@@ -91,20 +96,29 @@ func TestFieldErrors(t *testing.T) {
 		{"/app/settings/mailboxes", mailbox("server", "imap.example.org:0"), `id="error-server"`},
 		{"/app/settings/mailboxes", mailbox("username", " "), `id="error-username"`},
 		{"/app/settings/mailboxes", mailbox("security", "rot13"), `value="kept"`},
+		{"/app/settings/mailboxes", mailbox("method", "oauth"), `id="error-token_url"`},
 		{"/app/settings/mailboxes", mailbox("after", "move"), `<strong id="error-move_to" role="alert">Enter a folder other than the one that mail is read from.</strong>`},
-		{"/app/settings/webhooks", url.Values{"url": {"ftp://hooks.example/"}, "format": {"standard"}}, `id="error-url"`},
-		{"/app/settings/webhooks", url.Values{"url": {"https://127.0.0.1/"}, "format": {"standard"}}, `id="error-url"`},
-		{"/app/settings/webhooks", url.Values{"url": {"https://hooks.example/"}, "format": {"pagerduty"}}, `id="error-url"`},
-		{"/app/settings/webhooks", url.Values{"url": {"https://hooks.example/"}, "format": {"fax"}}, `id="error-format"`},
-		{"/app/settings/webhooks", url.Values{"url": {"https://hooks.example/"}, "format": {"slack"}, "kinds": {"x"}}, `id="error-kinds"`},
-		{"/app/settings/webhooks", url.Values{"url": {"https://hooks.example/"}, "format": {"slack"}, "domains": {"a_b"}}, `id="error-domains"`},
+		{"/app/settings/notifications/new/webhook", channel("url", "ftp://hooks.example/"), `id="error-url"`},
+		{"/app/settings/notifications/new/webhook", channel("url", "https://127.0.0.1/"), `id="error-url"`},
+		{"/app/settings/notifications/new/webhook", channel("format", "fax"), `id="error-format"`},
+		{"/app/settings/notifications/new/pagerduty", channel("key", "short"), `id="error-key"`},
+		{"/app/settings/notifications/new/pagerduty", channel("key", "https://events.pagerduty.com/v2/enqueue"), `id="error-key"`},
+		{"/app/settings/notifications/new/email", channel("address", "nobody"), `id="error-address"`},
+		{"/app/settings/notifications/new/slack", channel("kinds", "x"), `id="error-kinds"`},
+		{"/app/settings/notifications/new/slack", channel("kinds", ""), `id="error-kinds"`},
+		{"/app/settings/notifications/new/slack", channel("domains", "a_b"), `id="error-domains"`},
+		{"/app/settings/notifications/new/slack", channel("domains", "other.example"), `value="policy.weakened" checked`},
+		{"/app/settings/notifications/" + s.webhook + "/selection", url.Values{"domains": {"other.example"}}, `id="error-kinds"`},
+		{"/app/settings/notifications/" + s.webhook + "/selection", url.Values{"kinds": {"digest.daily"}, "domains": {sampleDomain}}, `value="digest.daily" checked`},
+		{"/app/settings/notifications/rules", url.Values{"min_level": {"info"}, "group_minutes": {"x"}, "cool_down_minutes": {"0"}}, `id="error-group_minutes"`},
+		{"/app/settings/notifications/rules", url.Values{"min_level": {"info"}, "quiet_hours": {"22:00"}, "group_minutes": {"0"}, "cool_down_minutes": {"77"}}, `value="77"`},
 		{"/app/settings/retention", url.Values{"counters": {"-1"}}, `id="error-counters"`},
 		{"/app/settings/retention", url.Values{"counters": {"10"}, "records": {"20"}, "originals": {"1"}}, `id="error-counters"`},
 		{"/app/installation/teams", url.Values{"name": {"Example & Sons"}}, "A team with this name already exists. Choose another name."},
 	} {
 		w := s.post(operator, row.path, row.form)
-		if body := w.Body.String(); w.Code != 422 || !strings.Contains(body, row.says) || strings.Contains(body, "hunter-22") {
-			t.Errorf("%s with %v: got %d, want 422 with %q and no password", row.path, row.form, w.Code, row.says)
+		if body := w.Body.String(); w.Code != 422 || !strings.Contains(body, row.message) || strings.Contains(body, "hunter-22") {
+			t.Errorf("%s with %v: got %d, want 422 with %q and no password", row.path, row.form, w.Code, row.message)
 		}
 	}
 	if w := s.post(operator, "/app/settings/invitations/withdraw", url.Values{"email": {"a\x00@example.com"}}); w.Code != 400 {

@@ -49,7 +49,7 @@ func (d document) check(t *testing.T, node *html.Node) {
 		switch {
 		case strings.HasPrefix(a.Key, "on"), a.Key == "style":
 			t.Errorf("got <%s %s=%q>, want neither handlers nor styles in a page", node.Data, a.Key, a.Val)
-		case slices.Contains([]string{"href", "src", "action", "formaction"}, a.Key) && !leadsHome(a.Val):
+		case slices.Contains([]string{"href", "src", "action", "formaction"}, a.Key) && !leadsStart(a.Val):
 			t.Errorf("got <%s %s=%q>, want addresses of our own", node.Data, a.Key, a.Val)
 		case a.Key == "id" && d.ids[a.Val]:
 			t.Errorf("got the id %q twice, want it once", a.Val)
@@ -71,7 +71,7 @@ func (d document) check(t *testing.T, node *html.Node) {
 	}
 }
 
-func leadsHome(address string) bool {
+func leadsStart(address string) bool {
 	return strings.HasPrefix(address, "/app/") || strings.HasPrefix(address, "#") ||
 		slices.Contains([]string{"/api/docs", "https://data.example/"}, address)
 }

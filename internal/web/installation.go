@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
@@ -18,8 +19,8 @@ func installationTabs(current string) []ui.Tab {
 	}
 }
 
-func installationFrame(template, title string) Page {
-	return Page{Template: template, Title: title, Section: "Installation"}
+func installationFrame(template, title string) site.Page {
+	return site.Page{Template: template, Title: title, Section: "Installation"}
 }
 
 // recentDays is the period of the message counts of teams, in days.
@@ -28,15 +29,15 @@ const recentDays = 30
 func teamForm() ui.Form {
 	return ui.Form{Path: Prefix + "/installation/teams", Method: "post", Submit: "Create team", Fields: []ui.Field{
 		{Name: "name", Label: "Name", Type: "text", Required: true, Autocomplete: "off"},
-		{Name: "api", Label: "can use the API", Type: "checkbox"},
+		{Name: "api", Label: "Allow API access", Type: "checkbox"},
 	}}
 }
 
-func (s *Web) teams(c *call) error { return s.showTeams(c, http.StatusOK, teamForm()) }
+func (s *Web) teams(c *site.Call) error { return s.showTeams(c, http.StatusOK, teamForm()) }
 
-func (s *Web) showTeams(c *call, status int, form ui.Form) error {
+func (s *Web) showTeams(c *site.Call, status int, form ui.Form) error {
 	today := dmarcd.DayOf(s.options.Now())
-	teams, err := c.system.TeamSizes(c.r.Context(), ui.Period{From: today - recentDays + 1, To: today}.Days())
+	teams, err := c.System.TeamSizes(c.R.Context(), ui.Period{From: today - recentDays + 1, To: today}.Days())
 	if err != nil {
 		return err
 	}
@@ -59,44 +60,44 @@ func (s *Web) showTeams(c *call, status int, form ui.Form) error {
 			quota = "of " + ui.Size(team.StoredQuota)
 		}
 		path := Prefix + "/installation/teams/" + team.ID.String() + "/api"
-		state, change := "denied", ui.Action{Label: "Allow the API", Path: path, Name: "api", Value: "yes"}
+		state, change := "blocked", ui.Action{Label: "Allow API access", Path: path, Name: "api", Value: "yes"}
 		if team.API {
 			state = "allowed"
-			change = ui.Action{Label: "Deny the API", Path: path, Name: "api", Value: "no", Danger: true, Question: "Deny the API? All tokens of the team stop working at once."}
+			change = ui.Action{Label: "Block API access", Path: path, Name: "api", Value: "no", Danger: true, Question: "Block API access? Programs that use a token of this team stop working at once."}
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
 			ui.Text(team.Name).Noted(team.ID.String()), ui.Count(int64(team.Domains)), ui.Count(int64(team.Members)), ui.Count(team.Messages), ui.Text(ui.Size(team.Stored)).Noted(quota), ui.Text(state), ui.At(team.CreatedAt),
 			ui.Actions(ui.Action{Label: "Open", Path: Prefix + "/team", Name: "team", Value: team.ID.String()}, change),
 		})
 	}
-	return c.render(status, installationFrame("teams", "Teams"), listView{Tabs: installationTabs("Teams"), Table: t, Form: form}, t)
+	return c.Render(status, installationFrame("installation_teams", "Teams"), listView{Tabs: installationTabs("Teams"), Table: t, Form: form}, t)
 }
 
-func (s *Web) createTeam(c *call, written url.Values) error {
-	_, err := c.system.CreateTeam(c.r.Context(), written.Get("name"), written.Get("api") != "")
+func (s *Web) createTeam(c *site.Call, written url.Values) error {
+	_, err := c.System.CreateTeam(c.R.Context(), written.Get("name"), written.Get("api") != "")
 	if errors.Is(err, dmarcd.ErrConflict) {
 		err = &dmarcd.InvalidError{Field: "name", Message: "A team with this name already exists. Choose another name."}
 	}
 	if err != nil {
-		return again(teamForm(), written, err, func(form ui.Form) error { return s.showTeams(c, http.StatusUnprocessableEntity, form) })
+		return site.Again(teamForm(), written, err, func(form ui.Form) error { return s.showTeams(c, http.StatusUnprocessableEntity, form) })
 	}
-	return c.done(Prefix+"/installation/teams", "team-created")
+	return c.Done(Prefix+"/installation/teams", "team-created")
 }
 
-func (s *Web) setAPI(c *call, id dmarcd.TeamID, written url.Values) error {
-	team, err := c.system.TeamByID(c.r.Context(), id)
+func (s *Web) setAPI(c *site.Call, id dmarcd.TeamID, written url.Values) error {
+	team, err := c.System.TeamByID(c.R.Context(), id)
 	if err != nil {
 		return err
 	}
-	return c.finish(c.system.SetAPI(c.r.Context(), team.Name, written.Get("api") == "yes"), Prefix+"/installation/teams", "whitelist-changed")
+	return c.Finish(c.System.SetAPI(c.R.Context(), team.Name, written.Get("api") == "yes"), Prefix+"/installation/teams", "whitelist-changed")
 }
 
-func (s *Web) users(c *call) error {
-	users, err := c.system.Users(c.r.Context())
+func (s *Web) users(c *site.Call) error {
+	users, err := c.System.Users(c.R.Context())
 	if err != nil {
 		return err
 	}
-	teams, err := c.system.AllMemberships(c.r.Context())
+	teams, err := c.System.AllMemberships(c.R.Context())
 	if err != nil {
 		return err
 	}
@@ -129,10 +130,10 @@ func (s *Web) users(c *call) error {
 			}),
 		})
 	}
-	return c.render(http.StatusOK, installationFrame("users", "Users"), listView{Tabs: installationTabs("Users"), Table: t}, t)
+	return c.Render(http.StatusOK, installationFrame("installation_users", "Users"), listView{Tabs: installationTabs("Users"), Table: t}, t)
 }
 
-func (s *Web) removeUser(c *call, user dmarcd.UserID) error {
-	_, err := c.system.RemoveUser(c.r.Context(), user)
-	return c.finish(err, Prefix+"/installation/users", "user-removed")
+func (s *Web) removeUser(c *site.Call, user dmarcd.UserID) error {
+	_, err := c.System.RemoveUser(c.R.Context(), user)
+	return c.Finish(err, Prefix+"/installation/users", "user-removed")
 }

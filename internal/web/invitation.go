@@ -7,6 +7,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
@@ -17,8 +18,8 @@ type invitationView struct {
 	SignIn string
 }
 
-func invitationFrame() Page {
-	return Page{Template: "invitation", Title: "Invitation", Bare: true}
+func invitationFrame() site.Page {
+	return site.Page{Template: "invitation", Title: "Invitation", Bare: true}
 }
 
 func (s *Web) newInvitationView(path string, invitation service.Invitation) invitationView {
@@ -44,44 +45,44 @@ func (s *Web) newInvitationView(path string, invitation service.Invitation) invi
 	return v
 }
 
-func (s *Web) invitationPage(c *call) error {
-	invitation, err := s.options.Service.Invitation(c.r.Context(), c.params.Get("token"), c.client())
+func (s *Web) invitationPage(c *site.Call) error {
+	invitation, err := s.options.Service.Invitation(c.R.Context(), c.Params.Get("token"), c.Client())
 	if err != nil {
 		return invitationError(err)
 	}
-	return c.render(http.StatusOK, invitationFrame(), s.newInvitationView(c.r.URL.EscapedPath(), invitation))
+	return c.Render(http.StatusOK, invitationFrame(), s.newInvitationView(c.R.URL.EscapedPath(), invitation))
 }
 
-func (s *Web) acceptInvitation(c *call, form url.Values) error {
-	token := c.params.Get("token")
-	invitation, err := s.options.Service.Invitation(c.r.Context(), token, c.client())
+func (s *Web) acceptInvitation(c *site.Call, form url.Values) error {
+	token := c.Params.Get("token")
+	invitation, err := s.options.Service.Invitation(c.R.Context(), token, c.Client())
 	if err != nil {
 		return invitationError(err)
 	}
-	session, err := s.options.Service.AcceptInvitation(c.r.Context(), token, service.NewAccount{
+	session, err := s.options.Service.AcceptInvitation(c.R.Context(), token, service.NewAccount{
 		Email: form.Get("email"), Name: form.Get("name"), Password: form.Get("password"),
-	}, c.client())
+	}, c.Client())
 	if err != nil {
-		view := s.newInvitationView(c.r.URL.EscapedPath(), invitation)
+		view := s.newInvitationView(c.R.URL.EscapedPath(), invitation)
 		if filled, ok := view.Form.Filled(form, err); ok {
 			view.Form = filled
-			return c.render(http.StatusUnprocessableEntity, invitationFrame(), view)
+			return c.Render(http.StatusUnprocessableEntity, invitationFrame(), view)
 		}
 		return invitationError(err)
 	}
-	s.setSession(c, session)
-	return c.redirect(Prefix + "/")
+	c.SetSession(session)
+	return c.Redirect(Prefix + "/")
 }
 
 // invitationError explains what to do about an invalid link.
 func invitationError(err error) error {
 	switch {
 	case errors.Is(err, dmarcd.ErrNotFound):
-		return &failure{http.StatusNotFound, "This link cannot be used", "It was already used, was withdrawn, or has expired. Ask an owner of your team for a new one, or create one with `dmarcd user invite`."}
+		return site.Failure(http.StatusNotFound, "This link cannot be used", "It was used before, was withdrawn, or has expired. Ask an owner of your team for a new one, or create one with `dmarcd user invite`.")
 	case errors.Is(err, dmarcd.ErrForbidden):
-		return &failure{http.StatusForbidden, "This link is for another user", "Sign out, and open the link again."}
+		return site.Failure(http.StatusForbidden, "This link is for another user", "Sign out, and open the link again.")
 	case errors.Is(err, dmarcd.ErrConflict):
-		return &failure{http.StatusConflict, "You already have an account", "Sign in with it, and open the link again."}
+		return site.Failure(http.StatusConflict, "You already have an account", "Sign in with it, and open the link again.")
 	}
 	return err
 }

@@ -20,7 +20,7 @@ var (
 	getForm   = regexp.MustCompile(`(?s)<form[^>]* method="get" action="([^"]*)".*?</form>`)
 )
 
-// filters are those of the lists of domains and of senders. What they match is in the sample.
+// filters are the filters of the lists of domains and senders. The sample has matches for them.
 var filters = map[string]string{"tag": "shop", "search": "example", "policy": "reject", "trouble": "yes", "sender": "e", "failing": "yes"}
 
 // TestFiltersFollowEveryLink opens every page with a period, a tag, and the filters of the lists:

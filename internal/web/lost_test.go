@@ -25,7 +25,7 @@ func (h *held) Read(p []byte) (int, error) {
 	return h.ReadCloser.Read(p)
 }
 
-// TestRightsLostWhileAsking takes the rights of an owner while the form for a token arrives.
+// TestRightsLostWhileAsking revokes the role of an owner while the form for a token arrives.
 func TestRightsLostWhileAsking(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

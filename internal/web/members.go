@@ -1,11 +1,13 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
@@ -23,32 +25,34 @@ func invitationForm() ui.Form {
 	return ui.Form{Path: Prefix + "/settings/members", Method: "post", Submit: "Create invitation", Fields: []ui.Field{
 		{Name: "email", Label: "Email", Type: "email", Required: true, Autocomplete: "off"},
 		{Name: "role", Label: "Role", Type: "select", Value: "viewer", Choices: []ui.Choice{
-			{Value: "viewer", Label: "viewer: can see everything"},
-			{Value: "editor", Label: "editor: can also change domains and upload reports"},
-			{Value: "owner", Label: "owner: can also delete domains, and manage members, tokens, mailboxes, webhooks, alerts and retention"},
+			{Value: "viewer", Label: "viewer: sees everything"},
+			{Value: "editor", Label: "editor: also changes domains, uploads reports"},
+			{Value: "owner", Label: "owner: also deletes domains, manages members and settings"},
 		}},
 	}}
 }
 
-func (s *Web) members(c *call) error { return s.showMembers(c, http.StatusOK, invitationForm(), nil) }
+func (s *Web) members(c *site.Call) error {
+	return s.showMembers(c, http.StatusOK, invitationForm(), nil)
+}
 
-func (s *Web) showMembers(c *call, status int, form ui.Form, invitation *service.SentInvitation) error {
-	members, err := c.team.Members(c.r.Context())
+func (s *Web) showMembers(c *site.Call, status int, form ui.Form, invitation *service.SentInvitation) error {
+	members, err := c.Team.Members(c.R.Context())
 	if err != nil {
 		return err
 	}
-	view := membersView{Tabs: settingsTabs(c.viewer, "Members"), Form: form, Invitation: invitation, Table: memberTable(members, c.viewer)}
-	if c.viewer.MayOwn() {
-		invitations, err := c.team.Invitations(c.r.Context())
+	view := membersView{Tabs: settingsTabs(c.Viewer, "Members"), Form: form, Invitation: invitation, Table: memberTable(members, c.Viewer)}
+	if c.Viewer.MayOwn() {
+		invitations, err := c.Team.Invitations(c.R.Context())
 		if err != nil {
 			return err
 		}
 		view.Invitations = invitationTable(invitations, members)
 	}
-	return c.render(status, settingsFrame("members", "Members"), view, view.Table, view.Invitations)
+	return c.Render(status, settingsFrame("members", "Members"), view, view.Table, view.Invitations)
 }
 
-func memberTable(members []dmarcd.Member, viewer Viewer) ui.Table {
+func memberTable(members []dmarcd.Member, viewer site.Viewer) ui.Table {
 	t := ui.Table{
 		ID: "members", Caption: "Members", CSV: Prefix + "/settings/members?csv=members",
 		Columns: []ui.Column{{Title: "Name", Wide: true}, {Title: "Email"}, {Title: "Role"}, {Title: "Joined"}, {Title: "Last signed in"}, {Title: "Actions", Wide: true}},
@@ -72,24 +76,54 @@ func memberTable(members []dmarcd.Member, viewer Viewer) ui.Table {
 }
 
 // inviteMember shows the link in its response, unless it was mailed, because it is not stored.
-func (s *Web) inviteMember(c *call, written url.Values) error {
+func (s *Web) inviteMember(c *site.Call, written url.Values) error {
 	var invitation service.SentInvitation
 	role, err := dmarcd.ParseRole(written.Get("role"))
 	if err == nil {
-		invitation, err = c.team.InviteMember(c.r.Context(), written.Get("email"), role)
+		invitation, err = c.Team.InviteMember(c.R.Context(), written.Get("email"), role)
 	}
 	if err != nil {
-		return again(invitationForm(), written, err, func(form ui.Form) error {
+		return site.Again(invitationForm(), written, err, func(form ui.Form) error {
 			return s.showMembers(c, http.StatusUnprocessableEntity, form, nil)
 		})
 	}
 	return s.showMembers(c, http.StatusOK, invitationForm(), &invitation)
 }
 
-func (s *Web) setRole(c *call, user dmarcd.UserID, written url.Values) error {
+func (s *Web) setRole(c *site.Call, user dmarcd.UserID, written url.Values) error {
 	role, err := dmarcd.ParseRole(written.Get("role"))
 	if err != nil {
 		return err
 	}
-	return c.finish(c.team.SetRole(c.r.Context(), user, role), Prefix+"/settings/members", "role-set")
+	return c.Finish(c.Team.SetRole(c.R.Context(), user, role), Prefix+"/settings/members", "role-set")
+}
+
+// invitationTable shows the open invitations and who created them.
+func invitationTable(invitations []dmarcd.Invitation, members []dmarcd.Member) ui.Table {
+	t := ui.Table{
+		ID: "invitations", Caption: "Open invitations", CSV: Prefix + "/settings/members?csv=invitations",
+		Columns: []ui.Column{{Title: "Email", Wide: true}, {Title: "Role"}, {Title: "Invited by"}, {Title: "Until"}, {Title: "Actions"}},
+		Empty:   ui.Empty{Title: "No open invitations", Advice: "An invitation is listed here until it is accepted or expires.", Action: ui.Link{}},
+	}
+	by := map[dmarcd.UserID]string{0: "command line"}
+	for _, member := range members {
+		by[member.User.ID] = member.User.Email
+	}
+	for _, invitation := range invitations {
+		// Invitations of former members are void, so this one is from an operator.
+		maker := cmp.Or(by[invitation.CreatedBy], "operator")
+		whom := ui.Code(invitation.Email)
+		if invitation.Email == "" {
+			whom = ui.Text("anyone with the link")
+		}
+		t.Rows = append(t.Rows, []ui.Cell{whom, ui.Text(string(invitation.Role)), ui.Text(maker), ui.At(invitation.ExpiresAt), ui.Actions(ui.Action{
+			Label: "Withdraw", Path: Prefix + "/settings/invitations/withdraw", Name: "email", Value: invitation.Email, Danger: true,
+			Question: "Withdraw the invitation? Its link stops working.",
+		})})
+	}
+	return t
+}
+
+func (s *Web) withdrawInvitation(c *site.Call, written url.Values) error {
+	return c.Finish(c.Team.WithdrawInvitation(c.R.Context(), written.Get("email")), Prefix+"/settings/members", "invitation-withdrawn")
 }

@@ -3,13 +3,13 @@ package web
 import (
 	"cmp"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
@@ -17,95 +17,70 @@ const domainsPerPage = 50
 
 // Overview is the data of the first page.
 type Overview struct {
-	// Series counts all domains of the team.
-	service.Series
+	// Mail counts all domains of the team.
+	Mail service.ClassSeries
 	service.DomainList
 	// Marks are changes of policies in the period.
 	Marks []ui.Mark
-	// News are the events since yesterday, newest first.
-	News []dmarcd.Event
-	// Actions are domains with a next action, most urgent first, and Finished others; Troubled is
-	// the number of domains that need attention.
-	Actions, Finished []adviceView
-	Troubled          int
+	// Recent are the latest events, newest first.
+	Recent []dmarcd.Event
+	todo
 }
 
 const (
-	// maxNews and maxActions limit the lists above the table.
-	maxNews    = 20
-	maxActions = 6
+	// maxRecent limits the events that the overview names, of maxSearched ones.
+	maxRecent, maxSearched = 3, 20
 	// maxMarkEvents is the number of events searched for policy changes.
 	maxMarkEvents = 200
 )
 
-func (c *call) overview(filter service.DomainFilter, period ui.Period) (Overview, error) {
+func (s *Web) loadOverview(c *site.Call, filter service.DomainFilter, period ui.Period) (Overview, error) {
 	var found Overview
-	var errActions error
+	var errTodo error
 	var group recovered.Group // each of the two sorts all domains by their mail
-	group.Go(func() { errActions = c.addActions(&found) })
-	err := c.listAndNews(&found, filter, period)
+	group.Go(func() { found.todo, errTodo = s.newTodo(c) })
+	err := listAndRecent(c, &found, filter, period)
 	group.Wait()
-	return found, cmp.Or(err, errActions)
+	return found, cmp.Or(err, errTodo)
 }
 
-// listAndNews reads all of the overview except the actions.
-func (c *call) listAndNews(found *Overview, filter service.DomainFilter, period ui.Period) (err error) {
-	ctx := c.r.Context()
-	if found.DomainList, err = c.team.DomainRows(ctx, filter); err != nil {
+// listAndRecent reads all of the overview except what is to do.
+func listAndRecent(c *site.Call, found *Overview, filter service.DomainFilter, period ui.Period) (err error) {
+	ctx := c.R.Context()
+	if found.DomainList, err = c.Team.DomainRows(ctx, filter); err != nil {
 		return err
 	}
-	if found.Series, err = c.teamSeries(period); err != nil {
+	if found.Mail, err = teamClasses(c, period); err != nil {
 		return err
 	}
-	if found.News, err = c.news(); err != nil {
+	latest, err := c.Team.Events(ctx, service.EventFilter{}, service.Cursor{}, maxSearched)
+	if err != nil {
 		return err
 	}
-	changed, err := c.team.Events(ctx, service.EventFilter{Until: (period.To + 1).Time()}, 0, maxMarkEvents)
-	found.Marks = c.policyMarks(since(changed, period.From.Time()))
+	for _, e := range latest {
+		if e.Domain != "" && len(found.Recent) < maxRecent { // tests are about none
+			found.Recent = append(found.Recent, e)
+		}
+	}
+	changed, err := c.Team.Events(ctx, service.EventFilter{Kinds: policyKinds, Times: service.TimesOf(period.Days())}, service.Cursor{}, maxMarkEvents)
+	found.Marks = policyMarks(c, changed)
 	return err
-}
-
-// news returns the events since the start of yesterday.
-func (c *call) news() ([]dmarcd.Event, error) {
-	yesterday := (dmarcd.DayOf(c.web.options.Now()) - 1).Time()
-	events, err := c.team.Events(c.r.Context(), service.EventFilter{}, 0, maxNews)
-	return since(events, yesterday), err
-}
-
-// addActions reads the next actions of domains, and the number of domains that need attention.
-func (c *call) addActions(found *Overview) error {
-	worst, err := c.team.DomainRows(c.r.Context(), service.DomainFilter{Trouble: true})
-	if err != nil {
-		return err
-	}
-	all, err := c.team.TopAdvice(c.r.Context())
-	if err != nil {
-		return err
-	}
-	found.Troubled = worst.Matching
-	for i := range all {
-		list := &found.Actions
-		if all[i].Next() == nil {
-			list = &found.Finished
-		}
-		if len(*list) < maxActions {
-			*list = append(*list, c.adviceView(&all[i]))
-		}
-	}
-	return nil
 }
 
 type overviewView struct {
 	Overview
-	Filter overviewFilter
-	Period ui.PeriodChoice
-	Chart  ui.Chart
-	Table  ui.Table
-	Pager  ui.Pager
+	// Title is the answer: how many domains are protected, and how many need the user.
+	Title   string
+	Filter  overviewFilter
+	Period  ui.PeriodChoice
+	Figures []figure
+	Chart   ui.Chart
+	Table   ui.Table
+	Pager   ui.Pager
 	// Start is the getting-started guide, nil if the team has received a report.
 	Start *startView
-	// AllTroubled is the list of domains that need attention.
-	AllTroubled string
+	// Activity is the list of all events.
+	Activity string
 }
 
 type overviewFilter struct {
@@ -113,60 +88,64 @@ type overviewFilter struct {
 	Trouble        bool
 	Policies       []ui.Choice
 	Tag            tagChoice
-	// Kept are parameters that the filter keeps; Clear is the page without a filter, ""
+	// Hidden are parameters that the filter does not change; Clear is the page without a filter, ""
 	// if there is none.
-	Kept  []ui.Choice
-	Clear string
+	Hidden []ui.Choice
+	Clear  string
 }
 
-func (s *Web) overview(c *call) error {
+func (s *Web) overview(c *site.Call) error {
 	const path = Prefix + "/"
-	query := c.r.URL.Query()
+	query := c.R.URL.Query()
 	order := ui.NewSorting(path, query, "-messages", "name", "grade", "policy", "passing")
-	page := pageNumber(query)
+	page := site.PageNumber(query)
 	period := ui.PeriodOf(query, s.options.Now())
 	asked := service.DomainFilter{
 		Days: period.Days(), Search: query.Get("search"), Policy: query.Get("policy"), Trouble: query.Get("trouble") != "",
 		Sort: order.By, Offset: (page - 1) * domainsPerPage, Limit: domainsPerPage,
 	}
-	if c.wantsCSV("domains") {
+	if c.WantsCSV("domains") {
 		asked.Offset, asked.Limit = 0, maxCSVRows
 	}
-	found, err := c.overview(asked, period)
+	if c.WantsCSV(recordsCSV) {
+		return exportRecords(c)
+	}
+	found, err := s.loadOverview(c, asked, period)
 	if err != nil {
 		return err
 	}
-	tags, err := c.tags()
+	tags, err := newTagChoice(c)
 	if err != nil {
 		return err
 	}
 	view := overviewView{
-		Overview: found,
+		Overview: found, Title: found.title(c.Tag),
 		Filter: overviewFilter{
 			Search: asked.Search, Policy: asked.Policy, Trouble: asked.Trouble, Tag: tags,
 			Policies: []ui.Choice{{Value: "", Label: "any policy"}, {Value: "reject", Label: "reject"}, {Value: "quarantine", Label: "quarantine"}, {Value: "none", Label: "none"}, {Value: "missing", Label: "no policy"}, {Value: "unknown", Label: "not known yet"}},
-			Kept:     ui.Kept(query, "search", "policy", "trouble", "tag"),
+			Hidden:   ui.HiddenFields(query, "search", "policy", "trouble", "tag"),
 		},
-		Period: ui.NewPeriodChoice(path, query, period, s.options.Now()),
-		Chart:  messageChart(countsSentence(found.Counts), found.Days, found.Marks),
-		Table:  c.domainTable(found, period, order),
-		Pager:  ui.NumberedPager(path, query, page, domainsPerPage, found.Matching),
+		Period:   ui.NewPeriodChoice(path, query, period, s.options.Now()),
+		Figures:  classFigures(found.Mail, period.Len()),
+		Chart:    classChart(found.Mail, found.Marks),
+		Table:    domainTable(c, found, period, order),
+		Pager:    ui.NumberedPager(path, query, page, domainsPerPage, found.Matching),
+		Activity: c.Link(everythingPath),
 	}
-	if asked.Search != "" || asked.Policy != "" || asked.Trouble || c.tag != "" {
+	if asked.Search != "" || asked.Policy != "" || asked.Trouble || c.Tag != "" {
 		view.Filter.Clear = ui.WithQuery(path, query, "search", "", "policy", "", "trouble", "", "tag", "", "page", "")
 	}
-	if view.Start, err = c.start(); err != nil {
+	if view.Start, err = newStartView(c); err != nil {
 		return err
 	}
-	view.Chart.LinkDays(Prefix+"/reports", carried(query), "kind", string(dmarcd.KindAggregate))
-	view.AllTroubled = c.link(path, "trouble", "yes")
+	view.Chart.LinkDays(Prefix+"/reports", site.Carried(query), "kind", string(dmarcd.KindAggregate))
 	view.Chart.CSV = ui.WithQuery(path, query, "csv", view.Chart.ID)
-	return c.render(http.StatusOK, Page{Template: "overview", Title: "Overview", Section: "Overview", Charts: true}, view, view.Table, view.Chart.Table())
+	return c.Render(http.StatusOK, site.Page{Template: "overview", Title: view.Title, Section: "Overview", Charts: true}, view, view.Table, view.Chart.Table())
 }
 
-func (c *call) domainTable(found Overview, period ui.Period, order ui.Sorting) ui.Table {
+func domainTable(c *site.Call, found Overview, period ui.Period, order ui.Sorting) ui.Table {
 	t := ui.Table{
-		ID: "domains", Caption: "Domains", CSV: ui.WithQuery(order.Path, c.r.URL.Query(), "csv", "domains", "page", ""),
+		ID: "domains", Caption: "Domains", CSV: ui.WithQuery(order.Path, c.R.URL.Query(), "csv", "domains", "page", ""),
 		Columns: []ui.Column{
 			order.Column("Domain", "name", false),
 			order.Column("Grade", "grade", false),
@@ -176,13 +155,13 @@ func (c *call) domainTable(found Overview, period ui.Period, order ui.Sorting) u
 			{Title: "Trend"},
 			{Title: "Tags", Wide: true},
 		},
-		Empty: ui.Empty{Title: "No domain matches", Advice: "Change or clear the filter above.", Action: ui.Link{Text: "Show all domains", Href: ui.WithQuery(order.Path, c.r.URL.Query(), "search", "", "policy", "", "trouble", "", "tag", "", "page", "")}},
+		Empty: ui.Empty{Title: "No domain matches", Advice: "Change or clear the filter above.", Action: ui.Link{Text: "Show all domains", Href: ui.WithQuery(order.Path, c.R.URL.Query(), "search", "", "policy", "", "trouble", "", "tag", "", "page", "")}},
 	}
 	t.Columns[0].Wide, t.Columns[0].Note = true, "State"
 	for _, d := range found.Rows {
-		name := ui.LinkTo(d.Name, c.link(domainPath(d.Name))).Copyable()
+		name := ui.LinkTo(d.Name, c.Link(domainPath(d.Name))).Copyable()
 		policy := rowPolicy(d)
-		passing := ui.Share(d.Counts.Compliant, d.Counts.Total())
+		passing := ui.Percent(d.Counts.Compliant, d.Counts.Total())
 		switch {
 		case !d.Known:
 			name = name.Noted("DNS has not answered yet")
@@ -192,8 +171,8 @@ func (c *call) domainTable(found Overview, period ui.Period, order ui.Sorting) u
 			name = name.Noted("reports are not sent here yet")
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
-			name, ui.Grade(d.Grade).Linked(c.link(domainPath(d.Name) + "/dns")), policy, ui.Count(d.Counts.Total()),
-			passing, ui.Spark(trendOf(d.Days, period)), ui.Links(c.tagLinks(d.Tags)...),
+			name, ui.Grade(d.Grade).Linked(c.Link(domainPath(d.Name) + "/dns")), policy, ui.Count(d.Counts.Total()),
+			passing, ui.Spark(trendOf(d.Days, period)), ui.Links(tagLinks(c, d.Tags)...),
 		})
 	}
 	if !slices.ContainsFunc(found.Rows, func(d service.DomainRow) bool { return len(d.Tags) > 0 }) {
@@ -208,23 +187,35 @@ func rowPolicy(d service.DomainRow) ui.Cell {
 	if d.Known {
 		domain.KnownAt = time.Unix(1, 0)
 	}
-	return DomainHead{Domain: domain, Applied: applied(domain)}.PolicyBadge()
+	return DomainHead{Domain: domain, Applied: domain.EffectivePolicy()}.PolicyBadge()
 }
 
-func policyCell(policy string) ui.Cell {
-	if policy == "" {
-		return ui.Cell{Kind: ui.CellBadge, Text: "no policy", Tone: "bad"}
-	}
-	return ui.Badge(policy)
+// startView is the getting-started guide of a team.
+type startView struct {
+	service.Start
+	MayEdit bool
+	// Setup is the setup guide of a domain whose records are not published, "" if there
+	// is none.
+	Setup string
 }
 
-// domainPath is the path of the pages of a domain.
-func domainPath(name string) string { return Prefix + "/domains/" + url.PathEscape(name) }
-
-// countsSentence summarizes a chart of messages.
-func countsSentence(c dmarcd.Counts) string {
-	if c.Total() == 0 {
-		return "No messages were reported in this period."
+// newStartView returns the getting-started guide, nil if the team has received a report.
+func newStartView(c *site.Call) (*startView, error) {
+	start, err := c.Team.Start(c.R.Context())
+	if err != nil || start.Domains > 0 && start.Reported {
+		return nil, err
 	}
-	return dmarcd.FormatNumber(c.Total()) + " messages were reported; " + dmarcd.FormatShare(c.Compliant, c.Total()) + " pass DMARC."
+	view := &startView{Start: start, MayEdit: c.Viewer.MayEdit()}
+	if start.Open != "" {
+		view.Setup = domainPath(start.Open) + "/setup"
+	}
+	return view, nil
+}
+
+func (s *Web) addSample(c *site.Call) error {
+	return c.Finish(c.Team.AddSample(c.R.Context()), Prefix+"/", "sample-added")
+}
+
+func (s *Web) deleteSample(c *site.Call) error {
+	return c.Finish(c.Team.DeleteSample(c.R.Context()), Prefix+"/", "sample-deleted")
 }

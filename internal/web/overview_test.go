@@ -12,7 +12,7 @@ import (
 func TestStart(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	says := func(when string, wanted ...string) {
+	message := func(when string, wanted ...string) {
 		t.Helper()
 		body := s.body(t, elsewhere, "/app/")
 		for _, want := range wanted {
@@ -21,11 +21,11 @@ func TestStart(t *testing.T) {
 			}
 		}
 	}
-	says("without domains", "Get started", ">to do<", ">after step 1<", "none received yet", "Add sample data")
+	message("without domains", "Get started", ">to do<", ">after step 1<", "none received yet", "Add sample data")
 	if w := s.post(elsewhere, "/app/domains/new", url.Values{"domain": {"example.org"}}); w.Code != http.StatusSeeOther {
 		t.Fatalf("got %d, want the domain added", w.Code)
 	}
-	says("with a domain", "1 domain added", "0 of 1 published", `href="/app/domains/example.org/setup"`, "after step 2")
+	message("with a domain", "1 domain added", "0 of 1 published", `href="/app/domains/example.org/setup"`, "after step 2")
 	if body := s.body(t, viewer, "/app/"); strings.Contains(body, "Get started") {
 		t.Error("got the guide for a team that has reports, want none")
 	}

@@ -1,82 +1,126 @@
 package web
 
 import (
+	"mime"
 	"net/http"
+	"net/url"
+	"strconv"
 
-	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// printedView is a one-page report for readers who do not use dmarcd.
+// printedView is the report for managers.
 type printedView struct {
-	// Subject is the domain or team.
-	Subject string
-	Period  ui.Period
-	// Advice is the conclusion about a domain, nil in a team report; Actions are the next
-	// actions of a team's domains.
-	Advice         *adviceView
-	Actions        []adviceView
-	Counts, Before dmarcd.Counts
-	Classes        []classCount
-	Chart          ui.Chart
-	Senders        ui.Table
-}
-
-func printedFrame(subject string) Page {
-	return Page{Template: "printed", Title: "Report about " + subject, Section: "Overview"}
+	*service.ManagerSummary
+	Choice ui.PeriodChoice
+	// Chart is shown if there is mail.
+	Chart ui.Chart
+	Table ui.Table
+	// PDF is the report as a file.
+	PDF string
 }
 
 // printedDomain renders the report about a domain.
-func (s *Web) printedDomain(c *call) error {
-	domain, err := c.team.Domain(c.r.Context(), c.params.Get("domain"))
+func (s *Web) printedDomain(c *site.Call) error {
+	domain, err := c.Team.Domain(c.R.Context(), c.Params.Get("domain"))
 	if err != nil {
 		return err
 	}
-	period := ui.PeriodOf(c.r.URL.Query(), s.options.Now())
-	found, err := c.timeline(domain.Name, period)
-	if err != nil {
-		return err
-	}
-	advice, err := c.team.Advice(c.r.Context(), domain.Name)
-	if err != nil {
-		return err
-	}
-	senders, err := c.senders(domain.Name, period)
-	if err != nil {
-		return err
-	}
-	shown := c.adviceView(&advice)
-	for i := range shown.Way { // paper has no buttons
-		shown.Way[i].Buttons, shown.Way[i].Links = nil, nil
-	}
-	// Evidence and causes do not fit on the page.
-	top := topSenderTable(senders, printedSenders, s.sourceQuery(c.r.URL.Query(), domain.Name)).Without("Cause")
-	for _, row := range top.Rows {
-		row[1].Note = ""
-	}
-	top.CSV = c.link(domainPath(domain.Name), "csv", "senders")
-	return c.render(http.StatusOK, printedFrame(domain.Name), printedView{
-		Subject: domain.Name, Period: period, Advice: &shown, Counts: found.Counts, Before: found.Before,
-		Classes: countClasses(senders, domain.Name, nil), Senders: top,
-		Chart: messageChart(countsSentence(found.Counts), found.Days, found.Marks),
-	})
+	return s.printed(c, domain.Name, domainPath(domain.Name)+"/print")
 }
 
 // printedTeam renders the report about all domains of the team.
-func (s *Web) printedTeam(c *call) error {
-	period := ui.PeriodOf(c.r.URL.Query(), s.options.Now())
-	found, err := c.teamSeries(period)
+func (s *Web) printedTeam(c *site.Call) error { return s.printed(c, "", printPath) }
+
+const printPath = Prefix + "/print"
+
+func (s *Web) printed(c *site.Call, domain, path string) error {
+	view, err := s.loadPrinted(c, domain, path)
 	if err != nil {
 		return err
 	}
-	view := printedView{Subject: c.viewer.Team.Name, Period: period, Counts: found.Counts, Before: found.Before}
-	view.Chart = messageChart(countsSentence(found.Counts), found.Days, nil)
-	all, err := c.team.TopAdvice(c.r.Context())
+	if c.R.URL.Query().Get("format") == "pdf" {
+		return sendPDF(c, view.ManagerSummary)
+	}
+	return c.Render(http.StatusOK, printedFrame(view), view, view.Table)
+}
+
+func printedFrame(view printedView) site.Page {
+	return site.Page{Template: "print", Title: view.Heading(), Section: "Overview"}
+}
+
+func (s *Web) loadPrinted(c *site.Call, domain, path string) (printedView, error) {
+	query := c.R.URL.Query()
+	period := ui.PeriodOf(query, s.options.Now())
+	found, err := c.Team.ManagerSummary(c.R.Context(), domain, period.From, period.To)
+	if err != nil {
+		return printedView{}, err
+	}
+	return printedView{
+		ManagerSummary: &found, Choice: ui.NewPeriodChoice(path, query, period, s.options.Now()),
+		Chart: summaryChart(&found), Table: summaryTable(c, &found, path, query), PDF: ui.WithQuery(path, query, "format", "pdf"),
+	}, nil
+}
+
+// sendPDF sends the report as a file.
+func sendPDF(c *site.Call, found *service.ManagerSummary) error {
+	file, err := c.Team.SummaryPDF(c.R.Context(), *found)
 	if err != nil {
 		return err
 	}
-	for i := range all {
-		view.Actions = append(view.Actions, c.adviceView(&all[i]))
+	h := c.W.Header()
+	h.Set("Content-Type", "application/pdf")
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": found.FileName()}))
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Length", strconv.Itoa(len(file)))
+	if c.R.Method == http.MethodHead {
+		return nil
 	}
-	return c.render(http.StatusOK, printedFrame(view.Subject), view)
+	_, _ = c.W.Write(file) // the client notices a short file by its length
+	return nil
+}
+
+func summaryChart(s *service.ManagerSummary) ui.Chart {
+	chart := ui.Chart{
+		Kind: "days", ID: "messages", Title: "Messages by day",
+		Labels: append([]string{"Day (UTC)"}, service.SummarySeries()...), Tones: []string{"good", "bad", "forwarded", "spoofed", "warning"},
+	}
+	total := s.Total.Mail.All()
+	if total.Total() == 0 {
+		return chart
+	}
+	for _, day := range s.Days {
+		chart.Days = append(chart.Days, ui.ChartDay{Day: day.Day, Values: service.ChartValues(day.ClassCounts)})
+	}
+	return chart
+}
+
+// protectionTones are the colors of protections.
+var protectionTones = map[service.Protection]string{
+	service.Protected: "good", service.PartlyProtected: "warning", service.Unprotected: "bad", service.UnknownYet: "info",
+}
+
+func summaryTable(c *site.Call, s *service.ManagerSummary, path string, query url.Values) ui.Table {
+	t := ui.Table{ID: "domains", Caption: "Domains", CSV: ui.WithQuery(path, query, "csv", "domains")}
+	for i, title := range service.SummaryColumns() {
+		t.Columns = append(t.Columns, ui.Column{Title: title, Numeric: i > 3, Wide: i == 0})
+	}
+	for _, r := range s.All() {
+		name, grade := ui.Text(r.Title()), ui.Text(r.GradeText())
+		if r.Name != "" {
+			name = ui.LinkTo(r.Name, c.Link(domainPath(r.Name)))
+		}
+		if r.Grade != "" {
+			grade = ui.Grade(r.Grade)
+		}
+		t.Rows = append(t.Rows, []ui.Cell{
+			name, grade, ui.Text(r.PolicyText()),
+			{Kind: ui.CellBadge, Text: string(r.Protection), Tone: protectionTones[r.Protection]},
+			ui.Figure(r.Share()), ui.Figure(r.BlockedText()), ui.Figure(r.Change()),
+		})
+	}
+	t.Empty = ui.Empty{Title: "No domains", Advice: "Add the domains of your company to see how well they are protected.", Action: ui.Link{Text: "Add a domain", Href: Prefix + "/domains/new"}}
+	return t
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
@@ -17,27 +18,27 @@ type rejectedView struct {
 	Receipts ui.Table
 }
 
-func rejectedFrame() Page {
-	return Page{Template: "rejected", Title: "Rejected reports", Section: "Reports", Trail: []ui.Link{{Text: "Reports", Href: Prefix + "/reports"}}}
+func rejectedFrame() site.Page {
+	return site.Page{Template: "rejected", Title: "Rejected reports", Section: "Reports", Trail: []ui.Link{{Text: "Reports", Href: Prefix + "/reports"}}}
 }
 
 const rejectedPath = Prefix + "/reports/rejected"
 
 const rejectedPerPage = 50
 
-func (s *Web) rejected(c *call) error { return s.showRejected(c, ui.Table{}) }
+func (s *Web) rejected(c *site.Call) error { return s.showRejected(c, ui.Table{}) }
 
 // showRejected shows a page of the list, below the result of a retry.
-func (s *Web) showRejected(c *call, receipts ui.Table) error {
+func (s *Web) showRejected(c *site.Call, receipts ui.Table) error {
 	found, err := requested(c, "rejected", pages(rejectedPerPage, func(before service.Cursor, limit int) ([]dmarcd.Rejected, error) {
-		return c.team.Rejected(c.r.Context(), dmarcd.RejectedID(before.ID), limit)
+		return c.Team.Rejected(c.R.Context(), dmarcd.RejectedID(before.ID), limit)
 	}, func(item dmarcd.Rejected) (time.Time, int64) { return item.ReceivedAt, int64(item.ID) }))
 	if err != nil {
 		return err
 	}
-	query := c.r.URL.Query()
-	table := rejectedTable(found.Items, c.viewer.MayEdit() || c.wantsCSV("rejected"), ui.WithQuery(rejectedPath, query, "csv", "rejected", "after", ""))
-	return c.render(http.StatusOK, rejectedFrame(), rejectedView{table, ui.CursorPager(rejectedPath, query, next(found)), receipts}, table)
+	query := c.R.URL.Query()
+	table := rejectedTable(found.Items, c.Viewer.MayEdit() || c.WantsCSV("rejected"), ui.WithQuery(rejectedPath, query, "csv", "rejected", "after", ""))
+	return c.Render(http.StatusOK, rejectedFrame(), rejectedView{table, ui.CursorPager(rejectedPath, query, next(found)), receipts}, table)
 }
 
 func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) ui.Table {
@@ -72,17 +73,17 @@ func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) ui.Tab
 	return t
 }
 
-func (s *Web) rejectedOriginal(c *call, id dmarcd.RejectedID) error {
-	original, err := c.team.RejectedOriginal(c.r.Context(), id)
+func (s *Web) rejectedOriginal(c *site.Call, id dmarcd.RejectedID) error {
+	original, err := c.Team.RejectedOriginal(c.R.Context(), id)
 	if err != nil {
 		return err
 	}
-	return c.download(id.String(), original)
+	return download(c, id.String(), original)
 }
 
 // retry retries a rejected item, and shows the result above the list.
-func (s *Web) retry(c *call, id dmarcd.RejectedID) error {
-	_, receipts, err := c.team.Retry(c.r.Context(), id)
+func (s *Web) retry(c *site.Call, id dmarcd.RejectedID) error {
+	_, receipts, err := c.Team.Retry(c.R.Context(), id)
 	if err != nil {
 		return err
 	}

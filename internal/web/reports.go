@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -9,7 +8,9 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -24,10 +25,10 @@ type reportQuery struct {
 	Limit  int
 }
 
-func (c *call) reportList(query reportQuery) (wire.Page[dmarcd.Report], error) {
+func reportList(c *site.Call, query reportQuery) (wire.Page[dmarcd.Report], error) {
 	query.Days = query.Period.Days()
 	return pages(query.Limit, func(before service.Cursor, limit int) ([]dmarcd.Report, error) {
-		return c.team.Reports(c.r.Context(), query.ReportFilter, dmarcd.ReportID(before.ID), limit)
+		return c.Team.Reports(c.R.Context(), query.ReportFilter, dmarcd.ReportID(before.ID), limit)
 	}, func(r dmarcd.Report) (time.Time, int64) { return r.ReceivedAt, int64(r.ID) })(query.After)
 }
 
@@ -72,14 +73,14 @@ func normalDomain(written string) string {
 	return written
 }
 
-func (s *Web) reports(c *call) error {
+func (s *Web) reports(c *site.Call) error {
 	const path = Prefix + "/reports"
-	query := c.r.URL.Query()
+	query := c.R.URL.Query()
 	view, err := s.loadReports(c, path, s.reportQuery(query, query.Get("domain")))
 	if err != nil {
 		return err
 	}
-	return c.render(http.StatusOK, Page{Template: "reports", Title: "Reports", Section: "Reports"}, view, view.Table)
+	return c.Render(http.StatusOK, site.Page{Template: "reports", Title: "Reports", Section: "Reports"}, view, view.Table)
 }
 
 type domainReportsView struct {
@@ -89,84 +90,84 @@ type domainReportsView struct {
 	TLS ui.Chart
 }
 
-func (s *Web) domainReports(c *call) error {
-	page, head, err := s.domainPage(c, "domainreports", "Reports")
+func (s *Web) domainReports(c *site.Call) error {
+	page, head, err := s.domainPage(c, "domain_reports", "Reports")
 	if err != nil {
 		return err
 	}
 	path := domainPath(head.Head.Name) + "/reports"
-	view, err := s.loadReports(c, path, s.reportQuery(c.r.URL.Query(), head.Head.Name))
+	view, err := s.loadReports(c, path, s.reportQuery(c.R.URL.Query(), head.Head.Name))
 	if err != nil {
 		return err
 	}
-	trend, err := c.tlsChart(head.Head.Name, view.Query)
+	trend, err := tlsChart(c, head.Head.Name, view.Query)
 	if err != nil {
 		return err
 	}
 	page.Charts = len(trend.Days) > 0
-	return c.render(http.StatusOK, page, domainReportsView{head, view, trend}, view.Table, trend.Table())
+	return c.Render(http.StatusOK, page, domainReportsView{head, view, trend}, view.Table, trend.Table())
 }
 
 // tlsChart shows the TLS sessions by day, if the list may have TLS reports.
-func (c *call) tlsChart(domain string, asked reportQuery) (ui.Chart, error) {
+func tlsChart(c *site.Call, domain string, asked reportQuery) (ui.Chart, error) {
 	chart := ui.Chart{
-		Kind: "days", ID: "sessions", Title: "TLS sessions per day", CSV: ui.WithQuery(domainPath(domain)+"/reports", c.r.URL.Query(), "csv", "sessions"),
+		Kind: "days", ID: "sessions", Title: "TLS sessions per day", CSV: ui.WithQuery(domainPath(domain)+"/reports", c.R.URL.Query(), "csv", "sessions"),
 		Labels: []string{"Day (UTC)", "Encrypted as required", "Failed"}, Tones: []string{"good", "bad"},
 	}
 	if asked.Kind != dmarcd.KindTLS && asked.Kind != "" {
 		return chart, nil
 	}
-	counted, err := c.team.TLSDaily(c.r.Context(), domain, asked.Period.Days())
+	counted, err := c.Team.TLSDaily(c.R.Context(), domain, asked.Period.Days())
 	if err != nil || len(counted) == 0 {
 		return chart, err
 	}
 	found := service.NewSeries(counted, asked.Period.From, asked.Period.To)
 	sum := found.Counts
-	chart.Summary = dmarcd.FormatNumber(sum.Total()) + " sessions were reported, of which " + dmarcd.FormatShare(sum.Compliant, sum.Total()) + " were encrypted as required."
+	chart.Summary = phrase.Number(sum.Total()) + " sessions were reported, of which " + phrase.Percent(sum.Compliant, sum.Total()) + " were encrypted as required."
 	for _, d := range found.Days {
 		chart.Days = append(chart.Days, ui.ChartDay{Day: d.Day, Values: []int64{d.Compliant, d.NonCompliant}})
 	}
-	chart.LinkDays(domainPath(domain)+"/reports", carried(c.r.URL.Query()), "kind", string(dmarcd.KindTLS))
+	chart.LinkDays(domainPath(domain)+"/reports", site.Carried(c.R.URL.Query()), "kind", string(dmarcd.KindTLS))
 	return chart, nil
 }
 
-func (s *Web) loadReports(c *call, path string, asked reportQuery) (reportsView, error) {
-	query := c.r.URL.Query()
-	if c.wantsCSV("reports") {
+func (s *Web) loadReports(c *site.Call, path string, asked reportQuery) (reportsView, error) {
+	query := c.R.URL.Query()
+	if c.WantsCSV("reports") {
 		asked.After, asked.Limit = "", maxCSVRows
 	}
-	found, err := c.reportList(asked)
+	found, err := reportList(c, asked)
 	if err != nil {
 		return reportsView{}, err
 	}
 	var tags tagChoice
 	if path == Prefix+"/reports" {
-		if tags, err = c.tags(); err != nil {
+		if tags, err = newTagChoice(c); err != nil {
 			return reportsView{}, err
 		}
 	}
 	view := reportsView{
-		Query: asked, Filter: c.carrying(reportFilter(path, asked, tags)),
-		Table: c.reportTable(found.Items, ui.WithQuery(path, query, "csv", "reports", "after", "")),
+		Query: asked, Filter: c.Carrying(reportFilter(path, asked, tags)),
+		Table: reportTable(c, found.Items, ui.WithQuery(path, query, "csv", "reports", "after", "")),
 		Pager: ui.CursorPager(path, query, next(found)),
 	}
 	view.Exclude = ui.WithQuery(excludePath, url.Values{}, "reporter", asked.reporter(found.Items), "from", asked.Period.From.String(), "to", asked.Period.To.String())
 	view.Table.Empty = asked.nothing(path, c)
 	if view.Table.Empty.Action.Href == uploadPath {
-		view.Table.Empty = view.Table.Empty.OfferedTo(c.viewer.MayEdit())
+		view.Table.Empty = view.Table.Empty.OfferedTo(c.Viewer.MayEdit())
 	}
 	if path != Prefix+"/reports" {
 		view.Table = view.Table.Without("Domain")
 	}
 	quirky := func(r dmarcd.Report) bool { return len(r.Quirks) > 0 }
-	if !c.wantsCSV("reports") && !slices.ContainsFunc(found.Items, quirky) {
-		view.Table = view.Table.Without("Quirks")
+	if !c.WantsCSV("reports") && !slices.ContainsFunc(found.Items, quirky) {
+		view.Table = view.Table.Without("Deviations")
 	}
 	return view, nil
 }
 
-// reporter is the full name of the reporter that the filter selects, if all found reports are
-// from one. Otherwise it is the part of a name, which selects no report to exclude.
+// reporter returns the full name of the reporter if all found reports are from one, and the
+// text of the filter otherwise, which selects no report to exclude.
 func (q reportQuery) reporter(found []dmarcd.Report) string {
 	if q.OrganizationPart == "" || len(found) == 0 {
 		return q.OrganizationPart
@@ -179,12 +180,12 @@ func (q reportQuery) reporter(found []dmarcd.Report) string {
 }
 
 // nothing explains why the list is empty, and what to do.
-func (q reportQuery) nothing(path string, c *call) ui.Empty {
+func (q reportQuery) nothing(path string, c *site.Call) ui.Empty {
 	switch {
 	case q.OrganizationPart != "" || q.ExternalID != "" || q.Kind != "" || q.State != "" || q.Unclaimed || q.Genuine != "" || q.Quirks || q.Domain != "" && path == Prefix+"/reports":
-		return ui.Empty{Title: "No report matches", Advice: "Change the filter, or choose a longer period.", Action: ui.Link{Text: "Show all reports", Href: c.link(path)}}
+		return ui.Empty{Title: "No report matches", Advice: "Change the filter, or choose a longer period.", Action: ui.Link{Text: "Show all reports", Href: c.Link(path)}}
 	case q.Domain != "":
-		return ui.Empty{Title: "No reports", Advice: "No report was received for these days. Choose a longer period, or check the setup guide.", Action: ui.Link{Text: "Setup guide", Href: c.link(domainPath(q.Domain) + "/setup")}}
+		return ui.Empty{Title: "No reports", Advice: "No report was received for these days. Choose a longer period, or check the setup guide.", Action: ui.Link{Text: "Setup guide", Href: c.Link(domainPath(q.Domain) + "/setup")}}
 	}
 	return ui.Empty{Title: "No reports", Advice: "No report was received for these days. Choose a longer period, or upload a report.", Action: ui.Link{Text: "Upload a report", Href: uploadPath}}
 }
@@ -203,24 +204,50 @@ func reportFilter(path string, asked reportQuery, tags tagChoice) ui.Form {
 		state = stateUnclaimed
 	}
 	if path == Prefix+"/reports" { // the reports of a domain are claimed
-		states = append(states, ui.Choice{Value: stateUnclaimed, Label: stateUnclaimed})
+		states = append(states, ui.Choice{Value: stateUnclaimed, Label: "of no domain of the team"})
 	}
 	return ui.Form{Path: path, Method: "get", Submit: "Filter", Inline: true, Fields: append(
 		fields,
 		ui.Field{Name: "organization", Label: "Reporter", Type: "search", Value: asked.OrganizationPart, Placeholder: "part of the name"},
 		ui.Field{Name: "id", Label: "Report id", Type: "search", Value: asked.ExternalID, Placeholder: "the full id"},
-		ui.Field{Name: "genuine", Label: "Genuine", Type: "select", Value: string(asked.Genuine), Choices: []ui.Choice{{Value: "", Label: "any"}, {Value: "yes", Label: "yes"}, {Value: "no", Label: "no"}, {Value: "unknown", Label: "unknown"}}},
+		ui.Field{Name: "genuine", Label: "Sender verified", Type: "select", Value: string(asked.Genuine), Choices: []ui.Choice{{Value: "", Label: "any"}, {Value: "yes", Label: "verified"}, {Value: "no", Label: "not verified"}, {Value: "unknown", Label: "unknown"}}},
 		ui.Field{Name: "state", Label: "State", Type: "select", Value: state, Choices: states},
 		ui.Field{Name: "from", Label: "From", Type: "date", Value: asked.Period.From.String()},
 		ui.Field{Name: "to", Label: "To", Type: "date", Value: asked.Period.To.String()},
-		ui.Field{Name: "quirks", Label: "only with quirks", Type: "checkbox", Checked: asked.Quirks},
+		ui.Field{Name: "quirks", Label: "only reports that deviate from the format", Type: "checkbox", Checked: asked.Quirks},
 	)}
 }
 
 // stateUnclaimed is in the filter beside the states of reports.
 const stateUnclaimed = string(dmarcd.Unclaimed)
 
-func (c *call) reportTable(reports []dmarcd.Report, csv string) ui.Table {
+// verifiedCell says whether the mail of a report is from its reporter.
+func verifiedCell(genuine dmarcd.Genuine) ui.Cell {
+	switch genuine {
+	case dmarcd.GenuineYes:
+		return ui.Cell{Kind: ui.CellBadge, Text: "verified", Tone: "good"}
+	case dmarcd.GenuineNo:
+		return ui.Cell{Kind: ui.CellBadge, Text: "not verified", Tone: "bad"}
+	}
+	return ui.Cell{Kind: ui.CellBadge, Text: "unknown", Tone: "info"}
+}
+
+// arrival says how a report came in.
+func arrival(intake dmarcd.Intake) string {
+	switch intake {
+	case dmarcd.IntakeSMTP:
+		return "by email"
+	case dmarcd.IntakeIMAP:
+		return "from a mailbox"
+	case dmarcd.IntakeUpload:
+		return "uploaded"
+	case dmarcd.IntakeImport:
+		return "imported"
+	}
+	return "by " + string(intake)
+}
+
+func reportTable(c *site.Call, reports []dmarcd.Report, csv string) ui.Table {
 	t := ui.Table{
 		ID: "reports", Caption: "Reports", CSV: csv,
 		Columns: []ui.Column{
@@ -232,21 +259,21 @@ func (c *call) reportTable(reports []dmarcd.Report, csv string) ui.Table {
 			{Title: "Records", Numeric: true},
 			{Title: "Messages", Numeric: true},
 			{Title: "Pass rate", Numeric: true},
-			{Title: "Genuine", Note: "State"},
-			{Title: "Quirks", Numeric: true},
+			{Title: "Sender verified", Note: "State"},
+			{Title: "Deviations", Numeric: true},
 		},
 	}
 	for _, r := range reports {
-		genuine := ui.Badge(string(cmp.Or(r.Verdict.Genuine, dmarcd.GenuineUnknown)))
+		genuine := verifiedCell(r.Authentication.Genuine)
 		switch {
 		case r.State != dmarcd.ReportCounted:
-			genuine = genuine.Noted(string(r.State) + ", not counted")
+			genuine = genuine.Noted("Not counted: " + string(r.State))
 		case r.Unclaimed:
-			genuine = genuine.Noted(stateUnclaimed + ", not counted")
+			genuine = genuine.Noted("Not counted: no domain of the team")
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
-			ui.At(r.ReceivedAt).Linked(c.link(Prefix+"/reports/"+r.ID.String(), "domain", c.params.Get("domain"))), ui.Text(string(r.Kind)), ui.Text(r.Organization).Noted(r.ExternalID),
-			ui.Text(r.Domain), ui.Text(dmarcd.DayOf(r.Begin).String()), ui.Count(int64(r.Records)), ui.Count(r.Messages), ui.Share(r.Compliant, r.Messages),
+			ui.At(r.ReceivedAt).Linked(c.Link(Prefix+"/reports/"+r.ID.String(), "domain", c.Params.Get("domain"))), ui.Text(string(r.Kind)), ui.Text(r.Organization).Noted(r.ExternalID),
+			ui.Text(r.Domain), ui.Text(dmarcd.DayOf(r.Begin).String()), ui.Count(int64(r.Records)), ui.Count(r.Messages), ui.Percent(r.Compliant, r.Messages),
 			genuine, ui.Count(int64(len(r.Quirks))),
 		})
 	}

@@ -1,12 +1,11 @@
 package web
 
 import (
-	"net/http"
 	"net/url"
 	"slices"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
@@ -15,7 +14,7 @@ var groups = []struct {
 	group        insight.Group
 	title, plain string
 }{
-	{insight.GroupNetwork, "Networks", "Network"},
+	{insight.GroupSender, "Senders", "Sender"},
 	{insight.GroupCountry, "Countries", "Country"},
 	{insight.GroupAddress, "Addresses", "Address"},
 	{insight.GroupSelector, "DKIM selectors", "DKIM selector"},
@@ -24,60 +23,85 @@ var groups = []struct {
 	{insight.GroupReporter, "Reporters", "Reporter"},
 }
 
-const sourcesPerPage = 50
+const sendersPerPage = 50
 
-type sourcesView struct {
-	Query mailQuery
-	// Classes are the classes of the domain's senders.
-	Classes []classCount
-	// Class is the selected class, "" for all.
-	Class  string
+type sendersView struct {
+	Query  mailQuery
 	Groups []ui.Tab
 	Period ui.PeriodChoice
-	Table  ui.Table
-	Flow   ui.Chart
-	Pager  ui.Pager
-	Path   string // of the page, for its filter
-	Tags   tagChoice
-	// Kept are parameters that the filter keeps; Clear is the page without a filter, ""
+	// Classified are the senders by class, nil for other groups.
+	Classified *classified
+	// Classes are filters by class, Class is the selected one, "" for all.
+	Classes []classCount
+	Class   string
+	Table   ui.Table
+	Flow    ui.Chart
+	Pager   ui.Pager
+	Path    string // of the page, for its filter
+	Tags    tagChoice
+	// Hidden are parameters that the filter does not change; Clear is the page without a filter, ""
 	// if there is none.
-	Kept  []ui.Choice
-	Clear string
+	Hidden []ui.Choice
+	Clear  string
 	// Own is the page of the team's own senders.
 	Own string
+	// SPF is what to add to the SPF record of the domain, nil for nothing.
+	SPF *spfAddition
 }
 
-func (s *Web) sources(c *call) error {
-	view, err := s.loadSources(c, Prefix+"/senders", c.r.URL.Query().Get("domain"))
+func (s *Web) senders(c *site.Call) error { return s.showSenders(c, nil, nil) }
+
+// showSenders shows the senders of all domains. written is a form that could not be saved, and why.
+func (s *Web) showSenders(c *site.Call, written url.Values, problem error) error {
+	view, err := s.loadSenders(c, Prefix+"/senders", c.R.URL.Query().Get("domain"), written, problem)
 	if err != nil {
 		return err
 	}
-	return c.render(http.StatusOK, Page{Template: "sources", Title: "Senders", Section: "Senders", Charts: true}, view, view.Table, view.Flow.Table())
+	return c.Render(statusOf(problem), site.Page{Template: "senders", Title: "Senders", Section: "Senders", Charts: true}, view, view.Table, view.Flow.Table())
 }
 
-type domainSourcesView struct {
+type domainSendersView struct {
 	domainView
-	sourcesView
+	sendersView
 }
 
-func (s *Web) domainSources(c *call) error {
-	page, head, err := s.domainPage(c, "domainsources", "Senders")
+func (s *Web) domainSenders(c *site.Call) error { return s.showDomainSenders(c, nil, nil) }
+
+// showDomainSenders shows the senders of a domain. written is a form that could not be saved, and why.
+func (s *Web) showDomainSenders(c *site.Call, written url.Values, problem error) error {
+	page, head, err := s.domainPage(c, "domainsenders", "Senders")
 	if err != nil {
 		return err
 	}
 	page.Charts = true
-	view, err := s.loadSources(c, domainPath(head.Head.Name)+"/senders", head.Head.Name)
+	spf, err := proposedSPF(c, head.Head.Name) // before the mail is read: it reads some, too
 	if err != nil {
 		return err
 	}
-	return c.render(http.StatusOK, page, domainSourcesView{head, view}, view.Table, view.Flow.Table())
+	view, err := s.loadSenders(c, domainPath(head.Head.Name)+"/senders", head.Head.Name, written, problem)
+	if err != nil {
+		return err
+	}
+	view.SPF = spf
+	return c.Render(statusOf(problem), page, domainSendersView{head, view}, view.Table, view.Flow.Table())
 }
 
-// sourceQuery parses the query of a page of sources.
-func (s *Web) sourceQuery(query url.Values, domain string) mailQuery {
-	q := mailQuery{Carried: carried(query), Domain: normalDomain(domain), Tag: askedTag(query.Get("tag")), Period: ui.PeriodOf(query, s.options.Now()), Query: insight.Query{
-		Group: insight.GroupNetwork, Search: query.Get("sender"), Failing: query.Get("failing") != "",
-		After: query.Get("after"), Limit: sourcesPerPage, Trends: true,
+// mailQuery selects mail and its grouping.
+type mailQuery struct {
+	// Domain limits it to one domain of the team, "" for all. Tag is the tag of the page,
+	// which links keep.
+	Domain, Tag string
+	Period      ui.Period
+	// Carried are the parameters that links keep; see carried.
+	Carried url.Values
+	insight.Query
+}
+
+// senderQuery parses the query of a page of senders.
+func (s *Web) senderQuery(query url.Values, domain string) mailQuery {
+	q := mailQuery{Carried: site.Carried(query), Domain: normalDomain(domain), Tag: site.RequestedTag(query), Period: ui.PeriodOf(query, s.options.Now()), Query: insight.Query{
+		Group: insight.GroupSender, Search: query.Get("sender"), Failing: query.Get("failing") != "",
+		After: query.Get("after"), Limit: sendersPerPage, Trends: true,
 	}}
 	for _, g := range groups {
 		if query.Get("group") == string(g.group) {
@@ -87,83 +111,89 @@ func (s *Web) sourceQuery(query url.Values, domain string) mailQuery {
 	return q
 }
 
-func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
-	query := c.r.URL.Query()
-	asked := s.sourceQuery(query, domain)
+func (s *Web) loadSenders(c *site.Call, path, domain string, written url.Values, problem error) (sendersView, error) {
+	query := c.R.URL.Query()
+	asked := s.senderQuery(query, domain)
 	order := ui.NewSorting(path, query, "-messages", "name", "passing", "spf", "dkim", "first", "last")
-	asked.Sort = order.By
-	if c.wantsCSV("sources") {
+	asked.Sort, asked.Assess = order.By, true
+	byClass := asked.Group == insight.GroupSender && !c.WantsCSV("senders")
+	switch {
+	case byClass:
+		asked.After, asked.Limit, asked.Trends = "", maxClassed, false
+	case c.WantsCSV("senders"):
 		asked.After, asked.Limit = "", maxCSVRows
 	}
-	view := sourcesView{
-		Query: asked, Path: path, Kept: ui.Kept(query, "sender", "failing", "tag"), Groups: groupTabs(path, query, asked.Group),
-		Period: ui.NewPeriodChoice(path, query, asked.Period, s.options.Now()), Own: c.link(ownSendersPath),
+	view := sendersView{
+		Query: asked, Path: path, Hidden: ui.HiddenFields(query, "sender", "failing", "tag", "class", "open"), Groups: groupTabs(path, query, asked.Group),
+		Period: ui.NewPeriodChoice(path, query, asked.Period, s.options.Now()), Own: c.Link(ownSendersPath),
 	}
-	if asked.Search != "" || asked.Failing || asked.Tag != "" {
-		view.Clear = ui.WithQuery(path, query, "sender", "", "failing", "", "tag", "", "after", "")
+	if asked.Search != "" || asked.Failing || asked.Tag != "" || byClass && query.Get("class") != "" {
+		view.Clear = ui.WithQuery(path, query, "sender", "", "failing", "", "tag", "", "after", "", "class", "", "page", "")
 	}
 	if domain != "" {
-		view.Kept = ui.Kept(query, "sender", "failing")
+		view.Hidden = ui.HiddenFields(query, "sender", "failing", "class", "open")
 	} else {
 		var err error
-		if view.Tags, err = c.tags(); err != nil {
-			return sourcesView{}, err
+		if view.Tags, err = newTagChoice(c); err != nil {
+			return sendersView{}, err
 		}
 	}
-	// Read this before the mail: a request that holds it would wait for its own memory.
-	if asked.Domain != "" && asked.Group == insight.GroupNetwork {
-		if err := c.addClasses(&view, query); err != nil {
-			return sourcesView{}, err
-		}
-	}
-	mail, err := c.mailOf(asked)
+	mail, err := c.Mail(asked.Domain, asked.Period)
 	if err != nil {
-		return sourcesView{}, err
+		return sendersView{}, err
 	}
-	asked.Assess = true
-	found, err := mail.Sources(c.r.Context(), asked.Query)
+	found, err := mail.List(c.R.Context(), asked.Query)
 	if err != nil {
-		return sourcesView{}, err
+		return sendersView{}, err
 	}
-	flows, err := mail.Flows(c.r.Context(), asked.Query)
+	flows, err := mail.Flows(c.R.Context(), asked.Query)
 	if err != nil {
-		return sourcesView{}, err
-	}
-	if view.Class == "" {
-		view.Pager = ui.CursorPager(path, query, found.Next)
+		return sendersView{}, err
 	}
 	view.Flow = flowChart(flows, asked, ui.WithQuery(path, query, "csv", "flow"))
-	if view.Class == "" {
-		view.Table = sourceTable(found.Sources, asked, order)
+	if byClass {
+		if err := view.classify(c, found, written, problem); err != nil {
+			return sendersView{}, err
+		}
+	} else {
+		view.Pager = ui.CursorPager(path, query, found.Next)
+		view.Table = groupTable(found.Rows, asked, order)
 	}
-	view.Table.CSV = ui.WithQuery(path, query, "csv", "sources", "after", "")
+	view.Table.CSV = ui.WithQuery(path, query, "csv", "senders", "after", "", "class", "", "open", "")
 	switch {
 	case view.Clear != "":
 		view.Table.Empty = ui.Empty{Title: "No sender matches", Advice: "Change or clear the filter above.", Action: ui.Link{Text: "Show all senders", Href: view.Clear}}
 	case domain != "":
 		view.Table.Empty.Advice = "No mail was reported in this period. Choose a longer period, or check in the setup guide whether reports are sent here."
-		view.Table.Empty.Action = ui.Link{Text: "Setup guide", Href: c.link(domainPath(domain) + "/setup")}
+		view.Table.Empty.Action = ui.Link{Text: "Setup guide", Href: c.Link(domainPath(domain) + "/setup")}
 	}
 	return view, nil
 }
 
-// addClasses counts the senders of the domain by class and, if the query has a class,
-// lists its senders.
-func (c *call) addClasses(view *sourcesView, query url.Values) error {
-	senders, err := c.senders(view.Query.Domain, view.Query.Period)
-	if err != nil {
+// classify shows the senders by class instead of in one table.
+func (v *sendersView) classify(c *site.Call, found insight.List, written url.Values, problem error) error {
+	query := c.R.URL.Query()
+	// Those without a class are the sum of the others.
+	found.Rows = slices.DeleteFunc(slices.Clone(found.Rows), func(r insight.Row) bool { return r.Other })
+	v.Table.Empty = ui.Empty{Title: "No senders", Advice: "No mail was reported in this period. Choose a longer period, or check whether reports arrive.", Action: ui.Link{Text: "Reports", Href: Prefix + "/reports"}}
+	var err error
+	if v.Classified, err = newClassified(c, v.Query, v.Path, found, written, problem); err != nil {
 		return err
 	}
-	view.Classes = countClasses(senders, view.Query.Domain, query)
-	wanted := dmarcd.Class(query.Get("class"))
-	for _, count := range view.Classes {
-		if count.Class != wanted {
-			continue
+	for _, class := range classes {
+		count := classCount{Class: class.class, Href: ui.WithQuery(v.Path, query, "class", string(class.class), "after", "", "open", "", "page", "")}
+		for _, row := range found.Rows {
+			if row.Assessment != nil && row.Assessment.Class == class.class {
+				count.Senders++
+				count.Messages += row.Counts.Total()
+			}
 		}
-		view.Class = count.Title()
-		senders = slices.DeleteFunc(senders, func(s insight.SimulatedSender) bool { return s.Class != wanted })
-		view.Table = senderTable("sources", "Senders of the class "+view.Class, senders, view.Query)
-		view.Clear = ui.WithQuery(view.Path, query, "class", "")
+		if count.Senders > 0 {
+			v.Classes = append(v.Classes, count)
+		}
+		if query.Get("class") == string(class.class) {
+			v.Class = class.title
+		}
 	}
 	return nil
 }
@@ -177,10 +207,10 @@ func groupTabs(path string, query url.Values, current insight.Group) []ui.Tab {
 	return tabs
 }
 
-// sourceTable shows sources with their pass rates.
-func sourceTable(rows []insight.Row, asked mailQuery, order ui.Sorting) ui.Table {
+// groupTable shows rows with their pass rates.
+func groupTable(rows []insight.Row, asked mailQuery, order ui.Sorting) ui.Table {
 	t := ui.Table{
-		ID: "sources", Caption: "Sources by " + string(asked.Group),
+		ID: "senders", Caption: "Mail by " + string(asked.Group),
 		Columns: []ui.Column{
 			order.Column(plainGroup(asked.Group), "name", false),
 			order.Column("Messages", "messages", true),
@@ -194,15 +224,15 @@ func sourceTable(rows []insight.Row, asked mailQuery, order ui.Sorting) ui.Table
 		Empty: ui.Empty{Title: "No senders", Advice: "No mail was reported in this period. Choose a longer period, or check whether reports arrive.", Action: ui.Link{Text: "Reports", Href: Prefix + "/reports"}},
 	}
 	t.Columns[0].Wide, t.Columns[0].Note = true, "Detail"
-	assessed := asked.Assess && asked.Group == insight.GroupNetwork
+	assessed := asked.Assess && asked.Group == insight.GroupSender
 	if assessed {
 		t.Columns = slices.Insert(t.Columns, 1, ui.Column{Title: "Class", Wide: true, Note: "Evidence"})
 	}
 	for _, row := range rows {
 		total := row.Counts.Total()
 		cells := []ui.Cell{
-			asked.cell(row), ui.Count(total), ui.Share(row.Counts.Compliant, total),
-			ui.Share(row.Counts.SPF, total), ui.Share(row.Counts.DKIM, total), ui.Spark(row.Trend), ui.Text(row.First.String()), ui.Text(row.Last.String()),
+			asked.cell(row), ui.Count(total), ui.Percent(row.Counts.Compliant, total),
+			ui.Percent(row.Counts.SPF, total), ui.Percent(row.Counts.DKIM, total), ui.Spark(row.Trend), ui.Text(row.First.String()), ui.Text(row.Last.String()),
 		}
 		if assessed {
 			cells = slices.Insert(cells, 1, assessmentCell(row.Assessment))
@@ -233,12 +263,12 @@ func plainGroup(group insight.Group) string {
 	return ""
 }
 
-// cell is the name of a source, as a link. Machine-readable names can be copied.
+// cell is the name of a row, as a link. Machine-readable names can be copied.
 func (q mailQuery) cell(row insight.Row) ui.Cell {
 	if row.Other {
 		return ui.Text(row.Name).Noted(row.Detail)
 	}
-	cell := ui.LinkTo(row.Name, sourcePath(q, row.Key)).Noted(row.Detail)
+	cell := ui.LinkTo(row.Name, senderPath(q, row.Key)).Noted(row.Detail)
 	switch q.Group {
 	case insight.GroupAddress, insight.GroupSelector, insight.GroupFrom, insight.GroupEnvelope:
 		return cell.Copyable()
@@ -246,9 +276,9 @@ func (q mailQuery) cell(row insight.Row) ui.Cell {
 	return cell
 }
 
-// sourcePath is the page of a source, with the same period, domain and filters.
-func sourcePath(asked mailQuery, key string) string {
-	query := carried(asked.Carried)
+// senderPath is the page of a row, with the same period, domain and filters.
+func senderPath(asked mailQuery, key string) string {
+	query := site.Carried(asked.Carried)
 	query.Del("days")
 	query.Set("from", asked.Period.From.String())
 	query.Set("to", asked.Period.To.String())

@@ -10,13 +10,14 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 const ownSendersPath = Prefix + "/senders/own"
 
-// senderForm edits a sender of the team. A key without a sender of the team names a known one;
-// without a key, a new one is made of the name.
+// senderForm edits a sender of the team. If the team has no sender with the key, the form renames
+// a known one; without a key, it adds a sender whose key is made of the name.
 func senderForm(s dmarcd.TeamSender) ui.Form {
 	return ui.Form{Path: ownSendersPath, Method: "post", Submit: "Save sender", Fields: []ui.Field{
 		{Name: "key", Type: "hidden", Value: s.Key},
@@ -43,16 +44,16 @@ func networkList(s dmarcd.TeamSender) string {
 	return strings.Join(texts, ", ")
 }
 
-// nameForm is the form that names the sender of a page, and its title.
-func (c *call) nameForm(asked mailQuery, found insight.Source) (ui.Form, string, error) {
-	if !c.viewer.MayEdit() || asked.Group != insight.GroupNetwork && asked.Group != insight.GroupAddress || dmarcd.SenderBase(asked.Key) == "-" {
+// namingForm is the form that names the sender of a page, and its title.
+func namingForm(c *site.Call, asked mailQuery, found insight.Breakdown) (ui.Form, string, error) {
+	if !c.Viewer.MayEdit() || asked.Group != insight.GroupSender && asked.Group != insight.GroupAddress || dmarcd.SenderBase(asked.Key) == "-" {
 		return ui.Form{}, "", nil
 	}
-	own, err := c.team.TeamSenders(c.r.Context())
+	own, err := c.Team.TeamSenders(c.R.Context())
 	if err != nil {
 		return ui.Form{}, "", err
 	}
-	base := dmarcd.SenderBase(asked.Key) // of a part: all of it is named
+	base := dmarcd.SenderBase(asked.Key) // a part is named together with the rest of its sender
 	if at := slices.IndexFunc(own, func(s dmarcd.TeamSender) bool { return s.Key == base }); at >= 0 {
 		return senderForm(own[at]), "Edit this sender", nil
 	}
@@ -70,27 +71,27 @@ func (c *call) nameForm(asked mailQuery, found insight.Source) (ui.Form, string,
 }
 
 // ownSenders lists the senders that the team added or corrected.
-func (s *Web) ownSenders(c *call) error {
+func (s *Web) ownSenders(c *site.Call) error {
 	form := senderForm(dmarcd.TeamSender{})
-	own, err := c.team.TeamSenders(c.r.Context())
+	own, err := c.Team.TeamSenders(c.R.Context())
 	if err != nil {
 		return err
 	}
-	if at := slices.IndexFunc(own, func(s dmarcd.TeamSender) bool { return s.Key == c.r.URL.Query().Get("key") }); at >= 0 {
+	if at := slices.IndexFunc(own, func(s dmarcd.TeamSender) bool { return s.Key == c.R.URL.Query().Get("key") }); at >= 0 {
 		form = senderForm(own[at])
 	}
 	return s.showOwnSenders(c, http.StatusOK, own, form)
 }
 
-func (s *Web) showOwnSenders(c *call, status int, own []dmarcd.TeamSender, form ui.Form) error {
-	table := c.ownSenderTable(own)
-	return c.render(status, Page{
-		Template: "ownsenders", Title: "Your senders", Section: "Senders",
-		Trail: []ui.Link{{Text: "Senders", Href: c.link(Prefix + "/senders")}},
+func (s *Web) showOwnSenders(c *site.Call, status int, own []dmarcd.TeamSender, form ui.Form) error {
+	table := ownSenderTable(c, own)
+	return c.Render(status, site.Page{
+		Template: "senders_own", Title: "Your senders", Section: "Senders",
+		Trail: []ui.Link{{Text: "Senders", Href: c.Link(Prefix + "/senders")}},
 	}, listView{Table: table, Form: form}, table)
 }
 
-func (c *call) ownSenderTable(own []dmarcd.TeamSender) ui.Table {
+func ownSenderTable(c *site.Call, own []dmarcd.TeamSender) ui.Table {
 	t := ui.Table{
 		ID: "senders", Caption: "Your senders", CSV: ownSendersPath + "?csv=senders",
 		Columns: []ui.Column{{Title: "Sender", Wide: true, Note: "Key"}, {Title: "Class"}, {Title: "Networks", Wide: true}, {Title: "Hosts", Wide: true}, {Title: "Domains", Wide: true}, {Title: "Actions"}},
@@ -102,22 +103,22 @@ func (c *call) ownSenderTable(own []dmarcd.TeamSender) ui.Table {
 			class = classBadge(sender.Class)
 		}
 		buttons := ui.Actions()
-		if c.viewer.MayEdit() {
+		if c.Viewer.MayEdit() {
 			buttons.Actions = []ui.Action{{
 				Label: "Remove", Path: ownSendersPath + "/" + url.PathEscape(sender.Key) + "/remove", Danger: true,
 				Question: "Remove " + sender.Name + "? Its mail will be shown under the previous sender.",
 			}}
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
-			ui.LinkTo(sender.Name, c.link(Prefix+"/senders/"+string(insight.GroupNetwork)+"/"+url.PathEscape(sender.Key))).Noted(sender.Key), class,
+			ui.LinkTo(sender.Name, c.Link(Prefix+"/senders/"+string(insight.GroupSender)+"/"+url.PathEscape(sender.Key))).Noted(sender.Key), class,
 			ui.Text(networkList(sender)), ui.Text(strings.Join(sender.Hosts, ", ")), ui.Text(strings.Join(sender.Domains, ", ")), buttons,
 		})
 	}
 	return t
 }
 
-func (s *Web) setOwnSender(c *call, written url.Values) error {
-	own, err := c.team.TeamSenders(c.r.Context())
+func (s *Web) setOwnSender(c *site.Call, written url.Values) error {
+	own, err := c.Team.TeamSenders(c.R.Context())
 	if err != nil {
 		return err
 	}
@@ -126,19 +127,19 @@ func (s *Web) setOwnSender(c *call, written url.Values) error {
 		Hosts: splitList[string](written.Get("hosts")), Domains: splitList[string](written.Get("domains")),
 	}
 	networks := splitList[string](written.Get("networks"))
-	// A part of an autonomous system is a sender of its own.
+	// A part of an autonomous system becomes a separate sender.
 	_, isSystem := dmarcd.SystemNumber(sender.Key)
 	if isSystem && len(networks)+len(sender.Hosts)+len(sender.Domains) > 0 {
 		sender.Key = ""
 	}
-	if _, err := c.team.SetTeamSender(c.r.Context(), sender, networks); err != nil {
-		return again(senderForm(sender), written, err, func(form ui.Form) error {
+	if _, err := c.Team.SetTeamSender(c.R.Context(), sender, networks); err != nil {
+		return site.Again(senderForm(sender), written, err, func(form ui.Form) error {
 			return s.showOwnSenders(c, http.StatusUnprocessableEntity, own, form)
 		})
 	}
-	return c.done(ownSendersPath, "sender-set")
+	return c.Done(ownSendersPath, "sender-set")
 }
 
-func (s *Web) removeOwnSender(c *call) error {
-	return c.finish(c.team.RemoveTeamSender(c.r.Context(), c.params.Get("sender")), ownSendersPath, "sender-removed")
+func (s *Web) removeOwnSender(c *site.Call) error {
+	return c.Finish(c.Team.RemoveTeamSender(c.R.Context(), c.Params.Get("sender")), ownSendersPath, "sender-removed")
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // TestOwnSenders adds senders by the form: one with a taken key gets another, and a part of an
-// autonomous system is a sender of its own.
+// autonomous system becomes a separate sender.
 func TestOwnSenders(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -57,15 +57,15 @@ func TestOwnSenders(t *testing.T) {
 func TestTeamSendersHaveClasses(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	list := s.body(t, viewer, "/app/senders")
-	for _, want := range []string{`>Class</th>`, `class="badge good">Yours</span>`} {
+	list := s.body(t, editor, "/app/senders")
+	for _, want := range []string{`class="badge good">Yours</span>`, `name="sender" value="-:yours"`, `Automatic: yours</option>`} {
 		if !strings.Contains(list, want) {
 			t.Errorf("got a list of senders without %s, want it", want)
 		}
 	}
-	_, link, _ := strings.Cut(list, `<a href="/app/senders/network/`)
+	_, link, _ := strings.Cut(list, `<a href="/app/senders/sender/`)
 	link, _, _ = strings.Cut(link, `"`)
-	if page := s.body(t, viewer, "/app/senders/network/"+html.UnescapeString(link)); !strings.Contains(page, "pass DMARC") || !strings.Contains(page, `<span class="badge `) {
+	if page := s.body(t, viewer, "/app/senders/sender/"+html.UnescapeString(link)); !strings.Contains(page, "pass DMARC") || !strings.Contains(page, `<span class="badge `) {
 		t.Error("got a sender without class and evidence, want them")
 	}
 }

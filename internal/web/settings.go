@@ -1,47 +1,100 @@
 package web
 
-import "github.com/dmarcd/dmarcd/internal/web/ui"
+import (
+	"net/http"
+	"net/url"
+	"strconv"
 
-// settingsFrame returns the page of a team setting.
-func settingsFrame(template, title string) Page {
-	return Page{Template: template, Title: title, Section: "Settings"}
-}
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/site"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
+)
 
-// listView is a list, with the form that adds to it or filters it.
-type listView struct {
-	// Heading is the heading of a page that shares its template.
-	Heading string
-	Tabs    []ui.Tab
-	Table   ui.Table
-	Pager   ui.Pager
-	Form    ui.Form
-	// Secret is a new secret, shown only once; "" for none.
-	Secret string
+// settingsFrame returns the page of a team setting, whose title is that of its tab.
+func settingsFrame(template, title string) site.Page {
+	return site.Page{Template: template, Title: title, Section: title}
 }
 
 // settingsList shows a list of the team settings, or its table as a file.
-func (c *call) settingsList(status int, title string, table ui.Table, form ui.Form, secret string) error {
-	view := listView{Tabs: settingsTabs(c.viewer, title), Table: table, Form: form, Secret: secret}
-	return c.render(status, settingsFrame(table.ID, title), view, table)
+func settingsList(c *site.Call, status int, title string, table ui.Table, form ui.Form, secret string) error {
+	view := listView{Tabs: settingsTabs(c.Viewer, title), Table: table, Form: form, Secret: secret}
+	return c.Render(status, settingsFrame(table.ID, title), view, table)
+}
+
+// settingsMenu are the team settings, as tabs and in the menu of the user.
+var settingsMenu = []site.MenuEntry{
+	{Title: "Members", Path: "/settings/members", Icon: "members", Access: site.AccessView},
+	{Title: "Notifications", Path: "/settings/notifications", Icon: "alerts", Access: site.AccessView},
+	{Title: "Mailboxes", Path: "/settings/mailboxes", Icon: "mailboxes", Access: site.AccessView},
+	{Title: "Tokens", Path: "/settings/tokens", Icon: "tokens", Access: site.AccessView},
+	{Title: "Retention", Path: "/settings/retention", Icon: "retention", Access: site.AccessView},
+	{Title: "Audit log", Path: "/settings/audit", Icon: "reports", Access: site.AccessOwn},
 }
 
 // settingsTabs are the tabs of the team settings.
-func settingsTabs(v Viewer, current string) []ui.Tab {
+func settingsTabs(v site.Viewer, current string) []ui.Tab {
 	var tabs []ui.Tab
-	for _, t := range []struct {
-		title, path string
-		access      Access
-	}{
-		{"Tokens", "/settings/tokens", AccessView},
-		{"Members", "/settings/members", AccessView},
-		{"Mailboxes", "/settings/mailboxes", AccessView},
-		{"Webhooks", "/settings/webhooks", AccessView},
-		{"Retention", "/settings/retention", AccessView},
-		{"Audit log", "/settings/audit", AccessOwn},
-	} {
-		if v.may(t.access) {
-			tabs = append(tabs, ui.Tab{Link: ui.Link{Text: t.title, Href: Prefix + t.path}, Current: t.title == current})
+	for _, entry := range settingsMenu {
+		if v.May(entry.Access) {
+			tabs = append(tabs, ui.Tab{Link: ui.Link{Text: entry.Title, Href: Prefix + entry.Path}, Current: entry.Title == current})
 		}
 	}
 	return tabs
+}
+
+func retentionForm(r service.Retention) ui.Form {
+	length := func(name, label, hint string, days int) ui.Field {
+		return ui.Field{Name: name, Label: label, Type: "number", Value: strconv.Itoa(days), Required: true, Hint: hint}
+	}
+	return ui.Form{Path: Prefix + "/settings/retention", Method: "post", Submit: "Save retention", Fields: []ui.Field{
+		length("counters", "Daily totals", "For the overview, the charts and the list of reports.", r.Counters),
+		length("records", "Records", "The records of aggregate reports, and the contents of TLS reports.", r.Records),
+		length("originals", "Originals", "Emails and files as received.", r.Originals),
+	}}
+}
+
+func (s *Web) retention(c *site.Call) error {
+	retention, err := c.Team.Retention(c.R.Context())
+	if err != nil {
+		return err
+	}
+	return s.showRetention(c, http.StatusOK, retentionForm(retention))
+}
+
+func (s *Web) showRetention(c *site.Call, status int, form ui.Form) error {
+	return c.Render(status, settingsFrame("settings_retention", "Retention"), listView{Tabs: settingsTabs(c.Viewer, "Retention"), Form: form})
+}
+
+func (s *Web) setRetention(c *site.Call, written url.Values) error {
+	retention, err := readRetention(written)
+	if err == nil {
+		err = c.Team.SetRetention(c.R.Context(), retention)
+	}
+	if err != nil {
+		return site.Again(retentionForm(service.Retention{}), written, err, func(form ui.Form) error {
+			return s.showRetention(c, http.StatusUnprocessableEntity, form)
+		})
+	}
+	return c.Done(Prefix+"/settings/retention", "retention-set")
+}
+
+// maxRetention limits a number of days: a century.
+const maxRetention = 36525
+
+func readRetention(written url.Values) (service.Retention, error) {
+	var r service.Retention
+	for _, field := range []struct {
+		name string
+		days *int
+	}{
+		{"counters", &r.Counters}, {"records", &r.Records}, {"originals", &r.Originals},
+	} {
+		days, err := strconv.Atoi(written.Get(field.name))
+		if err != nil || days < 0 || days > maxRetention {
+			return service.Retention{}, &dmarcd.InvalidError{Field: field.name, Message: "Enter a number of days from 1 to 36,525, or 0 for no limit."}
+		}
+		*field.days = days
+	}
+	return r, nil
 }

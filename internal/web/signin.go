@@ -6,15 +6,9 @@ import (
 	"net/url"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/clientaddr"
-	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
-
-// client returns the client of the request.
-func (c *call) client() service.Client {
-	return service.Client{Address: clientaddr.Of(c.r), UserAgent: c.r.UserAgent(), Session: c.cookie(sessionCookie)}
-}
 
 type signInView struct {
 	Form ui.Form
@@ -36,8 +30,8 @@ func (s *Web) newSignInView(next string) signInView {
 	return v
 }
 
-func signInFrame() Page {
-	return Page{Template: "signin", Title: "Sign in", Bare: true}
+func signInFrame() site.Page {
+	return site.Page{Template: "signin", Title: "Sign in", Bare: true}
 }
 
 // signInReasons explain why a user has to sign in again, by a word in the URL. Like
@@ -47,45 +41,94 @@ var signInReasons = map[string]string{
 	"form":    "Your session has ended, and the form was not sent. Sign in, and send it again.",
 }
 
-func (s *Web) signInPage(c *call) error {
-	query := c.r.URL.Query()
+func (s *Web) signInPage(c *site.Call) error {
+	query := c.R.URL.Query()
 	view := s.newSignInView(query.Get("next"))
 	view.Why = signInReasons[query.Get("why")]
-	return c.render(http.StatusOK, signInFrame(), view)
+	return c.Render(http.StatusOK, signInFrame(), view)
 }
 
-func (s *Web) signIn(c *call, form url.Values) error {
-	session, err := s.options.Service.SignIn(c.r.Context(), form.Get("email"), form.Get("password"), c.client())
+func (s *Web) signIn(c *site.Call, form url.Values) error {
+	session, err := s.options.Service.SignIn(c.R.Context(), form.Get("email"), form.Get("password"), c.Client())
 	view := s.newSignInView(form.Get("next"))
 	view.Form.Fields[0].Value = form.Get("email")
 	switch {
 	case errors.Is(err, dmarcd.ErrUnauthorized):
 		// The text does not reveal whether the account exists.
 		view.Form.Error = "Incorrect email or password. Try again, or ask the operator of this installation for a link to set a new password."
-		return c.render(http.StatusUnauthorized, signInFrame(), view)
+		return c.Render(http.StatusUnauthorized, signInFrame(), view)
 	case errors.Is(err, dmarcd.ErrLimit):
 		view.Form.Error = "Too many attempts. Wait a few minutes, then try again."
-		return c.render(http.StatusTooManyRequests, signInFrame(), view)
+		return c.Render(http.StatusTooManyRequests, signInFrame(), view)
 	case err != nil:
 		return err
 	}
-	s.setSession(c, session)
-	return c.redirect(ownPath(form.Get("next")))
+	c.SetSession(session)
+	return c.Redirect(site.OwnPath(form.Get("next")))
 }
 
 // signOut is allowed for all users, even without a team.
-func (s *Web) signOut(c *call) error {
-	if err := s.options.Service.SignOut(c.r.Context(), c.cookie(sessionCookie)); err != nil {
+func (s *Web) signOut(c *site.Call) error {
+	if err := s.options.Service.SignOut(c.R.Context(), c.Client().Session); err != nil {
 		return err
 	}
-	s.setSession(c, "")
-	return c.redirect(Prefix + "/sign-in")
+	c.SetSession("")
+	return c.Redirect(Prefix + "/sign-in")
 }
 
-func (s *Web) chooseTeam(c *call, form url.Values) error {
+func (s *Web) chooseTeam(c *site.Call, form url.Values) error {
 	team, err := dmarcd.ParseTeamID(form.Get("team"))
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
-	return c.finish(c.account.SelectTeam(c.r.Context(), team), Prefix+"/", teamSwitched)
+	return c.Finish(c.Account.SelectTeam(c.R.Context(), team), Prefix+"/", teamSwitched)
+}
+
+// providerName stands for the identity provider: there is at most one.
+const providerName = "single sign-on"
+
+// singleSignOnCookie stores the state of a sign-in at the identity provider.
+const singleSignOnCookie = "dmarcd_oidc"
+
+func (s *Web) startSingleSignOn(c *site.Call) error {
+	if !s.options.Service.SingleSignOn() {
+		return site.ErrNoSuchPage
+	}
+	location, state, err := s.options.Service.BeginSingleSignOn(c.R.Context(), site.OwnPath(c.R.URL.Query().Get("next")))
+	if err != nil {
+		return singleSignOnError(err)
+	}
+	c.SetCookie(singleSignOnCookie, state)
+	return c.Redirect(location)
+}
+
+func (s *Web) finishSingleSignOn(c *site.Call) error {
+	if !s.options.Service.SingleSignOn() {
+		return site.ErrNoSuchPage
+	}
+	state := c.Cookie(singleSignOnCookie)
+	c.SetCookie(singleSignOnCookie, "") // valid for one sign-in
+	session, next, err := s.options.Service.FinishSingleSignOn(c.R.Context(), state, c.R.URL.Query(), c.Client())
+	if err != nil {
+		// The page shows what to do, the log contains the reason.
+		s.options.Log.WarnContext(c.R.Context(), "sign-in by the identity provider refused", "error", err)
+		return singleSignOnError(err)
+	}
+	c.SetSession(session)
+	return c.Redirect(site.OwnPath(next))
+}
+
+// singleSignOnError explains what to do next.
+func singleSignOnError(err error) error {
+	switch {
+	case errors.Is(err, dmarcd.ErrUnauthorized):
+		return site.Failure(http.StatusUnauthorized, "The sign-in was not completed", "The identity provider did not confirm it, or it took too long. Go back to the sign-in page, and try again.")
+	case errors.Is(err, dmarcd.ErrForbidden):
+		return site.Failure(http.StatusForbidden, "Your email address is not verified", "The identity provider has not verified your address. Verify it there, then try again.")
+	case errors.Is(err, dmarcd.ErrNotFound):
+		return site.Failure(http.StatusForbidden, "You have not been invited", "Ask an owner of a team to invite your email address, then sign in again.")
+	case errors.Is(err, dmarcd.ErrTemporary):
+		return site.Failure(http.StatusServiceUnavailable, "The identity provider cannot be reached", "Try again in a minute, or sign in with a password.")
+	}
+	return err
 }

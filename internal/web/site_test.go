@@ -90,7 +90,7 @@ type mailbag struct {
 	links map[string]string
 }
 
-func (m *mailbag) keep(to, link string) error {
+func (m *mailbag) retained(to, link string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.links == nil {
@@ -101,15 +101,15 @@ func (m *mailbag) keep(to, link string) error {
 }
 
 func (m *mailbag) SendInvitation(_ context.Context, to, _, link string) error {
-	return m.keep(to, link)
+	return m.retained(to, link)
 }
 
 func (m *mailbag) SendConfirmation(_ context.Context, to, _, link string) error {
-	return m.keep(to, link)
+	return m.retained(to, link)
 }
 
 func (m *mailbag) SendDisabled(_ context.Context, to, _ string, _ dmarcd.Webhook, link string) error {
-	return m.keep(to, link)
+	return m.retained(to, link)
 }
 
 // zones is a replaceable DNS.
@@ -136,15 +136,20 @@ func (s *site) Deliver(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.De
 	return result, s.store.Team(c.Team).SaveDelivery(ctx, c, result, time.Time{}, "", time.Hour)
 }
 
-// plainly stands for what is outside: secrets are not encrypted, every login succeeds, problems are rejected logins, loopback
-// addresses are refused, and no self-test arrives.
+// plainly replaces external systems: secrets are not encrypted, every login succeeds, problems are
+// rejected logins, loopback addresses are refused, and no self-test arrives.
 type plainly struct{}
 
 func (plainly) Seal(plain []byte, _ string) ([]byte, error)  { return plain, nil }
 func (plainly) Open(sealed []byte, _ string) ([]byte, error) { return sealed, nil }
-func (plainly) Secret(password string) ([]byte, error)       { return []byte(password), nil }
-func (plainly) Rejected(string) bool                         { return true }
-func (plainly) Permits(address netip.Addr) bool              { return !address.IsLoopback() }
+func (plainly) Secret(password string, oauth *service.OAuth) ([]byte, error) {
+	if oauth != nil && oauth.TokenURL == "" {
+		return nil, &dmarcd.InvalidError{Field: "token_url", Message: "Enter it."}
+	}
+	return []byte(password), nil
+}
+func (plainly) Explain(dmarcd.Mailbox) string   { return "The sign-in failed." }
+func (plainly) Permits(address netip.Addr) bool { return !address.IsLoopback() }
 
 func (plainly) Try(_ context.Context, _ dmarcd.Mailbox, secret []byte) ([]byte, error) {
 	return secret, nil
@@ -189,7 +194,7 @@ func openSite(t *testing.T, db storetest.DB, changes ...func(*service.Options)) 
 			return err
 		}},
 		Retention: store.Retention{Originals: 90 * 24 * time.Hour, Records: 36 * time.Hour},
-		BaseURL:   "https://dmarc.example/api", ReportDomain: "reports.example", Now: clock,
+		BaseURL:   "https://dmarc.example/api", ReportDomain: "reports.example", ReceivesMail: true, Now: clock,
 	}
 	for _, change := range changes {
 		change(&options)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 )
 
 type subscriptionView struct {
@@ -19,27 +20,27 @@ type subscriptionView struct {
 	Done bool
 }
 
-// subscription returns the handler of a page about an address that receives mail, or of its form,
-// which makes a change. Opening the link changes nothing, because mail servers open links too. The
-// form that unsubscribes is also the one-click POST of mail clients (RFC 8058).
+// subscription returns the handler of a page about a subscribed address or, with change, of its
+// form. Opening the link changes nothing, because mail servers open links too. Mail clients post
+// the form to unsubscribe with one click (RFC 8058).
 func subscription(
 	confirm bool, read func(ctx context.Context, token string) (service.Subscription, error), change func(ctx context.Context, token, address string) error,
-) func(*call) error {
-	return func(c *call) error {
-		view := subscriptionView{Path: c.r.URL.EscapedPath(), Confirm: confirm, Done: change != nil}
+) func(*site.Call) error {
+	return func(c *site.Call) error {
+		view := subscriptionView{Path: c.R.URL.EscapedPath(), Confirm: confirm, Done: change != nil}
 		var err error
 		if change != nil {
-			err = change(c.r.Context(), c.params.Get("token"), c.client().Address)
+			err = change(c.R.Context(), c.Params.Get("token"), c.Client().Address)
 		}
 		if err == nil {
-			view.Subscription, err = read(c.r.Context(), c.params.Get("token"))
+			view.Subscription, err = read(c.R.Context(), c.Params.Get("token"))
 		}
 		if errors.Is(err, dmarcd.ErrNotFound) {
-			return &failure{http.StatusNotFound, "This link cannot be used", "The address was removed, or the link is incomplete."}
+			return site.Failure(http.StatusNotFound, "This link cannot be used", "The address was removed, or the link is incomplete.")
 		}
 		if err != nil {
 			return err
 		}
-		return c.render(http.StatusOK, Page{Template: "subscription", Title: "Email", Bare: true}, view)
+		return c.Render(http.StatusOK, site.Page{Template: "subscription", Title: "Email", Bare: true}, view)
 	}
 }

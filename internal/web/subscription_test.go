@@ -27,7 +27,7 @@ func TestAddressIsConfirmed(t *testing.T) {
 		return last
 	}
 	add := func() int {
-		return s.post(owner, "/app/settings/webhooks", url.Values{"url": {"Ops@example.net"}, "format": {"email"}}).Code
+		return s.post(owner, "/app/settings/notifications/new/email", url.Values{"address": {"Ops@example.net"}, "kinds": {"policy.weakened"}}).Code
 	}
 	if code := add(); code != http.StatusSeeOther {
 		t.Fatalf("got %d", code)
@@ -42,10 +42,10 @@ func TestAddressIsConfirmed(t *testing.T) {
 		t.Errorf("got %s", body)
 	}
 	state("The recipient has not confirmed") // opening the link changes nothing
-	if w := s.post(owner, "/app/settings/webhooks/"+added.ID.String()+"/test", nil); w.Code != http.StatusUnprocessableEntity {
+	if w := s.post(owner, "/app/settings/notifications/"+added.ID.String()+"/test", nil); w.Code != http.StatusUnprocessableEntity {
 		t.Errorf("a test before the confirmation: got %d", w.Code)
 	}
-	if w := s.post(owner, "/app/settings/webhooks/"+added.ID.String(), url.Values{"enabled": {"true"}}); w.Code != http.StatusSeeOther {
+	if w := s.post(owner, "/app/settings/notifications/"+added.ID.String(), url.Values{"enabled": {"true"}}); w.Code != http.StatusSeeOther {
 		t.Errorf("enabled by the owner: got %d", w.Code)
 	}
 	state("The recipient has not confirmed")
@@ -90,8 +90,8 @@ func TestOwnAddressNeedsNoConfirmation(t *testing.T) {
 	for _, test := range []struct {
 		address, done string
 		asked         bool
-	}{{owner, "webhook-added", false}, {viewer, "webhook-asked", true}} {
-		w := s.post(owner, "/app/settings/webhooks", url.Values{"url": {test.address}, "format": {"email"}})
+	}{{owner, "channel-added", false}, {viewer, "channel-asked", true}} {
+		w := s.post(owner, "/app/settings/notifications/new/email", url.Values{"address": {test.address}, "kinds": {"policy.weakened"}})
 		if to := w.Header().Get("Location"); w.Code != http.StatusSeeOther || !strings.HasSuffix(to, "done="+test.done) {
 			t.Errorf("%s: got %d to %s, want %s", test.address, w.Code, to, test.done)
 		}
@@ -100,7 +100,7 @@ func TestOwnAddressNeedsNoConfirmation(t *testing.T) {
 		if added.Enabled() == test.asked || (s.mail.links[test.address] != "") != test.asked {
 			t.Errorf("%s: got %+v and the link %q", test.address, added, s.mail.links[test.address])
 		}
-		enabled := s.post(owner, "/app/settings/webhooks/"+added.ID.String(), url.Values{"enabled": {"true"}})
+		enabled := s.post(owner, "/app/settings/notifications/"+added.ID.String(), url.Values{"enabled": {"true"}})
 		if to := enabled.Header().Get("Location"); test.asked && !strings.HasSuffix(to, "done="+test.done) {
 			t.Errorf("%s is enabled: got %d to %s, want %s", test.address, enabled.Code, to, test.done)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
@@ -23,14 +24,14 @@ func tokenForm() ui.Form {
 	}}
 }
 
-func (s *Web) tokens(c *call) error { return s.showTokens(c, http.StatusOK, tokenForm(), "") }
+func (s *Web) tokens(c *site.Call) error { return s.showTokens(c, http.StatusOK, tokenForm(), "") }
 
-func (s *Web) showTokens(c *call, status int, form ui.Form, secret string) error {
-	tokens, err := c.team.Tokens(c.r.Context())
+func (s *Web) showTokens(c *site.Call, status int, form ui.Form, secret string) error {
+	tokens, err := c.Team.Tokens(c.R.Context())
 	if err != nil {
 		return err
 	}
-	return c.settingsList(status, "Tokens", tokenTable(tokens, s.options.Now(), c.viewer.MayOwn()), form, secret)
+	return settingsList(c, status, "Tokens", tokenTable(tokens, s.options.Now(), c.Viewer.MayOwn()), form, secret)
 }
 
 func tokenTable(tokens []dmarcd.Token, now time.Time, mayRevoke bool) ui.Table {
@@ -68,7 +69,7 @@ func tokenTable(tokens []dmarcd.Token, now time.Time, mayRevoke bool) ui.Table {
 }
 
 // createToken shows the secret in its response, because it is not stored.
-func (s *Web) createToken(c *call, written url.Values) error {
+func (s *Web) createToken(c *site.Call, written url.Values) error {
 	scope, err := dmarcd.ParseScope(written.Get("scope"))
 	wanted := service.NewToken{Name: written.Get("name"), Scope: scope}
 	if days, errDays := strconv.ParseUint(written.Get("days"), 10, 16); errDays == nil && days > 0 {
@@ -76,10 +77,10 @@ func (s *Web) createToken(c *call, written url.Values) error {
 	}
 	var secret string
 	if err == nil {
-		secret, err = c.team.CreateToken(c.r.Context(), wanted)
+		secret, err = c.Team.CreateToken(c.R.Context(), wanted)
 	}
 	if err != nil {
-		return again(tokenForm(), written, err, func(form ui.Form) error { return s.showTokens(c, http.StatusUnprocessableEntity, form, "") })
+		return site.Again(tokenForm(), written, err, func(form ui.Form) error { return s.showTokens(c, http.StatusUnprocessableEntity, form, "") })
 	}
 	return s.showTokens(c, http.StatusOK, tokenForm(), secret)
 }

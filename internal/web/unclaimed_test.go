@@ -24,8 +24,8 @@ func TestUnclaimedReports(t *testing.T) {
 		return "/app/reports/" + s.upload(t, team, id+".xml", strings.ReplaceAll(report, "<domain>"+sampleDomain+"</domain><adkim>", "<domain>"+domain+"</domain><adkim>")).String()
 	}
 	const (
-		mark     = "unclaimed, not counted"
-		sentence = "This report is unclaimed: other.example is not a domain of the team. It will be counted when the team adds the domain."
+		mark     = "Not counted: no domain of the team"
+		sentence = "Not counted: other.example is not a domain of the team. The report counts once you add the domain."
 		exclude  = "Exclude from counts"
 	)
 	path := upload("other.example", "foreign", record("other.example"))

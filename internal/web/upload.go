@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
@@ -26,12 +27,12 @@ type readFile struct {
 
 const uploadPath = Prefix + "/reports/upload"
 
-func uploadFrame() Page {
-	return Page{Template: "upload", Title: "Upload", Section: "Reports", Trail: []ui.Link{{Text: "Reports", Href: Prefix + "/reports"}}}
+func uploadFrame() site.Page {
+	return site.Page{Template: "upload", Title: "Upload", Section: "Reports", Trail: []ui.Link{{Text: "Reports", Href: Prefix + "/reports"}}}
 }
 
-func (s *Web) uploadPage(c *call) error {
-	return c.render(http.StatusOK, uploadFrame(), uploadView{MaxUpload: s.options.MaxUpload})
+func (s *Web) uploadPage(c *site.Call) error {
+	return c.Render(http.StatusOK, uploadFrame(), uploadView{MaxUpload: s.options.MaxUpload})
 }
 
 // uploadTime limits receiving, queueing and storing all files of an upload, instead of
@@ -41,17 +42,16 @@ const uploadTime = 10 * time.Minute
 // maxFiles limits the files of an upload: all their receipts are in memory.
 const maxFiles = 1000
 
-// upload reads the files of a form one by one, as streams. A script only asks for the
-// receipts.
-func (s *Web) upload(c *call) error {
-	// Some writers have no deadlines; that of the server does.
-	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(uploadTime))
-	body := s.options.Uploads.Body(c.w, c.r, c.viewer.Team.ID)
+// upload streams the files of a form, one after another. A script gets only the receipts.
+func (s *Web) upload(c *site.Call) error {
+	// The server's writer supports deadlines; writers in tests may not.
+	_ = http.NewResponseController(c.W).SetWriteDeadline(time.Now().Add(uploadTime))
+	body := s.options.Uploads.Body(c.W, c.R, c.Viewer.Team.ID)
 	defer body.Close()
-	c.r.Body = http.MaxBytesReader(c.w, io.NopCloser(body), s.options.MaxUpload)
-	parts, err := c.r.MultipartReader()
+	c.R.Body = http.MaxBytesReader(c.W, io.NopCloser(body), s.options.MaxUpload)
+	parts, err := c.R.MultipartReader()
 	if err != nil {
-		return errBadForm
+		return site.ErrBadForm
 	}
 	var read []readFile
 	for {
@@ -68,7 +68,7 @@ func (s *Web) upload(c *call) error {
 		if len(read) == maxFiles {
 			return &dmarcd.InvalidError{Field: "file", Message: "The first 1,000 files are stored, which is the most at once. Send the others again, or all of them in one archive."}
 		}
-		receipts, err := c.uploadFile(part)
+		receipts, err := s.uploadFile(c, part)
 		if err != nil {
 			return err
 		}
@@ -78,32 +78,32 @@ func (s *Web) upload(c *call) error {
 		return &dmarcd.InvalidError{Field: "file", Message: "No file was sent. Choose one or more report files."}
 	}
 	view := uploadView{s.options.MaxUpload, receiptTable(read...)}
-	if c.wantsFragment() {
-		return c.fragment(uploadFrame(), "receipts", view)
+	if c.WantsFragment() {
+		return c.Fragment(uploadFrame(), "receipts", view)
 	}
-	return c.render(http.StatusOK, uploadFrame(), view)
+	return c.Render(http.StatusOK, uploadFrame(), view)
 }
 
-func (c *call) uploadFile(part *multipart.Part) ([]dmarcd.Receipt, error) {
-	options := c.web.options
-	content, err := options.Service.ReceiveUpload(part, options.MaxUpload)
+func (s *Web) uploadFile(c *site.Call, part *multipart.Part) ([]dmarcd.Receipt, error) {
+	content, err := s.options.Service.ReceiveUpload(part, s.options.MaxUpload)
 	if err != nil {
 		return nil, brokenUpload(err)
 	}
 	defer content.Close()
-	return c.team.Upload(c.r.Context(), part.FileName(), content)
+	return c.Team.Upload(c.R.Context(), part.FileName(), content)
 }
 
-// brokenUpload distinguishes a body that is too large, and problems of ours, from a broken body.
+// brokenUpload returns ErrTooLarge for a body above the limit, temporary errors and limits
+// unchanged, and ErrBadForm for anything else.
 func brokenUpload(err error) error {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return errTooLarge
+		return site.ErrTooLarge
 	case errors.Is(err, dmarcd.ErrTemporary), errors.Is(err, dmarcd.ErrLimit):
 		return err
 	}
-	return errBadForm
+	return site.ErrBadForm
 }
 
 func receiptTable(read ...readFile) ui.Table {

@@ -52,7 +52,7 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-func TestRetryIsToldAboveTheList(t *testing.T) {
+func TestRetryIsReportedAboveTheList(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	w := s.post(editor, "/app/reports/rejected/"+s.rejected.String()+"/retry", nil)
@@ -63,7 +63,7 @@ func TestRetryIsToldAboveTheList(t *testing.T) {
 	}
 }
 
-func TestRefusedUploads(t *testing.T) {
+func TestRejectedUploads(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	cut := uploadOf(t, map[string]string{"a": "this is the first half of"})

@@ -2,31 +2,29 @@
 // settings. Pages are rendered on the server and work without scripts. Every chart is
 // also a table, and every table is available as CSV.
 //
-// Routes are in routes.go. Each page has a file with its handler and view, and a template
-// of the same name; the data comes from package service. The caller provides request ids,
-// the access log and panic recovery, as with package api.
+// Routes are in routes.go. Each page, or small family of pages, has a file with its handlers
+// and views, and templates of the same name; the data comes from package service. Package site
+// has what all pages share. The caller provides request ids, the access log and panic recovery,
+// as with package api.
 package web
 
 import (
-	"errors"
+	"embed"
+	"html/template"
 	"log/slog"
-	"net/http"
-	"net/url"
+	"slices"
+	"sync"
 	"time"
 
-	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/fair"
-	"github.com/dmarcd/dmarcd/internal/httproute"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/upload"
+	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 // Prefix is the path prefix of all pages.
-const Prefix = "/app"
-
-// providerName stands for the identity provider: there is at most one.
-const providerName = "single sign-on"
+const Prefix = site.Prefix
 
 // Options configure the web interface.
 type Options struct {
@@ -51,139 +49,58 @@ type Options struct {
 
 // Web is an http.Handler for paths below Prefix.
 type Web struct {
-	options   Options
-	routing   *httproute.Table[route]
-	assets    *assets
-	templates *templates
-	origin    *http.CrossOriginProtection
-	// requests limits those that are served at once, by user.
-	requests *fair.Limiter[dmarcd.UserID]
+	*site.Site
+	options Options
 }
-
-// maxRequests is how many requests of a user are served at once. Behind a proxy nothing else keeps
-// a user from using all connections.
-const maxRequests = 64
 
 // New returns the web interface. It fails only if a built-in asset or template is invalid.
 func New(options Options) (*Web, error) {
-	built, err := builtIn()
+	files, err := loadFiles()
 	if err != nil {
 		return nil, err
 	}
 	if options.Uploads == nil {
 		options.Uploads = upload.NewGate(upload.DefaultLimits())
 	}
-	w := &Web{options: options, assets: built.assets, templates: built.templates, origin: http.NewCrossOriginProtection(), requests: fair.New[dmarcd.UserID](fair.Options{PerKey: maxRequests})}
-	w.routing = httproute.New(Prefix, w.routes(), func(r *route) (method, path string) { return r.method, r.path })
+	w := &Web{options: options}
+	w.Site = site.New(site.Options{
+		Service: options.Service, Files: files, Navigation: navigation, PersonMenu: slices.Concat(settingsMenu, personMenu), Done: doneMessage, APIDocs: options.APIDocs,
+		Attributions: options.Attributions, SecureCookies: options.SecureCookies, Log: options.Log,
+	}, w.routes())
 	return w, nil
 }
 
-// ServeHTTP implements http.Handler.
-func (s *Web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	setSecurityHeaders(w.Header())
-	c := &call{web: s, w: w, r: r}
-	if err := s.serve(c); err != nil {
-		s.fail(c, err)
-	}
+// builtIn has the files that site.Load describes. The folder built always has a file, so that
+// the program builds without the output of scripts/build-assets.sh.
+//
+//go:embed templates assets all:built
+var builtIn embed.FS
+
+// loadFiles loads the built-in files, once per process: they never change.
+var loadFiles = sync.OnceValues(func() (*site.Files, error) {
+	return site.Load(builtIn, template.FuncMap{
+		"eventCell": eventCell,
+		"eventDiff": eventDiff,
+		"eventText": phrase.Event,
+		"figures":   figures,
+		"zoneLine":  newZoneLine,
+		"verified":  verifiedCell,
+		"arrival":   arrival,
+	})
+})
+
+// navigation is the main menu.
+var navigation = []site.MenuEntry{
+	{Title: "Overview", Path: "/", Icon: "overview", Access: site.AccessView, Carries: true},
+	{Title: "Domains", Path: "/domains", Icon: "domains", Access: site.AccessView, Carries: true},
+	{Title: "Senders", Path: "/senders", Icon: "senders", Access: site.AccessView, Carries: true},
+	{Title: "Activity", Path: "/activity", Icon: "activity", Access: site.AccessView, Carries: true},
+	{Title: "Reports", Path: "/reports", Icon: "reports", Access: site.AccessView, Carries: true},
+	{Title: "Tools", Path: "/tools", Icon: "tools", Access: site.AccessView},
 }
 
-// serve checks in this order: a form from another site, the session, the path, the
-// method, the role. A client without a session is redirected to the sign-in page for
-// every path, so it learns nothing about paths.
-func (s *Web) serve(c *call) error {
-	if err := s.origin.Check(c.r); err != nil {
-		return errOtherSite
-	}
-	matched, params, allowed := s.routing.Match(c.r)
-	c.params = params
-	if matched != nil {
-		httproute.Note(c.w, "route", matched.name())
-		if matched.access == accessAnybody {
-			return matched.handle(c)
-		}
-	}
-	if err := s.identify(c); err != nil {
-		if errors.Is(err, dmarcd.ErrUnauthorized) {
-			return s.leadToSignIn(c)
-		}
-		return err
-	}
-	leave, ok := s.requests.Try(c.account.User.ID)
-	if !ok {
-		return errTooManyRequests
-	}
-	defer leave()
-	if c.viewer.Team.ID != 0 {
-		httproute.Note(c.w, "team", c.viewer.Team.ID.String())
-	}
-	switch {
-	case matched == nil && allowed != "":
-		c.w.Header().Set("Allow", allowed)
-		return errMethodNotAllowed
-	case matched == nil:
-		return errNoSuchPage
-	case c.viewer.Team.ID == 0 && matched.access != accessOperate && matched.access != accessSignedIn:
-		return errNoTeam
-	case !c.viewer.may(matched.access):
-		return errNotAllowed
-	}
-	err := c.handle(matched)
-	if errors.Is(err, dmarcd.ErrUnauthorized) { // the session ended meanwhile
-		return s.leadToSignIn(c)
-	}
-	return err
-}
-
-// handle runs the handler of a route, and releases its memory.
-func (c *call) handle(matched *route) error {
-	defer c.mail.release()
-	if !legible(c.r.URL.Path) {
-		return errNoSuchPage
-	}
-	if !legible(texts(c.r.URL.Query())...) {
-		return errBadForm
-	}
-	if c.r.Method == http.MethodGet && c.r.URL.Query().Has("csv") {
-		if err := c.reserve(); err != nil {
-			return err
-		}
-	}
-	return matched.handle(c)
-}
-
-// fileTimeout limits the download of a table, which holds its memory until then.
-const fileTimeout = 30 * time.Second
-
-// reserve reserves memory for the download of a table.
-func (c *call) reserve() error {
-	ctx, release, err := c.team.ReserveMemory(c.r.Context())
-	if err != nil {
-		return err
-	}
-	c.r, c.mail.reserved = c.r.WithContext(ctx), release
-	// Some writers have no deadlines; that of the server does.
-	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(fileTimeout))
-	return nil
-}
-
-// leadToSignIn redirects to the sign-in page and back to the page afterwards. A form is
-// not sent again: its page is shown, and the sign-in page says so. A script gets a
-// status.
-func (s *Web) leadToSignIn(c *call) error {
-	if c.wantsFragment() {
-		return errSignedOut
-	}
-	query := url.Values{}
-	next := c.r.URL.RequestURI()
-	switch {
-	case c.r.Method != http.MethodGet && c.r.Method != http.MethodHead:
-		query.Set("why", "form")
-		next = c.referer()
-	case c.session != "":
-		query.Set("why", "session")
-	}
-	if next != Prefix+"/" {
-		query.Set("next", next)
-	}
-	return c.redirect(ui.WithQuery(Prefix+"/sign-in", query))
+// personMenu is the menu of the user, after the team settings.
+var personMenu = []site.MenuEntry{
+	{Title: "Your account", Path: "/account", Icon: "person", Access: site.AccessSignedIn},
+	{Title: "Installation", Path: "/installation/teams", Icon: "installation", Access: site.AccessOperate},
 }

@@ -51,7 +51,8 @@ type SimulatedSender struct {
 	Addresses int          `json:"addresses"`
 }
 
-// Advice is the stage of a domain, its next action, null if there is none, and the way to reject.
+// Advice is the stage of a domain, its next action, null if nothing is left to do, and the way to
+// reject.
 type Advice struct {
 	Domain     string  `json:"domain"`
 	Stage      string  `json:"stage"`
@@ -125,14 +126,14 @@ type ActionRecord struct {
 	Value string `json:"value"`
 }
 
-// SenderClass is what a team says a sender is to a domain, null if nothing.
+// SenderClass is the class that a team set for a sender of a domain, null if it set none.
 type SenderClass struct {
 	Domain string  `json:"domain"`
 	Sender string  `json:"sender"`
 	Class  *string `json:"class"`
 }
 
-// NewSenderClass returns the shape of a class that a team set; "" is none.
+// NewSenderClass returns the shape of a class that a team set; "" becomes null.
 func NewSenderClass(domain, sender string, class dmarcd.Class) SenderClass {
 	return SenderClass{Domain: domain, Sender: sender, Class: optionalText(string(class))}
 }
@@ -143,7 +144,8 @@ type Parked struct {
 	Parked bool   `json:"parked"`
 }
 
-// Forwarding is how many affected forwarded messages of a domain are accepted, null for none.
+// Forwarding is the number of affected forwarded messages of a domain that the team accepts, null
+// if it accepts none.
 type Forwarding struct {
 	Domain   string `json:"domain"`
 	Accepted *int64 `json:"accepted"`
@@ -171,8 +173,8 @@ func NewTeamSender(s dmarcd.TeamSender) TeamSender {
 	return shape
 }
 
-// Assess adds what a source is to the domain.
-func (s *Source) Assess(class dmarcd.Class, evidence []string, cause, fix string) {
+// Assess sets the class of the sender, with evidence, cause and fix.
+func (s *Sender) Assess(class dmarcd.Class, evidence []string, cause, fix string) {
 	s.Class, s.Evidence = class, append([]string{}, evidence...)
 	s.Cause, s.Fix = optionalText(cause), optionalText(fix)
 }

@@ -19,6 +19,7 @@ type Alert struct {
 	LastDay        *string `json:"last_day"`
 	AcknowledgedAt *string `json:"acknowledged_at"`
 	AcknowledgedBy *string `json:"acknowledged_by"`
+	Open           bool    `json:"open"`
 	Event          Event   `json:"event"`
 }
 
@@ -26,12 +27,18 @@ type Alert struct {
 func NewAlert(a dmarcd.Alert, baseURL string) Alert {
 	shape := Alert{
 		Seq: a.Event.Seq, Level: string(a.Level), State: string(a.State), Reason: a.Reason, SendAt: Time(a.SendAt),
-		AcknowledgedAt: optionalTime(a.AcknowledgedAt), AcknowledgedBy: optionalText(a.AcknowledgedBy), Event: NewEvent(a.Event, baseURL),
+		AcknowledgedAt: optionalTime(a.AcknowledgedAt), AcknowledgedBy: optionalText(a.AcknowledgedBy),
+		Open: a.Open, Event: NewEvent(a.Event, baseURL),
 	}
 	if a.First != 0 {
 		shape.FirstDay, shape.LastDay = optionalText(a.First.String()), optionalText(a.Last.String())
 	}
 	return shape
+}
+
+// Acknowledged is the number of alerts that a request acknowledged.
+type Acknowledged struct {
+	Acknowledged int64 `json:"acknowledged"`
 }
 
 // AlertRules are the rules of a team.
@@ -46,7 +53,7 @@ type AlertRules struct {
 	Mutes           []Mute      `json:"mutes"`
 }
 
-// QuietHours are hours in which nothing is sent, written as 22:00.
+// QuietHours are the hours without alerts; From and To are written as 22:00.
 type QuietHours struct {
 	From     string `json:"from"`
 	To       string `json:"to"`
@@ -78,7 +85,7 @@ func NewAlertRules(r dmarcd.AlertRules) AlertRules {
 	return shape
 }
 
-// Rules returns what the shape says. A time that cannot be read is an *dmarcd.InvalidError.
+// Rules converts the shape to rules. An invalid time is an *dmarcd.InvalidError.
 func (s AlertRules) Rules() (dmarcd.AlertRules, error) {
 	r := dmarcd.AlertRules{
 		Domains: s.Domains, Tags: s.Tags, MinLevel: dmarcd.Level(s.MinLevel),

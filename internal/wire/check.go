@@ -1,6 +1,9 @@
 package wire
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/facts"
 )
@@ -23,8 +26,8 @@ type Check struct {
 	NextStep  *Finding  `json:"next_step"` // null if there is nothing to fix
 }
 
-// DMARC is the policy as receivers find it. Policy, Applied and RecordDomain are ""
-// where no policy applies.
+// DMARC is the policy that receivers find. Policy, Applied and RecordDomain are "" if no policy
+// applies.
 type DMARC struct {
 	Status               string        `json:"status"`
 	Reason               string        `json:"reason,omitempty"`
@@ -38,7 +41,7 @@ type DMARC struct {
 	Destinations         []Destination `json:"destinations"`
 }
 
-// Legacy is the policy as receivers find it that follow RFC 7489.
+// Legacy is the policy that receivers find under RFC 7489.
 type Legacy struct {
 	RecordDomain         string `json:"record_domain"`
 	OrganizationalDomain string `json:"organizational_domain"`
@@ -62,7 +65,7 @@ type SPF struct {
 	Tree        []SPFTerm `json:"tree"`
 }
 
-// SPFTerm is one term, with what it leads to.
+// SPFTerm is one term, with the record that it refers to.
 type SPFTerm struct {
 	Term     string    `json:"term"`
 	Target   string    `json:"target"`
@@ -124,7 +127,7 @@ type BIMI struct {
 	Evidence     string `json:"evidence"`
 }
 
-// DANE is what DANE says of the mail servers.
+// DANE is the DANE result for the mail servers.
 type DANE struct {
 	Status string     `json:"status"`
 	Reason string     `json:"reason,omitempty"`
@@ -145,8 +148,7 @@ type DNSSEC struct {
 	Zone   string `json:"zone"`
 }
 
-// Finding is one thing that a check has to say. Fix ends with Record where there
-// is one.
+// Finding is a conclusion of a check. Fix ends with Record, if the finding has one.
 type Finding struct {
 	ID     string `json:"id"`
 	Level  string `json:"level"`
@@ -230,19 +232,56 @@ func newDKIMKey(k facts.DKIMKey) DKIMKey {
 	}
 }
 
-// list makes shapes of a list. JSON lists are never null.
-func list[A, B any](from []A, shape func(A) B) []B {
-	shapes := make([]B, len(from))
-	for i, a := range from {
-		shapes[i] = shape(a)
-	}
-	return shapes
+// StoredCheck is an entry of a domain's history: a check that had the same result from FirstAt
+// to LastAt, and its changes from the previous entry.
+type StoredCheck struct {
+	ID      string `json:"id"`
+	FirstAt string `json:"first_at"`
+	LastAt  string `json:"last_at"`
+	Check
+	Changes []Change `json:"changes"`
 }
 
-// notNull returns a list that JSON shows as one.
-func notNull(list []string) []string {
-	if list == nil {
-		return []string{}
+// NewStoredCheck returns the shape of an entry.
+func NewStoredCheck(c facts.StoredCheck) StoredCheck {
+	changes := list(c.Changes, newChange)
+	slices.SortStableFunc(changes, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
+	return StoredCheck{
+		ID: c.ID.String(), FirstAt: Time(c.FirstAt), LastAt: Time(c.LastAt), Check: NewCheck(c.Check), Changes: changes,
 	}
-	return list
+}
+
+// DomainChange is a check of a domain that found changes in DNS. Kinds are the parts of the check that
+// changed, such as spf.
+type DomainChange struct {
+	ID      string   `json:"id"`
+	Domain  string   `json:"domain"`
+	At      string   `json:"at"`
+	Grade   *string  `json:"grade"`
+	Kinds   []string `json:"kinds"`
+	Changes []Change `json:"changes"`
+}
+
+// NewDomainChange returns the shape of such a check.
+func NewDomainChange(c facts.DomainChange) DomainChange {
+	changes := list(c.Changes, newChange)
+	slices.SortStableFunc(changes, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
+	return DomainChange{
+		ID: c.ID.String(), Domain: c.Domain, At: Time(c.At), Grade: optionalText(c.Grade),
+		Kinds: list(c.Parts, func(part facts.Part) string { return string(part) }), Changes: changes,
+	}
+}
+
+// Change is one difference between two checks. Path names the member, such as dmarc.record or
+// dkim.google.bits. In the SPF tree, only records that terms of both checks refer to are compared,
+// once each and independent of their depth: spf.tree.include:_spf.example.com.record. Other
+// differences of the tree follow from these and from spf.record.
+type Change struct {
+	Path   string `json:"path"`
+	Before string `json:"before"` // "" if it was added
+	After  string `json:"after"`  // "" if it was removed
+}
+
+func newChange(c facts.Change) Change {
+	return Change{Path: c.Path(), Before: c.Before, After: c.After}
 }

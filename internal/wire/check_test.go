@@ -104,8 +104,7 @@ func TestCheckListsAreNeverNull(t *testing.T) {
 	}
 }
 
-// TestPolicyThatDoesNotApply wants no trace of whose record it is where the record
-// cannot be used.
+// TestPolicyThatDoesNotApply checks that the domain of an unusable record is not shown.
 func TestPolicyThatDoesNotApply(t *testing.T) {
 	t.Parallel()
 	got := wire.NewCheck(facts.Check{Facts: &facts.Facts{DMARC: facts.DMARC{

@@ -4,6 +4,7 @@ import (
 	"net/url"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 )
 
 // Event is an event of a domain or of the team.
@@ -58,7 +59,7 @@ func NewEvent(e dmarcd.Event, baseURL string) Event {
 	if e.Webhook != 0 {
 		data.WebhookID = optionalText(e.Webhook.String())
 	}
-	return Event{Seq: e.Seq, ID: e.ID.String(), Kind: string(e.Kind), Domain: data.Domain, At: Time(e.At), Summary: e.Summary(), Data: data}
+	return Event{Seq: e.Seq, ID: e.ID.String(), Kind: string(e.Kind), Domain: data.Domain, At: Time(e.At), Summary: phrase.Event(e), Data: data}
 }
 
 // eventLink returns the page of the report or the domain, or the overview.

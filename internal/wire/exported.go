@@ -9,9 +9,9 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-// ExportedRecord is a record of an aggregate report with what is known of its report: one row
-// of an export. Its members are the columns of docs/export.md; they are only added to. Texts
-// that the report does not state are "".
+// ExportedRecord is one row of an export: a record of an aggregate report, with data of its
+// report. Its members are the columns of docs/export.md; new ones are only added. Texts that the
+// report does not contain are "".
 type ExportedRecord struct {
 	ExportedColumns
 
@@ -22,7 +22,7 @@ type ExportedRecord struct {
 	ReceivedAt string `json:"received_at"`
 }
 
-// ExportedColumns are the columns that look the same in all formats.
+// ExportedColumns are the columns that are the same in all formats.
 type ExportedColumns struct {
 	// ID is unique in the team, and the cursor of an export.
 	ID string `json:"id" parquet:"id"`
@@ -31,7 +31,7 @@ type ExportedColumns struct {
 
 	AggregateRecord
 
-	// Report is the id of the report here, ReportID that of the reporter.
+	// Report is our id of the report, ReportID the reporter's.
 	Report        string `json:"report" parquet:"report,dict"`
 	ReportID      string `json:"report_id" parquet:"report_id,dict"`
 	ReportState   string `json:"report_state" parquet:"report_state,dict"`
@@ -61,7 +61,7 @@ func NewExportedColumns(id, domain string, report *dmarcd.Report, record aggrega
 	c := ExportedColumns{
 		ID: id, Domain: domain, AggregateRecord: NewAggregateRecord(record),
 		Report: report.ID.String(), ReportID: report.ExternalID, ReportState: string(report.State), Organization: report.Organization,
-		Intake: string(report.Intake), Genuine: genuine(report.Verdict), Authenticated: report.Verdict.Domain, PolicyDomain: report.Domain,
+		Intake: string(report.Intake), Genuine: genuine(report.Authentication), Authenticated: report.Authentication.Domain, PolicyDomain: report.Domain,
 	}
 	if detail := report.Detail.Aggregate; detail != nil {
 		m, p := detail.Report.Metadata, detail.Report.Policy
@@ -80,7 +80,7 @@ func NewExportedRecord(columns ExportedColumns, report *dmarcd.Report) ExportedR
 	}
 }
 
-// FormatRecordID returns the id of a record: that of its report, its share and its number.
+// FormatRecordID returns the id of a record: the id of its report, its share and its number.
 func FormatRecordID(report dmarcd.ReportID, share, n int) string {
 	return fmt.Sprintf("%s.%d.%d", report, share, n)
 }

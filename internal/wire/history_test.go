@@ -14,9 +14,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// TestPathsOfChanges compares a check that has every fact with one that has none: each
-// change must be found in the check where its path says. The tree of SPF and the findings
-// are left out: they have paths of their own.
+// TestPathsOfChanges compares a check that has every fact with an empty one: each path must lead
+// to its value in the check. It omits the SPF tree and findings, whose paths differ.
 func TestPathsOfChanges(t *testing.T) {
 	t.Parallel()
 	status := "ok"
@@ -95,7 +94,7 @@ func elementName(i int, element any) string {
 	return strconv.Itoa(i)
 }
 
-func TestKeptCheck(t *testing.T) {
+func TestStoredCheck(t *testing.T) {
 	t.Parallel()
 	stored := facts.StoredCheck{
 		ID: 36, FirstAt: time.Unix(1e9, 0), LastAt: time.Unix(2e9, 0),

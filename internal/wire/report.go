@@ -177,7 +177,7 @@ type TLSFailure struct {
 }
 
 // NewReport returns the shape of a report in a file without its records: an AggregateReport,
-// FailureReport or TLSReport. It is nil if the report has no detail any more.
+// FailureReport or TLSReport. It returns nil if the details have expired.
 func NewReport(file string, r dmarcd.Report) any {
 	found := Found{File: file, Member: r.Member, Kind: string(r.Kind), Damage: optionalText(r.Damage), Quirks: NewQuirks(r)}
 	switch {
@@ -192,7 +192,7 @@ func NewReport(file string, r dmarcd.Report) any {
 	}
 }
 
-// NewQuirks returns the shapes of the quirks of a report, with what they mean.
+// NewQuirks returns the shapes of the quirks of a report, with their meanings.
 func NewQuirks(r dmarcd.Report) []Quirk {
 	return list(r.Quirks, func(q dmarcd.Quirk) Quirk {
 		return Quirk{Quirk: q.Name, Count: q.Count, Meaning: meaning(r.Kind, q.Name)}

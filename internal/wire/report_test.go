@@ -25,7 +25,7 @@ const (
 		"Content-Type: message/feedback-report\n\nFeedback-Type: auth-failure\nUser-Agent: A & B <x>\nReported-Domain: example.com\n\n--b--\n"
 )
 
-// TestReport wants what a report says, without its records, also where it was stored.
+// TestReport checks the shape of reports without records, before and after they are stored.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -69,7 +69,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestRecordListsAreNeverNull wants lists where a report has none: null is not one.
+// TestRecordListsAreNeverNull checks that missing lists are empty lists, not null.
 func TestRecordListsAreNeverNull(t *testing.T) {
 	t.Parallel()
 	err := intake.NewReader(intake.DefaultLimits()).Read(t.Context(), strings.NewReader(aggregateReport), func(item *intake.Item) error {

@@ -1,9 +1,11 @@
 package wire
 
-import "github.com/dmarcd/dmarcd"
+import (
+	"github.com/dmarcd/dmarcd"
+)
 
-// StoredReport is a report in a list: the members that all kinds have. What the
-// report does not state is null.
+// StoredReport is a report in a list, with the members that all kinds have. Missing values are
+// null.
 type StoredReport struct {
 	ID           string   `json:"id"`
 	Kind         string   `json:"kind"`
@@ -16,7 +18,7 @@ type StoredReport struct {
 	Messages     int64    `json:"messages"`
 	Compliant    int64    `json:"compliant"`
 	Quirks       []string `json:"quirks"`
-	Damage       *string  `json:"damage"` // null where nothing is wrong with the container
+	Damage       *string  `json:"damage"` // null if the container is intact
 	Intake       string   `json:"intake"`
 	Genuine      string   `json:"genuine"`
 	// Authenticated is the domain that the mail was authenticated as, null for none.
@@ -34,44 +36,44 @@ func NewStoredReport(r dmarcd.Report) StoredReport {
 		ID: r.ID.String(), Kind: string(r.Kind), Organization: optionalText(r.Organization), ReportID: optionalText(r.ExternalID),
 		Domain: optionalText(r.Domain), Begin: optionalTime(r.Begin), End: optionalTime(r.End),
 		Records: r.Records, Messages: r.Messages, Compliant: r.Compliant, Quirks: quirkNames(r.Quirks), Damage: optionalText(r.Damage),
-		Intake: string(r.Intake), Genuine: genuine(r.Verdict), Authenticated: optionalText(r.Verdict.Domain),
+		Intake: string(r.Intake), Genuine: genuine(r.Authentication), Authenticated: optionalText(r.Authentication.Domain),
 		ReceivedAt: Time(r.ReceivedAt), Member: r.Member, Replaced: r.State == dmarcd.ReportReplaced,
 		Counted: r.State == dmarcd.ReportCounted, HeldReason: optionalText(r.HeldReason),
 	}
 }
 
-// FullReport is a report with all that it says. Next leads to the records after
-// those of RecordList, and is null where there are no more.
+// FullReport is a report with its content. Next is the cursor of the records after RecordList,
+// null at the end.
 type FullReport struct {
 	StoredReport
-	Verdict    Verdict        `json:"verdict"`
-	Report     any            `json:"report"` // an AggregateReport, FailureReport or TLSReport; null once it is past its time
-	RecordList []StoredRecord `json:"record_list"`
-	Next       *string        `json:"next"`
+	Authentication Authentication `json:"authentication"`
+	Report         any            `json:"report"` // an AggregateReport, FailureReport or TLSReport; null after its retention has ended
+	RecordList     []StoredRecord `json:"record_list"`
+	Next           *string        `json:"next"`
 }
 
-// NewFullReport returns the shape of a report with the first of its records.
+// NewFullReport returns the shape of a report with its first records.
 func NewFullReport(r dmarcd.Report, records Page[StoredRecord]) FullReport {
 	return FullReport{
-		StoredReport: NewStoredReport(r), Verdict: newVerdict(r.Verdict), Report: NewReport("", r),
+		StoredReport: NewStoredReport(r), Authentication: newAuthentication(r.Authentication), Report: NewReport("", r),
 		RecordList: records.Items, Next: records.Next,
 	}
 }
 
-// StoredRecord is a record of a report, with the domain of the team that it counts
-// for, null where it counts for none.
+// StoredRecord is a record of a report, with the domain of the team that it counts for, null if
+// it is not counted.
 type StoredRecord struct {
 	ForDomain *string `json:"for_domain"`
 	AggregateRecord
 }
 
-// NewStoredRecord returns the shape of a record that counts for a domain; "" is none.
+// NewStoredRecord returns the shape of a record that counts for a domain; "" becomes null.
 func NewStoredRecord(domain string, record AggregateRecord) StoredRecord {
 	return StoredRecord{ForDomain: optionalText(domain), AggregateRecord: record}
 }
 
-// Verdict is the authentication result of a mail. Members that were not checked are null.
-type Verdict struct {
+// Authentication is the authentication result of a mail. Members that were not checked are null.
+type Authentication struct {
 	Genuine string  `json:"genuine"`
 	From    *string `json:"from"`
 	DKIM    *string `json:"dkim"`
@@ -80,14 +82,14 @@ type Verdict struct {
 	Reason  *string `json:"reason"`
 }
 
-func newVerdict(v dmarcd.Verdict) Verdict {
-	return Verdict{
+func newAuthentication(v dmarcd.Authentication) Authentication {
+	return Authentication{
 		Genuine: genuine(v), From: optionalText(v.From), DKIM: optionalText(v.DKIM), SPF: optionalText(v.SPF),
 		DMARC: optionalText(v.DMARC), Reason: optionalText(v.Reason),
 	}
 }
 
-func genuine(v dmarcd.Verdict) string {
+func genuine(v dmarcd.Authentication) string {
 	if v.Genuine == "" {
 		return string(dmarcd.GenuineUnknown)
 	}
@@ -97,20 +99,72 @@ func genuine(v dmarcd.Verdict) string {
 // Rejected is a rejected item.
 type Rejected struct {
 	ID         string  `json:"id"`
-	Kind       *string `json:"kind"` // null where it looks like nothing that is known
+	Kind       *string `json:"kind"` // null if it resembles no known kind
 	Reason     string  `json:"reason"`
 	Intake     string  `json:"intake"`
-	Name       *string `json:"name"` // of the file, null where it has none
+	Name       *string `json:"name"` // of the file, null if unnamed
 	Member     string  `json:"member"`
 	Genuine    string  `json:"genuine"`
 	ReceivedAt string  `json:"received_at"`
-	Size       int64   `json:"size"` // 0 once the bytes are gone
+	Size       int64   `json:"size"` // 0 after the original was deleted
 }
 
 // NewRejected returns the shape of a rejected item.
 func NewRejected(r dmarcd.Rejected) Rejected {
 	return Rejected{
 		ID: r.ID.String(), Kind: optionalText(r.Kind), Reason: r.Reason, Intake: string(r.Intake), Name: optionalText(r.Name),
-		Member: r.Member, Genuine: genuine(r.Verdict), ReceivedAt: Time(r.ReceivedAt), Size: r.Size,
+		Member: r.Member, Genuine: genuine(r.Authentication), ReceivedAt: Time(r.ReceivedAt), Size: r.Size,
 	}
+}
+
+// Receipts holds the receipts of one upload.
+type Receipts struct {
+	Items []Receipt `json:"items"`
+}
+
+// NewReceipts returns the shape of receipts.
+func NewReceipts(receipts []dmarcd.Receipt) Receipts {
+	shape := Receipts{Items: make([]Receipt, len(receipts))}
+	for i, receipt := range receipts {
+		shape.Items[i] = newReceipt(receipt)
+	}
+	return shape
+}
+
+// Receipt is the result of one report or rejected item. Unknown members of a rejected item are
+// null or 0.
+type Receipt struct {
+	Kind         *string  `json:"kind"`
+	Status       string   `json:"status"`
+	Reason       *string  `json:"reason"` // null where it was not rejected
+	ReportID     *string  `json:"report_id"`
+	Domain       *string  `json:"domain"`
+	Records      int      `json:"records"`
+	Messages     int64    `json:"messages"`
+	Quirks       []string `json:"quirks"`
+	ID           *string  `json:"id"`
+	Organization *string  `json:"organization"`
+	// Member is the location in the upload, "" for the whole.
+	Member string `json:"member"`
+}
+
+func newReceipt(r dmarcd.Receipt) Receipt {
+	shape := Receipt{
+		Kind: optionalText(r.Kind), Status: string(r.Status), Reason: optionalText(r.Reason), ReportID: optionalText(r.ExternalID),
+		Domain: optionalText(r.Domain), Records: r.Records, Messages: r.Messages, Quirks: quirkNames(r.Quirks),
+		Organization: optionalText(r.Organization), Member: r.Member,
+	}
+	if r.ID != 0 {
+		shape.ID = optionalText(r.ID.String())
+	}
+	return shape
+}
+
+// quirkNames returns a list that is never null.
+func quirkNames(quirks []dmarcd.Quirk) []string {
+	names := make([]string, len(quirks))
+	for i, quirk := range quirks {
+		names[i] = quirk.Name
+	}
+	return names
 }

@@ -1,6 +1,40 @@
 package wire
 
-import "github.com/dmarcd/dmarcd"
+import (
+	"github.com/dmarcd/dmarcd"
+)
+
+// Team is a team in an operator's list.
+type Team struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	API       bool   `json:"api"`
+	CreatedAt string `json:"created_at"`
+}
+
+// NewTeam returns the shape of a team.
+func NewTeam(t dmarcd.Team) Team {
+	return Team{ID: t.ID.String(), Name: t.Name, API: t.API, CreatedAt: Time(t.CreatedAt)}
+}
+
+// Token is a token in an operator's list.
+type Token struct {
+	ID        string  `json:"id"`
+	Name      string  `json:"name"`
+	Scope     string  `json:"scope"`
+	CreatedAt string  `json:"created_at"`
+	ExpiresAt *string `json:"expires_at"`
+	UsedAt    *string `json:"used_at"`
+	RevokedAt *string `json:"revoked_at"`
+}
+
+// NewToken returns the shape of a token.
+func NewToken(t dmarcd.Token) Token {
+	return Token{
+		ID: t.ID.String(), Name: t.Name, Scope: string(t.Scope), CreatedAt: Time(t.CreatedAt),
+		ExpiresAt: optionalTime(t.ExpiresAt), UsedAt: optionalTime(t.UsedAt), RevokedAt: optionalTime(t.RevokedAt),
+	}
+}
 
 // Mailbox is a mailbox in an operator's list.
 type Mailbox struct {

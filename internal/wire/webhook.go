@@ -2,10 +2,10 @@ package wire
 
 import "github.com/dmarcd/dmarcd"
 
-// Webhook is an endpoint to which events are delivered.
+// Webhook is an endpoint that receives events.
 type Webhook struct {
 	ID             string   `json:"id"`
-	URL            string   `json:"url"` // masked for those who may not change it, and where it is a secret
+	URL            string   `json:"url"` // masked if the user may not change it, or if it is a secret
 	Format         string   `json:"format"`
 	Kinds          []string `json:"kinds"`   // null for all
 	Domains        []string `json:"domains"` // null for all
@@ -27,7 +27,7 @@ func NewWebhook(w dmarcd.Webhook) Webhook {
 	return shape
 }
 
-// WebhookWithSecret is a webhook at the one time when its secret is shown.
+// WebhookWithSecret is a webhook with its secret, which is shown only once.
 type WebhookWithSecret struct {
 	Webhook
 	Secret *string `json:"secret"` // null where deliveries are not signed
@@ -59,7 +59,7 @@ func NewWebhookDelivery(d dmarcd.WebhookDelivery, baseURL string) WebhookDeliver
 		ID: d.ID.String(), WebhookID: d.Webhook.String(), State: string(d.State), Attempts: d.Attempts, CreatedAt: Time(d.CreatedAt),
 		AttemptedAt: optionalTime(d.At), Error: optionalText(d.Problem), Request: NewWebhookMessage(d.Event, baseURL),
 	}
-	if d.State == dmarcd.DeliveryPending {
+	if d.State.Pending() {
 		shape.NextAttemptAt = optionalTime(d.NextAt)
 	}
 	if d.Status != 0 {

@@ -88,7 +88,7 @@ func confused(random *rand.Rand, name, id string) confusedRequest {
 		{http.MethodPost, "/reports", "application/xml", report},
 		{http.MethodPost, "/insights/reports/exclude", "application/json", `{"reporter": null, "from": "2020-01-01", "to": "2030-01-01", "counted": ` + fmt.Sprint(random.IntN(2) == 0) + `}`},
 		{http.MethodGet, "/insights/records?domain=" + name, "", ""},
-		{http.MethodGet, "/insights/sources?domain=" + name, "", ""},
+		{http.MethodGet, "/insights/senders?domain=" + name, "", ""},
 		{http.MethodGet, "/insights/advice", "", ""},
 		{http.MethodGet, "/insights/simulate?p=reject&domain=" + name, "", ""},
 		{http.MethodGet, "/search?q=" + name, "", ""},

@@ -72,9 +72,9 @@ func TestLowDisk(t *testing.T) {
 				t.Errorf("%s: got %d %q want %d %q", name, status, code, want, wantCode)
 			}
 		}
-		refused := a.victim.send(http.MethodPost, "/reports", "application/octet-stream", []byte(about("victim.test", "once more", 1, 0).xml()))
-		if refused.header.Get("Retry-After") == "" {
-			t.Errorf("API: got %v without Retry-After", refused)
+		rejected := a.victim.send(http.MethodPost, "/reports", "application/octet-stream", []byte(about("victim.test", "once more", 1, 0).xml()))
+		if rejected.header.Get("Retry-After") == "" {
+			t.Errorf("API: got %v without Retry-After", rejected)
 		}
 		a.victim.wantCounts("on a full disk", "victim.test", 1, 0)
 		if rejected := list[listedReport](a.victim, "/insights/rejected"); len(rejected) != 0 {

@@ -3,11 +3,16 @@ package adversary_test
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -227,4 +232,84 @@ func (a *arena) fetched(domain string) string {
 		return got.status == http.StatusOK && json.Unmarshal(got.body, &check) == nil && check.MTASTS.Fetch != ""
 	})
 	return check.MTASTS.Fetch
+}
+
+// TestMailboxMovesInside has a mailbox whose name first leads to an address that is allowed, and
+// that is read there. Then the same name leads to this host, where nothing must connect.
+func TestMailboxMovesInside(t *testing.T) {
+	onSQLite(t, func(t *testing.T, a *arena) {
+		var outside, inside atomic.Int64
+		answer := func(hits *atomic.Int64) func(net.Conn) {
+			return func(conn net.Conn) {
+				hits.Add(1)
+				_, _ = fmt.Fprint(conn, "* BYE try again\r\n") // the reader connects again, soon
+			}
+		}
+		port := listen(t, answer(&inside))
+		other := musttest.Get(net.Listen("tcp", fmt.Sprintf("127.0.0.2:%d", port)))(t)
+		defer func() { _ = other.Close() }() // it is only a peer
+		go func() {
+			for {
+				conn, err := other.Accept()
+				if err != nil {
+					return
+				}
+				answer(&outside)(conn)
+				_ = conn.Close() // it is only a peer
+			}
+		}()
+		a.dns.setZone(t, "box.evil.test. 0 A 127.0.0.2\n")
+		if r := read(t, a.in, "mallory", "box.evil.test", port); r.Status != 0 {
+			t.Fatalf("mailbox add: got status %d want 0: %s", r.Status, r.Stderr)
+		}
+		eventually(t, mailboxLimit, "the mailbox is read at the first address", func() bool { return outside.Load() > 0 })
+		a.dns.setZone(t, "box.evil.test. 0 A 127.0.0.1\n")
+		eventually(t, mailboxLimit, "the second address is refused", func() bool {
+			return inside.Load() > 0 || strings.Contains(mailboxes(t, a.in, "mallory")[port], "DMARCD_OUTBOUND_ALLOW")
+		})
+		if got := inside.Load(); got != 0 {
+			t.Errorf("got %d connections to this host want none", got)
+		}
+		a.d.Stop()
+	}, "DMARCD_OUTBOUND_ALLOW=127.0.0.2/32")
+}
+
+// policyDomain is the domain of a policy host: httptest has a certificate for its hosts.
+const policyDomain = "example.com"
+
+// policyHost is an HTTPS host inside the network of the daemon, with an MTA-STS policy.
+type policyHost struct {
+	address string
+	hits    atomic.Int64 // connections
+	roots   string       // the file with the authority of its certificate
+}
+
+// startPolicyHost listens on port 443 of an address that only this test uses.
+func startPolicyHost(t testing.TB) *policyHost {
+	t.Helper()
+	h := &policyHost{address: fmt.Sprintf("127.77.%d.%d", os.Getpid()/250%250, 1+os.Getpid()%250)}
+	listener, err := net.Listen("tcp", h.address+":443")
+	if err != nil {
+		t.Fatalf("a policy is served on port 443: run the test as root, or set net.ipv4.ip_unprivileged_port_start to 443: %v", err)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = io.WriteString(w, "version: STSv1\r\nmode: enforce\r\nmx: mx."+policyDomain+"\r\nmax_age: 86400\r\n") // a client that left needs none
+	}))
+	_ = server.Listener.Close() // it has another one
+	server.Listener = listener
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			h.hits.Add(1)
+		}
+	}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	h.roots = filepath.Join(t.TempDir(), "roots.pem")
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(h.roots, block, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return h
 }

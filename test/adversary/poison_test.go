@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 )
 
 // report returns the report with an id of the reporter.
@@ -33,7 +35,7 @@ func (v *tenant) count(r listedReport, counted bool) {
 }
 
 // wantCounts wants every figure of a team to be the same: the summary, that of
-// the domain, the days, and the sources in every grouping.
+// the domain, the days, and the senders in every grouping.
 func (v *tenant) wantCounts(when, domain string, compliant, nonCompliant int64) {
 	v.t.Helper()
 	want := counts{compliant + nonCompliant, compliant, nonCompliant}
@@ -43,8 +45,8 @@ func (v *tenant) wantCounts(when, domain string, compliant, nonCompliant int64) 
 		}
 	}
 	groupings := []string{"/insights/daily", "/insights/daily?by=domain", "/insights/daily?domain=" + domain}
-	for _, by := range []string{"network", "country", "address", "selector", "envelope_from", "header_from", "reporter"} {
-		groupings = append(groupings, "/insights/sources?by="+by, "/insights/sources?by="+by+"&domain="+domain)
+	for _, by := range []string{"sender", "country", "address", "selector", "envelope_from", "header_from", "reporter"} {
+		groupings = append(groupings, "/insights/senders?by="+by, "/insights/senders?by="+by+"&domain="+domain)
 	}
 	for _, path := range groupings {
 		got := counts{}
@@ -224,4 +226,57 @@ func TestExcludedAndDeleted(t *testing.T) {
 		}
 		a.d.Stop()
 	}, "DMARCD_RATE_LIMIT=0")
+}
+
+// TestMailThatEndsTheProcess ends the process whenever a certain mail is handled, as a
+// mail could whose content overflows a stack or exhausts the memory: twice while it is
+// verified and once while it is read. After that it is set aside, and the daemon stays.
+func TestMailThatEndsTheProcess(t *testing.T) {
+	const restLimit = 10 * time.Minute // the daemon waits longer after every crash
+	onSQLite(t, func(t *testing.T, a *arena) {
+		to, sender := a.address("mallory", "mallory.test"), "poison"+silentSuffix
+		content := mailFrom(sender, string(closings(t, 200*mega)),
+			"DKIM-Signature: v=1; a=rsa-sha256; d="+sender+"; s=s1; h=from; bh=AAAA; b=AAAA")
+		asked := a.dns.silent.Load()
+		a.mail("127.1.0.1", "x@"+sender, to, content)
+		for crash := range 2 {
+			eventually(t, restLimit, "the mail is verified", func() bool { return a.dns.silent.Load() > asked })
+			a.d.Kill()
+			asked = a.dns.silent.Load()
+			a.serve()
+			if crash == 0 {
+				a.watch("after a crash", func() { a.work(1) })
+			}
+		}
+		// Nothing else takes so much processor time.
+		const reading = 700 * time.Millisecond
+		rest := a.d.CPU()
+		eventually(t, restLimit, "the mail is read", func() bool {
+			now := a.d.CPU()
+			if !strings.Contains(a.d.Log(), "crashes") {
+				rest = now // it is still starting
+			}
+			return now-rest > reading
+		})
+		a.d.Kill()
+		a.serve()
+		type rejection struct {
+			Reason string `json:"reason"`
+		}
+		var rejected []rejection
+		a.watch("after the last crash", func() {
+			eventually(t, restLimit, "the mail is set aside", func() bool {
+				rejected = list[rejection](a.mallory, "/insights/rejected")
+				return len(rejected) > 0
+			})
+			a.work(1)
+		})
+		if len(rejected) != 1 || !strings.Contains(rejected[0].Reason, "could not be handled") {
+			t.Errorf("got %+v want one item that could not be handled", rejected)
+		}
+		a.restart()
+		a.watch("after a restart", func() { a.work(1) })
+		a.reported("after a mail that ends the process", a.address("victim", "victim.test"), 1)
+		a.d.Stop()
+	})
 }

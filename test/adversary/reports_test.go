@@ -3,10 +3,13 @@ package adversary_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/base64"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -131,4 +134,83 @@ func mailFrom(domain, attachment string, header ...string) string {
 		"From: Reports <noreply@" + domain + ">\r\nTo: reports@" + reportDomain + "\r\nSubject: Report Domain\r\n" +
 		"Date: Sun, 15 Nov 2026 09:30:00 +0000\r\nMessage-ID: <" + fmt.Sprint(serial.Add(1)) + "@" + domain + ">\r\nMIME-Version: 1.0\r\n" +
 		"Content-Type: application/octet-stream\r\nContent-Transfer-Encoding: base64\r\n\r\n" + lines.String() + encoded + "\r\n"
+}
+
+// TestManyRecords has a team upload very many records at once.
+func TestManyRecords(t *testing.T) {
+	uploads, records := 8, 15_000
+	if soak {
+		records = 1_000_000
+	}
+	onEach(t, func(t *testing.T, a *arena) {
+		bodies := make([][]byte, uploads)
+		for i := range bodies {
+			bodies[i] = distinct(t, "mallory.test", fmt.Sprint("many ", i), i*records, records)
+		}
+		var mu sync.Mutex
+		stored := int64(0)
+		a.watch("many records", func() {
+			var attacking sync.WaitGroup
+			for i, body := range bodies {
+				attacking.Go(func() {
+					got, err := a.mallory.try(t.Context(), http.MethodPost, "/reports", "application/octet-stream", body)
+					switch {
+					case err != nil:
+						t.Errorf("upload %d: %v", i, err)
+					case got.status == http.StatusCreated:
+						mu.Lock()
+						defer mu.Unlock()
+						stored++
+					case got.status != http.StatusServiceUnavailable && got.status != http.StatusTooManyRequests:
+						t.Errorf("upload %d: got %v want 201, or to be told to come later", i, got)
+					}
+				})
+			}
+			attacking.Wait()
+		})
+		if stored == 0 {
+			t.Error("got none of the uploads stored want some")
+		}
+		if got, want := a.mallory.counted("").Total, stored*int64(records); got != want {
+			t.Errorf("got %d messages counted want %d: a report counts as a whole or not at all", got, want)
+		}
+		a.d.Stop()
+	})
+}
+
+// TestLongRecords has a team with many domains whose DMARC records are as long as DNS allows, and
+// asks for long lists of them many times at once.
+func TestLongRecords(t *testing.T) {
+	onSQLite(t, func(t *testing.T, a *arena) {
+		const domains, clients = 150, 48
+		long := strings.Repeat(` "`+strings.Repeat("x", 250)+`"`, 230)
+		zone := ""
+		for i := range domains {
+			zone += fmt.Sprintf("_dmarc.d%d.evil.test. 0 TXT \"v=DMARC1; p=none; x=\"%s\n", i, long)
+		}
+		a.dns.setZone(t, zone)
+		each := func(n int, do func(i int)) {
+			var all sync.WaitGroup
+			slots := make(chan struct{}, clients)
+			for i := range n {
+				slots <- struct{}{}
+				all.Go(func() {
+					do(i)
+					<-slots
+				})
+			}
+			all.Wait()
+		}
+		each(domains, func(i int) { a.mallory.add(fmt.Sprintf("d%d.evil.test", i)) })
+		a.watch("long records", func() {
+			each(2*clients, func(i int) {
+				path := []string{"/domains?limit=1000", "/domains", "/insights/advice?limit=1000", "/events?limit=1000"}[i%4]
+				got, err := a.mallory.try(context.WithoutCancel(t.Context()), http.MethodGet, path, "", nil)
+				if err != nil || got.status != http.StatusOK && got.status != http.StatusServiceUnavailable {
+					t.Errorf("%s: got %d, %v", path, got.status, err)
+				}
+			})
+		})
+		a.d.Stop()
+	}, "DMARCD_RATE_LIMIT=0")
 }

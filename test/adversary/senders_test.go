@@ -20,12 +20,12 @@ func TestAbandonedReads(t *testing.T) {
 		for i := range uploads {
 			a.mallory.upload(distinct(t, "mallory.test", fmt.Sprint("planted ", i), i*records, records))
 		}
-		paths := []string{"/insights/sources", "/insights/sources?by=address", "/insights/sources?by=address&domain=mallory.test&limit=1000"}
+		paths := []string{"/insights/senders", "/insights/senders?by=address", "/insights/senders?by=address&domain=mallory.test&limit=1000"}
 
 		a.watch("many reads of many addresses", func() {
 			var reading sync.WaitGroup
 			for i := range reads {
-				reading.Go(func() { a.readSources(paths[i%len(paths)]) })
+				reading.Go(func() { a.readSenders(paths[i%len(paths)]) })
 			}
 			reading.Wait()
 		})
@@ -37,7 +37,7 @@ func TestAbandonedReads(t *testing.T) {
 				reading.Go(func() {
 					for n := 0; ctx.Err() == nil; n++ {
 						// A new range each time: no answer can come from a cache.
-						_, _ = a.mallory.try(ctx, http.MethodGet, fmt.Sprintf("/insights/sources?by=address&from=%d-01-01", 1000+i*100+n%100), "", nil) // abandoned
+						_, _ = a.mallory.try(ctx, http.MethodGet, fmt.Sprintf("/insights/senders?by=address&from=%d-01-01", 1000+i*100+n%100), "", nil) // abandoned
 					}
 				})
 			}
@@ -75,9 +75,8 @@ func TestAbandonedReads(t *testing.T) {
 	})
 }
 
-// readSources reads the sources and wants a bounded answer, or to be told to
-// come later.
-func (a *arena) readSources(path string) {
+// readSenders reads the senders and wants a bounded answer, or a request to retry later.
+func (a *arena) readSenders(path string) {
 	got, err := a.mallory.try(a.t.Context(), http.MethodGet, path, "", nil)
 	switch {
 	case err != nil:

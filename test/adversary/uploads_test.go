@@ -1,6 +1,7 @@
 package adversary_test
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // TestUploadsOneByteShort opens uploads on every entrance that takes them and
@@ -52,3 +55,65 @@ func TestUploadsOneByteShort(t *testing.T) {
 
 // shortLimit is how long an upload may stay open that sends nothing more.
 const shortLimit = patience
+
+// TestManyStreams has a tenant hold all connections with streams of events, from several networks.
+// The victim has rounds to finish meanwhile.
+func TestManyStreams(t *testing.T) {
+	// The daemon has 2,048 connections, and 256 for one network.
+	const networks, each, rounds = 9, 256, 3
+	onSQLite(t, func(t *testing.T, a *arena) {
+		for i := range networks * each {
+			dialer := net.Dialer{LocalAddr: localAddress(fmt.Sprintf("127.1.%d.1", i%networks))}
+			conn := musttest.Get(dialer.DialContext(t.Context(), "tcp", a.d.HTTP))(t)
+			t.Cleanup(func() { _ = conn.Close() }) // it is only a peer
+			_, _ = fmt.Fprintf(conn, "GET /api/events HTTP/1.1\r\nHost: dmarcd\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\n\r\n", a.mallory.token)
+			_, _ = bufio.NewReader(conn).Peek(1) // it streams, or is closed
+		}
+		a.watch("many streams", func() {
+			began := a.rounds.Load()
+			eventually(t, patience, "the victim works", func() bool { return a.rounds.Load() >= began+rounds })
+		})
+		a.d.Stop()
+	})
+}
+
+// TestHeavyUploads has one team read much at once, by every entrance that reads
+// for it.
+func TestHeavyUploads(t *testing.T) {
+	const uploads = 8
+	size := 32 * mega
+	if soak {
+		size = 240 * mega
+	}
+	onSQLite(t, func(t *testing.T, a *arena) {
+		bomb := closings(t, size)
+		box := a.mailbox("mallory", "mallory.test")
+		address := a.address("mallory", "mallory.test")
+		a.watch("end tags that close nothing", func() {
+			var attacking sync.WaitGroup
+			for i := range uploads {
+				attacking.Go(func() {
+					path := "/reports"
+					switch i % 4 {
+					case 1:
+						path = "/tlsrpt/" + box
+					case 2:
+						if err := a.tryMail("127.1.0.1", "x@mallory.test", address, mailFrom("mallory.test", string(bomb))); smtpCode(err) == 0 {
+							t.Errorf("a heavy mail: %v", err)
+						}
+						return
+					}
+					got, err := a.mallory.try(t.Context(), http.MethodPost, path, "application/octet-stream", bomb)
+					if err != nil {
+						t.Errorf("a heavy upload to %s: %v", path, err)
+					}
+					if got.status == http.StatusInternalServerError {
+						t.Errorf("a heavy upload to %s: got %v", path, got)
+					}
+				})
+			}
+			attacking.Wait()
+		})
+		a.d.Stop()
+	})
+}

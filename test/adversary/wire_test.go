@@ -130,12 +130,12 @@ func (a *arena) mail(from, sender, to, content string) {
 // smtpCode returns the code in an error of SMTP, 250 for nil, 0 for another
 // error.
 func smtpCode(err error) int {
-	var refusal *textproto.Error
+	var rejection *textproto.Error
 	switch {
 	case err == nil:
 		return 250
-	case errors.As(err, &refusal):
-		return refusal.Code
+	case errors.As(err, &rejection):
+		return rejection.Code
 	}
 	return 0
 }
@@ -160,8 +160,8 @@ func listen(t testing.TB, serve func(net.Conn)) int {
 	return listener.Addr().(*net.TCPAddr).Port // a TCP listener has one
 }
 
-// reported sends reports of a real reporter by mail and wants them counted.
-// The reporter tries again, as mail servers do, where it is told to.
+// reported sends reports of a real reporter by mail and wants them counted. The reporter
+// retries temporary errors, like mail servers do.
 func (a *arena) reported(when, to string, messages int64) {
 	a.t.Helper()
 	content := about("victim.test", when, messages, 0).xml()

@@ -23,16 +23,16 @@ const (
 	operator
 )
 
-// place is a page or a form of the site, with the least role that it is for. {domain},
+// sitePage is a page or a form of the site, with the least role that it is for. {domain},
 // {report}, {rejected}, {token}, {member}, {team} and {user} stand for things of the
 // team default, and {session} for one of its owner.
-type place struct {
+type sitePage struct {
 	path string
 	need role
 	form url.Values // nil for a page
 }
 
-var places = []place{
+var pages = []sitePage{
 	{path: "/app/", need: viewer},
 	{path: "/app/?csv=domains", need: viewer},
 	{path: "/app/domains/new", need: editor},
@@ -42,7 +42,9 @@ var places = []place{
 	{path: "/app/domains/{domain}/changes", need: viewer},
 	{path: "/app/domains/{domain}/policy", need: viewer},
 	{path: "/app/domains/{domain}/print", need: viewer},
-	{path: "/app/changes", need: viewer},
+	{path: "/app/activity", need: viewer},
+	{path: "/app/activity/dns", need: viewer},
+	{path: "/app/activity/everything", need: viewer},
 	{path: "/app/print", need: viewer},
 	{path: "/app/domains/{domain}/setup", need: viewer},
 	{path: "/app/domains/{domain}/setup/steps", need: viewer},
@@ -53,24 +55,31 @@ var places = []place{
 	{path: "/app/senders/address/192.0.2.10", need: viewer},
 	{path: "/app/senders/own", need: viewer},
 	{path: "/app/reports", need: viewer},
-	{path: "/app/alerts/test", need: owner, form: url.Values{}},
-	{path: "/app/alerts/rules", need: owner, form: url.Values{"group_minutes": {"0"}, "cool_down_minutes": {"0"}}},
+	{path: "/app/settings/notifications/test", need: owner, form: url.Values{}},
+	{path: "/app/settings/notifications/rules", need: owner, form: url.Values{"group_minutes": {"0"}, "cool_down_minutes": {"0"}}},
 	{path: "/app/reports/upload", need: editor},
 	{path: "/app/reports/rejected", need: viewer},
 	{path: "/app/reports/rejected/{rejected}/original", need: viewer},
 	{path: "/app/reports/exclude", need: editor},
 	{path: "/app/reports/{report}", need: viewer},
 	{path: "/app/reports/{report}/original", need: viewer},
-	{path: "/app/builder", need: viewer},
+	{path: "/app/tools", need: viewer},
+	{path: "/app/tools/check", need: viewer},
+	{path: "/app/tools/mail", need: viewer},
+	{path: "/app/tools/dmarc", need: viewer},
+	{path: "/app/tools/spf", need: viewer},
+	{path: "/app/tools/mta-sts", need: viewer},
+	{path: "/app/tools/tls-rpt", need: viewer},
+	{path: "/app/tools/bimi", need: viewer},
 	{path: "/app/account", need: viewer},
 	{path: "/app/account?csv=sessions", need: viewer},
 	{path: "/app/settings/tokens", need: viewer},
 	{path: "/app/settings/members", need: viewer},
 	{path: "/app/settings/members?csv=invitations", need: viewer},
 	{path: "/app/settings/mailboxes", need: viewer},
-	{path: "/app/alerts", need: viewer},
-	{path: "/app/settings/webhooks", need: viewer},
-	{path: "/app/settings/webhooks/{webhook}", need: viewer},
+	{path: "/app/settings/notifications", need: viewer},
+	{path: "/app/settings/notifications/new/slack", need: owner},
+	{path: "/app/settings/notifications/{webhook}", need: viewer},
 	{path: "/app/settings/retention", need: viewer},
 	{path: "/app/settings/audit", need: owner},
 	{path: "/app/installation/teams", need: operator},
@@ -79,7 +88,8 @@ var places = []place{
 
 	{path: "/app/domains/new", need: editor, form: url.Values{"domain": {"another.example"}}},
 	{path: "/app/domains/{domain}/dns", need: editor, form: url.Values{}},
-	{path: "/app/domains/{domain}/senders/as64500", need: editor, form: url.Values{"class": {"yours"}}},
+	{path: "/app/domains/{domain}/senders", need: editor, form: url.Values{"sender": {"as64500"}, "class": {"yours"}}},
+	{path: "/app/senders", need: editor, form: url.Values{"sender": {"as64500"}, "class": {"yours"}}},
 	{path: "/app/senders/own", need: editor, form: url.Values{"name": {"CRM"}, "networks": {"192.0.2.1"}}},
 	{path: "/app/senders/own/crm/remove", need: editor, form: url.Values{}},
 	{path: "/app/domains/{domain}/selftest", need: editor, form: url.Values{}},
@@ -88,7 +98,8 @@ var places = []place{
 	{path: "/app/domains/{domain}/tags", need: editor, form: url.Values{"tags": {"shop"}}},
 	{path: "/app/domains/{domain}/purpose", need: editor, form: url.Values{"purpose": {"personal"}}},
 	{path: "/app/domains/{domain}/delete", need: owner, form: url.Values{"confirm": {"example.com"}}},
-	{path: "/app/alerts/1/acknowledge", need: editor, form: url.Values{}},
+	{path: "/app/activity/1/acknowledge", need: editor, form: url.Values{}},
+	{path: "/app/activity/acknowledge", need: editor, form: url.Values{"through": {"1000"}}},
 	{path: "/app/reports/upload", need: editor, form: url.Values{"file": {"x"}}},
 	{path: "/app/reports/rejected/{rejected}/retry", need: editor, form: url.Values{}},
 	{path: "/app/reports/rejected/{rejected}/delete", need: editor, form: url.Values{}},
@@ -104,12 +115,13 @@ var places = []place{
 	{path: "/app/settings/mailboxes", need: owner, form: url.Values{"server": {"127.0.0.1:1"}, "username": {"x"}, "password": {"x"}}},
 	{path: "/app/settings/mailboxes/box_1/resume", need: owner, form: url.Values{}},
 	{path: "/app/settings/mailboxes/box_1/remove", need: owner, form: url.Values{}},
-	{path: "/app/settings/webhooks", need: owner, form: url.Values{"url": {"https://hooks.example/"}, "format": {"slack"}}},
-	{path: "/app/settings/webhooks/{webhook}", need: owner, form: url.Values{"enabled": {"false"}}},
-	{path: "/app/settings/webhooks/{webhook}/test", need: owner, form: url.Values{}},
-	{path: "/app/settings/webhooks/{webhook}/rotate", need: owner, form: url.Values{}},
-	{path: "/app/settings/webhooks/{webhook}/remove", need: owner, form: url.Values{}},
-	{path: "/app/settings/webhooks/{webhook}/deliveries/dlv_1/retry", need: owner, form: url.Values{}},
+	{path: "/app/settings/notifications/new/slack", need: owner, form: url.Values{"url": {"https://hooks.example/"}, "kinds": {"policy.weakened"}}},
+	{path: "/app/settings/notifications/{webhook}/selection", need: owner, form: url.Values{"kinds": {"policy.weakened"}}},
+	{path: "/app/settings/notifications/{webhook}", need: owner, form: url.Values{"enabled": {"false"}}},
+	{path: "/app/settings/notifications/{webhook}/test", need: owner, form: url.Values{}},
+	{path: "/app/settings/notifications/{webhook}/rotate", need: owner, form: url.Values{}},
+	{path: "/app/settings/notifications/{webhook}/remove", need: owner, form: url.Values{}},
+	{path: "/app/settings/notifications/{webhook}/deliveries/dlv_1/retry", need: owner, form: url.Values{}},
 	{path: "/app/settings/retention", need: owner, form: url.Values{"counters": {"1"}, "records": {"1"}, "originals": {"1"}}},
 	{path: "/app/installation/teams", need: operator, form: url.Values{"name": {"third"}}},
 	{path: "/app/installation/teams/{team}/api", need: operator, form: url.Values{"api": {"no"}}},
@@ -117,16 +129,16 @@ var places = []place{
 }
 
 // accountForms are what users may change of their own account only, and their digest.
-var accountForms = []place{
-	{path: "/app/alerts/digest", need: viewer, form: url.Values{"digest": {"digest.weekly"}}},
+var accountForms = []sitePage{
+	{path: "/app/settings/notifications/digest", need: viewer, form: url.Values{"digest": {"digest.weekly"}}},
 	{path: "/app/account/name", need: viewer, form: url.Values{"name": {"Another Name"}}},
 	{path: "/app/account/password", need: viewer, form: url.Values{"current": {password}, "password": {"another few words in a row"}}},
 	{path: "/app/account/sessions/end", need: viewer, form: url.Values{}},
 	{path: "/app/account/sessions/{session}/end", need: viewer, form: url.Values{}},
 }
 
-// method returns how the place is asked for.
-func (p place) method() string {
+// method returns how the page is asked for.
+func (p sitePage) method() string {
 	if p.form == nil {
 		return http.MethodGet
 	}
@@ -136,7 +148,7 @@ func (p place) method() string {
 // company is an installation in which the team default has one of everything.
 type company struct {
 	*site
-	names                     *strings.Replacer // of what stands in places
+	names                     *strings.Replacer // of what stands in pages
 	operator, viewer, another *visitor          // another is the owner of another team
 }
 
@@ -145,7 +157,7 @@ func TestAccess(t *testing.T) {
 	t.Parallel()
 	c := foundCompany(t)
 	for name, test := range map[string]func(*testing.T, *company){
-		"who is refused what": whoIsRefusedWhat, "foreign forms": foreignForms, "headers": headers, "downloads": downloads,
+		"who is refused what": whoIsRejectedWhat, "foreign forms": foreignForms, "headers": headers, "downloads": downloads,
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := c.state()
@@ -175,7 +187,7 @@ func foundCompany(t *testing.T) *company {
 	c.names = strings.NewReplacer("{domain}", "example.com",
 		"{report}", c.first("/app/reports", `rep_\w+`), "{rejected}", c.first("/app/reports/rejected", `rej_\w+`),
 		"{token}", c.first("/app/settings/tokens", `tok_\w+`), "{member}", c.first("/app/settings/members", `members/(\w+)`),
-		"{webhook}", c.first("/app/settings/webhooks", `whk_\w+`),
+		"{webhook}", c.first("/app/settings/notifications", `whk_\w+`),
 		"{team}", c.first("/app/installation/teams", `teams/(\w+)`), "{user}", c.first("/app/installation/users", `users/(\w+)`),
 		"{session}", c.first("/app/account", `sessions/(\w{64})/end`))
 	return c
@@ -191,15 +203,15 @@ func (c *company) first(path, pattern string) string {
 	return match[len(match)-1]
 }
 
-// try requests a place as a user.
-func (c *company) try(v *visitor, p place) answer {
+// try requests a page as a user.
+func (c *company) try(v *visitor, p sitePage) answer {
 	c.t.Helper()
 	return v.send(v.request(p.method(), c.names.Replace(p.path), p.form))
 }
 
-func whoIsRefusedWhat(t *testing.T, c *company) {
+func whoIsRejectedWhat(t *testing.T, c *company) {
 	signedOut := c.visitor(t)
-	for _, p := range places {
+	for _, p := range pages {
 		name := p.method() + " " + p.path
 		if got := c.try(signedOut, p); got.status != http.StatusSeeOther || !strings.HasPrefix(got.header.Get("Location"), "/app/sign-in") {
 			t.Errorf("%s signed out: got status %d to %q want the sign-in page", name, got.status, got.header.Get("Location"))
@@ -225,10 +237,10 @@ func whoIsRefusedWhat(t *testing.T, c *company) {
 	}
 }
 
-// tryAsAnother wants the owner of another team to find nothing where a place is about
+// tryAsAnother wants the owner of another team to find nothing where a page is about
 // something of the team default, and nothing of it anywhere else. Forms that are about
 // nothing in particular change their own team, which they may.
-func (c *company) tryAsAnother(t *testing.T, p place) {
+func (c *company) tryAsAnother(t *testing.T, p sitePage) {
 	t.Helper()
 	name := p.method() + " " + p.path + " as another team"
 	switch {
@@ -254,9 +266,9 @@ func (c *company) tryAsAnother(t *testing.T, p place) {
 // changes by itself.
 func (c *company) state() string {
 	c.t.Helper()
-	own := []string{"Grade", "Reason", "Last used"} // Reason is why deliveries fail
+	own := []string{"Grade", "Reason", "Last used", "Last delivery"} // Reason is why deliveries fail
 	var b strings.Builder
-	for _, table := range []string{"/app/?csv=domains", "/app/reports?csv=reports", "/app/reports/rejected?csv=rejected", "/app/installation/teams?csv=teams", "/app/installation/users?csv=users", "/app/settings/members?csv=invitations", "/app/settings/webhooks?csv=webhooks", "/app/settings/tokens?csv=tokens"} {
+	for _, table := range []string{"/app/?csv=domains", "/app/reports?csv=reports", "/app/reports/rejected?csv=rejected", "/app/installation/teams?csv=teams", "/app/installation/users?csv=users", "/app/settings/members?csv=invitations", "/app/settings/notifications?csv=channels", "/app/settings/tokens?csv=tokens"} {
 		rows := musttest.Get(csv.NewReader(strings.NewReader(c.operator.get(table).body)).ReadAll())(c.t)
 		for _, row := range rows {
 			for i, name := range rows[0] {
@@ -279,9 +291,9 @@ func foreignForms(t *testing.T, c *company) {
 		{"from an old browser", "", "https://evil.example"},
 		{"from a page without an origin", "", "null"},
 	} {
-		for _, p := range append(slices.Concat(places, accountForms), place{path: "/app/sign-in", form: url.Values{"email": {"ada@example.com"}, "password": {password}}},
-			place{path: "/app/sign-out", form: url.Values{}}, place{path: "/app/team", form: url.Values{"team": {"{team}"}}},
-			place{path: "/app/theme", form: url.Values{"theme": {"dark"}}}) {
+		for _, p := range append(slices.Concat(pages, accountForms), sitePage{path: "/app/sign-in", form: url.Values{"email": {"ada@example.com"}, "password": {password}}},
+			sitePage{path: "/app/sign-out", form: url.Values{}}, sitePage{path: "/app/team", form: url.Values{"team": {"{team}"}}},
+			sitePage{path: "/app/theme", form: url.Values{"theme": {"dark"}}}) {
 			if p.form == nil {
 				continue
 			}

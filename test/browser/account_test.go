@@ -3,10 +3,14 @@ package browser_test
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // elsewhere signs a user in on another browser, without a screen.
@@ -25,30 +29,30 @@ func TestAccount(t *testing.T) {
 	b.acceptInvitation(s.link, "ada@example.com")
 	b.do(chromedp.Click(chromedp.CSS("details.menu > summary")))
 	b.follow("Your account")
-	b.says("You sign in as ada@example.com.")
+	b.shows("You sign in as ada@example.com.")
 	if b.has(`form[action="/app/account/sessions/end"]`) {
 		t.Error("with one session: got a button to end others want none")
 	}
 	b.write("name", "Ada Example")
 	b.press("Save name")
-	b.says("Your name was saved.")
+	b.shows("Your name was saved.")
 	if got := b.text(".menu-user"); got != "Ada Example" {
 		t.Errorf("the menu: got %q want the new name", got)
 	}
 
-	lost, kept := s.elsewhere(t, "ada@example.com"), s.elsewhere(t, "ada@example.com")
+	lost, stored := s.elsewhere(t, "ada@example.com"), s.elsewhere(t, "ada@example.com")
 	b.visit("/app/account", http.StatusOK)
-	b.says("Go-http-client/1.1")
+	b.shows("Go-http-client/1.1")
 	b.inspect("an account with sessions")
 	b.load(clickIn("Go-http-client", "End")) // that which was used last
-	b.says("The session was ended.")
-	if lostIn, keptIn := lost.get("/app/").status == http.StatusOK, kept.get("/app/").status == http.StatusOK; lostIn == keptIn {
-		t.Errorf("after one session was ended: got %t and %t want one of them in", lostIn, keptIn)
+	b.shows("The session was ended.")
+	if lostIn, storedIn := lost.get("/app/").status == http.StatusOK, stored.get("/app/").status == http.StatusOK; lostIn == storedIn {
+		t.Errorf("after one session was ended: got %t and %t want one of them in", lostIn, storedIn)
 	}
 	b.press("End all other sessions")
-	b.says("All your other sessions were ended.")
+	b.shows("All your other sessions were ended.")
 	lost.wantIn("after the others were ended", false)
-	kept.wantIn("after the others were ended", false)
+	stored.wantIn("after the others were ended", false)
 
 	other := s.elsewhere(t, "ada@example.com")
 	const next = "other words in another row"
@@ -58,13 +62,13 @@ func TestAccount(t *testing.T) {
 	if got := b.load(change); got != http.StatusUnprocessableEntity {
 		t.Errorf("with a wrong password: got status %d want 422", got)
 	}
-	b.says("The current password is incorrect.")
+	b.shows("The current password is incorrect.")
 	b.inspect("a wrong password")
 	other.wantIn("after a wrong password", true)
 	b.write("current", password)
 	b.write("password", next)
 	b.press("Change password")
-	b.says("Your password was changed")
+	b.shows("Your password was changed")
 	other.wantIn("after the password was changed", false)
 	for words, want := range map[string]int{password: http.StatusUnauthorized, next: http.StatusSeeOther} {
 		if got := s.visitor(t).post("/app/sign-in", url.Values{"email": {"ada@example.com"}, "password": {words}}); got.status != want {
@@ -79,7 +83,7 @@ func TestInvitationIsWithdrawn(t *testing.T) {
 	b := s.open(t)
 	b.acceptInvitation(s.link, "ada@example.com")
 	b.visit("/app/settings/members", http.StatusOK)
-	b.says("No open invitations")
+	b.shows("No open invitations")
 	b.write("email", "zoe@example.com")
 	b.choose("role", "editor")
 	b.press("Create invitation")
@@ -92,11 +96,54 @@ func TestInvitationIsWithdrawn(t *testing.T) {
 		t.Errorf("the link: got status %d want 200", got.status)
 	}
 	b.load(clickIn("zoe@example.com", "Withdraw"))
-	b.says("The invitation was withdrawn.")
-	b.says("No open invitations")
+	b.shows("The invitation was withdrawn.")
+	b.shows("No open invitations")
 	if got := s.visitor(t).get(link); got.status != http.StatusNotFound || !strings.Contains(got.body, "was withdrawn") {
 		t.Errorf("the link that was withdrawn: got status %d want 404 and the reason", got.status)
 	}
 	b.visit("/app/settings/audit", http.StatusOK)
-	b.says("withdrew an invitation")
+	b.shows("withdrew an invitation")
+}
+
+// revocationLimit is how long the API may still take a revoked token: a second, and
+// the rest for a busy machine.
+const revocationLimit = 10 * time.Minute
+
+func TestTokenIsMadeUsedAndRevoked(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "")
+	b := s.open(t)
+	b.acceptInvitation(s.link, "ada@example.com")
+	b.visit("/app/settings/tokens", http.StatusOK)
+	b.write("name", "a script")
+	b.choose("scope", "read")
+	b.press("Create token")
+	token := tokenPattern.FindString(b.text("main"))
+	if token == "" {
+		t.Fatal("got no token want it shown")
+	}
+	b.inspect("a new token")
+	if got, body := s.api(http.MethodGet, "/domains", token, ""); got != http.StatusOK {
+		t.Errorf("the new token: got status %d want 200: %s", got, body)
+	}
+	if got, _ := s.api(http.MethodPost, "/domains", token, `{"domain":"example.com"}`); got != http.StatusForbidden {
+		t.Errorf("the token for reading, to write: got status %d want 403", got)
+	}
+
+	b.visit("/app/settings/tokens", http.StatusOK)
+	if strings.Contains(b.text("main"), token) {
+		t.Error("the page again: got the token want it shown once")
+	}
+	b.load(clickIn("a script", "Revoke"))
+	b.shows("The token was revoked.")
+	if want := "Revoke the token? Programs that use it stop working at once."; !slices.Contains(b.watch.asks(), want) {
+		t.Errorf("the page asked %q want %q among it", b.watch.asks(), want)
+	}
+	daemon.Eventually(t, revocationLimit, "the revoked token is refused", func() bool {
+		got, _ := s.api(http.MethodGet, "/domains", token, "")
+		return got == http.StatusUnauthorized
+	})
+	b.visit("/app/settings/audit", http.StatusOK)
+	b.shows("created a token")
+	b.shows("revoked a token")
 }

@@ -28,17 +28,17 @@ func (v violation) String() string {
 type rules string
 
 const (
-	// allRules are those of WCAG 2.2, of which axe leaves the size of targets out unless it is
-	// asked, and its good practices.
+	// allRules are the rules of WCAG 2.2, including target size, which axe skips by default,
+	// and its best practices.
 	allRules rules = `rules: { "target-size": { enabled: true } }`
 	// colourRules are those that depend on colours. Contrast costs more than all others.
 	colourRules rules = `runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] }`
 	// shapeRules are all others.
 	shapeRules rules = `rules: { "target-size": { enabled: true }, "color-contrast": { enabled: false }, "link-in-text-block": { enabled: false } }`
-	// placeRules are those that depend on where elements are, and how large. The others depend
+	// positionRules are those that depend on where elements are, and how large. The others depend
 	// on the document, and on which of its elements are hidden.
-	placeRules rules = `runOnly: { type: "rule", values: ["target-size", "scrollable-region-focusable"] }`
-	// mailRules are those that hold for a message, which is no page of ours.
+	positionRules rules = `runOnly: { type: "rule", values: ["target-size", "scrollable-region-focusable"] }`
+	// mailRules are the rules for a message, which is not a page.
 	mailRules rules = `runOnly: { type: "rule", values: ["color-contrast", "image-alt"] }`
 )
 

@@ -49,7 +49,7 @@ func TestFirstSteps(t *testing.T) {
 		t.Errorf("signed out: got %s want the sign-in page", got)
 	}
 	b.acceptInvitation(s.link, "ada@example.com")
-	b.says("Get started")
+	b.shows("Get started")
 	b.inspect("the empty overview")
 	b.trySample()
 	for _, path := range []string{"/app/senders", "/app/reports", "/app/settings/mailboxes"} {
@@ -58,7 +58,7 @@ func TestFirstSteps(t *testing.T) {
 	}
 	b.signOut()
 	b.visit(s.link, http.StatusNotFound)
-	b.says("This link cannot be used")
+	b.shows("This link cannot be used")
 
 	// The sign-in leads to the page that was requested.
 	b.visit("/app/settings/tokens", http.StatusOK)
@@ -67,7 +67,7 @@ func TestFirstSteps(t *testing.T) {
 	if got := b.load(chromedp.Click(chromedp.CSS("main button"))); got != http.StatusUnauthorized {
 		t.Errorf("a wrong password: got status %d want 401", got)
 	}
-	b.says("Incorrect email or password")
+	b.shows("Incorrect email or password")
 	b.inspect("a refused sign-in")
 	b.write("password", password)
 	b.press("Sign in")
@@ -76,7 +76,7 @@ func TestFirstSteps(t *testing.T) {
 	}
 
 	b.follow("Overview")
-	b.follow("Add a domain")
+	b.follow("Add domains")
 	b.write("domain", "Example.COM")
 	b.press("Add domains")
 	b.followGuide()
@@ -86,13 +86,13 @@ func TestFirstSteps(t *testing.T) {
 func (b *tab) trySample() {
 	b.t.Helper()
 	b.press("Add sample data")
-	b.says("These domains and their reports are fictional.")
-	b.says("brightpay.example")
+	b.shows("These domains and their reports are fictional.")
+	b.shows("brightpay.example")
 	b.inspect("an overview of sample data")
 	b.visit("/app/senders", http.StatusOK)
-	b.says("Cloudpost Mail Hosting")
+	b.shows("Cloudpost Mail Hosting")
 	b.press("Remove sample data")
-	b.says("Get started")
+	b.shows("Get started")
 	for _, path := range []string{"/app/senders", "/app/reports"} {
 		b.visit(path, http.StatusOK)
 		if got := b.text("main"); strings.Contains(got, ".example") || strings.Contains(got, "Cloudpost") {
@@ -118,7 +118,7 @@ const readSteps = `[...document.querySelectorAll(".steps > li")].map((li) => {
 // report, and wants the guide to see each of them without the page being loaded again.
 func (b *tab) followGuide() {
 	b.t.Helper()
-	b.says("The domain was added.")
+	b.shows("The domain was added.")
 	steps := read(b, evaluate[[]step](readSteps))
 	var zone strings.Builder
 	for i, record := range steps[:len(steps)-1] {

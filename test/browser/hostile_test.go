@@ -134,7 +134,7 @@ func (b *tab) walk(from string, look func()) (seen map[string]bool) {
 		b.visit(next, http.StatusOK)
 		look()
 		waiting = append(waiting, read(b, evaluate[[]string](`[...document.querySelectorAll("a[href^='/app/']:not([download])")]
-			.map((a) => a.getAttribute("href")).filter((href) => !/static|original|[?&](sort|days|from)=/.test(href))`))...)
+			.map((a) => a.getAttribute("href")).filter((href) => !/static|original|format=pdf|[?&](sort|days|from)=/.test(href))`))...)
 	}
 	return seen
 }
@@ -166,8 +166,8 @@ func TestStoredScript(t *testing.T) {
 
 	seen := b.walk("/app/", b.unhurt)
 	for _, want := range []string{
-		"/app/domains/example.com", "/app/domains/example.com/dns", "/app/domains/example.com/policy?p=reject", "/app/changes", "/app/domains/example.com/changes",
-		"/app/reports/rejected", "/app/settings/audit", "/app/builder",
+		"/app/domains/example.com", "/app/domains/example.com/dns", "/app/domains/example.com/policy?p=reject", "/app/activity/dns", "/app/activity/everything", "/app/activity", "/app/domains/example.com/changes",
+		"/app/reports/rejected", "/app/settings/audit", "/app/tools/dmarc",
 	} {
 		if !seen[want] {
 			t.Errorf("got no visit of %s want every page visited", want)
@@ -177,12 +177,12 @@ func TestStoredScript(t *testing.T) {
 	b.unveiled("/app/reports?kind=tls", "tlsorg", "tlsid", "mx", "result", "policy")
 	b.unveiled("/app/reports?kind=failure", "agent", "failselector", "results")
 	b.visit("/app/domains/example.com/dns", http.StatusOK)
-	b.says("dmarc'\"-->")
+	b.shows("dmarc'\"-->")
 	for _, group := range []string{"selector", "envelope", "reporter", "from", "address"} {
 		b.visit("/app/senders?group="+group, http.StatusOK)
 		b.unhurt()
 	}
-	b.visit("/app/builder?record="+strings.ReplaceAll(hostile("builder"), " ", "+"), http.StatusOK)
+	b.visit("/app/tools/dmarc?record="+strings.ReplaceAll(hostile("builder"), " ", "+"), http.StatusOK)
 	b.unhurt()
 	b.visit("/app/sign-in?next=javascript:alert(10)", http.StatusOK)
 	b.unhurt()

@@ -3,6 +3,7 @@ package browser_test
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ type look struct {
 	scheme        string // light or dark
 	width, height int64
 	phone         bool
-	// rules are those of axe that may find something that a look before it did not show.
+	// rules are the rules of axe that can find more than in the previous look.
 	rules rules
 }
 
@@ -56,6 +57,7 @@ type shown struct {
 var shownPages = []shown{
 	{name: "overview", path: "/app/"},
 	{name: "overview-year", path: "/app/?days=365&trouble=yes"},
+	{name: "domains", path: "/app/domains"},
 	{name: "domain-new", path: "/app/domains/new"},
 	{name: "domain", path: "/app/domains/fernlea.example?days=365"},
 	{name: "domain-spoofed", path: "/app/domains/brightpay.example"},
@@ -65,8 +67,9 @@ var shownPages = []shown{
 	{name: "domain-changes", path: "/app/domains/fernlea.example/changes"},
 	{name: "domain-policy", path: "/app/domains/brightpay.example/policy?p=reject"},
 	{name: "domain-spoofing", path: "/app/domains/brightpay.example/senders?class=spoofing"},
-	{name: "changes", path: "/app/changes"},
-	{name: "alerts", path: "/app/alerts"},
+	{name: "activity", path: "/app/activity"},
+	{name: "activity-dns", path: "/app/activity/dns?days=365"},
+	{name: "activity-everything", path: "/app/activity/everything?days=90"},
 	{name: "domain-print", path: "/app/domains/brightpay.example/print"},
 	{name: "print", path: "/app/print"},
 	{name: "domain-setup", path: "/app/domains/tinwhistle.example/setup"},
@@ -76,7 +79,7 @@ var shownPages = []shown{
 	{name: "search", path: "/app/search?q=bright"},
 	{name: "senders", path: "/app/senders"},
 	{name: "senders-address", path: "/app/senders?group=address&failing=yes"},
-	{name: "sender", path: "/app/domains/tinwhistle.example", link: `main a[href^="/app/senders/network/"]`},
+	{name: "sender", path: "/app/domains/tinwhistle.example", link: `main a[href^="/app/senders/sender/"]`},
 	{name: "sender-address", path: "/app/domains/brightpay.example/senders?group=address", link: `main a[href^="/app/senders/address/"]`},
 	{name: "senders-own", path: "/app/senders/own"},
 	{name: "reports", path: "/app/reports"},
@@ -86,11 +89,18 @@ var shownPages = []shown{
 	{name: "rejected", path: "/app/reports/rejected"},
 	{name: "exclude", path: "/app/reports/exclude?reporter=bigmail.example"},
 	{name: "upload", path: "/app/reports/upload"},
-	{name: "builder", path: "/app/builder?p=reject&sp=quarantine&np=reject&rua=reports@example.com&domain=example.com"},
+	{name: "builder", path: "/app/tools/dmarc?p=reject&sp=quarantine&np=reject&rua=reports@example.com&domain=example.com"},
+	{name: "tools", path: "/app/tools"},
+	{name: "tools-mail", path: "/app/tools/mail"},
+	{name: "tools-check", path: "/app/tools/check?domain=brightpay.example"},
+	{name: "builder-spf", path: "/app/tools/spf?domain=tinwhistle.example"},
+	{name: "builder-mta-sts", path: "/app/tools/mta-sts?domain=brightpay.example&mode=enforce&mx=mx.example.com"},
+	{name: "builder-bimi", path: "/app/tools/bimi?domain=brightpay.example&l=https://brightpay.example/logo.svg"},
 	{name: "settings-tokens", path: "/app/settings/tokens"},
 	{name: "settings-members", path: "/app/settings/members"},
 	{name: "settings-mailboxes", path: "/app/settings/mailboxes"},
-	{name: "settings-webhooks", path: "/app/settings/webhooks"},
+	{name: "settings-notifications", path: "/app/settings/notifications"},
+	{name: "settings-notifications-new", path: "/app/settings/notifications/new/slack"},
 	{name: "settings-retention", path: "/app/settings/retention"},
 	{name: "settings-audit", path: "/app/settings/audit"},
 	{name: "account", path: "/app/account"},
@@ -139,8 +149,8 @@ func TestDemo(t *testing.T) {
 func (b *tab) lookAround() {
 	b.t.Helper()
 	for _, page := range []struct {
-		path string
-		says []string
+		path    string
+		message []string
 	}{
 		{"/app/reports/rejected", []string{"automatic reply.eml", "report of bigmail.xml"}},
 		{"/app/settings/tokens", []string{"nightly export", "active", "revoked"}},
@@ -151,14 +161,14 @@ func (b *tab) lookAround() {
 		{"/app/installation/teams", []string{demo.FirstTeam, demo.SecondTeam}},
 	} {
 		b.visit(page.path, http.StatusOK)
-		for _, want := range page.says {
-			b.says(want)
+		for _, want := range page.message {
+			b.shows(want)
 		}
 	}
 	for _, team := range []struct{ name, domain string }{{demo.SecondTeam, "paperkite.example"}, {demo.FirstTeam, "tinwhistle.example"}} {
 		b.do(chromedp.Click(chromedp.CSS("details.menu > summary")))
 		b.press(team.name)
-		b.says(team.domain)
+		b.shows(team.domain)
 	}
 	if strings.Contains(b.site.Log(), "could not read mailbox") {
 		b.t.Error("got a mailbox that the demo tried to read want it left alone")
@@ -266,8 +276,18 @@ func (b *tab) inspect(name string) {
 	b.fits(name, narrow)
 	read(b, evaluate[int](fmt.Sprintf(openNumbers, false)))
 	b.fits(name, tablet)
+	for _, width := range widths {
+		l := look{name: strconv.FormatInt(width, 10), scheme: "light", width: width, height: 800}
+		l.wear(b)
+		for _, element := range read(b, evaluate[[]string](fmt.Sprintf(tooWide, width))) {
+			b.t.Errorf("%s, %d pixels: wider than the screen: %s", name, width, element)
+		}
+	}
 	looks[0].wear(b)
 }
+
+// widths are those of small and large screens, and those at which layouts change.
+var widths = []int64{360, 641, 768, 1000, 1440}
 
 // rulesOf returns the rules of axe to run in a rendering: where a phone shows the same elements
 // as the first one, only those that depend on their places.
@@ -277,7 +297,53 @@ func (b *tab) rulesOf(l look) rules {
 	case l.rules == allRules:
 		read(b, evaluate[int](noteShown))
 	case l.phone && read(b, evaluate[bool](sameShown)):
-		return placeRules
+		return positionRules
 	}
 	return l.rules
+}
+
+// TestLongAddresses shows a finding with an address of reports, and an account with a long email
+// address, on narrow screens. Each address is one word.
+func TestLongAddresses(t *testing.T) {
+	t.Parallel()
+	s := serve(t, `_dmarc.example.com. TXT "v=DMARC1; p=none; rua=mailto:reports-about-authentication@another-receiver-of-reports.example"`)
+	s.run("domain", "add", "--team", "default", "example.com")
+	b := s.open(t)
+	b.acceptInvitation(s.link, "operations.and.security@example.com")
+	b.visit("/app/domains/example.com/dns", http.StatusOK)
+	b.shows("@reports.example")
+	b.inspect("a long address")
+	b.visit("/app/account", http.StatusOK)
+	b.inspect("a long email address")
+}
+
+// overlapping names the parts of the header that cover each other, or the edge of the screen.
+const overlapping = `(() => {
+	const parts = [...document.querySelectorAll(".topbar > .brand, .topbar nav li, .topbar > .find, .topbar > .menu")];
+	const box = (part) => part.getBoundingClientRect();
+	const name = (part) => part.className || part.innerText;
+	const outside = parts.filter((part) => box(part).left < 0 || box(part).right > innerWidth);
+	return parts.flatMap((one, i) => parts.slice(i + 1).filter((other) => {
+		const a = box(one), b = box(other);
+		return a.left < b.right - 0.5 && b.left < a.right - 0.5 && a.top < b.bottom - 0.5 && b.top < a.bottom - 0.5;
+	}).map((other) => name(one) + " and " + name(other))).concat(outside.map((part) => name(part) + " and the edge"));
+})()`
+
+// TestHeaderFits shows an operator, who has the longest navigation, the header in many widths.
+func TestHeaderFits(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "")
+	b := s.open(t)
+	b.acceptInvitation(s.link, "operations.and.security@example.com")
+	b.visit("/app/account", http.StatusOK)
+	for _, width := range []int64{320, 390, 641, 820, 960, 961, 1000, 1024, 1100, 1200, 1216, 1217, 1280, 1400, 1920} {
+		l := look{name: strconv.FormatInt(width, 10), scheme: "light", width: width, height: 900}
+		l.wear(b)
+		for _, pair := range read(b, evaluate[[]string](overlapping)) {
+			t.Errorf("%d pixels: %s overlap", width, pair)
+		}
+		if *screenshots != "" {
+			b.draw("header-"+l.name, l)
+		}
+	}
 }

@@ -28,7 +28,7 @@ func TestManyDomainsWithLongNames(t *testing.T) {
 	s.run(append([]string{"domain", "add", "--team", "default"}, names...)...)
 	b := s.open(t)
 	b.acceptInvitation(s.link, "ada@example.com")
-	b.says("1–50 of 61")
+	b.shows("1–50 of 61")
 	for _, path := range []string{"/app/", "/app/domains/" + names[0], "/app/domains/" + names[0] + "/setup", "/app/domains/" + names[0] + "/settings"} {
 		b.visit(path, http.StatusOK)
 		for _, l := range append(looks, narrow) {
@@ -71,7 +71,7 @@ func TestChartsOnPaperAndInSystemColours(t *testing.T) {
 			t.Errorf("%q: got the colours %s want %s and %s among them", media.Media, seen, compliant, failing)
 		}
 		if media.Media == "print" {
-			if paper := b.text("main"); !strings.Contains(paper, "days in UTC") || strings.Contains(paper, "Add a domain") {
+			if paper := b.text("main"); !strings.Contains(paper, "days in UTC") || strings.Contains(paper, "Add domains") {
 				t.Errorf("on paper: got %q want the days and no buttons", paper)
 			}
 		}
@@ -101,7 +101,7 @@ func TestSessionEndsUnderAForm(t *testing.T) {
 	b.write("domain", "example.com")
 	b.forgetCookies()
 	b.press("Add domains")
-	b.says("the form was not sent")
+	b.shows("the form was not sent")
 	b.write("email", "ada@example.com")
 	b.write("password", password)
 	b.press("Sign in")
@@ -146,8 +146,8 @@ func TestBackRestoresTheFilter(t *testing.T) {
 	}
 }
 
-// TestDoneIsToldOnce checks the DNS, and loads the page again.
-func TestDoneIsToldOnce(t *testing.T) {
+// TestDoneIsReportedOnce checks the DNS, and loads the page again.
+func TestDoneIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	s := serve(t, `_dmarc.example.com. TXT "v=DMARC1; p=none"`)
 	s.run("domain", "add", "--team", "default", "example.com")
@@ -155,7 +155,7 @@ func TestDoneIsToldOnce(t *testing.T) {
 	b.acceptInvitation(s.link, "ada@example.com")
 	b.visit("/app/domains/example.com/dns", http.StatusOK)
 	b.click("main button.primary")
-	b.says("The DNS was checked just now.")
+	b.shows("The DNS was checked just now.")
 	daemon.Eventually(t, stepLimit, "the address says it no more", func() bool { return b.path() == "/app/domains/example.com/dns" })
 	b.load(chromedp.Reload())
 	if b.has(".flash") {

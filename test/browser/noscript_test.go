@@ -24,42 +24,43 @@ func TestWithoutScript(t *testing.T) {
 	report := file(t, "report.xml", aggregateReport("example.com"))
 	b.do(chromedp.SetUploadFiles(chromedp.CSS("#files"), []string{report}))
 	b.press("Upload")
-	b.says("stored")
+	b.shows("stored")
 	if b.has("button.copy") {
 		t.Fatal("got a button that a script makes, want scripts off")
 	}
 
 	b.follow("Overview")
-	b.says("12")
+	b.shows("12")
 	b.do(chromedp.WaitVisible(chromedp.CSS("details.numbers table"))) // it is open by default
 	b.follow("example.com")
-	for _, tab := range []struct{ path, says string }{
-		{"/senders", "7 messages from 1 sender"},
+	for _, tab := range []struct{ path, message string }{
+		{"/senders", "7 messages, 100 % pass DMARC"},
 		{"/dns", "Records found"},
 		{"/dns", "There is no SPF record"},
-		{"/changes", "First check."},
+		{"/changes", "has been watched since"},
 		{"/reports", "Receiver Inc."},
 	} {
 		b.click(`nav.tabs a[href$="` + tab.path + `"]`)
-		b.says(tab.says)
+		b.shows(tab.message)
 	}
 	b.click(`a.gear`)
-	b.says("Reporting address")
+	b.shows("Reporting address")
 	b.visit("/app/domains/example.com/setup", http.StatusOK)
-	b.says("Ask receivers for reports")
+	b.shows("Ask receivers for reports")
 	b.click(`nav.main a[href="/app/senders"]`)
 	b.follow("Addresses")
 	b.follow("192.0.2.10")
-	b.says("spring")
+	b.shows("spring")
 	b.follow("Reports")
 	b.click(`main a[href*="/app/reports/rep_"]`)
-	b.says("Receiver Inc. on example.com")
-	b.follow("Record builder")
+	b.shows("Receiver Inc. on example.com")
+	b.visit("/app/tools", http.StatusOK)
+	b.click(`main a[href="/app/tools/dmarc"]`)
 	b.choose("p", "reject")
-	b.press("Build record")
-	b.says("v=DMARC1; p=reject")
-	for _, page := range []string{"tokens", "members", "mailboxes", "webhooks", "retention", "audit"} {
+	b.press("Check record")
+	b.shows("v=DMARC1; p=reject")
+	for _, page := range []string{"tokens", "members", "mailboxes", "notifications", "retention", "audit"} {
 		b.visit("/app/settings/"+page, http.StatusOK)
-		b.says("Settings")
+		b.shows("Team settings")
 	}
 }

@@ -13,7 +13,7 @@ import (
 const (
 	// stepLimit is how long one step in the browser may take.
 	stepLimit = 10 * time.Minute
-	// wideWidth and wideHeight are the size of a tab that is no phone's.
+	// wideWidth and wideHeight are the size of a desktop tab.
 	wideWidth, wideHeight = 1280, 900
 )
 
@@ -130,8 +130,8 @@ func (b *tab) text(selector string) string {
 	return read(b, chromedp.Text(chromedp.CSS(selector)))
 }
 
-// says wants a text somewhere in the content of the page.
-func (b *tab) says(want string) {
+// shows wants a text somewhere in the content of the page.
+func (b *tab) shows(want string) {
 	b.t.Helper()
 	if got := b.text("main"); !strings.Contains(got, want) {
 		b.t.Fatalf("%s: got %q want it to say %q", b.address(), got, want)

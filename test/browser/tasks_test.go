@@ -25,23 +25,22 @@ func (b *tab) doTasks() {
 	for _, task := range []struct {
 		name, start string
 		// clicks are the selectors of what is clicked, one after the other.
-		clicks []string
-		says   []string
+		clicks  []string
+		message []string
 	}{
-		{"are my domains safe, and what is next", "/app/", nil, []string{"What to do next", "Publish p="}},
+		{"are my domains safe, and what is next", "/app/", nil, []string{"domains are protected", "To do", "Publish p="}},
 		{"is my domain safe, and what is next", spoofed, nil, []string{"spoofed messages"}},
 		{"who spoofs me", spoofed, []string{`a[href*="class=spoofing"]`}, []string{"Spoofing", "Senders"}},
-		{"which sender fails, and how is it fixed", "/app/", []string{`main a[href="/app/domains/tinwhistle.example"]`, `main a[href^="/app/senders/network/"]`}, []string{"Why mail fails", "Fix:"}},
+		{"which sender fails, and how is it fixed", "/app/", []string{`main a[href="/app/domains/tinwhistle.example"]`, `main a[href^="/app/senders/sender/"]`}, []string{"Why mail fails", "Fix:"}},
 		{"may I move to reject, and what would break", spoofed, []string{`a[href$="/policy?p=reject"]`}, []string{"Legitimate", "Forwarded", "Unknown", "Spoofed", "p=reject"}},
-		{"what changed across all domains", "/app/", []string{`nav.main a[href="/app/changes"]`}, []string{"Changes", "tinwhistle.example"}},
-		{"a report for management", "/app/", []string{`main a[href="/app/print"]`}, []string{"Email authentication from"}},
-		{"a report about one domain for management", "/app/", []string{`main a[href="/app/domains/brightpay.example"]`, `a[href$="/print"]`}, []string{"brightpay.example", "Top senders"}},
+		{"a report for management", "/app/", []string{`main a[href="/app/print"]`}, []string{"Email protection of default"}},
+		{"a report about one domain for management", "/app/", []string{`main a[href="/app/domains/brightpay.example"]`, `a[href$="/print"]`}, []string{"Email protection of brightpay.example"}},
 	} {
 		b.visit(task.start, http.StatusOK)
 		for _, selector := range task.clicks {
 			b.click(selector)
 		}
-		for _, want := range task.says {
+		for _, want := range task.message {
 			if got := b.text("main"); !strings.Contains(got, want) {
 				b.t.Errorf("%s: got %q, want it to say %q", task.name, got, want)
 			}
@@ -50,7 +49,7 @@ func (b *tab) doTasks() {
 	b.oneReport()
 	b.findByKey()
 	b.clickChart(spoofed, "days", `^/app/domains/brightpay\.example/reports\?from=(\S+)&kind=aggregate&to=(\S+)$`)
-	b.clickChart(spoofed+"/senders", "flow", `^/app/senders/network/`)
+	b.clickChart(spoofed+"/senders", "flow", `^/app/senders/sender/`)
 	for _, path := range []string{"/app/print", spoofed + "/print"} {
 		b.visit(path, http.StatusOK)
 		b.printsOn(1)
@@ -70,7 +69,7 @@ func (b *tab) oneReport() {
 	}
 	b.press("Filter")
 	b.click(`main a[href^="/app/reports/rep_"]`)
-	b.says("Bigmail on ")
+	b.shows("Bigmail on ")
 	if began := read(b, evaluate[string](`document.querySelector("main .lead time").dateTime`)); !strings.HasPrefix(began, day) {
 		b.t.Errorf("got the report of %s, want that of %s", began, day)
 	}
@@ -86,7 +85,7 @@ func (b *tab) findByKey() {
 	}
 	b.load(chromedp.KeyEvent("bright" + kb.Enter))
 	b.click(`main a[href="/app/domains/brightpay.example"]`)
-	b.says("brightpay.example")
+	b.shows("brightpay.example")
 }
 
 // clickChart clicks into a chart of a page: a day leads to its reports, a sender to the
@@ -108,7 +107,7 @@ func (b *tab) clickChart(path, kind, want string) {
 	}
 }
 
-// printsOn wants the page to fit on so many sheets of A4, with its chart drawn on them.
+// printsOn wants the page to fit on that many sheets of A4, with its chart drawn on them.
 func (b *tab) printsOn(sheets int) {
 	b.t.Helper()
 	const width, height = 8.27, 11.69 // A4, in inches

@@ -34,13 +34,13 @@ func TestMembersSwitchTeamsAndRolesEnd(t *testing.T) {
 
 	vera := s.open(t)
 	vera.acceptInvitation(link, "vera@example.com")
-	vera.says("first.example")
+	vera.shows("first.example")
 	if vera.has("details.menu form[action='/app/team']") {
 		t.Error("a member of one team: got a choice of teams want none")
 	}
 	for _, path := range []string{
 		"/app/", "/app/domains/first.example/dns", "/app/domains/first.example/settings", "/app/reports",
-		"/app/settings/tokens", "/app/settings/members", "/app/settings/mailboxes", "/app/settings/webhooks", "/app/settings/retention",
+		"/app/settings/tokens", "/app/settings/members", "/app/settings/mailboxes", "/app/settings/notifications", "/app/settings/retention",
 	} {
 		vera.visit(path, http.StatusOK)
 		if vera.has("main form[method=post]") {
@@ -48,28 +48,28 @@ func TestMembersSwitchTeamsAndRolesEnd(t *testing.T) {
 		}
 	}
 	vera.visit("/app/reports/upload", http.StatusForbidden)
-	vera.says("Your role does not allow this")
+	vera.shows("Your role does not allow this")
 	vera.visit("/app/domains/second.example", http.StatusNotFound)
 
 	// A person who is known joins another team as they are, and is its editor.
 	vera.visit(s.invite("vera@example.com", "second", "editor"), http.StatusOK)
-	vera.says("You join as vera@example.com")
+	vera.shows("You join as vera@example.com")
 	vera.press("Join team")
 	vera.do(chromedp.Click(chromedp.CSS("details.menu > summary")))
 	vera.inspect("the open menu")
 	vera.press("default")
-	vera.says("first.example")
+	vera.shows("first.example")
 	vera.do(chromedp.Click(chromedp.CSS("details.menu > summary")))
 	vera.press("second")
-	vera.says("Switched to second.")
-	vera.says("second.example")
+	vera.shows("Switched to second.")
+	vera.shows("second.example")
 	vera.visit("/app/reports/upload", http.StatusOK)
 	vera.visit("/app/domains/first.example", http.StatusNotFound)
 	vera.visit("/app/settings/audit", http.StatusForbidden)
 
 	owner.visit("/app/settings/members", http.StatusOK)
 	owner.load(clickIn("vera@example.com", "Remove"))
-	owner.says("The member was removed")
+	owner.shows("The member was removed")
 	vera.visit("/app/", http.StatusOK)
 	vera.do(chromedp.Click(chromedp.CSS("details.menu > summary")))
 	if vera.has("details.menu form[action='/app/team']") {

@@ -32,7 +32,7 @@ func file(t *testing.T, name, content string) string {
 	return path
 }
 
-func TestUploadIsCountedAndItsSourcesAreFound(t *testing.T) {
+func TestUploadIsCountedAndItsSendersAreFound(t *testing.T) {
 	t.Parallel()
 	s := serve(t, `_dmarc.example.com. TXT "v=DMARC1; p=none"`)
 	s.run("domain", "add", "--team", "default", "example.com")
@@ -49,23 +49,23 @@ func TestUploadIsCountedAndItsSourcesAreFound(t *testing.T) {
 	}
 
 	b.visit("/app/", http.StatusOK)
-	if got := b.text(".figures"); !strings.Contains(got, "12") || !strings.Contains(got, "58") {
-		t.Errorf("the overview: got %q want 12 messages, 58 %% of them compliant", got)
+	if got := b.text(".figures"); !strings.Contains(got, "Messages\n12\n") || !strings.Contains(got, "Yours passing\n100 %\nof 7") {
+		t.Errorf("the overview: got %q want 12 messages, and 7 of yours, which pass", got)
 	}
 	b.follow("example.com")
 	b.click(`nav.tabs a[href$="/senders"]`)
 	b.follow("Addresses")
-	b.says("198.51.100.66")
+	b.shows("198.51.100.66")
 	b.follow("198.51.100.66")
 	for _, want := range []string{"autumn", "elsewhere.example", "Receiver Inc.", "pam folder"} {
-		b.says(want)
+		b.shows(want)
 	}
 	b.click(`main a[href*="/app/reports/rep_"]`)
-	b.says("Receiver Inc. on example.com")
-	b.says("report-1")
+	b.shows("Receiver Inc. on example.com")
+	b.shows("report-1")
 
 	b.visit("/app/reports/rejected", http.StatusOK)
-	b.says("notes.txt")
+	b.shows("notes.txt")
 	b.inspect("rejected with a row")
 	b.press("Retry")
 }

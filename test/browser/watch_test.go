@@ -4,13 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
+	"testing"
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // lastPath is what a tab asks for, and lastWord what it says, when everything before
@@ -26,7 +32,7 @@ type watch struct {
 	hosts    []string // that may be asked
 	watching sync.WaitGroup
 	// asked and said are closed when lastPath and lastWord have come by.
-	asked, said chan struct{}
+	asked, output chan struct{}
 
 	mu        sync.Mutex
 	problems  []string
@@ -35,7 +41,7 @@ type watch struct {
 
 // watchTab watches a tab until its context ends.
 func watchTab(ctx context.Context, hosts []string) *watch {
-	w := &watch{hosts: hosts, asked: make(chan struct{}), said: make(chan struct{})}
+	w := &watch{hosts: hosts, asked: make(chan struct{}), output: make(chan struct{})}
 	requests := chromedp.Events(ctx, network.RequestWillBeSent)
 	console := chromedp.Console(ctx)
 	dialogs := chromedp.Events(ctx, page.JavascriptDialogOpening)
@@ -75,12 +81,12 @@ func (w *watch) request(address string) {
 	}
 }
 
-// message notes errors and warnings, of which a violation of the
-// Content-Security-Policy is one. An answer that is an error is the test's to expect.
+// message records errors and warnings, such as a violation of the Content-Security-Policy. The
+// test itself expects error responses.
 func (w *watch) message(m chromedp.ConsoleMessage) {
 	switch {
 	case m.Text == lastWord:
-		close(w.said)
+		close(w.output)
 	case m.Source == "network":
 	case m.IsException(), m.Type == chromedp.ConsoleError, m.Type == chromedp.ConsoleWarning:
 		w.problem("%s (%s)", m, m.URL)
@@ -124,7 +130,7 @@ func (w *watch) settle(ctx context.Context, origin string) []string {
 	if err != nil {
 		w.problem("the last page: %v", err)
 	}
-	for _, seen := range []chan struct{}{w.asked, w.said} {
+	for _, seen := range []chan struct{}{w.asked, w.output} {
 		select {
 		case <-seen:
 		case <-ctx.Done():
@@ -152,4 +158,39 @@ func quote(text string) string {
 		panic(err) // a string is always JSON
 	}
 	return string(literal)
+}
+
+// TestWatch checks that the watch, on which the other tests rely, sees what it is for.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, policy, page string
+		want               string // a part of the problem; "" for none
+	}{
+		{name: "a good page", page: `<p>Nothing is wrong.</p>`},
+		{name: "a script of an outsider", page: `<script>alert("here")</script>`, want: `a script said "here" by alert`},
+		{name: "an image elsewhere", page: `<img src="http://hostile.example/x.png">`, want: "asked another host for http://hostile.example/x.png"},
+		{name: "a violation of the policy", policy: "script-src 'self'", page: `<script>alert("here")</script>`, want: "Content Security Policy"},
+		{name: "an error that no handler caught", page: `<script>throw new Error("lost")</script>`, want: "lost"},
+		{name: "an error in the console", page: `<script>console.error("told")</script>`, want: "told"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/html")
+				w.Header().Set("Content-Security-Policy", row.policy)
+				_, _ = w.Write([]byte("<!doctype html>" + row.page)) // the browser tells if it is cut
+			}))
+			defer server.Close()
+			ctx, end := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
+			defer end()
+			musttest.Do(t, chromedp.Do(ctx))
+			w := watchTab(ctx, []string{strings.TrimPrefix(server.URL, "http://")})
+			musttest.Do(t, chromedp.Do(ctx, chromedp.Navigate(server.URL)))
+			got := w.settle(ctx, server.URL)
+			as := func(problem string) bool { return strings.Contains(problem, row.want) }
+			if row.want == "" && len(got) > 0 || row.want != "" && !slices.ContainsFunc(got, as) {
+				t.Errorf("got the problems %q want %q", got, row.want)
+			}
+		})
+	}
 }

@@ -26,8 +26,8 @@ type Server struct {
 	ended  chan struct{} // closed when the process is gone
 }
 
-// StartServer starts a server that works in a folder of ServerFolder, and ends it when the test
-// ends. What it said is shown if the test failed.
+// StartServer starts a server that works in a folder of ServerFolder, and stops it when the
+// test ends. Its output is shown if the test failed.
 func StartServer(t *testing.T, folder, program string, arguments ...string) *Server {
 	t.Helper()
 	s := &Server{name: filepath.Base(program), ended: make(chan struct{})}

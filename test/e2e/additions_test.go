@@ -21,17 +21,17 @@ func additions(name string) []endpoint {
 		{http.MethodGet, "/insights/reports", false},
 		{http.MethodGet, "/insights/rejected", false},
 		{http.MethodGet, "/insights/daily", false},
-		{http.MethodGet, "/insights/sources", false},
+		{http.MethodGet, "/insights/senders", false},
 	}
 }
 
 // otherRequests returns a request to each endpoint but the seven.
 func otherRequests(token string) []request {
 	var all []request
-	for _, e := range append(additions("example.com"), keptThings("rep_1", "rej_1")...) {
+	for _, e := range append(additions("example.com"), storedThings("rep_1", "rej_1")...) {
 		all = append(all, e.request(token))
 	}
-	return slices.Concat(all, verdicts("rep_1", "rej_1", token), advisorRequests("example.com", advised{"whk_1", "dlv_1", "sendgrid:rest"}, token), teamRequests(token))
+	return slices.Concat(all, stateRequests("rep_1", "rej_1", token), advisorRequests("example.com", advised{"whk_1", "dlv_1", "sendgrid:rest"}, token), teamRequests(token))
 }
 
 func TestAdditionsAreReadByATokenOfTheTeam(t *testing.T) {
@@ -123,7 +123,7 @@ func TestAdditionsOfAnotherTeamAreLikeNone(t *testing.T) {
 		// The same domain in this team has its own history.
 		s.add(theirs)
 		mine := s.firstCheck(theirs)
-		if got := readAs[keptCheck](t, read("/domains/"+theirs+"/checks/latest")); got.ID == mine.ID {
+		if got := readAs[storedCheck](t, read("/domains/"+theirs+"/checks/latest")); got.ID == mine.ID {
 			t.Errorf("two teams share the check %s", got.ID)
 		}
 		s.get("/events").wantBody(t, `{"items":[],"next":null}`)
@@ -153,7 +153,7 @@ func TestDeletionTakesTheAdditionsAway(t *testing.T) {
 		if got := s.firstCheck("example.com"); got.ID == first.ID || len(got.Changes) != 0 {
 			t.Errorf("added again: got %s with %d changes want a new beginning", got.ID, len(got.Changes))
 		}
-		if got := all[keptCheck](s, "/domains/example.com/checks", 10); len(got) != 1 {
+		if got := all[storedCheck](s, "/domains/example.com/checks", 10); len(got) != 1 {
 			t.Errorf("added again: got %d entries want 1", len(got))
 		}
 		s.get("/events").wantBody(t, `{"items":[],"next":null}`)

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -48,9 +49,9 @@ const (
 
 var rejectZone = strings.Replace(checkedZone, noneRecord, rejectRecord, 1)
 
-// keptCheck is the part of a check that the tests read. The OpenAPI document covers the
+// storedCheck is the part of a check that the tests read. The OpenAPI document covers the
 // rest.
-type keptCheck struct {
+type storedCheck struct {
 	ID        string     `json:"id"`
 	FirstAt   string     `json:"first_at"`
 	LastAt    string     `json:"last_at"`
@@ -91,7 +92,7 @@ type change struct {
 }
 
 // findingIDs returns the ids and levels of the findings, in order.
-func (k keptCheck) findingIDs() []string {
+func (k storedCheck) findingIDs() []string {
 	ids := []string{}
 	for _, f := range k.Findings {
 		ids = append(ids, f.Level+" "+f.ID)
@@ -119,24 +120,24 @@ func readAs[T any](t testing.TB, a answer) T {
 }
 
 // checked waits for a full check of a domain that meets a condition, and returns it.
-func (s *server) checked(name, what string, limit time.Duration, wanted func(keptCheck) bool) keptCheck {
+func (s *server) checked(name, what string, limit time.Duration, wanted func(storedCheck) bool) storedCheck {
 	s.in.t.Helper()
-	var latest keptCheck
+	var latest storedCheck
 	daemon.Eventually(s.in.t, limit, what, func() bool {
 		a := s.get("/domains/" + name + "/checks/latest")
 		if a.status == http.StatusNotFound {
 			return false
 		}
-		latest = readAs[keptCheck](s.in.t, a)
+		latest = readAs[storedCheck](s.in.t, a)
 		return wanted(latest)
 	})
 	return latest
 }
 
 // firstCheck waits for the first full check of a domain.
-func (s *server) firstCheck(name string) keptCheck {
+func (s *server) firstCheck(name string) storedCheck {
 	s.in.t.Helper()
-	return s.checked(name, "the first full check of "+name, fullCheckLimit, func(keptCheck) bool { return true })
+	return s.checked(name, "the first full check of "+name, fullCheckLimit, func(storedCheck) bool { return true })
 }
 
 // all reads all pages of a list.
@@ -199,8 +200,8 @@ func TestLatestCheckOfAKnownZone(t *testing.T) {
 		if len(got.Changes) != 0 || got.FirstAt != got.LastAt || got.CheckedAt != got.LastAt {
 			t.Errorf("got %d changes from %s to %s (%s) want a first check", len(got.Changes), got.FirstAt, got.LastAt, got.CheckedAt)
 		}
-		history := readAs[page[keptCheck]](t, s.get("/domains/example.com/checks"))
-		if diff := cmp.Diff(page[keptCheck]{Items: []keptCheck{got}}, history); diff != "" {
+		history := readAs[page[storedCheck]](t, s.get("/domains/example.com/checks"))
+		if diff := cmp.Diff(page[storedCheck]{Items: []storedCheck{got}}, history); diff != "" {
 			t.Errorf("history (-the latest check alone +got):\n%s", diff)
 		}
 		if got := readAs[page[event]](t, s.get("/events")); len(got.Items) != 0 || got.Next != nil {
@@ -234,13 +235,13 @@ func TestEqualChecksAreOneEntry(t *testing.T) {
 		s := in.serve(quick...)
 		s.add("example.com")
 		first := s.firstCheck("example.com")
-		again := s.checked("example.com", "a later check finds the same", fullCheckLimit, func(k keptCheck) bool {
+		again := s.checked("example.com", "a later check finds the same", fullCheckLimit, func(k storedCheck) bool {
 			return k.LastAt > first.LastAt
 		})
 		if again.ID != first.ID || again.FirstAt != first.FirstAt || again.CheckedAt != again.LastAt {
 			t.Errorf("got %s from %s to %s (%s) want %s from %s", again.ID, again.FirstAt, again.LastAt, again.CheckedAt, first.ID, first.FirstAt)
 		}
-		if got := all[keptCheck](s, "/domains/example.com/checks", 10); len(got) != 1 {
+		if got := all[storedCheck](s, "/domains/example.com/checks", 10); len(got) != 1 {
 			t.Errorf("got %d entries want 1", len(got))
 		}
 	})
@@ -250,7 +251,7 @@ func TestHistoryGrowsWithChanges(t *testing.T) {
 	each(t, checkedZone, func(t *testing.T, in *installation) {
 		s := in.serve(quick...)
 		s.add("example.com")
-		entries := []keptCheck{s.firstCheck("example.com")}
+		entries := []storedCheck{s.firstCheck("example.com")}
 		for _, row := range []struct {
 			name string
 			zone string
@@ -280,7 +281,7 @@ func TestHistoryGrowsWithChanges(t *testing.T) {
 		} {
 			in.setZone(row.zone)
 			last := entries[len(entries)-1]
-			next := s.checked("example.com", row.name, fullCheckLimit, func(k keptCheck) bool { return k.ID != last.ID })
+			next := s.checked("example.com", row.name, fullCheckLimit, func(k storedCheck) bool { return k.ID != last.ID })
 			if diff := cmp.Diff(row.want, next.Changes); diff != "" {
 				t.Errorf("%s: changes (-want +got):\n%s", row.name, diff)
 			}
@@ -292,7 +293,7 @@ func TestHistoryGrowsWithChanges(t *testing.T) {
 		}
 		for _, limit := range []int{1, 2, 3, 4, 5, 1000} {
 			var got []string
-			for _, entry := range all[keptCheck](s, "/domains/example.com/checks", limit) {
+			for _, entry := range all[storedCheck](s, "/domains/example.com/checks", limit) {
 				got = append(got, entry.ID)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -321,7 +322,7 @@ func TestVerificationIsFollowedByAFullCheck(t *testing.T) {
 		if diff := cmp.Diff(want, s.happened("example.com")); diff != "" {
 			t.Errorf("events of the verification (-want +got):\n%s", diff)
 		}
-		next := s.checked("example.com", "a full check after the verification", repeatedCheckLimit, func(k keptCheck) bool {
+		next := s.checked("example.com", "a full check after the verification", repeatedCheckLimit, func(k storedCheck) bool {
 			return k.ID != first.ID
 		})
 		if next.DMARC.Policy != "reject" || next.SPF.Status != "ok" || next.Grade != "A" {
@@ -340,4 +341,49 @@ func TestVerificationIsFollowedByAFullCheck(t *testing.T) {
 			t.Errorf("events: got %v want one resolved finding", s.happened("example.com"))
 		}
 	})
+}
+
+func TestFixedFindingThatTheFactsDoNotShow(t *testing.T) {
+	without := strings.Replace(checkedZone, "dmarc@example.com", "dmarc@mail.example.com", 1) + "\n" + `mail.example.com. TXT "x"` + "\n"
+	each(t, without, func(t *testing.T, in *installation) {
+		s := in.serve(quick...)
+		s.add("example.com")
+		if got := s.firstCheck("example.com").findingIDs(); !slices.Contains(got, "error dmarc.destination-without-mail") {
+			t.Fatalf("got %v", got)
+		}
+		in.setZone(without + "mail.example.com. MX 10 mx.example.com.\n")
+		s.checked("example.com", "the finding goes", fullCheckLimit, func(k storedCheck) bool {
+			return !slices.Contains(k.findingIDs(), "error dmarc.destination-without-mail")
+		})
+		s.awaitEvents("example.com", 1)
+	})
+}
+
+func TestSetupSeesOnlyTheAddressInRUA(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve(reporting)
+		s.add("example.com")
+		address := in.reportAddress("default", "example.com", reporting)
+		for _, tags := range []string{"rua=mailto:" + address + ".net", "ruf=mailto:" + address, "x=mailto:" + address} {
+			in.setZone(`_dmarc.example.com. TXT "v=DMARC1; p=none; ` + tags + `"`)
+			s.verify("example.com", "conclusive")
+			if got := s.setup("example.com").seen()["dmarc"]; got != "false" {
+				t.Errorf("%s: got seen %s want false, as active is", tags, got)
+			}
+		}
+	})
+}
+
+func TestSetupPreservesThePolicyOfASubdomain(t *testing.T) {
+	each(t, `_dmarc.example.com. TXT "v=DMARC1; p=reject; sp=none"`, func(t *testing.T, in *installation) {
+		s := in.serve(reporting)
+		s.add("sub.example.com")
+		if got := s.setup("sub.example.com").Records[0].Value; !strings.Contains(got, "p=none") || strings.Contains(got, "p=reject") {
+			t.Errorf("got %s want a record that keeps the policy none", got)
+		}
+	})
+}
+
+func cursorWithMoreBehindIt(t *testing.T, s *server) {
+	s.get("/events?after="+base64.RawURLEncoding.EncodeToString([]byte("1794714845.5junk"))).wantStatus(t, http.StatusUnprocessableEntity)
 }

@@ -32,12 +32,12 @@ func TestBadConfigurationStopsTheStart(t *testing.T) {
 			{"log level", "DMARCD_LOG_LEVEL=loud", "log.level"},
 		}
 		for _, row := range rows {
-			status, said := in.start(row.setting).Refused()
+			status, output := in.start(row.setting).FailedStart()
 			if status != 2 {
 				t.Errorf("%s: got status %d want 2", row.name, status)
 			}
-			if strings.Count(strings.TrimSpace(said), "\n") != 0 || !strings.Contains(said, row.names) {
-				t.Errorf("%s: got %q want one line that names %s", row.name, said, row.names)
+			if strings.Count(strings.TrimSpace(output), "\n") != 0 || !strings.Contains(output, row.names) {
+				t.Errorf("%s: got %q want one line that names %s", row.name, output, row.names)
 			}
 		}
 		if _, err := os.Stat(in.db.DSN); err == nil {
@@ -62,24 +62,24 @@ func TestAddressThatIsTaken(t *testing.T) {
 		s := in.serve()
 		other := install(t, in.db, "")
 		other.db.DSN = filepath.Join(t.TempDir(), "other.db")
-		status, said := other.start("DMARCD_LISTEN=" + s.HTTP).Refused()
-		if status == 0 || !strings.Contains(said, s.HTTP) {
-			t.Errorf("got status %d and %q want a refusal that names %s", status, said, s.HTTP)
+		status, output := other.start("DMARCD_LISTEN=" + s.HTTP).FailedStart()
+		if status == 0 || !strings.Contains(output, s.HTTP) {
+			t.Errorf("got status %d and %q want a refusal that names %s", status, output, s.HTTP)
 		}
 	})
 }
 
-func TestNewerDatabaseIsRefused(t *testing.T) {
+func TestNewerDatabaseIsRejected(t *testing.T) {
 	eachEmpty(t, "", func(t *testing.T, in *installation) {
 		in.do("migrate")
 		for _, statement := range []string{
-			`INSERT INTO schema_versions (version_id, is_applied) VALUES (999999, true)`, `UPDATE schema_compatibility SET oldest = 999999`,
+			`INSERT INTO schema_migrations (version_id, is_applied) VALUES (999999, true)`, `UPDATE schema_compatibility SET oldest = 999999`,
 		} {
 			musttest.Get(in.db.SQL(t).ExecContext(t.Context(), statement))(t)
 		}
-		status, said := in.start().Refused()
-		if status == 0 || !strings.Contains(said, "newer") {
-			t.Errorf("serve: got status %d and %q want a refusal that says newer", status, said)
+		status, output := in.start().FailedStart()
+		if status == 0 || !strings.Contains(output, "newer") {
+			t.Errorf("serve: got status %d and %q want a refusal that says newer", status, output)
 		}
 		for _, args := range [][]string{{"migrate"}, {"team", "list"}} {
 			r := in.run(command{args: args})
@@ -90,20 +90,20 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 	})
 }
 
-// TestTooOldDatabaseIsRefused starts with a database from before the first release.
-func TestTooOldDatabaseIsRefused(t *testing.T) {
+// TestTooOldDatabaseIsRejected starts with a database from before the first release.
+func TestTooOldDatabaseIsRejected(t *testing.T) {
 	eachEmpty(t, "", func(t *testing.T, in *installation) {
 		in.do("migrate")
-		musttest.Get(in.db.SQL(t).ExecContext(t.Context(), `ALTER TABLE schema_versions RENAME TO goose_db_version`))(t)
-		const says = "before the first release"
-		status, said := in.start().Refused()
-		if status == 0 || !strings.Contains(said, says) || strings.Count(strings.TrimSpace(said), "\n") != 0 {
-			t.Errorf("serve: got status %d and %q want one line that says %q", status, said, says)
+		musttest.Get(in.db.SQL(t).ExecContext(t.Context(), `ALTER TABLE schema_migrations RENAME TO goose_db_version`))(t)
+		const message = "before the first release"
+		status, output := in.start().FailedStart()
+		if status == 0 || !strings.Contains(output, message) || strings.Count(strings.TrimSpace(output), "\n") != 0 {
+			t.Errorf("serve: got status %d and %q want one line that says %q", status, output, message)
 		}
 		for _, args := range [][]string{{"migrate"}, {"team", "list"}} {
 			r := in.run(command{args: args})
-			if r.Status == 0 || !strings.Contains(r.Stderr, says) || strings.Count(strings.TrimSpace(r.Stderr), "\n") != 0 {
-				t.Errorf("%v: got status %d and %q want one line that says %q", args, r.Status, r.Stderr, says)
+			if r.Status == 0 || !strings.Contains(r.Stderr, message) || strings.Count(strings.TrimSpace(r.Stderr), "\n") != 0 {
+				t.Errorf("%v: got status %d and %q want one line that says %q", args, r.Status, r.Stderr, message)
 			}
 		}
 	})

@@ -131,6 +131,9 @@ func documentationNeedsNoToken(t *testing.T, s *server) {
 	if got := page.header.Get("Content-Type"); !strings.HasPrefix(got, "text/html") {
 		t.Errorf("Content-Type of /docs: got %q want text/html", got)
 	}
+	for path, tag := range map[string]string{"/openapi.json": document.header.Get("ETag"), "/docs": page.header.Get("ETag")} {
+		s.send(request{method: http.MethodGet, path: path, header: map[string]string{"If-None-Match": tag}}).wantStatus(t, http.StatusNotModified)
+	}
 }
 
 func healthOutsideThePrefix(t *testing.T, s *server) {

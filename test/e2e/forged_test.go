@@ -49,7 +49,7 @@ type mailCase struct {
 	name string
 	mail func(t *testing.T, mail string) string
 	from string // envelope sender
-	// bySMTP and byUpload are the expected verdicts.
+	// bySMTP and byUpload are the expected results.
 	bySMTP, byUpload string
 }
 
@@ -72,7 +72,7 @@ func mailCases() []mailCase {
 	}
 }
 
-// genuineByID returns the verdict of each report by its id.
+// genuineByID returns the authentication result of each report by its id.
 func genuineByID(reports []listedReport) map[string]string {
 	found := map[string]string{}
 	for _, r := range reports {
@@ -105,7 +105,7 @@ func TestForgedReportsAreMarked(t *testing.T) {
 	})
 }
 
-func TestForgedReportsAreRefused(t *testing.T) {
+func TestForgedReportsAreRejected(t *testing.T) {
 	each(t, reporterZone(), func(t *testing.T, in *installation) {
 		s := in.serve(receiving("DMARCD_INTAKE_FORGED=refuse")...)
 		s.add("example.com")

@@ -91,21 +91,21 @@ func (m *mailStore) load() intakeLoad {
 		added, err := m.user.Append("INBOX", literal{strings.NewReader(mail), int64(len(mail))}, &goimap.AppendOptions{Time: time.Now()})
 		if err != nil {
 			m.t.Error(err)
-			return refused
+			return rejected
 		}
 		client, err := imapclient.DialInsecure(m.address, nil)
 		if err != nil {
 			m.t.Error(err)
-			return refused
+			return rejected
 		}
 		defer func() { _ = client.Close() }() // the next call opens another one
 		if err := client.Login(mailboxUser, mailboxPassword).Wait(); err != nil {
 			m.t.Error(err)
-			return refused
+			return rejected
 		}
 		if _, err := client.Select("INBOX", &goimap.SelectOptions{ReadOnly: true}).Wait(); err != nil {
 			m.t.Error(err)
-			return refused
+			return rejected
 		}
 		pause := time.NewTicker(10 * time.Millisecond)
 		defer pause.Stop()
@@ -116,7 +116,7 @@ func (m *mailStore) load() intakeLoad {
 			}, nil).Wait()
 			if err != nil {
 				m.t.Errorf("search for message %s: %v", strconv.FormatUint(uint64(added.UID), 10), err)
-				return refused
+				return rejected
 			}
 			if len(found.AllUIDs()) > 0 {
 				return acknowledged

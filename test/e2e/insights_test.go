@@ -11,23 +11,23 @@ import (
 )
 
 // someReport uploads a report and an unreadable file, and returns their ids.
-func (s *server) someReport() (report, refusal string) {
+func (s *server) someReport() (report, rejection string) {
 	s.in.t.Helper()
 	s.upload(about("example.com", "some", 1, 1).xml(), http.StatusCreated)
 	s.upload("no report", http.StatusUnprocessableEntity)
 	return s.reports("")[0].ID, s.rejected()[0].ID
 }
 
-// keptThings returns the endpoints of a report and of a rejected item, and the upload
+// storedThings returns the endpoints of a report and of a rejected item, and the upload
 // endpoint.
-func keptThings(report, refusal string) []endpoint {
+func storedThings(report, rejection string) []endpoint {
 	return []endpoint{
 		{http.MethodPost, "/reports", true},
 		{http.MethodGet, "/insights/reports/" + report, false},
 		{http.MethodGet, "/insights/reports/" + report + "/records", false},
 		{http.MethodGet, "/insights/reports/" + report + "/original", false},
-		{http.MethodGet, "/insights/rejected/" + refusal + "/original", false},
-		{http.MethodPost, "/insights/rejected/" + refusal + "/retry", true},
+		{http.MethodGet, "/insights/rejected/" + rejection + "/original", false},
+		{http.MethodPost, "/insights/rejected/" + rejection + "/retry", true},
 	}
 }
 
@@ -35,11 +35,11 @@ func TestReportsAreForTokensOfTheTeam(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve(unscheduled)
 		s.add("example.com")
-		report, refusal := s.someReport()
+		report, rejection := s.someReport()
 		cast := newErrorFixture(in)
 		in.do("team", "create", "other", "--api")
 		other := in.newToken("other")
-		for _, e := range keptThings(report, refusal) {
+		for _, e := range storedThings(report, rejection) {
 			wanted := map[string]int{
 				"": http.StatusUnauthorized, unknownToken: http.StatusUnauthorized, cast.revoked: http.StatusUnauthorized,
 				cast.denied: http.StatusForbidden, cast.read: http.StatusOK, other: http.StatusNotFound,
@@ -57,8 +57,8 @@ func TestReportsAreForTokensOfTheTeam(t *testing.T) {
 		}
 
 		// An item of another team is like an unknown one.
-		of := func(id string) []endpoint { return keptThings(id, id)[1:] }
-		for i, e := range keptThings(report, refusal)[1:] {
+		of := func(id string) []endpoint { return storedThings(id, id)[1:] }
+		for i, e := range storedThings(report, rejection)[1:] {
 			unknown := of("rep_zzzzzz")[i]
 			if i > 2 {
 				unknown = of("rej_zzzzzz")[i]
@@ -79,7 +79,7 @@ func TestReportsAreConditional(t *testing.T) {
 		// Paths whose answer changes with another report or rejected item.
 		changing := map[string]bool{
 			"/insights/reports": true, "/insights/reports/" + report: false, "/insights/reports/" + report + "/records": false,
-			"/insights/rejected": true, "/insights/daily": true, "/insights/sources": true,
+			"/insights/rejected": true, "/insights/daily": true, "/insights/senders": true,
 		}
 		tags := map[string]string{}
 		for path := range changing {
@@ -108,7 +108,7 @@ func TestReportsWithBadQueries(t *testing.T) {
 			"/insights/reports?from=x", "/insights/reports?domain=bad_name", "/insights/reports?unclaimed=yes",
 			"/insights/reports/" + report + "/records?limit=1001", "/insights/reports/" + report + "/records?after=x",
 			"/insights/rejected?limit=-1", "/insights/rejected?after=x",
-			"/insights/sources?by=x", "/insights/daily?by=week", "/insights/daily?from=2026-11-02&to=2026-11-01", "/insights/daily?domain=-",
+			"/insights/senders?by=x", "/insights/daily?by=week", "/insights/daily?from=2026-11-02&to=2026-11-01", "/insights/daily?domain=-",
 		} {
 			s.get(path).wantStatus(t, http.StatusUnprocessableEntity)
 		}
@@ -145,7 +145,7 @@ func TestRejectedIsReadAgain(t *testing.T) {
 	})
 }
 
-func TestReportCommandsTellWhatTheAPITells(t *testing.T) {
+func TestReportCommandsShowWhatTheAPIReturns(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve(unscheduled)
 		s.add("example.com")

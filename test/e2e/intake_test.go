@@ -3,12 +3,16 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
+	"net/smtp"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
@@ -185,6 +189,163 @@ func TestReportIsReadBack(t *testing.T) {
 			if got := s.reports(query); len(got) != 0 {
 				t.Errorf("%s: got %v want none", query, got)
 			}
+		}
+	})
+}
+
+// faultLimit is how long a fault may take to start or end.
+const faultLimit = 10 * time.Minute
+
+// fault is a temporary failure.
+type fault struct {
+	begin, end func()
+	// deferring are the transports that must defer senders meanwhile.
+	deferring []string
+}
+
+// underLoad sends reports over every transport during faults. No acknowledged report may
+// be lost, and all transports must recover without a restart.
+func underLoad(in *installation, s *server, settings []string, faults ...fault) {
+	t := in.t
+	t.Helper()
+	in.mayLogErrors = true
+	ledger := newReportLedger()
+	senders := loaders(ledger, intakeLoads(), in.reportAddress("default", "example.com", settings...), 1)
+	stop := make(chan struct{})
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	stopped := sync.OnceFunc(func() { close(stop) })
+	defer stopped()
+	for _, l := range senders {
+		sending.Go(func() { l.run(s, stop) })
+	}
+	working := func(what string) {
+		before := ledger.times(acknowledged)
+		daemon.Eventually(t, faultLimit, what+": reports come in by every way", func() bool {
+			now := ledger.times(acknowledged)
+			return !slices.ContainsFunc(intakeLoads(), func(l intakeLoad) bool { return now[l.name] < before[l.name]+3 })
+		})
+	}
+	working("before")
+	for _, f := range faults {
+		before := ledger.times(deferred)
+		f.begin()
+		daemon.Eventually(t, faultLimit, "senders are put off", func() bool {
+			now := ledger.times(deferred)
+			return !slices.ContainsFunc(f.deferring, func(way string) bool { return now[way] == before[way] })
+		})
+		s.outside("/healthz").wantStatus(t, http.StatusOK)
+		f.end()
+		working("after")
+	}
+	stopped()
+	sending.Wait()
+	ledger.settle(s)
+	ledger.wantNoRefusals(t)
+	s.Stop()
+	in.healthy(settings...)
+	t.Logf("acknowledged %v, put off %v", ledger.times(acknowledged), ledger.times(deferred))
+}
+
+func TestFullDiskUnderLoad(t *testing.T) {
+	each(t, reporterZone(), func(t *testing.T, in *installation) {
+		d := in.onSmallDisk()
+		settings := receiving()
+		s := in.serve(settings...)
+		s.add("example.com")
+		full := fault{begin: func() { d.fill(s) }, end: func() { d.empty(s) }, deferring: []string{"smtp"}}
+		if in.db.Engine == "sqlite" { // the database is on this disk too
+			full.deferring = append(full.deferring, "upload")
+		}
+		underLoad(in, s, settings, full, full)
+	})
+}
+
+func TestLockedDatabaseUnderLoad(t *testing.T) {
+	t.Parallel()
+	onSQLite(t, reporterZone(), func(t *testing.T, in *installation) {
+		settings := receiving()
+		s := in.serve(settings...)
+		s.add("example.com")
+		lock := musttest.Get(in.db.SQL(t).Conn(t.Context()))(t)
+		defer func() { _ = lock.Close() }() // the transaction has ended
+		do := func(statement string) func() {
+			return func() {
+				// Wait for running writes of the server.
+				daemon.Eventually(t, faultLimit, statement, func() bool {
+					_, err := lock.ExecContext(t.Context(), statement)
+					return err == nil
+				})
+			}
+		}
+		// Mail continues: the spool is not in the database.
+		underLoad(in, s, settings, fault{begin: do(`BEGIN EXCLUSIVE`), end: do(`ROLLBACK`), deferring: []string{"upload"}})
+	})
+}
+
+func TestDatabaseOutOfReachUnderLoad(t *testing.T) {
+	t.Parallel()
+	onPostgres(t, reporterZone(), func(_ *testing.T, in *installation) {
+		p, through := startProxy(in.t, in.db.DSN)
+		settings := receiving("DMARCD_DATABASE=" + through)
+		s := in.serve(settings...)
+		s.add("example.com")
+		gone := fault{begin: p.cut, end: p.restore, deferring: []string{"upload", "smtp"}}
+		underLoad(in, s, settings, gone, gone)
+	})
+}
+
+// TestIntakeLimits sends messages at the limits and above.
+func TestIntakeLimits(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		const limit = 8 << 10
+		s := in.serve(receiving("DMARCD_LIMIT_UPLOAD=8192", "DMARCD_LIMIT_MAIL=8192")...)
+		s.add("example.com")
+		address := in.reportAddress("default", "example.com", reporting)
+
+		report := about("example.com", "1", 1, 0).xml()
+		s.upload(report+strings.Repeat(" ", limit-len(report)), http.StatusCreated)
+		for _, chunked := range []bool{false, true} {
+			r := uploading(in.token, about("example.com", "2", 1, 0).xml()+strings.Repeat(" ", limit))
+			r.chunked = chunked
+			s.send(r).wantStatus(t, http.StatusRequestEntityTooLarge)
+		}
+		s.send(uploading(in.token, "")).wantStatus(t, http.StatusBadRequest)
+		encoded := uploading(in.token, gzipped(report))
+		encoded.header["Content-Encoding"] = "gzip"
+		s.send(encoded).wantStatus(t, http.StatusUnsupportedMediaType)
+
+		mail := mailWith(about("example.com", "3", 1, 0).xml())
+		s.mail(address, mail)
+		err := s.tryMail("bounce@reporter.example", address, mail+strings.Repeat("more than may be sent\r\n", limit/20))
+		if got := smtpCode(err); got != 552 {
+			t.Errorf("a mail that is too large: got %v want 552", err)
+		}
+		err = s.tryMail("bounce@reporter.example", "unknown@reports.example", mail)
+		if got := smtpCode(err); got != 550 {
+			t.Errorf("an unknown recipient: got %v want 550", err)
+		}
+		err = s.tryMail("bounce@reporter.example", "someone@example.net", mail)
+		if got := smtpCode(err); got != 550 {
+			t.Errorf("a recipient elsewhere: got %v want 550", err)
+		}
+		s.awaitCounted("example.com", seenLimit, 2, 0)
+	})
+}
+
+// TestMailLimitIsAnnounced checks that a mail is rejected by its declared size.
+func TestMailLimitIsAnnounced(t *testing.T) {
+	t.Parallel()
+	onSQLite(t, "", func(t *testing.T, in *installation) {
+		s := in.serve(receiving("DMARCD_LIMIT_MAIL=8192")...)
+		c := musttest.Get(smtp.Dial(s.SMTP))(t)
+		defer func() { _ = c.Close() }() // at its end
+		if _, size := c.Extension("SIZE"); size != "8192" {
+			t.Errorf("SIZE: got %q want 8192", size)
+		}
+		musttest.Do(t, c.Text.PrintfLine("MAIL FROM:<bounce@reporter.example> SIZE=8193"))
+		if _, _, err := c.Text.ReadResponse(250); smtpCode(err) != 552 {
+			t.Errorf("a mail that is told to be too large: got %v want 552", err)
 		}
 	})
 }

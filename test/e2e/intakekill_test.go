@@ -23,7 +23,7 @@ const (
 	silence      outcome = iota // no answer; the report may have arrived
 	acknowledged                // stored
 	deferred                    // to be sent again later
-	refused                     // rejected for good
+	rejected                    // rejected for good
 )
 
 // intakeLoad is a transport under load.
@@ -50,7 +50,7 @@ func deliverUpload(s *server, _ string, report feedback) outcome {
 	case a.status == http.StatusServiceUnavailable:
 		return deferred
 	}
-	return refused
+	return rejected
 }
 
 func deliverMail(s *server, address string, report feedback) outcome {
@@ -62,28 +62,28 @@ func deliverMail(s *server, address string, report feedback) outcome {
 	case code < 500:
 		return deferred
 	}
-	return refused
+	return rejected
 }
 
 // reportLedger records the answers to senders. It is safe for concurrent use.
 type reportLedger struct {
 	mu           sync.Mutex
 	acknowledged map[string]bool            // by report id
-	told         map[outcome]map[string]int // number of answers by transport
+	reported     map[outcome]map[string]int // number of answers by transport
 }
 
 func newReportLedger() *reportLedger {
-	told := map[outcome]map[string]int{}
-	for _, o := range []outcome{silence, acknowledged, deferred, refused} {
-		told[o] = map[string]int{}
+	reported := map[outcome]map[string]int{}
+	for _, o := range []outcome{silence, acknowledged, deferred, rejected} {
+		reported[o] = map[string]int{}
 	}
-	return &reportLedger{acknowledged: map[string]bool{}, told: told}
+	return &reportLedger{acknowledged: map[string]bool{}, reported: reported}
 }
 
 func (l *reportLedger) note(way, id string, o outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.told[o][way]++
+	l.reported[o][way]++
 	if o == acknowledged {
 		l.acknowledged[id] = true
 	}
@@ -93,7 +93,7 @@ func (l *reportLedger) note(way, id string, o outcome) {
 func (l *reportLedger) times(o outcome) map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return maps.Clone(l.told[o])
+	return maps.Clone(l.reported[o])
 }
 
 // loader sends reports one by one over one transport. Like every sender, it retries
@@ -113,9 +113,9 @@ func (l *loader) run(s *server, stop <-chan struct{}) {
 	for s.Running() {
 		id := fmt.Sprintf("%s-%d", l.name, l.sent)
 		report := about("example.com", id, int64(1+l.sent%7), int64(l.sent%3))
-		told := l.load.deliver(s, l.address, report)
-		l.ledger.note(l.load.name, id, told)
-		if told == acknowledged {
+		reported := l.load.deliver(s, l.address, report)
+		l.ledger.note(l.load.name, id, reported)
+		if reported == acknowledged {
 			l.sent++
 		}
 		select {
@@ -172,7 +172,7 @@ func (l *reportLedger) settle(s *server) {
 // wantNoRefusals checks that no report was rejected for good.
 func (l *reportLedger) wantNoRefusals(t *testing.T) {
 	t.Helper()
-	if got := l.times(refused); len(got) > 0 {
+	if got := l.times(rejected); len(got) > 0 {
 		t.Errorf("reports were refused for good: %v", got)
 	}
 }
@@ -185,9 +185,9 @@ func (in *installation) healthy(settings ...string) {
 	}
 }
 
-// TestKillKeepsAcknowledgedReports kills the process at random times while reports arrive
+// TestKillLosesNoAcknowledgedReports kills the process at random times while reports arrive
 // over every transport.
-func TestKillKeepsAcknowledgedReports(t *testing.T) {
+func TestKillLosesNoAcknowledgedReports(t *testing.T) {
 	each(t, reporterZone(), func(t *testing.T, in *installation) {
 		settings := receiving()
 		s := in.serve(settings...)

@@ -102,9 +102,9 @@ func (l *ledger) check(t *testing.T, list []string) {
 	}
 }
 
-// TestKillKeepsWhatWasAnswered kills the process at random times while several clients
+// TestKillLosesNothingThatWasAnswered kills the process at random times while several clients
 // write.
-func TestKillKeepsWhatWasAnswered(t *testing.T) {
+func TestKillLosesNothingThatWasAnswered(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		l := &ledger{promised: map[string]promise{}}
 		s := in.serve()

@@ -151,11 +151,11 @@ func longListIsCompressedOnRequest(t *testing.T, s *server) {
 		})
 	}
 	// The schedule may check a domain between two lists, without a visible change.
-	packed, plain, refused := asking("gzip"), s.get("/domains"), asking("gzip;q=0")
+	packed, plain, rejected := asking("gzip"), s.get("/domains"), asking("gzip;q=0")
 	if got := packed.header.Get("Content-Encoding"); got != "gzip" {
 		t.Fatalf("Content-Encoding: got %q want gzip", got)
 	}
-	for _, a := range []answer{plain, refused} {
+	for _, a := range []answer{plain, rejected} {
 		if got := a.header.Get("Content-Encoding"); got != "" {
 			t.Errorf("Content-Encoding: got %q want none", got)
 		}
@@ -167,7 +167,7 @@ func longListIsCompressedOnRequest(t *testing.T, s *server) {
 	}
 	reader := musttest.Get(gzip.NewReader(bytes.NewReader(packed.body)))(t)
 	unpacked := musttest.Get(io.ReadAll(reader))(t)
-	if !bytes.Equal(unpacked, plain.body) || !bytes.Equal(refused.body, plain.body) {
+	if !bytes.Equal(unpacked, plain.body) || !bytes.Equal(rejected.body, plain.body) {
 		t.Errorf("the unpacked list differs from the plain one")
 	}
 	if len(packed.body) > len(plain.body)/2 {

@@ -61,7 +61,7 @@ func namesAreNormalized(t *testing.T, s *server) {
 	}
 }
 
-func namesThatAreRefused(t *testing.T, s *server) {
+func namesThatAreRejected(t *testing.T, s *server) {
 	rows := []struct{ name, input string }{
 		{"nothing", ""},
 		{"blanks", "  "},

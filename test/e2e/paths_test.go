@@ -116,9 +116,9 @@ func TestCrossOriginRequests(t *testing.T) {
 			if got := read.header.Get("Access-Control-Allow-Origin"); got != origin {
 				t.Errorf("a request of the page: Access-Control-Allow-Origin: got %q want %q", got, origin)
 			}
-			refused := s.send(request{method: http.MethodGet, path: "/domains", header: map[string]string{"Origin": origin}})
-			refused.wantStatus(t, http.StatusUnauthorized)
-			if got := refused.header.Get("Access-Control-Allow-Origin"); got != origin {
+			rejected := s.send(request{method: http.MethodGet, path: "/domains", header: map[string]string{"Origin": origin}})
+			rejected.wantStatus(t, http.StatusUnauthorized)
+			if got := rejected.header.Get("Access-Control-Allow-Origin"); got != origin {
 				t.Errorf("a refusal that the page must read: Access-Control-Allow-Origin: got %q want %q", got, origin)
 			}
 		})

@@ -18,23 +18,23 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// refusedReporter is an organization whose reports the database refuses.
-const refusedReporter = "refused.example"
+// rejectedReporter is an organization whose reports the database refuses.
+const rejectedReporter = "refused.example"
 
-// refuseReports has the database refuse the reports of refusedReporter, or no longer.
-func (in *installation) refuseReports(refuse bool) {
+// rejectReports has the database refuse the reports of rejectedReporter, or no longer.
+func (in *installation) rejectReports(reject bool) {
 	in.t.Helper()
 	statement := map[bool]string{
-		true:  `CREATE TRIGGER refused BEFORE INSERT ON reports WHEN NEW.organization = '` + refusedReporter + `' BEGIN SELECT RAISE(ABORT, 'refused'); END`,
+		true:  `CREATE TRIGGER refused BEFORE INSERT ON reports WHEN NEW.organization = '` + rejectedReporter + `' BEGIN SELECT RAISE(ABORT, 'refused'); END`,
 		false: `DROP TRIGGER refused`,
 	}
 	if in.db.Engine == "postgres" {
 		statement = map[bool]string{
-			true:  `ALTER TABLE reports ADD CONSTRAINT refused CHECK (organization <> '` + refusedReporter + `') NOT VALID`,
+			true:  `ALTER TABLE reports ADD CONSTRAINT refused CHECK (organization <> '` + rejectedReporter + `') NOT VALID`,
 			false: `ALTER TABLE reports DROP CONSTRAINT refused`,
 		}
 	}
-	musttest.Get(in.db.SQL(in.t).ExecContext(in.t.Context(), statement[refuse]))(in.t)
+	musttest.Get(in.db.SQL(in.t).ExecContext(in.t.Context(), statement[reject]))(in.t)
 }
 
 // poisons returns reports with a message each, by name, that a database could fail to store. Their ids
@@ -48,7 +48,7 @@ func poisons(begin string) map[string]string {
 		return strings.Replace(about("example.com", begin+id, 1, 0).xml(), old, piece, 1)
 	}
 	all := map[string]string{
-		"refused":               edited("refused", "Reporter Inc.", refusedReporter),
+		"refused":               edited("refused", "Reporter Inc.", rejectedReporter),
 		"selector":              edited("selector", "<selector>s1<", "<selector>"+name(2_690)+"<"),
 		"long selector":         edited("long selector", "<selector>s1<", "<selector>"+name(12_000)+"<"),
 		"long signer":           edited("signer", "<dkim><domain>", "<dkim><domain>"+name(12_000)+"."),
@@ -88,7 +88,7 @@ func TestPoisonedReports(t *testing.T) {
 		dropped, brought := t.TempDir(), t.TempDir()
 		settings := receiving("DMARCD_INTAKE_FOLDER=" + dropped)
 		s := in.serve(settings...)
-		in.refuseReports(true)
+		in.rejectReports(true)
 		s.add("example.com")
 		address := in.reportAddress("default", "example.com", reporting)
 		mailbox := newMailStore(t)
@@ -174,7 +174,7 @@ func TestPoisonedReports(t *testing.T) {
 		if got := refusals(); !slices.Equal(got, ids) {
 			t.Errorf("after a retry: got the rejected items %v, want %v", got, ids)
 		}
-		in.refuseReports(false)
+		in.rejectReports(false)
 		for len(ids) > 0 {
 			retry().wantStatus(t, http.StatusCreated)
 			ids = ids[1:]

@@ -45,7 +45,7 @@ func (p *proxy) accept() {
 			return
 		}
 		backend, err := net.Dial("tcp", p.target)
-		if err != nil || !p.keep(client, backend) {
+		if err != nil || !p.register(client, backend) {
 			_ = client.Close() // like a stopped server
 			continue
 		}
@@ -54,8 +54,8 @@ func (p *proxy) accept() {
 	}
 }
 
-// keep registers a pair of connections, unless the proxy is cut.
-func (p *proxy) keep(pair ...net.Conn) bool {
+// register adds a pair of connections, unless the proxy is cut.
+func (p *proxy) register(pair ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range pair {

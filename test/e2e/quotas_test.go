@@ -101,18 +101,18 @@ func TestUnknownParameters(t *testing.T) {
 		s := in.serve()
 		s.add("example.com")
 		s.firstCheck("example.com")
-		report, refusal := s.someReport()
+		report, rejection := s.someReport()
 		list := append(additions("example.com"),
 			endpoint{http.MethodPost, "/reports", true},
 			endpoint{http.MethodGet, "/insights/reports/" + report, false},
 			endpoint{http.MethodPatch, "/insights/reports/" + report, true},
 			endpoint{http.MethodDelete, "/insights/reports/" + report, true},
 			endpoint{http.MethodPost, "/insights/reports/exclude", true},
-			endpoint{http.MethodDelete, "/insights/rejected/" + refusal, true},
+			endpoint{http.MethodDelete, "/insights/rejected/" + rejection, true},
 			endpoint{http.MethodGet, "/insights/reports/" + report + "/records", false},
 			endpoint{http.MethodGet, "/insights/reports/" + report + "/original", false},
-			endpoint{http.MethodGet, "/insights/rejected/" + refusal + "/original", false},
-			endpoint{http.MethodPost, "/insights/rejected/" + refusal + "/retry", true},
+			endpoint{http.MethodGet, "/insights/rejected/" + rejection + "/original", false},
+			endpoint{http.MethodPost, "/insights/rejected/" + rejection + "/retry", true},
 		)
 		for _, e := range list {
 			e.path += "?unknown=1"

@@ -18,7 +18,7 @@ func TestRateLimit(t *testing.T) {
 		if got := s.send(read).header.Get("RateLimit-Limit"); got != "10" {
 			t.Errorf("RateLimit-Limit: got %s want 10, twice the rate", got)
 		}
-		var refused answer
+		var rejected answer
 		for range 100 { // many at once, since the bucket fills meanwhile
 			answers := make([]answer, 20)
 			var asking sync.WaitGroup
@@ -27,20 +27,20 @@ func TestRateLimit(t *testing.T) {
 			}
 			asking.Wait()
 			if at := slices.IndexFunc(answers, func(a answer) bool { return a.status == http.StatusTooManyRequests }); at >= 0 {
-				refused = answers[at]
+				rejected = answers[at]
 				break
 			}
 			for _, a := range answers {
 				a.wantStatus(t, http.StatusOK)
 			}
 		}
-		refused.wantStatus(t, http.StatusTooManyRequests)
-		if got := refused.header.Get("RateLimit-Remaining"); got != "0" {
+		rejected.wantStatus(t, http.StatusTooManyRequests)
+		if got := rejected.header.Get("RateLimit-Remaining"); got != "0" {
 			t.Errorf("RateLimit-Remaining: got %s want 0", got)
 		}
-		seconds, err := strconv.Atoi(refused.header.Get("Retry-After"))
+		seconds, err := strconv.Atoi(rejected.header.Get("Retry-After"))
 		if err != nil || seconds < 1 || seconds > 2 {
-			t.Errorf("Retry-After: got %q want the second in which five requests come back", refused.header.Get("Retry-After"))
+			t.Errorf("Retry-After: got %q want the second in which five requests come back", rejected.header.Get("Retry-After"))
 		}
 		if got := s.statusWith(other); got != http.StatusOK {
 			t.Errorf("another token of the team: got status %d want 200", got)
@@ -51,9 +51,9 @@ func TestRateLimit(t *testing.T) {
 	})
 }
 
-// TestRateLimitInTheOrderOfRefusals uses a rate at which an empty bucket stays empty for
+// TestRateLimitInTheOrderOfRejections uses a rate at which an empty bucket stays empty for
 // the whole test.
-func TestRateLimitInTheOrderOfRefusals(t *testing.T) {
+func TestRateLimitInTheOrderOfRejections(t *testing.T) {
 	each(t, exampleZone, func(t *testing.T, in *installation) {
 		s := in.serve("DMARCD_RATE_LIMIT=0.01")
 		cast := newErrorFixture(in)
@@ -96,13 +96,13 @@ func TestFailedTokensHaveABucketOfTheirOwn(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve("DMARCD_RATE_LIMIT=5")
 		failed := request{method: http.MethodGet, path: "/domains", token: unknownToken}
-		var refused answer
+		var rejected answer
 		for range 500 {
-			if refused = s.send(failed); refused.status != http.StatusUnauthorized {
+			if rejected = s.send(failed); rejected.status != http.StatusUnauthorized {
 				break
 			}
 		}
-		refused.wantStatus(t, http.StatusTooManyRequests)
+		rejected.wantStatus(t, http.StatusTooManyRequests)
 		if got := s.statusWith(in.token); got != http.StatusOK {
 			t.Errorf("a good token from the same address: got status %d want 200", got)
 		}

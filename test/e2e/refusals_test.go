@@ -46,7 +46,7 @@ func everywhere() []endpoint {
 	)
 }
 
-func strangersAreUnauthorizedEverywhere(t *testing.T, s *server) {
+func outsidersAreUnauthorizedEverywhere(t *testing.T, s *server) {
 	in := s.in
 	s.add("example.com")
 	cast := newErrorFixture(in)
@@ -183,7 +183,7 @@ func orderOfRefusals(t *testing.T, s *server) {
 	}
 }
 
-func wrongMethodTellsTheRightOnes(t *testing.T, s *server) {
+func wrongMethodReportsTheRightOnes(t *testing.T, s *server) {
 	in := s.in
 	s.add("example.com")
 	rows := map[string][]string{

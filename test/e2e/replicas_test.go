@@ -107,7 +107,7 @@ func TestReplicasAddADomainOnce(t *testing.T) {
 	})
 }
 
-func TestReplicasRefuse(t *testing.T) {
+func TestReplicasReject(t *testing.T) {
 	t.Parallel()
 	onPostgres(t, "", func(t *testing.T, in *installation) {
 		replicas := replicate(in)

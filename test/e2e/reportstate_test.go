@@ -15,28 +15,28 @@ func changing(method, path, token, body string) request {
 	return r
 }
 
-// verdicts returns the requests that change a report and a rejected item. The deletions
+// stateRequests returns the requests that change a report and a rejected item. The deletions
 // are last.
-func verdicts(report, refusal, token string) []request {
+func stateRequests(report, rejection, token string) []request {
 	return []request{
 		changing(http.MethodPatch, "/insights/reports/"+report, token, `{"counted":false}`),
 		changing(http.MethodPost, "/insights/reports/exclude", token, `{"reporter":"Reporter Inc."}`),
 		changing(http.MethodDelete, "/insights/reports/"+report, token, ""),
-		changing(http.MethodDelete, "/insights/rejected/"+refusal, token, ""),
+		changing(http.MethodDelete, "/insights/rejected/"+rejection, token, ""),
 	}
 }
 
-func TestVerdictsAreForEditorsOfTheTeam(t *testing.T) {
+func TestStatesAreForEditorsOfTheTeam(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve(unscheduled)
 		s.add("example.com")
-		report, refusal := s.someReport()
+		report, rejection := s.someReport()
 		cast := newErrorFixture(in)
 		in.do("team", "create", "other", "--api")
 		for token, want := range map[string]int{
 			"": http.StatusUnauthorized, cast.denied: http.StatusForbidden, cast.read: http.StatusForbidden, in.newToken("other"): http.StatusNotFound,
 		} {
-			for _, r := range verdicts(report, refusal, token) {
+			for _, r := range stateRequests(report, rejection, token) {
 				if strings.HasSuffix(r.path, "/exclude") && want == http.StatusNotFound {
 					s.send(r).wantBody(t, `{"changed":0}`)
 					continue
@@ -45,7 +45,7 @@ func TestVerdictsAreForEditorsOfTheTeam(t *testing.T) {
 			}
 		}
 		s.wantCounted("after what others tried", "example.com", 1, 1)
-		for _, r := range verdicts("nonsense", "nonsense", in.token) {
+		for _, r := range stateRequests("nonsense", "nonsense", in.token) {
 			if a := s.send(r); a.status != http.StatusNotFound && !strings.HasSuffix(r.path, "/exclude") {
 				t.Errorf("%s %s: got status %d want 404: %s", r.method, r.path, a.status, a.body)
 			}
@@ -53,7 +53,7 @@ func TestVerdictsAreForEditorsOfTheTeam(t *testing.T) {
 	})
 }
 
-func TestVerdictsWithBadBodies(t *testing.T) {
+func TestStatesWithBadBodies(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve(unscheduled)
 		s.add("example.com")
@@ -80,15 +80,15 @@ func TestVerdictsWithBadBodies(t *testing.T) {
 	})
 }
 
-// verdict is the part of a report that shows whether it counts.
-type verdict struct {
+// reportState is the part of a report that shows whether it counts.
+type reportState struct {
 	ID         string  `json:"id"`
 	Counted    *bool   `json:"counted"`
 	HeldReason *string `json:"held_reason"`
 	Replaced   bool    `json:"replaced"`
 }
 
-func (v verdict) String() string {
+func (v reportState) String() string {
 	if v.Counted == nil {
 		return "not told"
 	}
@@ -99,10 +99,10 @@ func (v verdict) String() string {
 func (s *server) setCounted(id string, counted bool, want string) {
 	s.in.t.Helper()
 	a := s.send(changing(http.MethodPatch, "/insights/reports/"+id, s.in.token, fmt.Sprintf(`{"counted":%t}`, counted)))
-	if got := readAs[verdict](s.in.t, a).String(); got != want {
+	if got := readAs[reportState](s.in.t, a).String(); got != want {
 		s.in.t.Errorf("counted %t: got %s want %s", counted, got, want)
 	}
-	if got := readAs[verdict](s.in.t, s.get("/insights/reports/"+id)).String(); got != want {
+	if got := readAs[reportState](s.in.t, s.get("/insights/reports/"+id)).String(); got != want {
 		s.in.t.Errorf("counted %t: read %s want %s", counted, got, want)
 	}
 }
@@ -114,7 +114,7 @@ func (s *server) wantEverywhere(what string, compliant, nonCompliant int64) {
 	summary := fmt.Sprintf(`{"total":%d,"compliant":%d,"non_compliant":%d}`, compliant+nonCompliant, compliant, nonCompliant)
 	s.get("/reports").wantBody(s.in.t, summary)
 	s.get("/reports?from=2000-01-01").wantBody(s.in.t, summary)
-	for _, path := range []string{"/insights/daily", "/insights/daily?by=domain", "/insights/sources", "/insights/sources?by=address&domain=example.com"} {
+	for _, path := range []string{"/insights/daily", "/insights/daily?by=domain", "/insights/senders", "/insights/senders?by=address&domain=example.com"} {
 		var sum [2]int64
 		for _, item := range readAs[page[struct {
 			Compliant    int64 `json:"compliant"`
@@ -175,9 +175,9 @@ func TestReportIsDeleted(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve(unscheduled)
 		s.add("example.com")
-		report, refusal := s.someReport()
+		report, rejection := s.someReport()
 		for range 2 {
-			for _, path := range []string{"/insights/reports/" + report, "/insights/rejected/" + refusal} {
+			for _, path := range []string{"/insights/reports/" + report, "/insights/rejected/" + rejection} {
 				deleted := s.send(changing(http.MethodDelete, path, in.token, ""))
 				deleted.wantStatus(t, http.StatusNoContent)
 				if len(deleted.body) > 0 {
@@ -196,7 +196,7 @@ func TestReportIsDeleted(t *testing.T) {
 				t.Error("the report that was deleted is back")
 			}
 			s.wantEverywhere("sent again", 1, 1)
-			report, refusal = again, other
+			report, rejection = again, other
 		}
 	})
 }

@@ -52,7 +52,7 @@ func TestTokensHaveTheDocumentedForm(t *testing.T) {
 	})
 }
 
-func TestExpiredTokenIsRefused(t *testing.T) {
+func TestExpiredTokenIsRejected(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve()
 		const lifetime = 2 * time.Second
@@ -69,7 +69,7 @@ func TestExpiredTokenIsRefused(t *testing.T) {
 	})
 }
 
-func TestRevokedTokenIsRefused(t *testing.T) {
+func TestRevokedTokenIsRejected(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve()
 		token := in.newToken("default", "--name", "short-lived")
@@ -84,7 +84,7 @@ func TestRevokedTokenIsRefused(t *testing.T) {
 	})
 }
 
-func TestDeniedTeamIsRefusedWithinASecond(t *testing.T) {
+func TestDeniedTeamIsRejectedWithinASecond(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve()
 		in.do("team", "create", "guests", "--api")

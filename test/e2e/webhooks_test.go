@@ -200,7 +200,7 @@ func TestChatEndpoint(t *testing.T) {
 		want := func(path string) {
 			t.Helper()
 			s.post("/webhooks/"+hook.ID+"/test", "").wantStatus(t, http.StatusOK)
-			if got := <-messages; got.path != path || !strings.Contains(got.text, hook.ID) {
+			if got := <-messages; got.path != path || !strings.Contains(got.text, "This is a test") {
 				t.Errorf("got %+v, want a test at %s", got, path)
 			}
 		}

@@ -51,7 +51,7 @@ func TestPage(t *testing.T) {
 	for _, row := range []struct {
 		account string
 		status  int // of the way back
-		says    string
+		message string
 	}{
 		{"invited", http.StatusSeeOther, "team of invited@example.com"},
 		{"colleague", http.StatusSeeOther, "You are not a member of a team"},
@@ -69,8 +69,8 @@ func TestPage(t *testing.T) {
 			if finished.status != row.status {
 				t.Fatalf("got %d and %s, want %d", finished.status, page, row.status)
 			}
-			if _, page := ask(t, &http.Client{Jar: jar, Transport: transport}, origin+"/app/"); !strings.Contains(page, row.says) {
-				t.Errorf("got %s, want %q in it", page, row.says)
+			if _, page := ask(t, &http.Client{Jar: jar, Transport: transport}, origin+"/app/"); !strings.Contains(page, row.message) {
+				t.Errorf("got %s, want %q in it", page, row.message)
 			}
 			if again, _ := ask(t, walking, origin+back.RequestURI()); again.status != http.StatusUnauthorized {
 				t.Errorf("the same answer again: got %d, want 401", again.status)

@@ -1,7 +1,6 @@
-// Package oidc starts a real OpenID provider for tests: the npm package
-// oidc-provider, run by Node.js on a free port of this machine. What is tested
-// with it lies beside it and in the browser tests. scripts/need-node.sh installs
-// what it needs.
+// Package oidc starts a real OpenID provider for tests: the npm package oidc-provider, run by
+// Node.js on a free local port. The tests are in this folder and in the browser tests.
+// scripts/need-node.sh installs what it needs.
 package oidc
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
-// Account is a person whom the provider knows.
+// Account is a user of the provider.
 type Account struct {
 	Subject  string `json:"subject"` // what they sign in with
 	Email    string `json:"email"`
@@ -30,22 +29,22 @@ type Account struct {
 	Name     string `json:"name"`
 }
 
-// Options are the settings of a provider.
+// Options configure a provider.
 type Options struct {
 	Accounts []Account
-	// ClaimsInIDToken tells that the ID token holds the claims of a person,
-	// which are otherwise only at the UserInfo endpoint.
+	// ClaimsInIDToken includes the claims in the ID token. Otherwise only the UserInfo endpoint
+	// has them.
 	ClaimsInIDToken bool
 }
 
-// Provider is a provider that runs until the test ends.
+// Provider runs until the test ends.
 type Provider struct {
 	Issuer                 string
 	ClientID, ClientSecret string
 }
 
-// Start starts a provider. It knows one client, whose redirect URIs may be on any
-// port of this machine, and wants PKCE.
+// Start starts a provider. It has one client, which may use redirect URIs on any local port,
+// and requires PKCE.
 func Start(t testing.TB, options Options) *Provider {
 	t.Helper()
 	p := &Provider{ClientID: "dmarcd", ClientSecret: "a secret of the test"}
@@ -79,7 +78,7 @@ func Start(t testing.TB, options Options) *Provider {
 	return p
 }
 
-// folder returns the folder of this package, from that of the test that runs.
+// folder returns the folder of this package, relative to that of the running test.
 func folder(t testing.TB) string {
 	t.Helper()
 	dir := musttest.Get(os.Getwd())(t)
@@ -95,8 +94,8 @@ func folder(t testing.TB) string {
 	}
 }
 
-// SignIn does what a person does who is sent to location: it signs in with the
-// account and returns where the provider sends the browser then.
+// SignIn signs in with an account at location like a user, and returns where the provider
+// redirects the browser.
 func (p *Provider) SignIn(t testing.TB, location, account string) *url.URL {
 	t.Helper()
 	jar := musttest.Get(cookiejar.New(nil))(t)
@@ -121,8 +120,7 @@ func (p *Provider) SignIn(t testing.TB, location, account string) *url.URL {
 	return to
 }
 
-// visit goes to an address and returns where it ended, and the header of the
-// answer there.
+// visit requests an address and returns the final address and the header of the response.
 func visit(t testing.TB, browser *http.Client, method, address string, body io.Reader) (at *url.URL, header http.Header) {
 	t.Helper()
 	request := musttest.Get(http.NewRequestWithContext(t.Context(), method, address, body))(t)

@@ -17,22 +17,22 @@ import (
 	"github.com/dmarcd/dmarcd/internal/outbound"
 )
 
-// standing is what a test compares of a check: the states of the parts.
-type standing struct {
+// statuses is what a test compares of a check: the states of the parts.
+type statuses struct {
 	DMARC, Policy, SPF, MX, MTASTS, Fetch, TLSRPT, DANE, DNSSEC string
 }
 
 // good is how the domain of mailZones stands.
-func good() standing {
-	return standing{
+func good() statuses {
+	return statuses{
 		DMARC: "ok", Policy: "reject", SPF: "ok", MX: "ok", MTASTS: "ok", Fetch: "ok",
 		TLSRPT: "ok", DANE: "ok", DNSSEC: "signed",
 	}
 }
 
-func standingOf(c facts.Check) standing {
+func statusesOf(c facts.Check) statuses {
 	f := c.Facts
-	return standing{
+	return statuses{
 		DMARC: f.DMARC.Status, Policy: f.DMARC.Policy, SPF: f.SPF.Status, MX: f.MX.Status,
 		MTASTS: f.MTASTS.Status, Fetch: f.MTASTS.Fetch, TLSRPT: f.TLSRPT.Status, DANE: f.DANE.Status,
 		DNSSEC: f.DNSSEC.Status,
@@ -67,7 +67,7 @@ func startOffice(t *testing.T) *office {
 	return o
 }
 
-// examine examines the domain, of whose selectors one is known from a report.
+// examine checks the domain. One of its selectors is known from a report.
 func (o *office) examine(t *testing.T) facts.Check {
 	t.Helper()
 	return dnscheck.New(o.options).Examine(t.Context(), dnscheck.Request{
@@ -100,7 +100,7 @@ func TestCheck(t *testing.T) {
 		return
 	}
 	got := startOffice(t).examine(t)
-	if diff := cmp.Diff(good(), standingOf(got)); diff != "" {
+	if diff := cmp.Diff(good(), statusesOf(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got.Grade != "A+" {
@@ -164,7 +164,7 @@ func TestCheckWithoutValidation(t *testing.T) {
 	got := o.examine(t)
 	want := good()
 	want.DANE, want.DNSSEC = "insecure", "unvalidated"
-	if diff := cmp.Diff(want, standingOf(got)); diff != "" {
+	if diff := cmp.Diff(want, statusesOf(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	wantFindings(t, got, "dnssec.unvalidated", "dane.without-dnssec")

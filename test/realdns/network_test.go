@@ -1,3 +1,12 @@
+// Package realdns holds the tests of what asks the DNS against name servers that
+// others wrote: Knot DNS as the authority, which signs its zones, and Unbound as
+// the recursive server in front of it, which validates them. Our own fake server
+// answers as we understand the RFCs; these two answer as the world does.
+//
+// Every test starts both for itself, on loopback, as an unprivileged user, in a
+// folder that goes away with them. No packet leaves the machine. The programs
+// come from Debian's packages: scripts/need-servers.sh installs them. With
+// -short nothing is started and nothing is tested.
 package realdns_test
 
 import (
@@ -5,13 +14,17 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	mdns "github.com/miekg/dns"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver"
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // needsServers is why a test does nothing with -short.
@@ -119,4 +132,22 @@ func freeAddress(t *testing.T) address {
 	}
 	t.Fatal("no loopback address is free; all of 127.0.0.0/8 has to be on this machine, as it is on Linux")
 	return address{}
+}
+
+// startLimit is generous: the machine may be busy with other tests.
+const startLimit = 2 * time.Minute
+
+// writeFile writes a file that the servers can read.
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	musttest.Do(t, os.WriteFile(path, []byte(text), 0o644))
+}
+
+// control runs a program that tells a server what to do, and returns when that
+// is done.
+func control(t *testing.T, from, program string, arguments ...string) {
+	t.Helper()
+	if output, err := exec.Command(daemon.FindServer(t, from, program), arguments...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", program, strings.Join(arguments, " "), err, output)
+	}
 }

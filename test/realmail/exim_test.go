@@ -122,11 +122,11 @@ func (e *exim) run(t *testing.T, input string, arguments ...string) string {
 	command.Dir = filepath.Dir(e.configuration)
 	command.Stdin = strings.NewReader(input)
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: e.as}
-	said, err := command.CombinedOutput()
+	output, err := command.CombinedOutput()
 	if err != nil {
-		t.Fatalf("exim %s: %v\n%s", strings.Join(arguments, " "), err, said)
+		t.Fatalf("exim %s: %v\n%s", strings.Join(arguments, " "), err, output)
 	}
-	return string(said)
+	return string(output)
 }
 
 func findExim(t *testing.T) string {

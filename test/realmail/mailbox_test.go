@@ -242,7 +242,7 @@ func TestMailboxIsMarkedAsItIsSet(t *testing.T) {
 	}
 }
 
-func TestMailboxSaysWhatIsWrong(t *testing.T) {
+func TestMailboxStatesWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Log(needsServers)
@@ -250,9 +250,9 @@ func TestMailboxSaysWhatIsWrong(t *testing.T) {
 	}
 	d := startDovecot(t)
 	for _, row := range []struct {
-		name   string
-		change func(*imap.Reader)
-		says   string
+		name    string
+		change  func(*imap.Reader)
+		message string
 	}{
 		{"nothing", func(*imap.Reader) {}, ""},
 		{"the password", func(r *imap.Reader) { r.Login.Password = "guess" }, "the server rejected the login: NO [AUTHENTICATIONFAILED]"},
@@ -264,8 +264,8 @@ func TestMailboxSaysWhatIsWrong(t *testing.T) {
 			r := newMailboxReader(t, d)
 			row.change(&r.Reader)
 			err := r.Try(t.Context())
-			if row.says == "" && err != nil || row.says != "" && (err == nil || !strings.Contains(err.Error(), row.says)) {
-				t.Errorf("got error %v, want %q", err, row.says)
+			if row.message == "" && err != nil || row.message != "" && (err == nil || !strings.Contains(err.Error(), row.message)) {
+				t.Errorf("got error %v, want %q", err, row.message)
 			}
 		})
 	}

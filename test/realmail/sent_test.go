@@ -27,9 +27,9 @@ import (
 
 	msgauth "github.com/emersion/go-msgauth/dkim"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dkim"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
@@ -240,8 +240,8 @@ func TestSentMail(t *testing.T) {
 		t.Errorf("got %+v in a week, want 70 messages", sum)
 	}
 	for _, want := range []string{
-		"\nMessages: " + dmarcd.FormatNumber(sum.Total) + "\n", "\nPasses DMARC: " + dmarcd.FormatShare(sum.Compliant, sum.Total) + "\n",
-		"\nFails DMARC: " + dmarcd.FormatNumber(sum.NonCompliant) + "\n", "\n- example.com, Messages 70, Passes DMARC 80.0 %\n",
+		"\nMessages: " + phrase.Number(sum.Total) + "\n", "\nPasses DMARC: " + phrase.Percent(sum.Compliant, sum.Total) + "\n",
+		"\nFails DMARC: " + phrase.Number(sum.NonCompliant) + "\n", "\n- example.com, Messages 70, Passes DMARC 80.0 %\n",
 	} {
 		if !strings.Contains(digest, want) {
 			t.Errorf("the digest has no line %q:\n%s", want, digest)

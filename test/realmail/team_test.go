@@ -74,17 +74,17 @@ func TestMailboxOfATeam(t *testing.T) {
 	case <-time.After(mailLimit):
 		t.Fatal("the mail has not come")
 	}
-	var kept dmarcd.Mailbox
+	var stored dmarcd.Mailbox
 	daemon.Eventually(t, mailLimit, "the look is kept", func() bool {
 		all, err := team.Mailboxes(t.Context())
 		if err != nil || len(all) != 1 {
 			t.Fatalf("got %d mailboxes (%v), want 1", len(all), err)
 		}
-		kept = all[0]
-		return !kept.SeenAt.IsZero()
+		stored = all[0]
+		return !stored.SeenAt.IsZero()
 	})
-	if kept.LastUID == 0 || kept.UIDValidity == 0 || kept.Error != "" {
-		t.Errorf("got the mailbox %+v, want its state and no error", kept)
+	if stored.LastUID == 0 || stored.UIDValidity == 0 || stored.Error != "" {
+		t.Errorf("got the mailbox %+v, want its state and no error", stored)
 	}
 	if n := len(d.sessions(t)); n != 1 {
 		t.Errorf("got %d sessions, want 1 that waits", n)

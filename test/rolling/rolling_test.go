@@ -1,3 +1,7 @@
+// Package rolling upgrades an installation on PostgreSQL under load, one replica after the
+// other, from an old binary to a new one: a request must get no other answer than documented,
+// and no acknowledged report may be missing. The test stands in for the load balancer.
+// scripts/test-rolling.sh builds the binaries.
 package rolling_test
 
 import (
@@ -123,7 +127,7 @@ func (c *cluster) take() (r *replica, done func()) {
 func (c *cluster) versions() (version, oldest int64) {
 	c.t.Helper()
 	db := c.db.SQL(c.t)
-	musttest.Do(c.t, db.QueryRowContext(c.t.Context(), "SELECT MAX(version_id) FROM schema_versions").Scan(&version))
+	musttest.Do(c.t, db.QueryRowContext(c.t.Context(), "SELECT MAX(version_id) FROM schema_migrations").Scan(&version))
 	musttest.Do(c.t, db.QueryRowContext(c.t.Context(), "SELECT oldest FROM schema_compatibility").Scan(&oldest))
 	return version, oldest
 }
@@ -154,7 +158,7 @@ type load struct {
 	stopping atomic.Bool
 	serial   atomic.Int64
 	requests atomic.Int64
-	refused  atomic.Int64 // 503
+	rejected atomic.Int64 // 503
 
 	mu     sync.Mutex
 	wrong  []string
@@ -170,7 +174,7 @@ func (l *load) begin() {
 				l.expect(http.MethodGet, "/domains/example.com", nil, http.StatusOK)
 				l.expect(http.MethodGet, "/reports/example.com", nil, http.StatusOK)
 				l.expect(http.MethodGet, "/insights/reports?domain=example.com&limit=5", nil, http.StatusOK)
-				l.expect(http.MethodGet, "/insights/sources?domain=example.com", nil, http.StatusOK)
+				l.expect(http.MethodGet, "/insights/senders?domain=example.com", nil, http.StatusOK)
 			}
 		})
 	}
@@ -211,7 +215,7 @@ func (l *load) expect(method, path string, body []byte, want ...int) bool {
 		return true
 	}
 	if status == http.StatusServiceUnavailable && retry {
-		l.refused.Add(1)
+		l.rejected.Add(1)
 		return false
 	}
 	l.wrong = append(l.wrong, fmt.Sprintf("%s %s: %d %s", method, path, status, text))
@@ -243,7 +247,7 @@ func (l *load) phase(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.t.Logf("%s: %d requests, %d answered with 503, %d wrong, slowest %d ms",
-		name, l.requests.Swap(0), l.refused.Swap(0), len(l.wrong), l.slowed.Milliseconds())
+		name, l.requests.Swap(0), l.rejected.Swap(0), len(l.wrong), l.slowed.Milliseconds())
 	l.slowed = 0
 }
 

@@ -90,7 +90,7 @@ func ofTeam(function string) bool {
 	receiver, name, _ := strings.Cut(function, ").")
 	switch receiver {
 	case "(*Team":
-		return !slices.Contains([]string{"tx", "retryTx", "audited", "exec", "writerConn"}, name)
+		return !slices.Contains([]string{"tx", "retryTx", "audited", "exec", "writer"}, name)
 	case "(*reception", "(*ahead", "(*attribution", "(*domainLocks", "(*chunks":
 		return true
 	}
@@ -150,9 +150,8 @@ func read(t *testing.T, file string) []statement {
 // withoutSQL are functions that run statements of others, on SQLite or a cluster alone, or on whole
 // tables; removeOthers wants a day of several blocks, which no test has on PostgreSQL yet.
 var withoutSQL = []string{
-	"(*Store).exec", "(*Store).eachTeam", "(*Store).teamIDs", "reads.queryRow", "reads.longQueryRow", "reads.eachRead", "(*Team).exec", "(*Team).change", "tx.execOr", "tx.insertMany", "tx.bulk",
-	"collectMap", "collectRead", "each", "rowOf", "sumCounts",
-	"insertReturning", "(*Store).freePages", "(*Store).Backup", "removeSpool", "(*rollupBuild).removeOthers", "(*Team).removeFrozen",
+	"(*Store).exec", "(*Store).eachTeam", "(*Store).teamIDs", "reads.QueryRow", "reads.longQueryRow", "reads.Query", "(*Team).exec", "(*Team).change", "sumCounts",
+	"(*Store).freePages", "(*Store).Reclaim", "(*Store).Backup", "removeSpool", "(*rollupBuild).removeOthers", "(*Team).removeFrozen",
 	"(*Store).analyze", "(*Store).checkCluster", "(*Store).distribute", "(*Store).isDistributed", "(*Store).rejectWorker", "tx.withoutReferences",
 }
 
@@ -193,13 +192,14 @@ func runsSQL(call *ast.CallExpr) bool {
 	if instance, ok := function.(*ast.IndexListExpr); ok {
 		function = instance.X
 	}
-	switch f := function.(type) {
-	case *ast.Ident:
-		return slices.Contains([]string{"collect", "collectMap", "collectRead", "each", "insertReturning", "rowOf"}, f.Name)
-	case *ast.SelectorExpr:
-		return slices.Contains([]string{"eachRead", "eachTeam", "exec", "execOr", "insertMany", "longQueryRow", "queryRow", "teamIDs"}, f.Sel.Name)
+	f, ok := function.(*ast.SelectorExpr)
+	if !ok {
+		return false
 	}
-	return false
+	if x, ok := f.X.(*ast.Ident); ok && x.Name == "db" {
+		return slices.Contains([]string{"Collect", "CollectMap", "InsertReturning", "Row"}, f.Sel.Name)
+	}
+	return slices.Contains([]string{"Exec", "ExecOr", "InsertMany", "Query", "QueryRow", "eachTeam", "exec", "longQueryRow", "teamIDs"}, f.Sel.Name)
 }
 
 func nameOf(function *ast.FuncDecl) string {

@@ -52,7 +52,7 @@ type planted struct {
 	simulation simulation
 	// advice is that before the answer, and after that which follows from it.
 	advice, after advice
-	sources       []source
+	senders       []sender
 }
 
 // simulation is the answer of /insights/simulate. Members that are missing are nil.
@@ -81,8 +81,8 @@ type advice struct {
 	} `json:"next_action"`
 }
 
-// source is an item of /insights/sources.
-type source struct{ Key, Class string }
+// sender is an item of /insights/senders.
+type sender struct{ Key, Class string }
 
 // newWorld starts a daemon with the domains and the reports about them, and reads its conclusions.
 func newWorld(t *testing.T, domains []*truth.Domain) *world {
@@ -214,10 +214,10 @@ func (w *world) read(p *planted) {
 		*into = page.Items[0]
 	}
 	advise(&p.advice)
-	var sources struct{ Items []source }
+	var senders struct{ Items []sender }
 	since := time.Now().UTC().AddDate(0, 0, -29).Format(time.DateOnly)
-	get("/insights/sources?by=network&limit=1000&domain="+p.Name+"&from="+since, &sources)
-	p.sources = sources.Items
+	get("/insights/senders?by=sender&limit=1000&domain="+p.Name+"&from="+since, &senders)
+	p.senders = senders.Items
 	if p.Answer != "" {
 		path := "/domains/" + p.Name + "/questions/" + url.PathEscape(p.Action.Sender)
 		if status, body := w.send(p, http.MethodPut, path, fmt.Sprintf(`{"answer": %q}`, p.Answer)); status != http.StatusOK {

@@ -14,7 +14,7 @@ const (
 )
 
 // ownServer returns mail of servers that the SPF record lists, in one of some networks.
-func (p *planter) ownServer(in []place) flow {
+func (p *planter) ownServer(in []origin) flow {
 	p.network = pick(p, in...)
 	sources := p.addresses(p.network, p.between(1, 3))
 	for i, source := range sources {
@@ -170,7 +170,7 @@ func (p *planter) poolMail(perDay float64, dkim []auth) *flow {
 
 // serviceSources returns addresses of a service: its own, or those of a cloud, where only the
 // domains that pass show whose they are.
-func (p *planter) serviceSources(at place) []netip.Addr {
+func (p *planter) serviceSources(at origin) []netip.Addr {
 	if p.chance(0.2) {
 		at = pick(p, remote...)
 	}
@@ -178,7 +178,7 @@ func (p *planter) serviceSources(at place) []netip.Addr {
 }
 
 // serviceMail returns aligned mail of a service.
-func (p *planter) serviceMail(at place, perDay float64) flow {
+func (p *planter) serviceMail(at origin, perDay float64) flow {
 	f := flow{
 		class: Legitimate, sender: at.base, sources: p.serviceSources(at),
 		spf: pass("bounces."+at.domain, ""), dkim: []auth{p.sign(at.base), pass(at.domain, "s")}, days: p.steady(perDay),

@@ -32,7 +32,7 @@ const (
 	span      = 28 // days with reports; the daemon concludes from 30
 	newSince  = 5  // the daemon takes 7
 	oldBefore = 9
-	before    = 80 // the daemon judges keys over 90
+	before    = 80 // the daemon evaluates keys over 90
 )
 
 // auth is the result of SPF or of a signature.

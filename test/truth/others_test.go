@@ -10,7 +10,7 @@ import (
 func (p *planter) ask(sender string) { p.Action.Sender = sender }
 
 // atService returns mail of an account at a service that authenticates only as the service.
-func (p *planter) atService(at place, days map[int]int) flow {
+func (p *planter) atService(at origin, days map[int]int) flow {
 	f := flow{
 		class: Undecidable, sender: at.base + ":rest", sources: p.serviceSources(at),
 		spf: pass("bounces."+at.domain, ""), dkim: []auth{pass(at.domain, "s")}, days: days,
@@ -160,7 +160,7 @@ func (p *planter) forwardedVolume() float64 {
 
 // forwarding returns forwarded mail with the signature of the main sender: valid or broken. The
 // envelope stays, or has the domain of the forwarder.
-func (p *planter) forwarding(sender, domain string, sources []netip.Addr, keeps bool) flow {
+func (p *planter) forwarding(sender, domain string, sources []netip.Addr, preserves bool) flow {
 	f := flow{
 		class: Forwarder, sender: sender, sources: sources, spf: fail(p.Name, ""), days: p.steady(p.forwardedVolume()),
 	}
@@ -170,7 +170,7 @@ func (p *planter) forwarding(sender, domain string, sources []netip.Addr, keeps 
 	switch {
 	case p.key == "": // nothing but the word of receivers shows what it is
 		f.reason = "forwarded"
-	case keeps:
+	case preserves:
 		f.dkim = []auth{pass(p.Name, p.key)}
 	default:
 		f.dkim = []auth{fail(p.Name, p.key)}
@@ -179,20 +179,20 @@ func (p *planter) forwarding(sender, domain string, sources []netip.Addr, keeps 
 }
 
 // forwarder returns mail through a forwarder in a network without servers of the domain.
-func (p *planter) forwarder(keeps bool) flow {
+func (p *planter) forwarder(preserves bool) flow {
 	in := pick(p, slices.Concat(hosting, remote)...)
-	return p.forwarding(in.base+":forwarding", fmt.Sprintf("forwarder%d.example", p.Number), p.addresses(in, p.between(1, 3)), keeps)
+	return p.forwarding(in.base+":forwarding", fmt.Sprintf("forwarder%d.example", p.Number), p.addresses(in, p.between(1, 3)), preserves)
 }
 
 // relay returns mail through a forwarder or list of the catalogue, which signs it or has its own
 // envelope.
-func (p *planter) relay(keeps bool) flow {
+func (p *planter) relay(preserves bool) flow {
 	at := p.take(relays)
 	in := at
 	if at.system == 0 {
 		in = pick(p, remote...)
 	}
-	f := p.forwarding(at.base, at.domain, p.addresses(in, p.between(1, 2)), keeps)
+	f := p.forwarding(at.base, at.domain, p.addresses(in, p.between(1, 2)), preserves)
 	f.spf, f.reason = pass(at.domain, ""), ""
 	if p.chance(0.5) {
 		f.dkim = append(f.dkim, pass(at.domain, "arc"))
@@ -201,24 +201,24 @@ func (p *planter) relay(keeps bool) flow {
 }
 
 // provider returns mail that users of a mailbox provider or of a gateway forward.
-func (p *planter) provider(keeps bool) flow {
+func (p *planter) provider(preserves bool) flow {
 	at := p.take(append(slices.Concat(gateways, providers), microsoft))
 	sources := p.addresses(at, p.between(1, 4))
 	if at.base == microsoft.base {
 		sources = p.microsoftSources()
 	}
-	return p.forwarding(at.base+":forwarding", at.domain, sources, keeps)
+	return p.forwarding(at.base+":forwarding", at.domain, sources, preserves)
 }
 
 // The scenarios that keep signatures have nothing to keep in a domain that does not sign.
 
-func forwarderKeeps(p *planter) {
+func forwarderPreserves(p *planter) {
 	if p.key != "" {
 		p.plant(p.forwarder(true))
 	}
 }
 
-func relayKeeps(p *planter) {
+func relayPreserves(p *planter) {
 	if p.key != "" {
 		p.plant(p.relay(true))
 	}
@@ -266,8 +266,8 @@ func forwarderRarelyBreaks(p *planter) {
 	}
 	f := p.forwarder(true)
 	f.days = p.steady(p.volume * mostForwards)
-	kept := f.messages()
+	stored := f.messages()
 	p.plant(f)
-	f.dkim, f.days = []auth{fail(p.Name, p.key)}, map[int]int{p.between(yesterday, span): kept / 100}
+	f.dkim, f.days = []auth{fail(p.Name, p.key)}, map[int]int{p.between(yesterday, span): stored / 100}
 	p.plant(f)
 }

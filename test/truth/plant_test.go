@@ -25,18 +25,18 @@ type Domain struct {
 	Name   string
 	// Scenarios are the names of what was planted.
 	Scenarios []string
-	// Parked and Accepted are what a user told: that the domain is parked, and how many forwarded
-	// messages may be affected (0 for nothing).
+	// Parked and Accepted are answers of a user: whether the domain is parked, and how many
+	// forwarded messages may be affected (0 for none).
 	Parked   bool
 	Accepted int
-	// Figures are those of p=reject with the other tags of the record, Full those of p=reject for all
+	// Figures are for p=reject with the other tags of the record, Full for p=reject for all
 	// names.
 	Figures, Full Figures
 	Action        Action
 	// Stage is how far the domain has come, and Next the policy that is published next.
 	Stage, Next string
-	// Answer is what the user answers to the question, yours or not_yours, "" if there is none, and
-	// After is the action that follows.
+	// Answer is the user's answer to the question, yours or not_yours, "" if there is no
+	// question; After is the action that follows.
 	Answer string
 	After  Action
 
@@ -131,7 +131,7 @@ type planter struct {
 	key   string
 	byKey bool
 	// network is where the domain has its own servers, if it has.
-	network place
+	network origin
 	spf     []string // terms of the SPF record
 	include []string // terms of the record that it includes, in the same domain
 	taken   map[netip.Addr]bool
@@ -161,7 +161,7 @@ func Plant(seed uint64, number int) *Domain {
 	if p.chance(0.3) {
 		p.policy = "quarantine"
 	}
-	p.compose(storyOf(seed, number))
+	p.compose(outlineOf(seed, number))
 	findSmall(p.flows)
 	p.Figures, p.Full = p.figures(false), p.figures(true)
 	p.Stage, p.Next = p.stage()
@@ -225,7 +225,7 @@ func (p *planter) chance(probability float64) bool { return p.Float64() < probab
 func pick[T any](p *planter, from ...T) T { return from[p.IntN(len(from))] }
 
 // take returns a sender of the catalogue that the domain does not use yet.
-func (p *planter) take(from []place) place {
+func (p *planter) take(from []origin) origin {
 	for {
 		if one := pick(p, from...); !p.used[one.base] {
 			p.used[one.base] = true
@@ -235,7 +235,7 @@ func (p *planter) take(from []place) place {
 }
 
 // address returns an address without a name that the domain does not use yet.
-func (p *planter) address(in place) netip.Addr {
+func (p *planter) address(in origin) netip.Addr {
 	most := min(unnamed, 1<<(32-in.v4.Bits())-2)
 	for {
 		if addr := in.at(p.between(1, most)); !p.taken[addr] {
@@ -246,7 +246,7 @@ func (p *planter) address(in place) netip.Addr {
 }
 
 // addresses returns n of them.
-func (p *planter) addresses(in place, n int) []netip.Addr {
+func (p *planter) addresses(in origin, n int) []netip.Addr {
 	all := make([]netip.Addr, n)
 	for i := range all {
 		all[i] = p.address(in)
@@ -255,7 +255,7 @@ func (p *planter) addresses(in place, n int) []netip.Addr {
 }
 
 // slash64 returns addresses of one IPv6 network of the length 64.
-func (p *planter) slash64(in place, n int) (network netip.Prefix, all []netip.Addr) {
+func (p *planter) slash64(in origin, n int) (network netip.Prefix, all []netip.Addr) {
 	octets := in.v6.Addr().As16()
 	for i := 5; i < 8; i++ {
 		octets[i] = byte(p.IntN(256))
@@ -271,7 +271,7 @@ func (p *planter) slash64(in place, n int) (network netip.Prefix, all []netip.Ad
 }
 
 // named returns a network, and an address in it to which no other domain gives a name.
-func (p *planter) named() (place, netip.Addr) {
+func (p *planter) named() (origin, netip.Addr) {
 	if p.names == perDomain {
 		panic("a domain has no more names")
 	}

@@ -47,7 +47,7 @@ var harmless = []scenario{
 	happens("aligned service", alignedService),
 	happens(below, subdomains),
 	happens("server linked by its name", namedServer),
-	happens("forwarder or list keeps DKIM", forwarderKeeps, relayKeeps, forwarderRarelyBreaks),
+	happens("forwarder or list keeps DKIM", forwarderPreserves, relayPreserves, forwarderRarelyBreaks),
 	happens("forwarding through a mailbox provider", providerForwards),
 	happens("spoofers at the same service", fewAtService),
 	happens(tenants, fewOfTenant),
@@ -57,7 +57,7 @@ var harmless = []scenario{
 
 // spoofers are stopped by a stricter policy.
 var spoofers = []scenario{
-	happens("spoofers next to own servers", spoofersNearby, spoofersNearbyIPv6),
+	happens("spoofers next to own servers", spoofersInOwnNetwork, spoofersInOwnNetworkIPv6),
 	happens("spoofers with a misleading host name", spoofersForged, spoofersAlike),
 	happens("spoofers in a network that SPF names", spoofersListed, spoofersHosted, spoofersExcluded),
 	happens("spoofers who authenticate a part of their mail", spoofersPartly),
@@ -77,17 +77,17 @@ var (
 	halfPool   = happens("pool of 50 addresses", poolForgets)
 	misaligned = happens("misaligned service", misalignedService)
 	accounts   = happens("spoofers at the same service", spoofersAtService)
-	strangers  = happens("mail as another domain", otherTenants, personalMailboxes, partner, partnerPartly, partnerCrowded)
+	outsiders  = happens("mail as another domain", otherTenants, personalMailboxes, partner, partnerPartly, partnerCrowded)
 	breaking   = happens("forwarder or list breaks DKIM", forwarderBreaks, relayBreaks, providerBreaks, markedForwarding, forwarderMixes)
 	parked     = happens("parked domain", parkedDomain)
 	waiting    = happens("too few reports", waitingDomain)
 )
 
-// story is what a domain is about, and the next action.
-type story struct {
+// outline is what a domain is about, and the next action.
+type outline struct {
 	action string
 	about  *scenario // nil for nothing that decides
-	mark   string    // names a story that is known by no scenario
+	mark   string    // names an outline that is known by no scenario
 }
 
 const (
@@ -101,8 +101,8 @@ const (
 	isAccepted = "forwarding was accepted"
 )
 
-// stories are those of 20 domains in turn: 6 tighten, and 3 have a question.
-var stories = []story{
+// outlines are those of 20 domains in turn: 6 tighten, and 3 have a question.
+var outlines = []outline{
 	{action: tighten},
 	{action: fixIt, about: &strictly},
 	{action: tighten},
@@ -118,30 +118,30 @@ var stories = []story{
 	{action: fixIt, about: &halfPool},
 	{action: question, about: &misaligned},
 	{action: question, about: &accounts},
-	{action: question, about: &strangers},
+	{action: question, about: &outsiders},
 	{action: accept, about: &breaking},
 	{action: "wait-for-reports", about: &waiting},
 	{action: "lock-parked", about: &parked},
 	{action: "", mark: isEnforced},
 }
 
-// storyOf returns the story of a domain: each is in every 20 domains.
-func storyOf(seed uint64, number int) story {
-	shuffled := rand.New(rand.NewPCG(seed, uint64(number/len(stories)))).Perm(len(stories))
-	return stories[shuffled[number%len(stories)]]
+// outlineOf returns the outline of a domain: each is in every 20 domains.
+func outlineOf(seed uint64, number int) outline {
+	shuffled := rand.New(rand.NewPCG(seed, uint64(number/len(outlines)))).Perm(len(outlines))
+	return outlines[shuffled[number%len(outlines)]]
 }
 
 // Scenarios returns the names of all scenarios.
 func Scenarios() []string {
 	names := []string{lowVolume, isEnforced, isAccepted, isStrict, isTest, isPercent, isBelow, answersOurs, answersNot}
-	for _, s := range slices.Concat(mains, harmless, spoofers, []scenario{forgotten, rotated, included, strictly, misaligned, strangers, breaking, parked, waiting}) {
+	for _, s := range slices.Concat(mains, harmless, spoofers, []scenario{forgotten, rotated, included, strictly, misaligned, outsiders, breaking, parked, waiting}) {
 		names = append(names, s.name)
 	}
 	return names
 }
 
-// compose plants the scenarios of a story.
-func (p *planter) compose(s story) {
+// compose plants the scenarios of an outline.
+func (p *planter) compose(s outline) {
 	p.Action.ID = s.action
 	if s.mark != "" {
 		p.note(s.mark)
@@ -182,7 +182,7 @@ func (p *planter) compose(s story) {
 }
 
 // tag adds tags to the record that do not change the next action.
-func (p *planter) tag(s story) {
+func (p *planter) tag(s outline) {
 	if p.tags.strict = s.about == &strictly || p.chance(0.1); p.tags.strict {
 		p.note(isStrict)
 	}
@@ -225,7 +225,7 @@ func (p *planter) answer() {
 func (p *planter) complicate() {
 	action := p.Action
 	if action.ID == fixIt && p.chance(0.2) {
-		p.perform(strangers)
+		p.perform(outsiders)
 	}
 	if (action.ID == fixIt || action.ID == question) && p.chance(0.2) {
 		p.perform(breaking)

@@ -19,16 +19,16 @@ func (p *planter) spoofed(sender string, sources []netip.Addr, days map[int]int)
 // spoofedVolume returns how many spoofed messages there are on a day.
 func (p *planter) spoofedVolume() float64 { return max(2, p.volume*p.some(0.02, 0.5)) }
 
-// home returns the network of the domain's own servers, or another.
-func (p *planter) home() place {
+// ownNetwork returns the network of the domain's own servers, or another.
+func (p *planter) ownNetwork() origin {
 	if p.network.base == "" {
 		p.network = pick(p, ordinary...)
 	}
 	return p.network
 }
 
-func spoofersNearby(p *planter) {
-	in := p.home()
+func spoofersInOwnNetwork(p *planter) {
+	in := p.ownNetwork()
 	p.plant(p.spoofed(in.base+":others", p.addresses(in, p.between(2, 8)), p.steady(p.spoofedVolume())))
 }
 
@@ -39,9 +39,9 @@ func spoofersForged(p *planter) {
 	p.plant(p.spoofed(in.base+":others", []netip.Addr{addr}, p.steady(p.spoofedVolume())))
 }
 
-// spoofersNearbyIPv6 plants them in IPv6 networks next to those of the domain.
-func spoofersNearbyIPv6(p *planter) {
-	in := p.home()
+// spoofersInOwnNetworkIPv6 plants them in IPv6 networks next to those of the domain.
+func spoofersInOwnNetworkIPv6(p *planter) {
+	in := p.ownNetwork()
 	if !in.v6.IsValid() {
 		in = pick(p, ordinary...)
 	}
@@ -68,8 +68,8 @@ func spoofersExcluded(p *planter) {
 	p.plant(p.spoofed(in.base+":others", []netip.Addr{source}, p.steady(p.spoofedVolume())))
 }
 
-// spoofersPartly plants spoofers of whose mail a third passes SPF for a domain of theirs, or
-// receivers take a few messages for forwarded.
+// spoofersPartly plants spoofers: a third of their mail passes SPF for one of their domains, or
+// receivers consider a few messages forwarded.
 func spoofersPartly(p *planter) {
 	in := pick(p, remote...)
 	f := p.spoofed(in.base+":others", p.addresses(in, p.between(1, 3)), p.steady(p.spoofedVolume()))
@@ -107,7 +107,7 @@ func spoofersUnrouted(p *planter) {
 // scattered plants single messages from many networks.
 func scattered(p *planter) {
 	for range p.between(8, 30) {
-		in := pick(p, append([]place{unrouted}, remote...)...)
+		in := pick(p, append([]origin{unrouted}, remote...)...)
 		p.plant(p.spoofed(in.base+":others", p.addresses(in, 1), map[int]int{p.between(oldBefore, span): 1}))
 	}
 }
@@ -116,7 +116,7 @@ func scattered(p *planter) {
 func burst(p *planter) {
 	begin := p.between(oldBefore, span-2)
 	for range p.between(1, 3) {
-		in := pick(p, append([]place{p.home()}, remote...)...)
+		in := pick(p, append([]origin{p.ownNetwork()}, remote...)...)
 		days := map[int]int{}
 		for day := range p.between(1, 3) {
 			days[begin+day] = int(max(10, p.volume*p.some(0.5, 8)))

@@ -1,3 +1,10 @@
+// Package truth plants mail whose truth is known, and compares it with what the built daemon
+// concludes from the reports about it.
+//
+// A Domain is generated from a seed and a number: DNS records, daily aggregate reports, marks of a
+// user, and the truth by the rules of docs/senders.md: what a simulation of p=reject must show, and
+// which action is next. The table of scenarios is in scenarios_test.go. The package imports
+// nothing that concludes anything: a rule that is wrong in the product is not wrong here too.
 package truth_test
 
 import (
@@ -71,7 +78,7 @@ func TestConclusions(t *testing.T) {
 		t.Errorf("got %d domains advised to tighten the policy while it harms legitimate mail, want 0", harmful)
 	}
 	if n := w.differences(); n > 0 {
-		t.Errorf("got %d senders with another class in /insights/sources than in /insights/simulate, want 0", n)
+		t.Errorf("got %d senders with another class in /insights/senders than in /insights/simulate, want 0", n)
 	}
 }
 
@@ -237,10 +244,10 @@ func (p *planted) classOf(key string) string {
 	return ""
 }
 
-// differences returns how many senders have another class in the list of sources.
+// differences returns how many senders have another class in the list of senders.
 func (w *world) differences() (n int) {
 	for _, p := range w.domains {
-		for _, s := range p.sources {
+		for _, s := range p.senders {
 			if class := p.classOf(s.Key); class != "" && class != s.Class {
 				n++
 			}

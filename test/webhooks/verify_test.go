@@ -1,3 +1,6 @@
+// Package webhooks verifies deliveries with the reference library of Standard Webhooks for
+// JavaScript, the npm package standardwebhooks, run by Node.js. The one for Go is used by the
+// tests of package webhook. scripts/need-node.sh installs what it needs.
 package webhooks_test
 
 import (
@@ -58,11 +61,11 @@ func TestSignature(t *testing.T) {
 	input := musttest.Get(json.Marshal(rows))(t)
 	node := exec.CommandContext(t.Context(), "node", "verify.mjs")
 	node.Stdin = bytes.NewReader(input)
-	var said bytes.Buffer
-	node.Stderr = &said
+	var complaints bytes.Buffer
+	node.Stderr = &complaints
 	output, err := node.Output()
 	if err != nil {
-		t.Fatalf("node (scripts/need-node.sh installs what it needs): %v\n%s", err, &said)
+		t.Fatalf("node (scripts/need-node.sh installs what it needs): %v\n%s", err, &complaints)
 	}
 	var results []string
 	if err := json.Unmarshal(output, &results); err != nil || len(results) != len(rows) {

@@ -1,6 +1,6 @@
-// Package alerttest simulates the mail of domains, with planted incidents, for tests of what is
-// detected: seasons, weekends, noise, spoofing, and reports that arrive late. The same seed
-// always gives the same mail.
+// Package alerttest simulates the mail of domains with planted incidents, for tests of the
+// detection: seasons, weekends, noise, spoofing, and late reports. The same seed always gives
+// the same mail.
 package alerttest
 
 import (
@@ -12,18 +12,18 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Plan is what is simulated.
+// Plan configures a simulation.
 type Plan struct {
 	Begin dmarcd.Day
 	Days  int
-	// WarmUp is for how many days nothing is planted: detections need a history. Apart is how
-	// many days are between incidents.
+	// WarmUp is the number of days at the start without incidents, because detections need a
+	// history. Apart is the number of days between incidents.
 	WarmUp, Apart int
-	// Receivers is the largest number of receivers; 0 is no limit.
+	// Receivers is the maximum number of receivers; 0 is no limit.
 	Receivers int
 }
 
-// Year is the plan behind the figures of docs/alerts.md.
+// Year is the plan of the figures in docs/alerts.md.
 func Year() Plan { return Plan{Begin: 20_000, Days: 365, WarmUp: 70, Apart: 32} }
 
 // End is the day after the last one.
@@ -34,18 +34,18 @@ type Planted struct {
 	Kind        dmarcd.EventKind
 	Subject     string // "" for any
 	First, Last dmarcd.Day
-	// Within is how many days after the first day it has to be detected.
+	// Within is the number of days after the first one within which it must be detected.
 	Within int
-	// Found is how often it was detected, and After after how many days. Detected sets them.
+	// Found is how often it was detected, and After the delay in days. Detected sets both.
 	Found, After int
 }
 
-// covers reports whether a detection is of the incident. Days after its end are not.
+// covers reports whether a detection belongs to the incident. Days after its end do not.
 func (p *Planted) covers(kind dmarcd.EventKind, subject string, day dmarcd.Day) bool {
 	return p.Kind == kind && (p.Subject == "" || p.Subject == subject) && day >= p.First-1 && day <= p.Last
 }
 
-// sender sends mail as a domain. The selector is that of its DKIM key.
+// sender sends mail as a domain, with the selector of its DKIM key.
 type sender struct {
 	key, selector string
 	part          float64 // of the mail
@@ -102,7 +102,7 @@ func New(seed uint64, domain string, plan Plan) *Simulation {
 	return s
 }
 
-// maxWithin is the time in which an incident has to be detected at most, in days.
+// maxWithin is the maximum of Planted.Within.
 const maxWithin = 7
 
 // plant plants incidents that are above the documented volumes.
@@ -113,7 +113,7 @@ func (s *Simulation) plant() {
 		dmarcd.SenderNew, dmarcd.ReportsStopped, dmarcd.ReportsUnverified, dmarcd.TLSFailing,
 	}
 	s.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
-	quiet := s.Volume * s.weekend // the mail of a day at a weekend
+	quiet := s.Volume * s.weekend // the volume at weekends
 	for _, kind := range kinds {
 		if day+maxWithin+1 >= s.plan.End() {
 			return
@@ -124,7 +124,7 @@ func (s *Simulation) plant() {
 		case dmarcd.SenderFailing, dmarcd.SelectorFailing:
 			p.Subject = s.senders[0].key
 			if kind == dmarcd.SelectorFailing {
-				p.Subject = s.key(s.senders[0])
+				p.Subject = s.dkimKey(s.senders[0])
 			}
 		case dmarcd.VolumeSpike:
 			p.Last = day
@@ -150,8 +150,8 @@ func (s *Simulation) plant() {
 	}
 }
 
-// key returns the name of the DKIM key of a sender.
-func (s *Simulation) key(of sender) string { return of.selector + "._domainkey." + s.Domain }
+// dkimKey returns the name of the DKIM key of a sender.
+func (s *Simulation) dkimKey(of sender) string { return of.selector + "._domainkey." + s.Domain }
 
 // during returns the incident of a kind on a day.
 func (s *Simulation) during(kind dmarcd.EventKind, day dmarcd.Day) *Planted {
@@ -162,8 +162,8 @@ func (s *Simulation) during(kind dmarcd.EventKind, day dmarcd.Day) *Planted {
 	return s.Incidents[at]
 }
 
-// Detected counts something that was detected on a day, about the mail of another, and reports
-// whether it was planted.
+// Detected records a detection that was made on a day, about the mail of another day, and reports
+// whether the incident was planted.
 func (s *Simulation) Detected(on dmarcd.Day, kind dmarcd.EventKind, subject string, day dmarcd.Day) bool {
 	at := slices.IndexFunc(s.Incidents, func(p *Planted) bool { return p.covers(kind, subject, day) })
 	if at < 0 {
@@ -176,12 +176,12 @@ func (s *Simulation) Detected(on dmarcd.Day, kind dmarcd.EventKind, subject stri
 	return true
 }
 
-// poisson returns a random number of messages with a mean.
+// poisson returns a random number of messages with the given mean.
 func (s *Simulation) poisson(mean float64) int64 {
 	return max(0, int64(math.Round(mean+math.Sqrt(mean)*s.NormFloat64())))
 }
 
-// Arrival is the mail of a day that one receiver reports, and the day on which the report
+// Arrival is the mail of a day as reported by one receiver, and the day on which the report
 // arrives.
 type Arrival struct {
 	Mail dmarcd.MailDay
@@ -217,7 +217,7 @@ func (s *Simulation) Day(day dmarcd.Day) []Arrival {
 	return arrivals
 }
 
-// foreign returns how many messages of each network are spoofed.
+// foreign returns the number of spoofed messages from each network.
 func (s *Simulation) foreign(day dmarcd.Day) []float64 {
 	networks := make([]float64, 6)
 	for range 3 { // they come and go
@@ -229,7 +229,7 @@ func (s *Simulation) foreign(day dmarcd.Day) []float64 {
 	return networks
 }
 
-// reported returns what a receiver with some of the mail reports.
+// reported returns the report of a receiver that gets a fraction of the mail.
 func (s *Simulation) reported(day dmarcd.Day, level, part float64, foreign []float64) dmarcd.MailDay {
 	mail := dmarcd.MailDay{Day: day}
 	add := func(sender, selector string, messages int64, passes float64, signed bool) {
@@ -259,7 +259,7 @@ func (s *Simulation) reported(day dmarcd.Day, level, part float64, foreign []flo
 		case s.during(dmarcd.PassRateDropped, day) != nil:
 			passes *= 0.65
 		}
-		add(sender.key, s.key(sender), s.poisson(level*sender.part), passes, true)
+		add(sender.key, s.dkimKey(sender), s.poisson(level*sender.part), passes, true)
 	}
 	for i, messages := range foreign {
 		add(fmt.Sprintf("AS%d", 64500+i), "", s.poisson(messages*part), 0, false)

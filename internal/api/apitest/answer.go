@@ -14,21 +14,21 @@ import (
 	"github.com/pb33f/libopenapi/orderedmap"
 )
 
-// generalHeaders belong to HTTP and to the hardening of every answer rather
-// than to an operation, so the document does not name them.
+// generalHeaders are set by HTTP and on every response for security, so the document does not list
+// them.
 var generalHeaders = []string{
 	"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Cache-Control", "Connection",
 	"Content-Encoding", "Content-Length", "Content-Type", "Date", "Referrer-Policy",
 	"Strict-Transport-Security", "Transfer-Encoding", "Vary", "X-Content-Type-Options",
 }
 
-// answer is a status of an operation, with what it must look like.
+// answer is a documented status of an operation.
 type answer struct {
 	headers map[string]header // by canonical name
 	empty   bool              // it has no body
 }
 
-// header is a documented header of an answer.
+// header is a documented header of a response.
 type header struct {
 	required bool
 	schema   *base.Schema
@@ -56,7 +56,7 @@ func readAnswers(documented *v3.Responses) (map[int]answer, error) {
 	return answers, nil
 }
 
-// checkHeader compares the headers of an answer with the documented ones.
+// checkHeader compares the headers of a response with the documented ones.
 func (a answer) checkHeader(sent http.Header) []error {
 	var problems []error
 	got := map[string]bool{}

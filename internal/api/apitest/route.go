@@ -45,9 +45,8 @@ func readPaths(model *v3.Document) ([]path, error) {
 	return paths, nil
 }
 
-// rejection returns what stands for an operation where a request matches none: an
-// answer with the status, described by the component of this name, or one of
-// the answers that come before it or interrupt it.
+// rejection returns a substitute operation for requests that match none. Its responses are the
+// component of this name with the status, and the errors that may occur before it.
 func rejection(model *v3.Document, status int, name string) (*operation, error) {
 	codes := orderedmap.New[string, *v3.Response]()
 	for _, possible := range []struct {
@@ -99,8 +98,8 @@ func (v *Validator) find(r *http.Request) (path, *operation, error) {
 	return v.paths[i], v.methodNotAllowed, nil
 }
 
-// matches reports whether the path is an instance of the template. It is
-// compared as it stands: an empty segment is no value of a parameter.
+// matches reports whether the path is an instance of the template. The path is not normalized, and
+// an empty segment is not a value of a parameter.
 func (p path) matches(escaped string) bool {
 	segments := strings.Split(escaped, "/")
 	return slices.EqualFunc(segments, p.segments, func(got, want string) bool {
@@ -108,8 +107,8 @@ func (p path) matches(escaped string) bool {
 	})
 }
 
-// checkAllow demands that an Allow header names the methods of the path: those
-// of the document, HEAD beside GET, and OPTIONS where the server likes.
+// checkAllow checks that an Allow header lists the documented methods of the path, and HEAD with
+// GET. OPTIONS is optional.
 func (p path) checkAllow(allow string) error {
 	var want []string
 	for method := range p.operations {

@@ -1,16 +1,23 @@
 package apitest
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"maps"
+)
 
-// tighten returns the OpenAPI document with every object closed that does not
-// say for itself whether it may have additional properties.
-//
-// The strict mode of the library would do the same, but takes no heed of an
-// object that is open on purpose.
+// tighten returns the OpenAPI document with additionalProperties: false in every object that does
+// not set it, and with the responses of x-unmatched among its components. The strict mode of the library would also close objects that are open on purpose.
 func tighten(document []byte) ([]byte, error) {
 	var root map[string]any
 	if err := json.Unmarshal(document, &root); err != nil {
 		return nil, err
+	}
+	if components, ok := root["components"].(map[string]any); ok {
+		responses, _ := components["responses"].(map[string]any)
+		unmatched, _ := root["x-unmatched"].(map[string]any)
+		if responses != nil {
+			maps.Copy(responses, unmatched)
+		}
 	}
 	closeObjects(root)
 	return json.Marshal(root)

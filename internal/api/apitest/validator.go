@@ -1,11 +1,9 @@
-// Package apitest holds a server to its OpenAPI 3.1 document in tests: every
-// answer that a test received is compared with the document, and what no test
-// provoked is told.
+// Package apitest validates the responses of a server in tests against its OpenAPI 3.1 document,
+// and reports the documented responses that no test provoked.
 //
-// The public document is open, because members and headers are only ever added
-// to it. A Validator is strict: an answer with a member or a header that is not
-// documented is a fault. Whether a request was right is for the test to know;
-// the Validator only demands that one which succeeded was allowed to.
+// The public document allows additional members and headers, because they may be added later. A
+// Validator is strict: an undocumented member or header is an error. It does not validate
+// requests, except that a successful one must have the documented token and query.
 package apitest
 
 import (
@@ -26,12 +24,12 @@ import (
 	"github.com/pb33f/libopenapi-validator/responses"
 )
 
-// Validator compares answers with an OpenAPI document and remembers which
-// operations and statuses it has seen. It is safe for concurrent use.
+// Validator compares responses with an OpenAPI document, and records which operations and statuses
+// it has seen. It is safe for concurrent use.
 type Validator struct {
 	prefix string // the path of the base URL, without a trailing slash
 	paths  []path
-	// What requests get that the document does not have.
+	// The responses to requests that match no operation.
 	pathNotFound, methodNotAllowed *operation
 
 	requests parameters.ParameterValidator
@@ -41,17 +39,16 @@ type Validator struct {
 	seen map[observation]bool
 }
 
-// observation is an answer that the document describes.
+// observation is a documented response.
 type observation struct {
 	operationID string
 	status      int
 }
 
-// New returns a Validator for an OpenAPI 3.1 document in JSON. The API begins
-// at the path of its first server. Among its components must be the responses
-// PathNotFound, MethodNotAllowed, Unauthorized, Forbidden, TooManyRequests,
-// InternalError and Unavailable: they describe the answers to requests that
-// match no operation.
+// New returns a Validator for an OpenAPI 3.1 document in JSON. The path of its first server is the
+// prefix of the API. The components, or x-unmatched, must include the responses PathNotFound,
+// MethodNotAllowed, Unauthorized, Forbidden, TooManyRequests, InternalError and Unavailable, for requests that match
+// no operation.
 func New(document []byte) (*Validator, error) {
 	document, err := tighten(document)
 	if err != nil {
@@ -86,9 +83,8 @@ func New(document []byte) (*Validator, error) {
 	if v.methodNotAllowed, err = rejection(model, http.StatusMethodNotAllowed, "MethodNotAllowed"); err != nil {
 		return nil, err
 	}
-	// The library checks required headers only, and takes one like 12e4 for a
-	// number whatever its schema says. So headers are compared here, and it does
-	// not get to see them.
+	// The library checks only required headers, and accepts 12e4 as a number for every schema. So
+	// headers are compared here, and hidden from it.
 	for _, o := range v.operations() {
 		for response := range o.definition.Responses.Codes.ValuesFromOldest() {
 			response.Headers = nil
@@ -99,15 +95,12 @@ func New(document []byte) (*Validator, error) {
 	return v, nil
 }
 
-// Check compares an answer with the document: that the operation of r has this
-// status, that the status has these headers, and that the body is as described.
-// Where the request succeeded it must have the token and the query that the
-// document describes. The body of r is not read. Check returns all differences,
-// joined.
+// Check compares a response with the document: the status must be documented for the operation of
+// r, the headers for the status, and the body must match its schema. A successful request must have
+// the documented token and query. The body of r is not read. Check returns all differences, joined.
 //
-// A request that matches no operation must be answered with 404 or 405, or with
-// a refusal that comes before these. HEAD is GET without a body, and is not
-// remembered.
+// The response to a request that matches no operation must be 404, 405 or an error that is checked
+// before these. HEAD is checked as GET without a body, and is not recorded.
 func (v *Validator) Check(r *http.Request, status int, header http.Header, body []byte) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -135,7 +128,7 @@ func (v *Validator) Check(r *http.Request, status int, header http.Header, body 
 			problems = append(problems, v.checkBody(asDocumented, found, status, header, line)...)
 		}
 	case wantsBody && (text == "" || text == "null"):
-		// The library takes both for valid, whatever the schema says.
+		// The library accepts both for every schema.
 		problems = append(problems, fmt.Errorf("body: got %q want a value", text))
 	case wantsBody:
 		problems = append(problems, v.checkBody(asDocumented, found, status, header, body)...)
@@ -155,9 +148,9 @@ func (v *Validator) Check(r *http.Request, status int, header http.Header, body 
 	return nil
 }
 
-// Missing returns the answers that the document describes and Check has not
-// seen, each as "operationId status", sorted. The answers to requests that match
-// no operation stand under PathNotFound and MethodNotAllowed.
+// Missing returns the documented responses that Check has not seen, each as "operationId status",
+// sorted. Responses to requests that match no operation are listed under PathNotFound and
+// MethodNotAllowed.
 func (v *Validator) Missing() []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -184,7 +177,7 @@ func (v *Validator) operations() []*operation {
 	return all
 }
 
-// plainErrors returns the differences that the library found, one error each.
+// plainErrors converts each difference that the library found to an error.
 func plainErrors(differences []*liberrors.ValidationError) []error {
 	var problems []error
 	for _, d := range differences {
@@ -198,7 +191,7 @@ func plainErrors(differences []*liberrors.ValidationError) []error {
 	return problems
 }
 
-// checkBody compares a body with the schema of an answer.
+// checkBody compares a body with the schema of a response.
 func (v *Validator) checkBody(r *http.Request, found *operation, status int, header http.Header, body []byte) []error {
 	_, differences := v.answers.ValidateResponseBodyWithPathItem(r,
 		&http.Response{StatusCode: status, Header: header, Body: io.NopCloser(bytes.NewReader(body))},

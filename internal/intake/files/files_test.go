@@ -72,7 +72,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-func TestListTellsWhatIsNotThere(t *testing.T) {
+func TestListReportsWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	write(t, folder, "a.xml", "a")

@@ -139,8 +139,8 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// TestImportStoresWhatItCan imports files of which the database refuses one, and for another of which the
-// quota is used up.
+// TestImportStoresWhatItCan imports files: the database rejects one, and the quota is used up
+// for another.
 func TestImportStoresWhatItCan(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -159,7 +159,7 @@ func TestImportStoresWhatItCan(t *testing.T) {
 	}
 }
 
-func TestImportTellsOfFilesThatAreGone(t *testing.T) {
+func TestImportReportsMissingFiles(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	write(t, folder, "a.xml", report("1"), "b.xml", report("2"))
@@ -196,9 +196,9 @@ func TestImportGoesOn(t *testing.T) {
 		t.Fatalf("got error %v, want %v", err, stop)
 	}
 	musttest.Do(t, journal.Close())
-	kept := len(k.ids)
-	if kept < 100 {
-		t.Fatalf("got %d reports kept before it stopped, want most of them", kept)
+	stored := len(k.ids)
+	if stored < 100 {
+		t.Fatalf("got %d reports kept before it stopped, want most of them", stored)
 	}
 
 	// The process crashed during a write.

@@ -9,16 +9,20 @@ package foreign
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/tempfile"
 )
 
 const (
@@ -39,7 +43,7 @@ const (
 // Write writes the document of one report. It is valid until the next one is read.
 type Write = func(io.Writer) error
 
-// LineError is a part of a file that cannot be used. Reading goes on behind it. It is an
+// LineError is a part of a file that cannot be used. Reading continues after it. It is a
 // dmarcd.ErrInvalid.
 type LineError struct {
 	Line   int
@@ -51,9 +55,9 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e
 // Is reports whether target is dmarcd.ErrInvalid.
 func (e *LineError) Is(target error) bool { return target == dmarcd.ErrInvalid }
 
-// Split yields the reports of a file, also one in gzip. A *LineError concerns a part
-// of the file; after any other error there is nothing more. Temporary files are in folder; ""
-// is the system default.
+// Split yields the reports of a file, which may be compressed with gzip. A *LineError concerns
+// a part of the file; any other error is the last. Temporary files are in folder; "" is the
+// system default.
 func Split(in io.Reader, folder string) iter.Seq2[Write, error] {
 	return func(yield func(Write, error) bool) {
 		err := split(in, folder, yield)
@@ -63,7 +67,7 @@ func Split(in io.Reader, folder string) iter.Seq2[Write, error] {
 	}
 }
 
-// errStopped means that the caller wants no more reports.
+// errStopped means that the caller stopped the iteration.
 var errStopped = errors.New("stopped")
 
 func split(in io.Reader, folder string, yield func(Write, error) bool) error {
@@ -84,7 +88,7 @@ func split(in io.Reader, folder string, yield func(Write, error) bool) error {
 	return readJSON(buffered, output{yield: yield, spill: records})
 }
 
-// output is where a reader puts reports.
+// output receives the reports of a reader.
 type output struct {
 	yield func(Write, error) bool
 	spill *spill
@@ -120,7 +124,7 @@ func parseTime(text string) (int64, error) {
 	return 0, fmt.Errorf("%.40q is not a time such as 2026-11-15 00:00:00", text)
 }
 
-// counting counts the bytes that are read.
+// counting counts the bytes read.
 type counting struct {
 	in   io.Reader
 	read int64
@@ -132,7 +136,7 @@ func (c *counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// expanding fails when gzip expands to more than maxRatio allows: records wait on the disk.
+// expanding fails if gzip expands to more than maxRatio allows, because records use disk space.
 type expanding struct {
 	in       io.Reader
 	packed   *counting
@@ -148,7 +152,7 @@ func (e *expanding) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// limited fails when more than most bytes are read without a call of reset.
+// limited fails if more than most bytes are read between two calls of reset.
 type limited struct {
 	in   io.Reader
 	most int
@@ -164,4 +168,78 @@ func (l *limited) Read(p []byte) (int, error) {
 	n, err := l.in.Read(p[:min(len(p), l.left)])
 	l.left -= n
 	return n, err
+}
+
+// spill stores the records of a report in a temporary file until the report is complete.
+type spill struct {
+	file    *os.File
+	out     *bufio.Writer
+	encoder *json.Encoder
+}
+
+func newSpill(folder string) (*spill, error) {
+	file, err := tempfile.Create(folder)
+	if err != nil {
+		return nil, temporary(err)
+	}
+	out := bufio.NewWriterSize(file, 64<<10)
+	return &spill{file: file, out: out, encoder: json.NewEncoder(out)}, nil
+}
+
+func (s *spill) close() { tempfile.Discard(s.file) }
+
+// reset removes all records.
+func (s *spill) reset() error {
+	s.out.Reset(s.file)
+	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+		return temporary(err)
+	}
+	return temporary(s.file.Truncate(0))
+}
+
+// add appends a record.
+func (s *spill) add(r aggregate.Record) error { return temporary(s.encoder.Encode(r)) }
+
+// aggregate returns the document of an aggregate report with the records so far.
+func (s *spill) aggregate(report aggregate.Report) Write {
+	return func(w io.Writer) error {
+		if err := s.out.Flush(); err != nil {
+			return temporary(err)
+		}
+		if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+			return temporary(err)
+		}
+		var broken error
+		buffered := bufio.NewWriter(w)
+		err := aggregate.Render(buffered, report, s.records(&broken))
+		return errors.Join(broken, err, buffered.Flush())
+	}
+}
+
+func (s *spill) records(broken *error) iter.Seq[aggregate.Record] {
+	return func(yield func(aggregate.Record) bool) {
+		decoder := json.NewDecoder(bufio.NewReader(s.file))
+		for {
+			var r aggregate.Record
+			err := decoder.Decode(&r)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				*broken = temporary(err)
+				return
+			}
+			if !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// temporary marks an error of the temporary file.
+func temporary(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", dmarcd.ErrTemporary, err)
 }

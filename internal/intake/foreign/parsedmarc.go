@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -9,206 +8,13 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
-// lines finds the line of an offset, for offsets that grow.
-type lines struct {
-	in   io.Reader
-	read int64   // bytes
-	ends []int64 // of lines
-	next int     // the first of them behind the last offset
-	line int
-}
-
-func (l *lines) Read(p []byte) (int, error) {
-	n, err := l.in.Read(p)
-	for i, b := range p[:n] {
-		if b == '\n' {
-			l.ends = append(l.ends, l.read+int64(i))
-		}
-	}
-	l.read += int64(n)
-	return n, err
-}
-
-// at returns the line of an offset, from 1.
-func (l *lines) at(offset int64) int {
-	for l.next < len(l.ends) && l.ends[l.next] < offset {
-		l.next++
-		l.line++
-	}
-	if l.next > len(l.ends)/2 { // rarely, because it takes as long as reading them
-		l.ends, l.next = append(l.ends[:0], l.ends[l.next:]...), 0
-	}
-	return l.line + 1
-}
-
-// joined removes commas and closing brackets between values. Versions before 10.0 wrote
-// "[...]", and appended further reports behind it as ",{...},{...}]".
-type joined struct {
-	in               io.Reader
-	depth            int
-	quoted, escaping bool
-}
-
-func (j *joined) Read(p []byte) (int, error) {
-	n, err := j.in.Read(p)
-	for i, b := range p[:n] {
-		switch {
-		case j.escaping:
-			j.escaping = false
-		case b == '"':
-			j.quoted = !j.quoted
-		case j.quoted:
-			j.escaping = b == '\\'
-		case b == '[' || b == '{':
-			j.depth++
-		case j.depth == 0 && (b == ',' || b == ']'):
-			p[i] = ' '
-		case j.depth > 0 && (b == ']' || b == '}'):
-			j.depth--
-		}
-	}
-	return n, err
-}
-
-// jsonReader reads JSON value by value: an array of reports, an object with such arrays, one
-// report, or several of these one after another, also joined by commas.
-type jsonReader struct {
-	decoder *json.Decoder
-	limit   *limited
-	lines   *lines
-	out     output
-	depth   int // of arrays and objects with reports
-}
-
-// maxDepth limits it. An array in an object is the deepest that parsedmarc writes.
-const maxDepth = 8
-
-// spaceOrMark are the bytes that may precede the first value: space and a byte order mark.
-const spaceOrMark = " \t\r\n\xef\xbb\xbf"
-
-func readJSON(in *bufio.Reader, out output) error {
-	for {
-		b, err := in.Peek(1)
-		switch {
-		case errors.Is(err, io.EOF):
-			return out.invalid(1, "the file is empty")
-		case err != nil:
-			return err
-		}
-		if strings.IndexByte(spaceOrMark, b[0]) < 0 {
-			break
-		}
-		_, _ = in.Discard(1) // it was peeked
-	}
-	lines := &lines{in: &joined{in: in}}
-	limit := &limited{in: lines, most: maxValue}
-	limit.reset()
-	r := &jsonReader{decoder: json.NewDecoder(limit), limit: limit, lines: lines, out: out}
-	for {
-		err := r.value()
-		var syntax *json.SyntaxError
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &syntax):
-			return out.invalid(r.line(), "the JSON is malformed or cut off: %s", err)
-		case err != nil:
-			return err
-		}
-	}
-}
-
-func (r *jsonReader) line() int { return r.lines.at(r.decoder.InputOffset()) }
-
-// value reads a report or an array of reports.
-func (r *jsonReader) value() error {
-	t, err := r.decoder.Token()
-	if err != nil {
-		return err
-	}
-	if r.depth >= maxDepth {
-		return fmt.Errorf("%w: line %d: arrays and objects are nested too deeply", dmarcd.ErrLimit, r.line())
-	}
-	r.depth++
-	defer func() { r.depth-- }()
-	switch t {
-	case json.Delim('['):
-		return r.array()
-	case json.Delim('{'):
-		return r.object()
-	}
-	return r.out.invalid(r.line(), "%.40v is not a report", t)
-}
-
-// array reads the reports of an array that has begun.
-func (r *jsonReader) array() error {
-	for r.decoder.More() {
-		if err := r.value(); err != nil {
-			return noEnd(err)
-		}
-	}
-	_, err := r.decoder.Token()
-	return noEnd(err)
-}
-
-// noEnd makes the end of the file within a value an error.
-func noEnd(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-// object reads a report that has begun, or an object with arrays of reports.
-func (r *jsonReader) object() error {
-	line := r.line()
-	if err := r.out.spill.reset(); err != nil {
-		return err
-	}
-	members, records := make(map[string]json.RawMessage), &jsonRecords{}
-	reports, size := false, 0
-	for r.decoder.More() {
-		r.limit.reset()
-		name, err := r.decoder.Token()
-		if err != nil {
-			return noEnd(err)
-		}
-		r.line() // forgets lines
-		switch name {
-		case "aggregate_reports", "failure_reports", "forensic_reports", "smtp_tls_reports":
-			reports = true
-			err = r.value()
-		case "records":
-			err = r.records(records)
-		default:
-			var member json.RawMessage
-			err = r.decoder.Decode(&member)
-			members[name.(string)] = member
-			if size += len(name.(string)) + len(member); size > maxValue || len(members) > maxMembers {
-				err = fmt.Errorf("%w: line %d: a report without its records has more than %d bytes or %d members", dmarcd.ErrLimit, line, maxValue, maxMembers)
-			}
-		}
-		if err != nil {
-			return noEnd(err)
-		}
-	}
-	if _, err := r.decoder.Token(); err != nil {
-		return noEnd(err)
-	}
-	r.limit.reset()
-	if reports {
-		return nil
-	}
-	return r.report(line, members, records)
-}
-
-// jsonRecords is what is known of the records of a report so far.
+// jsonRecords describes the records of a report that were read so far.
 type jsonRecords struct {
 	found      bool
 	begin, end int64
@@ -238,7 +44,7 @@ type jsonRecord struct {
 // jsonReason is why a receiver did not apply the policy.
 type jsonReason struct{ Type, Comment text }
 
-// reasons returns those of a list that are not empty.
+// reasons returns the non-empty reasons of a list.
 func reasons(list []jsonReason) (all []aggregate.Reason) {
 	for _, r := range list {
 		if r != (jsonReason{}) {
@@ -299,7 +105,7 @@ func parseRecord(raw []byte) (read jsonRecord, record aggregate.Record, err erro
 
 var errLongRecord = fmt.Errorf("it is longer than %d bytes", maxRecord)
 
-// period widens the period by that of a record. Both are in UTC, unlike those of the report.
+// period extends the period by that of a record. Both are in UTC, unlike those of the report.
 func (j *jsonRecords) period(begin, end string) {
 	if at, err := parseTime(begin); err == nil && (j.begin == 0 || at < j.begin) {
 		j.begin = at
@@ -375,8 +181,8 @@ type jsonHead struct {
 	} `json:"policy_published"`
 }
 
-// text is a text, or a number that stands for one. It may be in an object as "#text", which
-// parsedmarc writes for XML elements with attributes. Other values are "".
+// text is a string, or a number as one. It may be in an object as "#text", which parsedmarc
+// writes for XML elements with attributes. Other values are "".
 type text string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -401,7 +207,7 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// texts returns the texts of a list that are not empty.
+// texts returns the non-empty texts of a list.
 func texts(list []text) (all []string) {
 	for _, t := range list {
 		if t != "" {
@@ -543,4 +349,98 @@ func count(text string) (int64, error) {
 		return 0, fmt.Errorf("%.40q is not a number of messages or sessions", text)
 	}
 	return n, nil
+}
+
+// failureFields is a failure report, by the names of its fields.
+type failureFields struct {
+	FeedbackType string `json:"feedback_type"`
+	UserAgent    string `json:"user_agent"`
+	Version      text
+	EnvelopeID   string   `json:"original_envelope_id"`
+	MailFrom     string   `json:"original_mail_from"`
+	RcptTo       string   `json:"original_rcpt_to"`
+	Arrival      string   `json:"arrival_date"`
+	ArrivalUTC   string   `json:"arrival_date_utc"`
+	MessageID    string   `json:"message_id"`
+	Results      string   `json:"authentication_results"`
+	Delivery     string   `json:"delivery_result"`
+	AuthFailure  []string `json:"auth_failure"`
+	Mechanisms   []string `json:"authentication_mechanisms"`
+	DKIMDomain   string   `json:"dkim_domain"`
+	DKIMIdentity string   `json:"dkim_identity"`
+	DKIMSelector string   `json:"dkim_selector"`
+	SPFDNS       string   `json:"spf_dns"`
+	Domain       string   `json:"reported_domain"`
+	MTA          string   `json:"reporting_mta"`
+	Incidents    string
+	Source       struct {
+		Address string `json:"ip_address"`
+	}
+	Sample      string
+	HeadersOnly bool `json:"sample_headers_only"`
+	Subject     string
+}
+
+func failureReport(whole []byte) (Write, error) {
+	var f failureFields
+	if err := json.Unmarshal(whole, &f); err != nil {
+		return nil, err
+	}
+	return f.write, nil
+}
+
+// write writes a mail with the report (RFC 6591, RFC 9991).
+func (f failureFields) write(w io.Writer) error {
+	const boundary = "dmarcd-foreign-report"
+	var b bytes.Buffer
+	field := func(name, value string) {
+		if value = strings.Join(strings.Fields(value), " "); value != "" {
+			b.WriteString(name + ": " + value + "\r\n")
+		}
+	}
+	date := f.Arrival
+	if at, err := parseTime(f.ArrivalUTC); err == nil {
+		date = time.Unix(at, 0).UTC().Format(time.RFC1123Z)
+	}
+	field("From", "failure-report@parsedmarc.invalid")
+	field("Date", date)
+	field("Subject", "DMARC failure report")
+	field("MIME-Version", "1.0")
+	field("Content-Type", `multipart/report; report-type=feedback-report; boundary="`+boundary+`"`)
+	b.WriteString("\r\n--" + boundary + "\r\nContent-Type: message/feedback-report\r\n\r\n")
+	field("Feedback-Type", f.FeedbackType)
+	field("User-Agent", f.UserAgent)
+	field("Version", string(f.Version))
+	field("Original-Envelope-Id", f.EnvelopeID)
+	field("Original-Mail-From", f.MailFrom)
+	field("Original-Rcpt-To", f.RcptTo)
+	field("Arrival-Date", date)
+	field("Authentication-Results", f.Results)
+	field("Delivery-Result", f.Delivery)
+	field("Auth-Failure", strings.Join(f.AuthFailure, ","))
+	field("Identity-Alignment", strings.Join(f.Mechanisms, ",")) // if it was none or missing is unknown
+	field("DKIM-Domain", f.DKIMDomain)
+	field("DKIM-Identity", f.DKIMIdentity)
+	field("DKIM-Selector", f.DKIMSelector)
+	field("SPF-DNS", f.SPFDNS)
+	field("Reported-Domain", f.Domain)
+	field("Reporting-MTA", f.MTA)
+	field("Incidents", f.Incidents)
+	field("Source-IP", f.Source.Address)
+	kind := "message/rfc822"
+	if f.HeadersOnly || f.Sample == "" {
+		kind = "text/rfc822-headers"
+	}
+	b.WriteString("\r\n--" + boundary + "\r\nContent-Type: " + kind + "\r\n\r\n")
+	if f.Sample != "" {
+		sample := strings.ReplaceAll(strings.ReplaceAll(f.Sample, "\r\n", "\n"), "\n", "\r\n")
+		b.WriteString(strings.ReplaceAll(sample, "--"+boundary, "--"))
+	} else {
+		field("From", f.MailFrom)
+		field("Message-ID", f.MessageID)
+		field("Subject", f.Subject)
+	}
+	b.WriteString("\r\n--" + boundary + "--\r\n")
+	_, err := b.WriteTo(w)
+	return err
 }

@@ -84,21 +84,21 @@ func withMailFrom(mailFrom string) genuine.Envelope {
 	return e
 }
 
-// compareVerdicts ignores the reason and the domain, which other tests check.
-var compareVerdicts = cmpopts.IgnoreFields(dmarcd.Verdict{}, "Reason", "Domain")
+// compareAuthentication ignores the reason and the domain, which other tests check.
+var compareAuthentication = cmpopts.IgnoreFields(dmarcd.Authentication{}, "Reason", "Domain")
 
 // wantDomain checks that a genuine mail is authenticated as the domain that the reason names,
 // and any other mail as none.
-func wantDomain(t *testing.T, got dmarcd.Verdict) {
+func wantDomain(t *testing.T, got dmarcd.Authentication) {
 	t.Helper()
 	if (got.Domain != "") != (got.Genuine == dmarcd.GenuineYes) || !strings.Contains(got.Reason, got.Domain) {
 		t.Errorf("got the domain %q of a mail with %q: %s", got.Domain, got.Genuine, got.Reason)
 	}
 }
 
-// outcome returns the expected verdict for a mail from the reporter.
-func outcome(g dmarcd.Genuine, dkim, spf, dmarc string) dmarcd.Verdict {
-	return dmarcd.Verdict{Genuine: g, From: "reporter.example", DKIM: dkim, SPF: spf, DMARC: dmarc}
+// outcome returns the expected authentication result for a mail from the reporter.
+func outcome(g dmarcd.Genuine, dkim, spf, dmarc string) dmarcd.Authentication {
+	return dmarcd.Authentication{Genuine: g, From: "reporter.example", DKIM: dkim, SPF: spf, DMARC: dmarc}
 }
 
 func TestSMTP(t *testing.T) {
@@ -112,7 +112,7 @@ func TestSMTP(t *testing.T) {
 		name     string
 		mail     string
 		envelope genuine.Envelope
-		want     dmarcd.Verdict
+		want     dmarcd.Authentication
 		reason   string
 	}{
 		{"RSA", sign(t, mail, reporter), forged, outcome(yes, "pass", "fail", "pass"), "valid signature of reporter.example"},
@@ -147,64 +147,64 @@ func TestSMTP(t *testing.T) {
 
 		{
 			"strict alignment is for DMARC", sign(t, from("a@strict.example"), signing{domain: "eu.strict.example"}), forged,
-			dmarcd.Verdict{Genuine: yes, From: "strict.example", DKIM: "pass", SPF: "fail", DMARC: "fail"},
+			dmarcd.Authentication{Genuine: yes, From: "strict.example", DKIM: "pass", SPF: "fail", DMARC: "fail"},
 			"eu.strict.example",
 		},
 		{
 			"no DMARC record", from("a@bare.example"), withMailFrom("b@bare.example"),
-			dmarcd.Verdict{Genuine: yes, From: "bare.example", DKIM: "none", SPF: "pass", DMARC: "none"},
+			dmarcd.Authentication{Genuine: yes, From: "bare.example", DKIM: "none", SPF: "pass", DMARC: "none"},
 			"SPF passes",
 		},
 		{
 			"no DNS for the organization", sign(t, from("a@dark.example"), signing{domain: "eu.dark.example"}), forged,
-			dmarcd.Verdict{Genuine: unknown, From: "dark.example", DKIM: "pass", SPF: "fail", DMARC: "temperror"},
+			dmarcd.Authentication{Genuine: unknown, From: "dark.example", DKIM: "pass", SPF: "fail", DMARC: "temperror"},
 			"DNS query needed",
 		},
 		{
 			"domain in other letters", sign(t, from("a@bücher.example"), signing{domain: "xn--bcher-kva.example"}), forged,
-			dmarcd.Verdict{Genuine: yes, From: "xn--bcher-kva.example", DKIM: "pass", SPF: "fail", DMARC: "none"},
+			dmarcd.Authentication{Genuine: yes, From: "xn--bcher-kva.example", DKIM: "pass", SPF: "fail", DMARC: "none"},
 			"xn--bcher-kva.example",
 		},
 
-		{"no From", strings.Replace(mail, "From:", "To:", 1), honest, dmarcd.Verdict{Genuine: no}, "no From field"},
-		{"two From fields", "From: a@sender.example\r\n" + sign(t, mail, reporter), honest, dmarcd.Verdict{Genuine: no}, "more than one From field"},
-		{"two authors", sign(t, from("a@reporter.example, b@elsewhere.example"), reporter), honest, dmarcd.Verdict{Genuine: no}, "more than one address"},
-		{"unreadable From", from("a@b@c"), honest, dmarcd.Verdict{Genuine: no}, "cannot be read"},
-		{"author without a domain", from("<a@>"), honest, dmarcd.Verdict{Genuine: no}, "no domain"},
+		{"no From", strings.Replace(mail, "From:", "To:", 1), honest, dmarcd.Authentication{Genuine: no}, "no From field"},
+		{"two From fields", "From: a@sender.example\r\n" + sign(t, mail, reporter), honest, dmarcd.Authentication{Genuine: no}, "more than one From field"},
+		{"two authors", sign(t, from("a@reporter.example, b@elsewhere.example"), reporter), honest, dmarcd.Authentication{Genuine: no}, "more than one address"},
+		{"unreadable From", from("a@b@c"), honest, dmarcd.Authentication{Genuine: no}, "cannot be read"},
+		{"author without a domain", from("<a@>"), honest, dmarcd.Authentication{Genuine: no}, "no domain"},
 		{"unquoted name", from("Reports [EU] <a@Reporter.Example>"), honest, outcome(yes, "none", "pass", "pass"), "SPF passes"},
-		{"endless header", strings.Repeat("X: y\r\n", 40_000), honest, dmarcd.Verdict{Genuine: no}, "too long"},
-		{"many fields", strings.Repeat("X: y\r\n", 501) + mail, honest, dmarcd.Verdict{Genuine: no}, "too many fields"},
-		{"long field", "X:" + strings.Repeat(" \r\n", 15_000) + mail, honest, dmarcd.Verdict{Genuine: no}, "a field that is too long"},
+		{"endless header", strings.Repeat("X: y\r\n", 40_000), honest, dmarcd.Authentication{Genuine: no}, "too long"},
+		{"many fields", strings.Repeat("X: y\r\n", 501) + mail, honest, dmarcd.Authentication{Genuine: no}, "too many fields"},
+		{"long field", "X:" + strings.Repeat(" \r\n", 15_000) + mail, honest, dmarcd.Authentication{Genuine: no}, "a field that is too long"},
 
-		{"nothing at all", "", honest, dmarcd.Verdict{Genuine: no}, "no header"},
-		{"XML after an empty line", "\r\n<feedback></feedback>\r\n", honest, dmarcd.Verdict{Genuine: no}, "no header"},
-		{"mailbox", "From x Thu Jan  1 00:00:00 1970\r\n" + sign(t, mail, reporter), honest, dmarcd.Verdict{Genuine: no}, "no header"},
-		{"empty lines without end", sign(t, blank, reporter), forged, outcome(no, "policy", "fail", "fail"), "too much white space"},
+		{"nothing at all", "", honest, dmarcd.Authentication{Genuine: no}, "no header"},
+		{"XML after an empty line", "\r\n<feedback></feedback>\r\n", honest, dmarcd.Authentication{Genuine: no}, "no header"},
+		{"mailbox", "From x Thu Jan  1 00:00:00 1970\r\n" + sign(t, mail, reporter), honest, dmarcd.Authentication{Genuine: no}, "no header"},
+		{"empty lines without end", sign(t, blank, reporter), forged, outcome(no, "policy", "fail", "fail"), "too long a run of white space"},
 		{"empty lines without end, but SPF passes", sign(t, blank, reporter), honest, outcome(yes, "policy", "pass", "pass"), "SPF passes"},
 		{"empty lines without end, no DNS for SPF", sign(t, blank, reporter), withMailFrom("a@slow.reporter.example"), outcome(unknown, "policy", "temperror", "temperror"), "DNS query needed"},
 		{"signature field with a long s", withLine(mail, "DKIM-ſignature: v=1\r\n"), forged, outcome(no, "permerror", "fail", "fail"), "is not valid"},
 
-		{"XML in the header", withLine(signed, "<feedback></feedback>\r\n"), honest, dmarcd.Verdict{Genuine: no}, "its body could begin"},
-		{"JSON in the header", withLine(signed, "{\"policies\":[]}\r\n"), honest, dmarcd.Verdict{Genuine: no}, "its body could begin"},
-		{"line of CRs", withLine(signed, "\r\r\n<feedback/>\r\n"), honest, dmarcd.Verdict{Genuine: no}, "its body could begin"},
-		{"folded line of CRs", withLine(signed, "\r\r\n <feedback/>\r\n"), honest, dmarcd.Verdict{Genuine: no}, "its body could begin"},
+		{"XML in the header", withLine(signed, "<feedback></feedback>\r\n"), honest, dmarcd.Authentication{Genuine: no}, "its body could begin"},
+		{"JSON in the header", withLine(signed, "{\"policies\":[]}\r\n"), honest, dmarcd.Authentication{Genuine: no}, "its body could begin"},
+		{"line of CRs", withLine(signed, "\r\r\n<feedback/>\r\n"), honest, dmarcd.Authentication{Genuine: no}, "its body could begin"},
+		{"folded line of CRs", withLine(signed, "\r\r\n <feedback/>\r\n"), honest, dmarcd.Authentication{Genuine: no}, "its body could begin"},
 		{"XML in a folded field", withLine(signed, "X: y\r\n <feedback/>\r\n"), forged, outcome(yes, "pass", "fail", "pass"), "valid signature"},
-		{"failure report in the header", withLine(signed, "Feedback-Type: auth-failure\r\n"), honest, dmarcd.Verdict{Genuine: no}, "another format"},
-		{"result of a failure report in the header", withLine(signed, "Auth-Failure : spf\r\n"), honest, dmarcd.Verdict{Genuine: no}, "another format"},
-		{"XML before the fields of a mail", "X: <feedback>" + strings.Repeat("x", 4096) + "\r\n" + signed, honest, dmarcd.Verdict{Genuine: no}, "another format"},
-		{"field like zlib", "XG: \x01\r\n" + signed, honest, dmarcd.Verdict{Genuine: no}, "another format"},
+		{"failure report in the header", withLine(signed, "Feedback-Type: auth-failure\r\n"), honest, dmarcd.Authentication{Genuine: no}, "another format"},
+		{"result of a failure report in the header", withLine(signed, "Auth-Failure : spf\r\n"), honest, dmarcd.Authentication{Genuine: no}, "another format"},
+		{"XML before the fields of a mail", "X: <feedback>" + strings.Repeat("x", 4096) + "\r\n" + signed, honest, dmarcd.Authentication{Genuine: no}, "another format"},
+		{"field like zlib", "XG: \x01\r\n" + signed, honest, dmarcd.Authentication{Genuine: no}, "another format"},
 		{"signed Content-Type", typed, forged, outcome(yes, "pass", "fail", "pass"), "valid signature"},
-		{"second Content-Type", "Content-Type: application/xml\r\n" + typed, honest, dmarcd.Verdict{Genuine: no}, "more than one Content-Type"},
-		{"second Content-Type in another spelling", "Content_Type: application/xml\r\n" + typed, honest, dmarcd.Verdict{Genuine: no}, "more than one Content-Type"},
-		{"second Content-Type before a folded one", "Content-Type: application/xml\r\n" + strings.Replace(typed, "Content-Type:", "Content-Type\r\n :", 1), honest, dmarcd.Verdict{Genuine: no}, "more than one Content-Type"},
-		{"second encoding", "ContentTransferEncoding: base64\r\n" + typed, honest, dmarcd.Verdict{Genuine: no}, "more than one Content-Type or Content-Transfer-Encoding"},
+		{"second Content-Type", "Content-Type: application/xml\r\n" + typed, honest, dmarcd.Authentication{Genuine: no}, "more than one Content-Type"},
+		{"second Content-Type in another spelling", "Content_Type: application/xml\r\n" + typed, honest, dmarcd.Authentication{Genuine: no}, "more than one Content-Type"},
+		{"second Content-Type before a folded one", "Content-Type: application/xml\r\n" + strings.Replace(typed, "Content-Type:", "Content-Type\r\n :", 1), honest, dmarcd.Authentication{Genuine: no}, "more than one Content-Type"},
+		{"second encoding", "ContentTransferEncoding: base64\r\n" + typed, honest, dmarcd.Authentication{Genuine: no}, "more than one Content-Type or Content-Transfer-Encoding"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			got := verifier().SMTP(t.Context(), strings.NewReader(test.mail), test.envelope)
 			wantDomain(t, got)
-			if diff := cmp.Diff(test.want, got, compareVerdicts); diff != "" {
+			if diff := cmp.Diff(test.want, got, compareAuthentication); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if !strings.Contains(got.Reason, test.reason) {
@@ -221,7 +221,7 @@ func TestMail(t *testing.T) {
 	tests := []struct {
 		name   string
 		mail   string
-		want   dmarcd.Verdict
+		want   dmarcd.Authentication
 		reason string
 	}{
 		{"signed", sign(t, mail, reporter), outcome(yes, "pass", "", "pass"), "valid signature"},
@@ -234,22 +234,22 @@ func TestMail(t *testing.T) {
 		{"expired", sign(t, mail, signing{domain: "reporter.example", expires: time.Now().Add(-time.Hour)}), outcome(unknown, "permerror", "", ""), "expired"},
 		{"part of the body is signed", signPartly(t, mail, "reporter.example", 10), outcome(unknown, "policy", "", ""), "body length"},
 		{"no DNS", sign(t, mail, signing{domain: "reporter.example", selector: "slow"}), outcome(unknown, "temperror", "", ""), "DNS query needed"},
-		{"no From", strings.Replace(mail, "From:", "To:", 1), dmarcd.Verdict{Genuine: unknown}, "no From field"},
-		{"empty lines without end", sign(t, mail+strings.Repeat("\r\n", 1<<16), reporter), outcome(unknown, "policy", "", ""), "too much white space"},
-		{"XML in the header", withLine(sign(t, mail, reporter), "<feedback></feedback>\r\n"), dmarcd.Verdict{Genuine: unknown}, "its body could begin"},
+		{"no From", strings.Replace(mail, "From:", "To:", 1), dmarcd.Authentication{Genuine: unknown}, "no From field"},
+		{"empty lines without end", sign(t, mail+strings.Repeat("\r\n", 1<<16), reporter), outcome(unknown, "policy", "", ""), "too long a run of white space"},
+		{"XML in the header", withLine(sign(t, mail, reporter), "<feedback></feedback>\r\n"), dmarcd.Authentication{Genuine: unknown}, "its body could begin"},
 
-		{"nothing", "", dmarcd.Verdict{}, ""},
-		{"mailbox", "From x Thu Jan  1 00:00:00 1970\r\n" + mail, dmarcd.Verdict{}, ""},
-		{"XML", "<?xml version=\"1.0\"?>\n<feedback>\n\n</feedback>\n", dmarcd.Verdict{}, ""},
-		{"JSON", "{\"organization-name\":\"a\",\n\n\"date-range\":{}}\n", dmarcd.Verdict{}, ""},
-		{"gzip", "\x1f\x8b\x08\x00\x00\x00\n\n", dmarcd.Verdict{}, ""},
+		{"nothing", "", dmarcd.Authentication{}, ""},
+		{"mailbox", "From x Thu Jan  1 00:00:00 1970\r\n" + mail, dmarcd.Authentication{}, ""},
+		{"XML", "<?xml version=\"1.0\"?>\n<feedback>\n\n</feedback>\n", dmarcd.Authentication{}, ""},
+		{"JSON", "{\"organization-name\":\"a\",\n\n\"date-range\":{}}\n", dmarcd.Authentication{}, ""},
+		{"gzip", "\x1f\x8b\x08\x00\x00\x00\n\n", dmarcd.Authentication{}, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			got := verifier().Mail(t.Context(), strings.NewReader(test.mail))
 			wantDomain(t, got)
-			if diff := cmp.Diff(test.want, got, compareVerdicts); diff != "" {
+			if diff := cmp.Diff(test.want, got, compareAuthentication); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if !strings.Contains(got.Reason, test.reason) {
@@ -296,7 +296,7 @@ func (b brokenMail) Read(p []byte) (int, error) {
 	return b.Reader.Read(p[:min(int64(len(p)), b.after-at)])
 }
 
-// TestUnreadable checks that a mail that was not read completely has no verdict, and that no
+// TestUnreadable checks that a mail that was not read completely has no authentication result, and that no
 // goroutine leaks.
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
@@ -371,7 +371,7 @@ func FuzzMail(f *testing.F) {
 			t.Errorf("got %+v for a mail without a signature", got)
 		}
 		if (got.Genuine == "") != (got.Reason == "") {
-			t.Errorf("got %+v want a reason for every verdict and no other", got)
+			t.Errorf("got %+v want a reason for every authentication result and no other", got)
 		}
 		v.SMTP(t.Context(), strings.NewReader(string(data)), forged)
 	})

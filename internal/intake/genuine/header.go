@@ -24,17 +24,17 @@ const (
 // 5322 §3.6.8 allows every printable character, which would make JSON a mail.
 var fieldName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*[ \t]*:`)
 
-// header holds the fields that identify the sender.
+// header has the fields that identify the sender.
 type header struct {
 	// mail means that there is a header.
 	mail bool
-	// problem says why the header is not usable; "" if it is.
+	// problem is why the header is not usable; "" if it is.
 	problem string
 	// from and signatures are the unfolded values of the From and DKIM-Signature fields.
 	from, signatures []string
 }
 
-// readHeader reads the header of a mail. Its error is that of the reader.
+// readHeader reads the header of a mail. It returns errors of r only.
 func readHeader(r io.ReadSeeker) (header, error) {
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return header{}, err
@@ -68,8 +68,9 @@ func readHeader(r io.ReadSeeker) (header, error) {
 	return h, nil
 }
 
-// ambiguity says why the reports may not be read from what a signature covers, "" if they are.
-// Anyone can add fields that are not signed to a mail: they must not change how unpack reads it.
+// ambiguity returns why the reports may be read from content that no signature covers, "" if
+// they are not. Anyone can add unsigned fields to a mail: they must not change how unpack reads
+// it.
 func ambiguity(fields []string, beginning []byte) string {
 	seen := make(map[string]bool)
 	for _, field := range fields {
@@ -135,8 +136,8 @@ func (h *header) add(field string) {
 	}
 }
 
-// author returns the domain of the single address in the From field, or a sentence that says
-// why there is none. RFC 9989 leaves mail with several authors to receivers.
+// author returns the domain of the single address in the From field, or a sentence why there is
+// none. RFC 9989 leaves mail with several authors to receivers.
 func (h header) author() (domain, problem string) {
 	switch len(h.from) {
 	case 0:

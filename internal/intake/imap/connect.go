@@ -1,11 +1,18 @@
 package imap
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapclient"
@@ -18,20 +25,15 @@ import (
 // would look like an attack.
 var ErrLogin = errors.New("the server rejected the login")
 
-// ErrFolder means that the login succeeded but the folder cannot be opened.
-var ErrFolder = errors.New("the login succeeded, but the folder cannot be opened")
-
-// Try connects, logs in and opens the folder, and returns the error to show to the user.
+// Try connects, logs in and opens the folder. It returns a *StageError.
 func (r *Reader) Try(ctx context.Context) error {
 	s, err := r.connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.leave()
-	if _, err = s.open(ctx, r.Mailbox.Folder); err != nil {
-		return fmt.Errorf("%w: %w", ErrFolder, err)
-	}
-	return nil
+	_, err = s.open(ctx, r.Mailbox.Folder)
+	return at(StageFolder, err)
 }
 
 // connect returns a session that is logged in.
@@ -46,7 +48,7 @@ func (r *Reader) connect(ctx context.Context) (*session, error) {
 		}
 	}
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		err = fmt.Errorf("connect to %s: %w", r.address(), errSilent)
+		err = at(stageOf(err, StageProtocol), fmt.Errorf("connect to %s: %w", r.address(), errSilent))
 	}
 	if err != nil {
 		return nil, err
@@ -62,7 +64,7 @@ func (r *Reader) address() string {
 func (r *Reader) dial(ctx context.Context) (*session, error) {
 	raw, err := r.Dial(ctx, "tcp", r.address())
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", r.address(), err)
+		return nil, at(dialStage(err), fmt.Errorf("connect to %s: %w", r.address(), err))
 	}
 	conn, greeting := raw, ""
 	switch r.Mailbox.Security {
@@ -104,17 +106,17 @@ func (r *Reader) enter(ctx context.Context, s *session) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("greet %s: %w", r.address(), readable(err))
+		return at(StageProtocol, fmt.Errorf("greet %s: %w", r.address(), readable(err)))
 	}
 	if err := r.login(ctx, s); err != nil {
 		return err
 	}
-	return s.command(ctx, func() error {
+	return at(StageProtocol, s.command(ctx, func() error {
 		if s.caps = s.client.Caps(); s.caps == nil { // servers announce more after the login
 			return errors.New("the server does not report its capabilities")
 		}
 		return nil
-	})
+	}))
 }
 
 func (r *Reader) login(ctx context.Context, s *session) error {
@@ -122,8 +124,11 @@ func (r *Reader) login(ctx context.Context, s *session) error {
 	var enter func() error
 	if r.Login.Token != nil {
 		token, err := r.Login.Token(ctx)
+		if errors.Is(err, ErrLogin) {
+			return at(StageLogin, err)
+		}
 		if err != nil {
-			return err
+			return at(StageToken, err)
 		}
 		enter = func() error { return s.client.Authenticate(bearer(s.caps, user, token)) }
 	} else {
@@ -135,10 +140,134 @@ func (r *Reader) login(ctx context.Context, s *session) error {
 	err := s.command(ctx, enter)
 	var unhappy *tokenError
 	if rejected(err) && !unavailable(err) || errors.As(err, &unhappy) {
-		return fmt.Errorf("%w: %w", ErrLogin, readable(err))
+		return at(StageLogin, fmt.Errorf("%w: %w", ErrLogin, readable(err)))
 	}
 	if err != nil {
-		return fmt.Errorf("log in: %w", readable(err))
+		return at(StageProtocol, fmt.Errorf("log in: %w", readable(err)))
 	}
 	return nil
 }
+
+// secure starts TLS on a connection.
+func (r *Reader) secure(ctx context.Context, raw net.Conn) (net.Conn, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if r.TLS != nil {
+		config = r.TLS.Clone()
+	}
+	config.ServerName = cmp.Or(config.ServerName, r.Mailbox.Host)
+	secured := tls.Client(raw, config)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return nil, at(handshakeStage(err), fmt.Errorf("TLS handshake with %s: %w", r.address(), err))
+	}
+	return secured, nil
+}
+
+// startTLS sends STARTTLS (RFC 9051 §6.2.1). We do it, and not the library, so that the guard
+// sits above TLS.
+func (r *Reader) startTLS(ctx context.Context, raw net.Conn) error {
+	stop := context.AfterFunc(ctx, func() { _ = raw.Close() }) // unblocks the read
+	defer stop()
+	if err := negotiate(raw); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return at(StageEncryption, fmt.Errorf("STARTTLS with %s: %w", r.address(), readable(err)))
+	}
+	return nil
+}
+
+// negotiate reads the greeting, sends STARTTLS and waits for OK.
+func negotiate(raw net.Conn) error {
+	in := bufio.NewReader(io.LimitReader(raw, answerBytes))
+	greeting, err := readClear(in)
+	if err != nil {
+		return err
+	}
+	if !hasWords(greeting, "*", "OK") { // not PREAUTH, which does not allow STARTTLS
+		return fmt.Errorf("unexpected greeting %.100q", greeting)
+	}
+	if _, err := io.WriteString(raw, "S1 STARTTLS\r\n"); err != nil {
+		return err
+	}
+	for {
+		line, err := readClear(in)
+		switch {
+		case err != nil:
+			return err
+		case hasWords(line, "S1", "OK"):
+			if in.Buffered() > 0 {
+				return errors.New("the server sent plain text after STARTTLS")
+			}
+			return nil
+		case !bytes.HasPrefix(line, []byte("* ")):
+			return fmt.Errorf("unexpected response %.100q", bytes.TrimPrefix(line, []byte("S1 ")))
+		}
+	}
+}
+
+// readClear reads a short line before TLS.
+func readClear(in *bufio.Reader) ([]byte, error) {
+	line, err := in.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		err = errTooMuch
+	}
+	return bytes.TrimRight(bytes.Clone(line), "\r\n"), err
+}
+
+func hasWords(line []byte, first, second string) bool {
+	words := bytes.SplitN(line, []byte(" "), 3)
+	return len(words) > 1 && string(words[0]) == first && bytes.EqualFold(words[1], []byte(second))
+}
+
+// maxWords limits the part of a server's message that is shown, in bytes.
+const maxWords = 300
+
+// rejected reports whether the server answered NO or BAD.
+func rejected(err error) bool {
+	var answer *imap.Error
+	return errors.As(err, &answer)
+}
+
+// unavailable reports whether the server rejected a command temporarily (RFC 5530).
+func unavailable(err error) bool {
+	var answer *imap.Error
+	if !errors.As(err, &answer) {
+		return false
+	}
+	switch answer.Code {
+	case imap.ResponseCodeUnavailable, imap.ResponseCodeInUse, imap.ResponseCodeLimit, imap.ResponseCodeServerBug:
+		return true
+	}
+	return false
+}
+
+// readable returns an error whose text is safe to show: server messages may contain anything.
+func readable(err error) error {
+	words := err.Error()
+	var answer *imap.Error
+	if errors.As(err, &answer) {
+		words = string(answer.Type) + " " + answer.Text
+		if answer.Code != "" {
+			words = string(answer.Type) + " [" + string(answer.Code) + "] " + answer.Text
+		}
+	}
+	words = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, words)
+	if len(words) > maxWords {
+		words = strings.ToValidUTF8(words[:maxWords], "") + "…"
+	}
+	return &readableError{words: words, cause: err}
+}
+
+type readableError struct {
+	words string
+	cause error
+}
+
+func (e *readableError) Error() string { return e.words }
+
+func (e *readableError) Unwrap() error { return e.cause }

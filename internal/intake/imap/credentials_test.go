@@ -7,12 +7,17 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	goimap "github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapserver"
 	"github.com/emersion/go-sasl"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/certtest"
@@ -60,15 +65,15 @@ func TestTryOverEverySecurity(t *testing.T) {
 		host     string
 		server   *tls.Config // nil: the server has no STARTTLS
 		client   *tls.Config
-		says     string // "" for success
+		message  string // "" for success
 	}{
 		{name: "tls", security: dmarcd.SecurityTLS, server: serverTLS, client: clientTLS},
 		{name: "starttls", security: dmarcd.SecuritySTARTTLS, server: serverTLS, client: clientTLS},
 		{name: "none", security: dmarcd.SecurityNone},
-		{name: "a self-signed certificate", security: dmarcd.SecurityTLS, server: serverTLS, says: "certificate signed by unknown authority"},
-		{name: "a certificate for another name", security: dmarcd.SecurityTLS, host: "mail.example.org", server: serverTLS, client: clientTLS, says: "not mail.example.org"},
-		{name: "the same with starttls", security: dmarcd.SecuritySTARTTLS, host: "mail.example.org", server: serverTLS, client: clientTLS, says: "not mail.example.org"},
-		{name: "a server without STARTTLS", security: dmarcd.SecuritySTARTTLS, client: clientTLS, says: "STARTTLS with imap.example.org:143"},
+		{name: "a self-signed certificate", security: dmarcd.SecurityTLS, server: serverTLS, message: "certificate signed by unknown authority"},
+		{name: "a certificate for another name", security: dmarcd.SecurityTLS, host: "mail.example.org", server: serverTLS, client: clientTLS, message: "not mail.example.org"},
+		{name: "the same with starttls", security: dmarcd.SecuritySTARTTLS, host: "mail.example.org", server: serverTLS, client: clientTLS, message: "not mail.example.org"},
+		{name: "a server without STARTTLS", security: dmarcd.SecuritySTARTTLS, client: clientTLS, message: "STARTTLS with imap.example.org:143"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -88,8 +93,8 @@ func TestTryOverEverySecurity(t *testing.T) {
 				return recorded{client, &sent}, nil
 			}
 			err := d.reader.Try(t.Context())
-			if row.says == "" && err != nil || row.says != "" && (err == nil || !strings.Contains(err.Error(), row.says)) {
-				t.Errorf("got error %v, want %q", err, row.says)
+			if row.message == "" && err != nil || row.message != "" && (err == nil || !strings.Contains(err.Error(), row.message)) {
+				t.Errorf("got error %v, want %q", err, row.message)
 			}
 			if hidden := !strings.Contains(sent.String(), password); hidden != (row.security != dmarcd.SecurityNone) {
 				t.Errorf("the password was hidden: %v", hidden)
@@ -98,20 +103,20 @@ func TestTryOverEverySecurity(t *testing.T) {
 	}
 }
 
-func TestTrySaysWhatIsWrong(t *testing.T) {
+func TestTryStatesWhatIsWrong(t *testing.T) {
 	for _, row := range []struct {
-		name   string
-		change func(*imap.Reader)
-		faults faults
-		says   string
+		name    string
+		change  func(*imap.Reader)
+		faults  faults
+		message string
 	}{
 		{name: "nothing", change: func(*imap.Reader) {}},
-		{name: "the password", change: func(r *imap.Reader) { r.Login.Password = "wrong" }, says: "the server rejected the login"},
-		{name: "the user", change: func(r *imap.Reader) { r.Mailbox.Username = "unknown" }, says: "the server rejected the login"},
-		{name: "the folder", change: func(r *imap.Reader) { r.Mailbox.Folder = "Reports" }, says: `open the folder "Reports": NO [NONEXISTENT] No such mailbox`},
-		{name: "the host", faults: faults{dial: func() error { return errors.New("no such host") }}, change: func(*imap.Reader) {}, says: "connect to imap.example.org:143: no such host"},
-		{name: "the port: no greeting", faults: faults{wire: silentAfter(0)}, change: func(*imap.Reader) {}, says: "the server timed out"},
-		{name: "a server that hangs up", faults: faults{wire: cutAfter(0)}, change: func(*imap.Reader) {}, says: "greet imap.example.org:143"},
+		{name: "the password", change: func(r *imap.Reader) { r.Login.Password = "wrong" }, message: "the server rejected the login"},
+		{name: "the user", change: func(r *imap.Reader) { r.Mailbox.Username = "unknown" }, message: "the server rejected the login"},
+		{name: "the folder", change: func(r *imap.Reader) { r.Mailbox.Folder = "Reports" }, message: `open the folder "Reports": NO [NONEXISTENT] No such mailbox`},
+		{name: "the host", faults: faults{dial: func() error { return errors.New("no such host") }}, change: func(*imap.Reader) {}, message: "connect to imap.example.org:143: no such host"},
+		{name: "the port: no greeting", faults: faults{wire: silentAfter(0)}, change: func(*imap.Reader) {}, message: "the server timed out"},
+		{name: "a server that hangs up", faults: faults{wire: cutAfter(0)}, change: func(*imap.Reader) {}, message: "greet imap.example.org:143"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -120,8 +125,8 @@ func TestTrySaysWhatIsWrong(t *testing.T) {
 				d := newTestReader(t, s)
 				row.change(d.reader)
 				err := d.reader.Try(t.Context())
-				if row.says == "" && err != nil || row.says != "" && (err == nil || !strings.Contains(err.Error(), row.says)) {
-					t.Errorf("got error %v, want %q", err, row.says)
+				if row.message == "" && err != nil || row.message != "" && (err == nil || !strings.Contains(err.Error(), row.message)) {
+					t.Errorf("got error %v, want %q", err, row.message)
 				}
 			})
 		})
@@ -143,11 +148,11 @@ func (s *tokenSession) Authenticate(mechanism string) (sasl.Server, error) {
 type tokenServer struct {
 	session   *tokenSession
 	mechanism string
-	refused   bool
+	rejected  bool
 }
 
 func (s *tokenServer) Next(response []byte) (challenge []byte, done bool, err error) {
-	if s.refused {
+	if s.rejected {
 		return nil, true, imapserver.ErrAuthFailed
 	}
 	want := map[string]string{
@@ -155,7 +160,7 @@ func (s *tokenServer) Next(response []byte) (challenge []byte, done bool, err er
 		"OAUTHBEARER": "n,a=" + user + ",\x01auth=Bearer good token\x01\x01",
 	}[s.mechanism]
 	if string(response) != want {
-		s.refused = true
+		s.rejected = true
 		challenge, err := json.Marshal(map[string]string{"status": "401", "schemes": "bearer"})
 		return challenge, false, err
 	}
@@ -168,13 +173,13 @@ func TestLoginWithAccessTokens(t *testing.T) {
 		mechanisms []string
 		token      string
 		err        error
-		says       string
+		message    string
 	}{
 		{name: "XOAUTH2", mechanisms: []string{"XOAUTH2"}, token: "good token"},
 		{name: "OAUTHBEARER", mechanisms: []string{"OAUTHBEARER"}, token: "good token"},
 		{name: "both", mechanisms: []string{"XOAUTH2", "OAUTHBEARER"}, token: "good token"},
-		{name: "an old token", mechanisms: []string{"XOAUTH2"}, token: "old token", says: `the server rejected the login: the access token was rejected (status "401", scope "")`},
-		{name: "no token to be had", mechanisms: []string{"XOAUTH2"}, err: errors.New("request an access token: no"), says: "request an access token: no"},
+		{name: "an old token", mechanisms: []string{"XOAUTH2"}, token: "old token", message: `sign-in: the server rejected the login: the access token was rejected (status "401", scope "")`},
+		{name: "no token to be had", mechanisms: []string{"XOAUTH2"}, err: errors.New("request an access token: no"), message: "access token: request an access token: no"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -184,8 +189,8 @@ func TestLoginWithAccessTokens(t *testing.T) {
 				d := newTestReader(t, s)
 				d.reader.Login = imap.Login{Token: func(context.Context) (string, error) { return row.token, row.err }}
 				err := d.reader.Try(t.Context())
-				if row.says == "" && err != nil || row.says != "" && (err == nil || err.Error() != row.says) {
-					t.Errorf("got error %v, want %q", err, row.says)
+				if row.message == "" && err != nil || row.message != "" && (err == nil || err.Error() != row.message) {
+					t.Errorf("got error %v, want %q", err, row.message)
 				}
 			})
 		})
@@ -208,4 +213,184 @@ func TestLoginWithoutTheCommandLOGIN(t *testing.T) {
 			t.Errorf("got the commands %q, want AUTHENTICATE PLAIN", sent.String())
 		}
 	})
+}
+
+// provider issues access tokens.
+type provider struct {
+	*httptest.Server
+
+	mu     sync.Mutex
+	asked  []url.Values
+	status int
+	answer map[string]any
+}
+
+func newProvider(t *testing.T) *provider {
+	t.Helper()
+	p := &provider{status: http.StatusOK}
+	p.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if err := r.ParseForm(); err != nil {
+			t.Error(err)
+		}
+		p.asked = append(p.asked, r.PostForm)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(p.status)
+		if err := json.NewEncoder(w).Encode(p.answer); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+func TestOAuthToken(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name    string
+		oauth   imap.OAuth
+		status  int
+		answer  map[string]any
+		asked   map[string]string
+		access  string
+		refresh string
+		message string
+	}{
+		{
+			name:  "with a refresh token",
+			oauth: imap.OAuth{ClientID: "client", ClientSecret: "hush", RefreshToken: "first"}, status: 200,
+			answer: map[string]any{"access_token": "access", "token_type": "Bearer", "expires_in": 3600},
+			asked:  map[string]string{"grant_type": "refresh_token", "refresh_token": "first"},
+			access: "access", refresh: "first",
+		},
+		{
+			name:  "with a refresh token that is exchanged",
+			oauth: imap.OAuth{ClientID: "client", RefreshToken: "first"}, status: 200,
+			answer: map[string]any{"access_token": "access", "token_type": "Bearer", "refresh_token": "second"},
+			asked:  map[string]string{"grant_type": "refresh_token", "refresh_token": "first"},
+			access: "access", refresh: "second",
+		},
+		{
+			name:  "as the program itself",
+			oauth: imap.OAuth{ClientID: "client", ClientSecret: "hush", Scopes: []string{"https://mail.example/.default"}}, status: 200,
+			answer: map[string]any{"access_token": "access", "token_type": "Bearer"},
+			asked:  map[string]string{"grant_type": "client_credentials", "scope": "https://mail.example/.default"},
+			access: "access",
+		},
+		{
+			name:  "with a refresh token that has ended",
+			oauth: imap.OAuth{ClientID: "client", RefreshToken: "first"}, status: 400,
+			answer:  map[string]any{"error": "invalid_grant", "error_description": "Token has been revoked.", "hidden": "first"},
+			asked:   map[string]string{"grant_type": "refresh_token"},
+			message: "request an access token: the server rejected the login: the provider returned 400 Bad Request: invalid_grant Token has been revoked.",
+		},
+		{
+			name:  "of a provider in trouble",
+			oauth: imap.OAuth{ClientID: "client", RefreshToken: "first"}, status: 503,
+			answer:  map[string]any{"page": "<html>first"},
+			asked:   map[string]string{"grant_type": "refresh_token"},
+			message: "request an access token: the provider returned 503 Service Unavailable",
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProvider(t)
+			p.status, p.answer = row.status, row.answer
+			row.oauth.TokenURL = p.URL
+			access, renewed, err := row.oauth.Token(t.Context(), p.Client())
+			if row.message != "" {
+				if err == nil || err.Error() != row.message {
+					t.Errorf("got error %v, want %q", err, row.message)
+				}
+				return
+			}
+			musttest.Do(t, err)
+			if access != row.access || renewed.RefreshToken != row.refresh || renewed.TokenURL != p.URL {
+				t.Errorf("got %q and %+v, want %q and the refresh token %q", access, renewed, row.access, row.refresh)
+			}
+			for key, want := range row.asked {
+				if got := p.asked[0].Get(key); got != want {
+					t.Errorf("asked with %s %q, want %q", key, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestLoginPreservesTheNewRefreshToken(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	p.answer = map[string]any{"access_token": "access", "token_type": "Bearer", "refresh_token": "second"}
+	credentials := imap.Credentials{OAuth: &imap.OAuth{TokenURL: p.URL, ClientID: "client", RefreshToken: "first"}}
+	var saved []string
+	away := true
+	login := credentials.Login(p.Client(), func(_ context.Context, renewed imap.Credentials) error {
+		if away {
+			return dmarcd.ErrTemporary
+		}
+		saved = append(saved, renewed.OAuth.RefreshToken)
+		return nil
+	})
+	if _, err := login.Token(t.Context()); !errors.Is(err, dmarcd.ErrTemporary) {
+		t.Errorf("got error %v, want ErrTemporary: a token that is not kept is not used", err)
+	}
+	away = false
+	for range 2 {
+		if access, err := login.Token(t.Context()); err != nil || access != "access" {
+			t.Fatalf("got %q (%v), want the access token", access, err)
+		}
+	}
+	if diff := cmp.Diff([]string{"second"}, saved); diff != "" {
+		t.Errorf("saved other than once:\n%s", diff)
+	}
+	if got := p.asked[2].Get("refresh_token"); got != "second" {
+		t.Errorf("asked the third time with %q, want the new one", got)
+	}
+}
+
+func TestCredentials(t *testing.T) {
+	t.Parallel()
+	oauth := imap.OAuth{TokenURL: "https://login.example/token", ClientID: "client", RefreshToken: "refresh", Scopes: []string{"a", "b"}}
+	change := func(f func(*imap.OAuth)) imap.Credentials {
+		changed := oauth
+		f(&changed)
+		return imap.Credentials{OAuth: &changed}
+	}
+	for _, row := range []struct {
+		name        string
+		credentials imap.Credentials
+		method      dmarcd.LoginMethod
+		field       string // with the error
+	}{
+		{name: "a password", credentials: imap.Credentials{Password: "pass\"word\\ü"}, method: dmarcd.LoginPassword},
+		{name: "OAuth", credentials: imap.Credentials{OAuth: &oauth}, method: dmarcd.LoginOAuth},
+		{name: "OAuth of a program", credentials: change(func(o *imap.OAuth) { o.RefreshToken, o.ClientSecret = "", "hush" }), method: dmarcd.LoginOAuth},
+		{name: "nothing", field: "password"},
+		{name: "two lines", credentials: imap.Credentials{Password: "a\r\nb"}, field: "password"},
+		{name: "a token URL in the clear", credentials: change(func(o *imap.OAuth) { o.TokenURL = "http://login.example" }), field: "token_url"},
+		{name: "no token URL", credentials: change(func(o *imap.OAuth) { o.TokenURL = "" }), field: "token_url"},
+		{name: "no client", credentials: change(func(o *imap.OAuth) { o.ClientID = "" }), field: "client_id"},
+		{name: "nothing secret", credentials: change(func(o *imap.OAuth) { o.RefreshToken = "" }), field: "refresh_token"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := imap.DecodeCredentials(row.credentials.Encode())
+			var invalid *dmarcd.InvalidError
+			switch {
+			case row.field != "" && (!errors.As(err, &invalid) || invalid.Field != row.field):
+				t.Errorf("got error %v, want an InvalidError of the field %s", err, row.field)
+			case row.field == "" && (err != nil || got.Method() != row.method || !cmp.Equal(got, row.credentials)):
+				t.Errorf("got %+v (%v), want what was encoded", got, err)
+			}
+		})
+	}
+}
+
+func TestDamagedCredentialsAreNotReported(t *testing.T) {
+	t.Parallel()
+	_, err := imap.DecodeCredentials([]byte(`hush"`))
+	if err == nil || strings.Contains(err.Error(), "hush") || strings.Contains(err.Error(), "'h'") {
+		t.Errorf("got error %v, want one without the secret", err)
+	}
 }

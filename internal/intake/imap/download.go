@@ -3,11 +3,13 @@ package imap
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapclient"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/tempfile"
 )
 
@@ -32,10 +34,10 @@ func groups(messages []Message, limit int64) [][]Message {
 func (s *session) announce(ctx context.Context, uids []imap.UID) ([]Message, error) {
 	announced := make(map[imap.UID]Message, len(uids))
 	err := s.fetch(ctx, commandTimeout, answerBytes, func() error {
-		options := &imap.FetchOptions{UID: true, RFC822Size: true, InternalDate: true}
+		options := &imap.FetchOptions{UID: true, RFC822Size: true}
 		found, err := s.client.Fetch(imap.UIDSetNum(uids...), options).Collect()
 		for _, m := range found {
-			announced[m.UID] = Message{Size: max(0, m.RFC822Size), ReceivedAt: m.InternalDate.UTC()}
+			announced[m.UID] = Message{Size: max(0, m.RFC822Size)}
 		}
 		return err
 	})
@@ -214,4 +216,100 @@ func (s *session) explainMissing(ctx context.Context, messages []Message, fetche
 		}
 	}
 	return nil
+}
+
+// save writes a message to a temporary file and rewinds it. It returns nil for a message of
+// more than limit bytes.
+func save(folder string, literal imap.LiteralReader, limit int64) (_ *os.File, err error) {
+	if literal.Size() > limit {
+		return nil, nil
+	}
+	file, err := tempfile.Create(folder)
+	if err != nil {
+		return nil, fmt.Errorf("create a file for a message: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			tempfile.Discard(file)
+		}
+	}()
+	// A broken connection looks like the end of the message; only the size shows it.
+	n, err := io.Copy(file, literal)
+	if err == nil && n != literal.Size() {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, fmt.Errorf("download a message: %w", err)
+	}
+	if _, err = file.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("download a message: %w", err)
+	}
+	return file, nil
+}
+
+func discardAll(messages []Message) {
+	for _, m := range messages {
+		tempfile.Discard(m.Body)
+	}
+}
+
+// mark applies the configured action to messages that were read.
+func (s *session) mark(ctx context.Context, m dmarcd.Mailbox, uids imap.UIDSet) error {
+	var err error
+	switch m.After {
+	case dmarcd.AfterFlag:
+		err = s.flag(ctx, uids, imap.FlagSeen)
+	case dmarcd.AfterMove:
+		err = s.move(ctx, uids, m.MoveTo)
+		if rejected(err) {
+			// The folder may not exist yet; if it does, this fails.
+			_ = s.command(ctx, func() error { return s.client.Create(m.MoveTo, nil).Wait() })
+			err = s.move(ctx, uids, m.MoveTo)
+		}
+	case dmarcd.AfterDelete:
+		err = s.expunge(ctx, uids)
+	case dmarcd.AfterKeep:
+	}
+	if err != nil {
+		return fmt.Errorf("%s processed messages: %w", m.After, readable(err))
+	}
+	return nil
+}
+
+func (s *session) flag(ctx context.Context, uids imap.UIDSet, flag imap.Flag) error {
+	return s.command(ctx, func() error {
+		change := &imap.StoreFlags{Op: imap.StoreFlagsAdd, Silent: true, Flags: []imap.Flag{flag}}
+		return s.client.Store(uids, change, nil).Close()
+	})
+}
+
+// move uses MOVE (RFC 6851), or copies and then deletes. The library would not wait for the
+// copy.
+func (s *session) move(ctx context.Context, uids imap.UIDSet, folder string) error {
+	if s.caps.Has(imap.CapMove) {
+		return s.command(ctx, func() error {
+			_, err := s.client.Move(uids, folder).Wait()
+			return err
+		})
+	}
+	err := s.command(ctx, func() error {
+		_, err := s.client.Copy(uids, folder).Wait()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.expunge(ctx, uids)
+}
+
+// expunge deletes messages. Without UIDPLUS (RFC 4315) it only sets the Deleted flag: EXPUNGE
+// would also delete messages that other clients have flagged.
+func (s *session) expunge(ctx context.Context, uids imap.UIDSet) error {
+	if err := s.flag(ctx, uids, imap.FlagDeleted); err != nil {
+		return err
+	}
+	if !s.caps.Has(imap.CapUIDPlus) {
+		return nil
+	}
+	return s.command(ctx, func() error { return s.client.UIDExpunge(uids).Close() })
 }

@@ -22,14 +22,14 @@ import (
 func TestReaderAsksAgainForWhatIsLeftOut(t *testing.T) {
 	const missing = "The mail server lists the message, and does not deliver it."
 	for _, row := range []struct {
-		name    string
-		times   int // how often the second body is omitted
-		gone    bool
-		refusal string
-		want    []uint32
+		name      string
+		times     int // how often the second body is omitted
+		gone      bool
+		rejection string
+		want      []uint32
 	}{
 		{name: "left out once", times: 1, want: []uint32{1, 2, 3}},
-		{name: "left out always", times: 1000, refusal: missing, want: []uint32{1, 2, 3}},
+		{name: "left out always", times: 1000, rejection: missing, want: []uint32{1, 2, 3}},
 		{name: "gone meanwhile", times: 1000, gone: true, want: []uint32{1, 3}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -56,14 +56,14 @@ func TestReaderAsksAgainForWhatIsLeftOut(t *testing.T) {
 				var uids []uint32
 				for _, m := range d.messages {
 					uids = append(uids, m.uid)
-					if want := map[bool]string{true: row.refusal}[m.uid == 2]; m.refusal != want {
-						t.Errorf("message %d: got the refusal %q, want %q", m.uid, m.refusal, want)
+					if want := map[bool]string{true: row.rejection}[m.uid == 2]; m.rejection != want {
+						t.Errorf("message %d: got the refusal %q, want %q", m.uid, m.rejection, want)
 					}
 				}
 				if !slices.Equal(uids, row.want) {
 					t.Errorf("got the messages %v, want %v", uids, row.want)
 				}
-				if _, unseen, _ := s.count("INBOX"); (unseen == 1) != (row.refusal != "") {
+				if _, unseen, _ := s.count("INBOX"); (unseen == 1) != (row.rejection != "") {
 					t.Errorf("got %d unseen messages, want the refused ones", unseen)
 				}
 				if d.state.LastUID != 3 {
@@ -108,7 +108,7 @@ func TestReaderFindsDeadConnections(t *testing.T) {
 	}{
 		{"from the beginning", 0, 2 * time.Minute},
 		{"after the greeting", 200, 2 * time.Minute},
-		{"in IDLE", 800, 8 * time.Minute},
+		{"in IDLE", 836, 8 * time.Minute},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestReaderWaitsWithAWrongPassword(t *testing.T) {
 		d := newTestReader(t, s)
 		d.reader.Login.Password = "wrong"
 		d.run(func() { after(time.Hour) })
-		if got, want := d.lastStatus(), "the server rejected the login: NO [AUTHENTICATIONFAILED] Authentication failed"; got != want {
+		if got, want := d.lastStatus(), "sign-in: the server rejected the login: NO [AUTHENTICATIONFAILED] Authentication failed"; got != want {
 			t.Errorf("got the status %q, want %q", got, want)
 		}
 		if n := len(s.dialled()); n < 12 || n > 25 {
@@ -244,7 +244,7 @@ func TestReaderTriesForEver(t *testing.T) {
 	})
 }
 
-func TestReaderMarksNothingThatIsNotKept(t *testing.T) {
+func TestReaderMarksNothingThatIsNotStored(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := serve(t, allCaps(), nil)
 		s.deliver("INBOX", mail(1))
@@ -323,7 +323,7 @@ func TestReaderDoesNotBelieveSizes(t *testing.T) {
 		s.deliver("INBOX", mail(3))
 		d := newTestReader(t, s)
 		d.run(func() { after(time.Second) })
-		if len(d.messages) != 3 || d.messages[1].body != "" || !strings.Contains(d.messages[1].refusal, "4096 are taken") {
+		if len(d.messages) != 3 || d.messages[1].body != "" || !strings.Contains(d.messages[1].rejection, "4096 are taken") {
 			t.Errorf("got %d messages, want three, the second refused: %.300v", len(d.messages), d.messages)
 		}
 	})

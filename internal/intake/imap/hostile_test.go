@@ -86,8 +86,8 @@ func flood(head, body string) func(*bufio.Writer, string) error {
 	}
 }
 
-// say writes text, with TAG replaced, and continues as a good server.
-func say(text string) func(*bufio.Writer, string) error {
+// reply writes text, with TAG replaced, and continues as a good server.
+func reply(text string) func(*bufio.Writer, string) error {
 	return func(out *bufio.Writer, tag string) error {
 		_, err := out.WriteString(strings.ReplaceAll(text, "TAG", tag))
 		return err
@@ -103,22 +103,22 @@ const (
 // attacks are what a hostile server may send, and the expected status.
 func attacks() map[string]struct {
 	hostile
-	says string
+	message string
 } {
 	nested := strings.Repeat("(", 12<<20)
 	type row = struct {
 		hostile
-		says string
+		message string
 	}
 	return map[string]row{
-		"nested lists in BODYSTRUCTURE":   {hostile{at: "UID SEARCH", attack: say("* 1 FETCH (BODYSTRUCTURE " + nested)}, tooMuch},
-		"a short BODYSTRUCTURE":           {hostile{at: "UID SEARCH", attack: say("* 1 FETCH (BODYSTRUCTURE ((\"a\")))\r\n* SEARCH 1\r\nTAG OK done\r\n")}, "<nil>"},
-		"nested lists in BODY":            {hostile{at: "UID FETCH", attack: say("* 1 FETCH (UID 1 BODY " + nested[:10_000] + "\r\n")}, malformed},
-		"nested lists in FLAGS":           {hostile{at: "UID FETCH", attack: say("* 1 FETCH (UID 1 FLAGS " + nested[:10_000] + "\r\n")}, malformed},
-		"nested lists in THREAD":          {hostile{at: "SELECT", attack: say("* THREAD " + nested)}, tooMuch},
-		"nested lists hidden by a text":   {hostile{at: "SELECT", attack: say("* OK see {12582912}\r\n* 1 FETCH (BODYSTRUCTURE " + nested)}, tooMuch},
-		"nested lists hidden by a quote":  {hostile{at: "UID FETCH", attack: say("* OK \"\r\n* 1 FETCH (BODYSTRUCTURE " + nested[:10_000] + "\r\n")}, malformed},
-		"nested lists hidden in a body":   {hostile{at: "UID FETCH", attack: say("* 1 FETCH (UID 1 BODY[] \"{9}\r\n* 1 FETCH (BODYSTRUCTURE " + nested[:10_000] + "\r\n")}, malformed},
+		"nested lists in BODYSTRUCTURE":   {hostile{at: "UID SEARCH", attack: reply("* 1 FETCH (BODYSTRUCTURE " + nested)}, tooMuch},
+		"a short BODYSTRUCTURE":           {hostile{at: "UID SEARCH", attack: reply("* 1 FETCH (BODYSTRUCTURE ((\"a\")))\r\n* SEARCH 1\r\nTAG OK done\r\n")}, "<nil>"},
+		"nested lists in BODY":            {hostile{at: "UID FETCH", attack: reply("* 1 FETCH (UID 1 BODY " + nested[:10_000] + "\r\n")}, malformed},
+		"nested lists in FLAGS":           {hostile{at: "UID FETCH", attack: reply("* 1 FETCH (UID 1 FLAGS " + nested[:10_000] + "\r\n")}, malformed},
+		"nested lists in THREAD":          {hostile{at: "SELECT", attack: reply("* THREAD " + nested)}, tooMuch},
+		"nested lists hidden by a text":   {hostile{at: "SELECT", attack: reply("* OK see {12582912}\r\n* 1 FETCH (BODYSTRUCTURE " + nested)}, tooMuch},
+		"nested lists hidden by a quote":  {hostile{at: "UID FETCH", attack: reply("* OK \"\r\n* 1 FETCH (BODYSTRUCTURE " + nested[:10_000] + "\r\n")}, malformed},
+		"nested lists hidden in a body":   {hostile{at: "UID FETCH", attack: reply("* 1 FETCH (UID 1 BODY[] \"{9}\r\n* 1 FETCH (BODYSTRUCTURE " + nested[:10_000] + "\r\n")}, malformed},
 		"an endless greeting":             {hostile{attack: flood("* OK ", "and on ")}, tooMuch},
 		"endless lines before a greeting": {hostile{attack: flood("", "* LIST () \"/\" x\r\n")}, tooMuch},
 		"endless status":                  {hostile{at: "LOGIN", attack: flood("", "* OK and on\r\n")}, tooMuch},
@@ -140,13 +140,13 @@ func attacks() map[string]struct {
 		"items of a message, many":        {hostile{at: "UID FETCH", attack: flood("* 1 FETCH (", "UID 1 ")}, tooMuch},
 		"an endless search":               {hostile{at: "UID SEARCH", attack: flood("* SEARCH", " 1")}, tooMuch},
 		"endless searches":                {hostile{at: "UID SEARCH", attack: flood("", "* SEARCH 1\r\n")}, tooMany},
-		"every UID there is":              {hostile{at: "UID SEARCH", attack: say("* ESEARCH UID ALL 1:4294967295\r\nTAG OK done\r\n"), opened: "* 9 EXISTS\r\n* OK [UIDNEXT 4294967295] x\r\n"}, tooMany},
+		"every UID there is":              {hostile{at: "UID SEARCH", attack: reply("* ESEARCH UID ALL 1:4294967295\r\nTAG OK done\r\n"), opened: "* 9 EXISTS\r\n* OK [UIDNEXT 4294967295] x\r\n"}, tooMany},
 		"every UID, one after another":    {hostile{at: "UID SEARCH", attack: flood("* ESEARCH UID ALL 1", ",1")}, tooMuch},
 		"continuations":                   {hostile{at: "LOGIN", attack: flood("", "+ go on\r\n")}, "continuation request"},
 		"an endless continuation":         {hostile{at: "LOGIN", attack: flood("+ ", "go on ")}, tooMuch},
-		"a tag that is not ours":          {hostile{at: "LOGIN", attack: say("T99 OK done\r\n")}, "unknown tag"},
-		"no IMAP":                         {hostile{attack: say("SSH-2.0-server\r\n")}, malformed},
-		"an open response code":           {hostile{attack: say("* OK [CAPABILITY\r\n")}, malformed},
+		"a tag that is not ours":          {hostile{at: "LOGIN", attack: reply("T99 OK done\r\n")}, "unknown tag"},
+		"no IMAP":                         {hostile{attack: reply("SSH-2.0-server\r\n")}, malformed},
+		"an open response code":           {hostile{attack: reply("* OK [CAPABILITY\r\n")}, malformed},
 		"empty lines":                     {hostile{attack: flood("", "\r\n")}, malformed},
 	}
 }
@@ -207,8 +207,8 @@ func TestHostileServers(t *testing.T) {
 				d := newTestReader(t, &server{})
 				d.reader.Dial, d.reader.MaxBytes = dial, 1<<20
 				all.Go(func() {
-					if got := d.untilStatus(); !strings.Contains(got, row.says) {
-						t.Errorf("got %q, want %q", got, row.says)
+					if got := d.untilStatus(); !strings.Contains(got, row.message) {
+						t.Errorf("got %q, want %q", got, row.message)
 					}
 				})
 			}
@@ -285,7 +285,7 @@ func TestHostileHeaders(t *testing.T) {
 	d.reader.MaxBytes = 10 // the server announces 40
 	d.reader.Dial = listenHostile(t, hostile{
 		at:     "UID FETCH 1 (UID BODY",
-		attack: say("* 1 FETCH (UID 2 " + header + ")\r\n* 1 FETCH (" + again + ")\r\n* 1 FETCH (UID 1 " + header + ")\r\nTAG OK done\r\n"),
+		attack: reply("* 1 FETCH (UID 2 " + header + ")\r\n* 1 FETCH (" + again + ")\r\n* 1 FETCH (UID 1 " + header + ")\r\nTAG OK done\r\n"),
 	})
 	if got := d.untilStatus(); got != "<nil>" {
 		t.Errorf("got the status %q, want success", got)
@@ -319,8 +319,8 @@ func TestHostileSilence(t *testing.T) {
 		hostile
 		limit time.Duration
 	}{
-		{"a literal that never comes", hostile{at: "UID FETCH 1 (UID BODY", attack: say("* 1 FETCH (UID 1 BODY[] {1000}\r\n")}, 11 * time.Minute},
-		{"half a line", hostile{at: "SELECT", attack: say("* OK half a ")}, 3 * time.Minute},
+		{"a literal that never comes", hostile{at: "UID FETCH 1 (UID BODY", attack: reply("* 1 FETCH (UID 1 BODY[] {1000}\r\n")}, 11 * time.Minute},
+		{"half a line", hostile{at: "SELECT", attack: reply("* OK half a ")}, 3 * time.Minute},
 		{"a dripping greeting", hostile{attack: drip("* OK ", "x", time.Second)}, 2 * time.Minute},
 		{"a dripping answer", hostile{at: "SELECT", attack: drip("", "* OK x\r\n", 10*time.Second)}, 2 * time.Minute},
 		{"a dripping message", hostile{at: "UID FETCH 1 (UID BODY", attack: drip("* 1 FETCH (UID 1 BODY[] {1000}\r\n", "x", time.Minute)}, 11 * time.Minute},
@@ -355,7 +355,7 @@ func TestHostileNews(t *testing.T) {
 			defer mu.Unlock()
 			looks++
 		}
-		h := hostile{at: "IDLE", attack: say("+ idling\r\n* 2 EXISTS\r\n* 3 EXISTS\r\nTAG OK done\r\n")}
+		h := hostile{at: "IDLE", attack: reply("+ idling\r\n* 2 EXISTS\r\n* 3 EXISTS\r\nTAG OK done\r\n")}
 		d.reader.Dial = func(context.Context, string, string) (net.Conn, error) {
 			client, remote := net.Pipe()
 			go h.serve(doneless{remote})

@@ -13,15 +13,19 @@ import (
 	"testing/synctest"
 	"time"
 
+	goimap "github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-imap/v2/imapclient"
+
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake/imap"
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // got is a message passed to Accept.
 type got struct {
-	uid     uint32
-	body    string
-	refusal string
+	uid       uint32
+	body      string
+	rejection string
 }
 
 // testReader is a Reader that records what it receives.
@@ -124,7 +128,7 @@ func (d *testReader) want(numbers ...int) {
 	defer d.mu.Unlock()
 	var bodies, wanted []string
 	for _, m := range d.messages {
-		bodies = append(bodies, m.body+m.refusal)
+		bodies = append(bodies, m.body+m.rejection)
 	}
 	for _, n := range numbers {
 		wanted = append(wanted, mail(n))
@@ -250,7 +254,7 @@ func TestReaderStopsAtOnce(t *testing.T) {
 	})
 }
 
-func TestReaderRefusesWhatIsTooLarge(t *testing.T) {
+func TestReaderRejectsWhatIsTooLarge(t *testing.T) {
 	large := "Subject: large\r\n\r\n" + strings.Repeat("x", 5000)
 	wide := "Subject: " + strings.Repeat("x", 70<<10) + "\r\n\r\nbody"
 	for _, row := range []struct {
@@ -273,9 +277,9 @@ func TestReaderRefusesWhatIsTooLarge(t *testing.T) {
 				if len(d.messages) != 3 {
 					t.Fatalf("got %d messages, want 3", len(d.messages))
 				}
-				refused := d.messages[1]
-				if want := fmt.Sprintf("The message has %d bytes; 4096 are taken.", len(row.message)); refused.refusal != want || refused.body != row.body {
-					t.Errorf("got %.100q refused for %q, want %q for %q", refused.body, refused.refusal, row.body, want)
+				rejected := d.messages[1]
+				if want := fmt.Sprintf("The message has %d bytes; 4096 are taken.", len(row.message)); rejected.rejection != want || rejected.body != row.body {
+					t.Errorf("got %.100q refused for %q, want %q for %q", rejected.body, rejected.rejection, row.body, want)
 				}
 				if all, unseen, deleted := s.count("INBOX"); all != 1 || unseen != 1 || deleted != 0 {
 					t.Errorf("got %d messages left, %d unseen, %d deleted, want the refused one untouched", all, unseen, deleted)
@@ -285,5 +289,106 @@ func TestReaderRefusesWhatIsTooLarge(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestReaderMarksWhatWasRead(t *testing.T) {
+	// folder is the final state of INBOX or Read. INBOX starts with two unread messages and
+	// one that another client has read and flagged as deleted.
+	type folder struct{ all, unseen, deleted uint32 }
+	plain := goimap.CapSet{goimap.CapIMAP4rev1: {}}
+	uidplus := goimap.CapSet{goimap.CapIMAP4rev1: {}, goimap.CapUIDPlus: {}}
+	for _, row := range []struct {
+		name        string
+		after       dmarcd.AfterReading
+		caps        goimap.CapSet
+		create      bool
+		reject      func() error
+		inbox, read folder
+		message     string
+	}{
+		{name: "kept", after: dmarcd.AfterKeep, caps: allCaps(), create: true, inbox: folder{3, 3, 1}},
+		{name: "flagged", after: dmarcd.AfterFlag, caps: allCaps(), create: true, inbox: folder{3, 1, 1}},
+		{name: "deleted", after: dmarcd.AfterDelete, caps: allCaps(), create: true, inbox: folder{1, 1, 1}},
+		{name: "deleted without UIDPLUS: no other messages are expunged", after: dmarcd.AfterDelete, caps: plain, create: true, inbox: folder{3, 3, 3}},
+		{name: "moved", after: dmarcd.AfterMove, caps: allCaps(), create: true, inbox: folder{1, 1, 1}, read: folder{2, 2, 0}},
+		{name: "moved to a folder that was missing", after: dmarcd.AfterMove, caps: allCaps(), inbox: folder{1, 1, 1}, read: folder{2, 2, 0}},
+		{name: "moved without MOVE", after: dmarcd.AfterMove, caps: uidplus, create: true, inbox: folder{1, 1, 1}, read: folder{2, 2, 0}},
+		{name: "moved without MOVE and UIDPLUS", after: dmarcd.AfterMove, caps: plain, inbox: folder{3, 3, 3}, read: folder{2, 2, 0}},
+		{
+			name: "not allowed to move", after: dmarcd.AfterMove, caps: allCaps(), create: true, reject: noPermission,
+			inbox: folder{3, 3, 1}, message: "move processed messages: NO [NOPERM] not allowed",
+		},
+		{
+			name: "not allowed to copy: nothing is deleted", after: dmarcd.AfterMove, caps: uidplus, create: true, reject: noPermission,
+			inbox: folder{3, 3, 1}, message: "move processed messages: NO [NOPERM] not allowed",
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				s := serve(t, row.caps, nil)
+				if row.create {
+					s.create("Read")
+				}
+				s.deliver("INBOX", mail(1), goimap.FlagDeleted)
+				s.deliver("INBOX", mail(2))
+				s.deliver("INBOX", mail(3))
+				d := newTestReader(t, s)
+				d.reader.Mailbox.After, d.reader.Mailbox.MoveTo = row.after, "Read"
+				s.set(faults{copied: row.reject})
+				validity := uidValidity(t, s)
+				d.reader.Mailbox.UIDValidity, d.reader.Mailbox.LastUID = validity, 1
+				d.run(func() { after(time.Second) })
+				d.want(2, 3)
+				for name, want := range map[string]folder{"INBOX": row.inbox, "Read": row.read} {
+					var got folder
+					got.all, got.unseen, got.deleted = s.count(name)
+					if got != want {
+						t.Errorf("%s: got %+v, want %+v", name, got, want)
+					}
+				}
+				if got := d.lastStatus(); got != row.message {
+					t.Errorf("got the status %q, want %q", got, row.message)
+				}
+				if d.state.LastUID != 3 {
+					t.Errorf("got the state %+v, want one up to 3: what is kept is read", d.state)
+				}
+				if row.message != "" && !strings.Contains(d.log.String(), "could not mark") {
+					t.Error("the log does not tell it")
+				}
+			})
+		})
+	}
+}
+
+func uidValidity(t *testing.T, s *server) uint32 {
+	t.Helper()
+	data := musttest.Get(s.user.Status("INBOX", &goimap.StatusOptions{UIDValidity: true}))(t)
+	return data.UIDValidity
+}
+
+// other is another client of the mailbox.
+type other struct {
+	t      *testing.T
+	client *imapclient.Client
+}
+
+func connectOther(t *testing.T, s *server) *other {
+	t.Helper()
+	conn := musttest.Get(s.dial(t.Context(), "", ""))(t)
+	client := imapclient.New(conn, nil)
+	t.Cleanup(func() { _ = client.Close() }) // the server may have stopped
+	musttest.Do(t, client.Login(user, password).Wait())
+	musttest.Get(client.Select("INBOX", nil).Wait())(t)
+	return &other{t: t, client: client}
+}
+
+func (o *other) expunge(uid goimap.UID) {
+	flag := &goimap.StoreFlags{Op: goimap.StoreFlagsAdd, Silent: true, Flags: []goimap.Flag{goimap.FlagDeleted}}
+	if err := o.client.Store(goimap.UIDSetNum(uid), flag, nil).Close(); err != nil {
+		o.t.Error(err)
+	}
+	if err := o.client.UIDExpunge(goimap.UIDSetNum(uid)).Close(); err != nil {
+		o.t.Error(err)
 	}
 }

@@ -220,7 +220,7 @@ func (s *session) Fetch(w *imapserver.FetchWriter, set goimap.NumSet, options *g
 	return s.SessionIMAP4rev2.Fetch(w, left, options)
 }
 
-func (s *session) refusal() error {
+func (s *session) rejection() error {
 	if copied := s.server.fault().copied; copied != nil {
 		return copied()
 	}
@@ -228,21 +228,21 @@ func (s *session) refusal() error {
 }
 
 func (s *session) Copy(set goimap.NumSet, folder string) (*goimap.CopyData, error) {
-	if err := s.refusal(); err != nil {
+	if err := s.rejection(); err != nil {
 		return nil, err
 	}
 	return s.SessionIMAP4rev2.Copy(set, folder)
 }
 
 func (s *session) Move(w *imapserver.MoveWriter, set goimap.NumSet, folder string) error {
-	if err := s.refusal(); err != nil {
+	if err := s.rejection(); err != nil {
 		return err
 	}
 	return s.SessionIMAP4rev2.Move(w, set, folder)
 }
 
 func (s *session) Create(folder string, options *goimap.CreateOptions) error {
-	if err := s.refusal(); err != nil {
+	if err := s.rejection(); err != nil {
 		return err
 	}
 	return s.SessionIMAP4rev2.Create(folder, options)

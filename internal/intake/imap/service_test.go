@@ -98,16 +98,16 @@ func (s *fakeStore) setLeases(held []dmarcd.Mailbox, until time.Time) ([]dmarcd.
 	if s.away {
 		return nil, dmarcd.ErrTemporary
 	}
-	var kept []dmarcd.Mailbox
+	var stored []dmarcd.Mailbox
 	for _, m := range held {
 		if row, ok := s.mailboxes[m.ID]; ok && row.LeaseUntil.Equal(m.LeaseUntil) && row.PausedAt.IsZero() {
 			row.LeaseUntil = until
 			s.mailboxes[m.ID] = row
 			m.LeaseUntil = until
-			kept = append(kept, m)
+			stored = append(stored, m)
 		}
 	}
-	return kept, nil
+	return stored, nil
 }
 
 func (s *fakeStore) change(id dmarcd.MailboxID, f func(*dmarcd.Mailbox)) error {
@@ -381,7 +381,7 @@ func TestServicePausesAMailboxThatCrashesItsReader(t *testing.T) {
 	})
 }
 
-func TestServiceSaysThatASecretDoesNotOpen(t *testing.T) {
+func TestServiceStatesThatASecretDoesNotOpen(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newFakeStore(1, 2)
 		other := store.mailbox(2).Secret

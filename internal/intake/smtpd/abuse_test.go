@@ -46,20 +46,20 @@ func TestEndlessLine(t *testing.T) {
 		begin func(*client)
 	}{
 		{"before the greeting", func(*client) {}},
-		{"before a mail", func(c *client) { c.say("EHLO mail.reporter.example", "250 ") }},
+		{"before a mail", func(c *client) { c.command("EHLO mail.reporter.example", "250 ") }},
 		{"after a chunk", func(c *client) {
-			c.say("EHLO mail.reporter.example", "250 ")
+			c.command("EHLO mail.reporter.example", "250 ")
 			c.begin("abc")
 			c.send("BDAT 4\r\nhalf")
 			c.expect("250 ")
 		}},
 		{"after a chunk without a recipient", func(c *client) {
-			c.say("EHLO mail.reporter.example", "250 ")
+			c.command("EHLO mail.reporter.example", "250 ")
 			c.send("BDAT 4000000000\r\n")
 			c.expect("502 ")
 		}},
 		{"after a mail", func(c *client) {
-			c.say("EHLO mail.reporter.example", "250 ")
+			c.command("EHLO mail.reporter.example", "250 ")
 			c.mail("abc")
 		}},
 	}
@@ -143,7 +143,7 @@ func TestManyMailsInOneSession(t *testing.T) {
 		c.send(fmt.Sprintf("BDAT %d\r\n%s", len(chunk), chunk))
 		c.expect("250 ")
 	}
-	c.say("BDAT 0 LAST", "250 ")
+	c.command("BDAT 0 LAST", "250 ")
 	if got := len(s.mails(t)); got != 201 {
 		t.Errorf("got %d mails want 201", got)
 	}
@@ -238,7 +238,7 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 	begun.expect("421 ")
 	second.mail("abc")
 
-	sending.say("Subject: whole\r\n\r\n.", "250 ")
+	sending.command("Subject: whole\r\n\r\n.", "250 ")
 	other.mail("abc")
 	newest.mail("abc")
 	if got := s.count(smtpd.Evicted); got != 2 {
@@ -279,13 +279,13 @@ func TestSlowMailsGiveWay(t *testing.T) {
 		return strings.HasPrefix(first.reply(), "220 ")
 	})
 	slowest.expectEnd()
-	first.say("EHLO mail.reporter.example", "250 ")
+	first.command("EHLO mail.reporter.example", "250 ")
 	first.mail("abc")
 	first.data("abc")
 	s.from("198.51.100.2")
 	s.dial(t).expect("421 4.7.0") // the others have no more than twice as many
 	for _, c := range []*client{slow, faster, other, first} {
-		c.say("\r\n.", "250 ")
+		c.command("\r\n.", "250 ")
 	}
 	if got := s.count(smtpd.Evicted); got != 1 {
 		t.Errorf("got %d evicted want 1", got)
@@ -342,7 +342,7 @@ func TestTLSEndsInAChunk(t *testing.T) {
 	t.Parallel()
 	s := start(t, withTLS(t))
 	c := s.greet(t).secure("")
-	c.say("EHLO mail.reporter.example", "250 ")
+	c.command("EHLO mail.reporter.example", "250 ")
 	c.begin("abc")
 	c.send("BDAT 1000 LAST\r\nbody")
 	s.awaitDrafts(t, 1)

@@ -20,20 +20,20 @@ import (
 )
 
 const (
-	// maxCommandBytes bounds a command line. RFC 5321 §4.5.3.1.4 allows 512 bytes,
-	// and a few hundred more for the extensions that we announce.
+	// maxCommandBytes limits a command line. RFC 5321 §4.5.3.1.4 allows 512 bytes, and a few
+	// hundred more for the announced extensions.
 	maxCommandBytes = 4 << 10
-	// freeCommands and freeFailures are how many commands, and how many errors, a
-	// client has beside those for its recipients until a mail of it is accepted.
+	// freeCommands and freeFailures are the numbers of commands and of errors, in addition to
+	// those for recipients, that a client has until a mail is accepted.
 	freeCommands = 100
 	freeFailures = 20
-	// networkBytes is how much is read from the network at once.
+	// networkBytes is the size of a network read.
 	networkBytes = 16 << 10
 	// smallChunk is the size below which a chunk of BDAT counts as a command.
 	smallChunk = 1 << 10
 )
 
-// reading is what the library reads.
+// reading is what the library reads next.
 type reading int
 
 const (
@@ -41,39 +41,39 @@ const (
 	readsCommand reading = iota
 	// readsData: the lines of a mail after 354, up to the final dot.
 	readsData
-	// readsChunk: the bytes that a BDAT command has announced.
+	// readsChunk: the bytes announced by a BDAT command.
 	readsChunk
 )
 
-// dialog is a connection as go-smtp sees it. It knows whether the library reads a
-// command or a mail: in the first case it returns one bounded line at a time, in the
-// second no byte beyond the end of the mail. The library itself buffers a line of any
-// length after the first chunk of a mail.
+// dialog is a connection as go-smtp sees it. It knows whether the library reads a command or a
+// mail: in the first case it returns one bounded line at a time, in the second no byte beyond
+// the end of the mail. The library itself buffers a line of any length after the first chunk of
+// a mail.
 //
-// It also does STARTTLS (RFC 3207) itself, because the lines under TLS must pass through
-// here as well. To the library a secured connection is like any other.
+// It also implements STARTTLS (RFC 3207), because lines under TLS must pass through it as well.
+// The library treats a secured connection like any other.
 //
-// Only the goroutine of the session uses it.
+// A dialog is used by the goroutine of its session only.
 type dialog struct {
 	*connection
 	wire net.Conn // the connection, or TLS on top of it
 	in   *bufio.Reader
-	// offer is the configuration of STARTTLS, nil if it is not offered.
+	// offer is the configuration for STARTTLS; nil does not offer it.
 	offer *tls.Config
 	turns *turns
-	// endTurn ends the turn that the session has, nil if it has none.
+	// endTurn releases the slot of the session; nil if it has none.
 	endTurn func()
 
 	reads reading
 	line  []byte // of the command, what is not yet returned
 	chunk int64  // bytes of the chunk that are not yet returned
 	data  dataState
-	// bdat means that a BDAT command waits for its reply or its chunk.
+	// bdat is set while a BDAT command waits for its reply or its chunk.
 	bdat bool
-	// announce means that the reply to EHLO is to name STARTTLS, mute that the next
-	// reply is not for the client.
+	// announce: the next reply to EHLO must list STARTTLS. mute: the next reply is not for the
+	// client.
 	announce, mute bool
-	// greeted means that the client has said EHLO or HELO, since TLS if there is TLS.
+	// greeted is set after EHLO or HELO, and reset by STARTTLS.
 	greeted bool
 }
 
@@ -81,27 +81,26 @@ func newDialog(c *connection, offer *tls.Config, turns *turns) *dialog {
 	return &dialog{connection: c, wire: c, in: bufio.NewReaderSize(c, networkBytes), offer: offer, turns: turns}
 }
 
-// turns are for the processing of mails that are being received. Their clients may send
-// as fast as the mails are read, so that no read blocks: without turns, dozens of such
-// sessions are in the queue of the scheduler at any time, in front of every step of every
-// request. A session has a turn for what it has read from the network, and none while it
-// waits for more.
+// turns limits how many sessions process received bytes at a time. Clients can send as fast as
+// the mails are read, so no read blocks: without a limit, dozens of such sessions would be in
+// the queue of the scheduler, in front of every request. A session holds a slot while it
+// processes what it has read from the network, and none while it waits for more.
 type turns = fair.Limiter[netip.Prefix]
 
 const (
-	// turnMemory is how long turns count against a network: one that was quiet goes first.
+	// turnMemory is how long past slots count against a network; a quiet network goes first.
 	turnMemory = time.Minute
-	// maxTurnWait is how long a session waits for a turn. A turn takes less than a
+	// maxTurnWait is how long a session waits for a slot. A slot is held for less than a
 	// millisecond.
 	maxTurnWait = 3 * time.Second
 )
 
-// newTurns returns turns that leave half of the processors to others.
+// newTurns returns a limiter that leaves half of the processors to other work.
 func newTurns() *turns {
 	return fair.New[netip.Prefix](fair.Options{Capacity: fair.HalfCores(), HalfLife: turnMemory})
 }
 
-// awaitMail waits for bytes of a mail, and for the turn to process them.
+// awaitMail waits for bytes of a mail, and for a slot to process them.
 func (d *dialog) awaitMail() error {
 	if d.in.Buffered() > 0 {
 		return nil
@@ -116,7 +115,7 @@ func (d *dialog) awaitMail() error {
 	return nil
 }
 
-// rest ends the turn of the session, if it has one.
+// rest releases the slot of the session, if it has one.
 func (d *dialog) rest() {
 	if d.endTurn != nil {
 		d.endTurn()
@@ -124,10 +123,10 @@ func (d *dialog) rest() {
 	}
 }
 
-// Read returns the next bytes of what the library reads.
+// Read returns the next bytes for the library.
 func (d *dialog) Read(p []byte) (int, error) {
 	if d.bdat {
-		// The library reads on without a reply: it wants the chunk.
+		// The library reads without a reply: it expects the chunk.
 		d.bdat, d.reads = false, readsChunk
 	}
 	if d.reads == readsChunk && d.chunk == 0 {
@@ -163,8 +162,8 @@ func (d *dialog) readCommand(p []byte) (int, error) {
 	return n, nil
 }
 
-// readLine reads a line of bounded length. It can be used until the next read. A line
-// without its end is none.
+// readLine reads a line of bounded length, which is valid until the next read. It returns an
+// error for a line without its end.
 func (d *dialog) readLine() ([]byte, error) {
 	for {
 		buffered, _ := d.in.Peek(d.in.Buffered()) // it is there
@@ -182,8 +181,7 @@ func (d *dialog) readLine() ([]byte, error) {
 	}
 }
 
-// command prepares for what follows a command line, and returns the line that the
-// library is to see.
+// command prepares for what follows a command line, and returns the line for the library.
 func (d *dialog) command(line []byte) ([]byte, error) {
 	verb, rest := line, ""
 	if len(line) > 4 {
@@ -208,8 +206,8 @@ func (d *dialog) command(line []byte) ([]byte, error) {
 	return line, d.countCommand()
 }
 
-// chunkSize returns the size that a BDAT command announces, read as the library does, 0
-// for one that cannot be read.
+// chunkSize returns the size that a BDAT command announces, parsed like the library does; 0 if
+// it is invalid.
 func chunkSize(arguments string) int64 {
 	fields := strings.Fields(arguments)
 	if len(fields) == 0 {
@@ -222,8 +220,8 @@ func chunkSize(arguments string) int64 {
 	return int64(size)
 }
 
-// startTLS secures the connection. What the client has sent before is dropped
-// (RFC 3207 §4.2), and the library's transaction with it.
+// startTLS secures the connection. It discards what the client has sent before (RFC 3207 §4.2),
+// and the library's transaction.
 func (d *dialog) startTLS() ([]byte, error) {
 	if err := d.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return nil, err
@@ -232,7 +230,7 @@ func (d *dialog) startTLS() ([]byte, error) {
 		return nil, err
 	}
 	secured := tls.Server(d.connection, d.offer)
-	// The deadlines of the connection bound it.
+	// The deadlines of the connection limit it.
 	if err := secured.HandshakeContext(context.Background()); err != nil {
 		return nil, err
 	}
@@ -241,8 +239,8 @@ func (d *dialog) startTLS() ([]byte, error) {
 	return []byte("RSET\r\n"), d.countCommand()
 }
 
-// readChunk returns bytes of the chunk. A chunk that ends early is an error: the library
-// takes an io.EOF for the end of the mail.
+// readChunk returns bytes of the chunk. It returns an error for a chunk that ends early,
+// because io.EOF would mean the end of the mail to the library.
 func (d *dialog) readChunk(p []byte) (int, error) {
 	err := d.awaitMail()
 	n := 0
@@ -258,7 +256,7 @@ func (d *dialog) readChunk(p []byte) (int, error) {
 	return n, err
 }
 
-// readData returns bytes of the mail, the final dot included.
+// readData returns bytes of the mail, including the final dot.
 func (d *dialog) readData(p []byte) (int, error) {
 	if err := d.awaitMail(); err != nil {
 		return 0, err
@@ -285,8 +283,8 @@ func (d *dialog) readData(p []byte) (int, error) {
 	return d.in.Discard(n)
 }
 
-// Write sends a reply, of which the library writes every line by itself. Some of them
-// say what the library reads next.
+// Write sends a reply. The library writes each line separately; some lines determine what it
+// reads next.
 func (d *dialog) Write(p []byte) (int, error) {
 	d.rest()
 	if d.mute {
@@ -316,14 +314,14 @@ func (d *dialog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close closes the connection, with the goodbye of TLS where there is TLS.
+// Close closes the connection, with close_notify under TLS.
 func (d *dialog) Close() error {
 	d.rest()
 	return d.wire.Close()
 }
 
-// dataState is where in a mail after DATA the reader is. It follows the library, whose
-// view of what ends a mail decides.
+// dataState is the position of the reader in a mail after DATA. It ends a mail exactly where
+// the library does.
 type dataState int
 
 const (

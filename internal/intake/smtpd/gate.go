@@ -8,13 +8,16 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
+	"github.com/dmarcd/dmarcd/internal/fair"
 )
 
-// rejectTimeout is how long the gate waits for a client to take a refusal.
+// rejectTimeout limits the sending of a 421 to a client that is turned away.
 const rejectTimeout = time.Second
 
-// gate is a listener that lets in as many connections as the limits allow.
+// gate is a listener that limits the number of connections.
 type gate struct {
 	net.Listener
 	limits  Limits
@@ -37,7 +40,7 @@ func newGate(l net.Listener, config Config) *gate {
 	}
 }
 
-// Accept returns the next connection that is let in. The others get a 421.
+// Accept returns the next admitted connection. It answers the others with 421.
 func (g *gate) Accept() (net.Conn, error) {
 	for {
 		raw, err := g.Listener.Accept()
@@ -49,12 +52,11 @@ func (g *gate) Accept() (net.Conn, error) {
 			return newDialog(c, g.tls, g.turns), nil
 		}
 		g.observe(TurnedAway)
-		g.turnAway(raw)
+		g.rejectClient(raw)
 	}
 }
 
-// admit counts a connection. It returns nil if that would be one too many and none can
-// be evicted.
+// admit counts a connection. It returns nil if a limit is reached and none can be evicted.
 func (g *gate) admit(raw net.Conn) *connection {
 	remote := remoteIP(raw)
 	client, network := clientaddr.NetworkOf(remote), clientaddr.SiteOf(remote)
@@ -77,16 +79,16 @@ func (g *gate) admit(raw net.Conn) *connection {
 	return c
 }
 
-// evictFor ends a connection in favour of a network that has fewer connections than that of
-// the evicted one: an idle one, else a slow one. The caller holds the mutex.
+// evictFor closes a connection of a network that has more connections than the given one: an
+// idle one, else a slow one. The caller holds the mutex.
 func (g *gate) evictFor(network netip.Prefix) bool {
 	victim := g.idleVictim(network)
 	if victim == nil || !victim.evict() {
 		if victim = g.slowVictim(network); victim == nil {
 			return false
 		}
-		// Without a reply the client tries again later. A read error in the middle of a chunk
-		// would be answered with a permanent error.
+		// Without a reply the client retries later. A read error within a chunk would be
+		// answered with a permanent error.
 		_ = victim.Conn.Close() // its session gets an error
 	}
 	g.observe(Evicted)
@@ -94,8 +96,8 @@ func (g *gate) evictFor(network netip.Prefix) bool {
 	return true
 }
 
-// idleVictim returns the connection that has been idle longest of the network with the most,
-// nil if none has more than network. The caller holds the mutex.
+// idleVictim returns the longest idle connection of the network with the most connections, nil
+// if none has more than network. The caller holds the mutex.
 func (g *gate) idleVictim(network netip.Prefix) *connection {
 	var (
 		victim *connection
@@ -112,10 +114,10 @@ func (g *gate) idleVictim(network netip.Prefix) *connection {
 	return victim
 }
 
-// slowVictim returns the slowest transfer of the network with the most connections, nil if
-// none has more than twice as many as network would have: a few networks could hold all slots
-// with mails that they send as slowly as allowed. Nothing that was acknowledged is lost. The
-// caller holds the mutex.
+// slowVictim returns the slowest transfer of the network with the most connections, nil if none
+// has more than twice as many as network would have. Otherwise a few networks could hold all
+// slots with mails sent as slowly as allowed. No acknowledged mail is lost. The caller holds
+// the mutex.
 func (g *gate) slowVictim(network netip.Prefix) *connection {
 	var (
 		victim  *connection
@@ -140,8 +142,8 @@ func (g *gate) forget(c *connection) {
 	}
 }
 
-// count adds to the connections of a client and of its network. For an address of which
-// both are the same prefix it counts once. The caller holds the mutex.
+// count adds n to the connections of a client and of its network. It counts once if both are
+// the same prefix. The caller holds the mutex.
 func (g *gate) count(remote netip.Addr, n int) {
 	client, network := clientaddr.NetworkOf(remote), clientaddr.SiteOf(remote)
 	prefixes := []netip.Prefix{client, network}
@@ -155,8 +157,8 @@ func (g *gate) count(remote netip.Addr, n int) {
 	}
 }
 
-// turnAway answers a client with 421 in place of a greeting (RFC 5321 §3.1).
-func (g *gate) turnAway(raw net.Conn) {
+// rejectClient answers a client with 421 instead of a greeting (RFC 5321 §3.1).
+func (g *gate) rejectClient(raw net.Conn) {
 	r := reply(errTooManyConnections)
 	_ = raw.SetWriteDeadline(time.Now().Add(rejectTimeout)) // else the write fails
 	_, _ = fmt.Fprintf(raw, "%d %d.%d.%d %s %s\r\n",
@@ -164,7 +166,7 @@ func (g *gate) turnAway(raw net.Conn) {
 	_ = raw.Close() // nothing was read
 }
 
-// drain ends the connections that are not in the middle of a mail, and the others
+// drain closes the connections without a mail in transfer, and marks the others to be closed
 // after it.
 func (g *gate) drain() {
 	for _, c := range g.all() {
@@ -172,7 +174,7 @@ func (g *gate) drain() {
 	}
 }
 
-// cutOff ends all connections.
+// cutOff closes all connections.
 func (g *gate) cutOff() {
 	for _, c := range g.all() {
 		_ = c.Close() // its user gets an error
@@ -189,11 +191,60 @@ func (g *gate) all() []*connection {
 	return all
 }
 
-// remoteIP returns the address of the client, the zero value if it has none.
+// remoteIP returns the address of the client, the zero value if it is not an IP address.
 func remoteIP(c net.Conn) netip.Addr {
 	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
 	if !ok {
 		return netip.Addr{}
 	}
 	return tcp.AddrPort().Addr().Unmap().WithZone("")
+}
+
+// flow identifies the mails to a mailbox from one network, or from all with the zero prefix.
+type flow struct {
+	mailbox string
+	network netip.Prefix
+}
+
+// rates limits the accepted mails of each mailbox with token buckets that hold one minute. A
+// network gets at most half of a mailbox's rate, so that no sender can use all of it. A rate of
+// 0 is unlimited.
+type rates struct {
+	perMinute int
+	now       func() time.Time
+	buckets   fair.Buckets[flow]
+}
+
+func newRates(perMinute int, now func() time.Time) *rates {
+	return &rates{perMinute: perMinute, now: now}
+}
+
+// allow reports whether a mailbox may receive another mail from a network now. It takes no
+// token, because a recipient is not yet a mail.
+func (r *rates) allow(mailbox string, network netip.Prefix) bool {
+	if r.perMinute == 0 {
+		return true
+	}
+	now := r.now()
+	for _, f := range []flow{{mailbox: mailbox}, {mailbox, network}} {
+		if left, ok := r.buckets.Tokens(f, now); ok && left < 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// count takes a token for an accepted mail. Concurrent mails can make the tokens negative,
+// which delays later ones.
+func (r *rates) count(mailbox string, network netip.Prefix) {
+	if r.perMinute == 0 {
+		return
+	}
+	now := r.now()
+	r.bucket(flow{mailbox: mailbox}, r.perMinute, now).ReserveN(now, 1)
+	r.bucket(flow{mailbox, network}, max(r.perMinute/2, 1), now).ReserveN(now, 1)
+}
+
+func (r *rates) bucket(f flow, perMinute int, now time.Time) *rate.Limiter {
+	return r.buckets.Of(f, rate.Every(time.Minute/time.Duration(perMinute)), perMinute, now)
 }

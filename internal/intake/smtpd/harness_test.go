@@ -255,13 +255,13 @@ func (s *server) greet(t *testing.T) *client {
 	t.Helper()
 	c := s.dial(t)
 	c.expect("220 mx.report.example ESMTP")
-	c.say("EHLO mail.reporter.example", "250 ")
+	c.command("EHLO mail.reporter.example", "250 ")
 	return c
 }
 
-// say sends a line and wants a reply that begins so. Of a reply of several lines that
+// command sends a line and wants a reply that begins so. Of a reply of several lines that
 // is the last, with its code.
-func (c *client) say(line, want string) {
+func (c *client) command(line, want string) {
 	c.t.Helper()
 	c.send(line + "\r\n")
 	c.expect(want)
@@ -305,9 +305,9 @@ func (c *client) expectEnd() {
 // begin says everything up to the mail itself.
 func (c *client) begin(recipients ...string) {
 	c.t.Helper()
-	c.say("MAIL FROM:<noreply@reporter.example>", "250 ")
+	c.command("MAIL FROM:<noreply@reporter.example>", "250 ")
 	for _, recipient := range recipients {
-		c.say("RCPT TO:<"+recipient+"@report.example>", "250 ")
+		c.command("RCPT TO:<"+recipient+"@report.example>", "250 ")
 	}
 }
 
@@ -315,14 +315,14 @@ func (c *client) begin(recipients ...string) {
 func (c *client) data(recipients ...string) {
 	c.t.Helper()
 	c.begin(recipients...)
-	c.say("DATA", "354 ")
+	c.command("DATA", "354 ")
 }
 
 // mail sends a short mail.
 func (c *client) mail(recipients ...string) {
 	c.t.Helper()
 	c.data(recipients...)
-	c.say("Subject: short\r\n\r\n.", "250 ")
+	c.command("Subject: short\r\n\r\n.", "250 ")
 }
 
 // eventually returns when the condition holds.

@@ -1,9 +1,11 @@
 package smtpd_test
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net/netip"
 	"net/smtp"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -34,30 +36,30 @@ func TestMailIsSpooled(t *testing.T) {
 			name: "DATA", want: report, to: teamOne,
 			send: func(c *client) {
 				c.data("abc")
-				c.say(report+".", "250 2.0.0")
+				c.command(report+".", "250 2.0.0")
 			},
 		},
 		{
 			name: "lines that begin with a dot", want: ".\r\n..\r\n.a\r\n", to: teamOne,
 			send: func(c *client) {
 				c.data("abc")
-				c.say("..\r\n...\r\n..a\r\n.", "250 2.0.0")
+				c.command("..\r\n...\r\n..a\r\n.", "250 2.0.0")
 			},
 		},
 		{
 			name: "bytes that are not ASCII", want: "\x00\x80\xff\xc3\xbc\r\n", to: teamOne,
 			send: func(c *client) {
-				c.say("MAIL FROM:<noreply@reporter.example> BODY=8BITMIME SIZE=6 SMTPUTF8", "250 ")
-				c.say("RCPT TO:<abc@report.example>", "250 ")
-				c.say("DATA", "354 ")
-				c.say("\x00\x80\xff\xc3\xbc\r\n.", "250 2.0.0")
+				c.command("MAIL FROM:<noreply@reporter.example> BODY=8BITMIME SIZE=6 SMTPUTF8", "250 ")
+				c.command("RCPT TO:<abc@report.example>", "250 ")
+				c.command("DATA", "354 ")
+				c.command("\x00\x80\xff\xc3\xbc\r\n.", "250 2.0.0")
 			},
 		},
 		{
 			name: "a long line", want: strings.Repeat("x", 90_000) + "\r\n", to: teamOne,
 			send: func(c *client) {
 				c.data("abc")
-				c.say(strings.Repeat("x", 90_000)+"\r\n.", "250 2.0.0")
+				c.command(strings.Repeat("x", 90_000)+"\r\n.", "250 2.0.0")
 			},
 		},
 		{
@@ -85,10 +87,10 @@ func TestMailIsSpooled(t *testing.T) {
 		{
 			name: "address in capitals", want: report, to: teamOne,
 			send: func(c *client) {
-				c.say("MAIL FROM:<noreply@reporter.example>", "250 ")
-				c.say("RCPT TO:<ABC@Report.EXAMPLE>", "250 ")
-				c.say("DATA", "354 ")
-				c.say(report+".", "250 2.0.0")
+				c.command("MAIL FROM:<noreply@reporter.example>", "250 ")
+				c.command("RCPT TO:<ABC@Report.EXAMPLE>", "250 ")
+				c.command("DATA", "354 ")
+				c.command(report+".", "250 2.0.0")
 			},
 		},
 		{
@@ -96,25 +98,25 @@ func TestMailIsSpooled(t *testing.T) {
 			to: []spool.Recipient{{Mailbox: "abc", Team: 1}, {Mailbox: "def", Team: 2}},
 			send: func(c *client) {
 				c.data("abc", "ghi", "def", "abc")
-				c.say(report+".", "250 2.0.0")
+				c.command(report+".", "250 2.0.0")
 			},
 		},
 		{
 			name: "another recipient was refused", want: report, to: teamOne,
 			send: func(c *client) {
 				c.begin("abc")
-				c.say("RCPT TO:<unknown@report.example>", "550 5.1.1")
-				c.say("DATA", "354 ")
-				c.say(report+".", "250 2.0.0")
+				c.command("RCPT TO:<unknown@report.example>", "550 5.1.1")
+				c.command("DATA", "354 ")
+				c.command(report+".", "250 2.0.0")
 			},
 		},
 		{
 			name: "after another was given up", want: report, to: teamOne,
 			send: func(c *client) {
 				c.begin("def")
-				c.say("RSET", "250 ")
+				c.command("RSET", "250 ")
 				c.data("abc")
-				c.say(report+".", "250 2.0.0")
+				c.command(report+".", "250 2.0.0")
 			},
 		},
 	}
@@ -144,11 +146,11 @@ func TestNullSenderAndLaterGreeting(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	c := s.greet(t)
-	c.say("HELO other.reporter.example", "250 ")
-	c.say("MAIL FROM:<>", "250 ")
-	c.say("RCPT TO:<abc@report.example>", "250 ")
-	c.say("DATA", "354 ")
-	c.say(report+".", "250 ")
+	c.command("HELO other.reporter.example", "250 ")
+	c.command("MAIL FROM:<>", "250 ")
+	c.command("RCPT TO:<abc@report.example>", "250 ")
+	c.command("DATA", "354 ")
+	c.command(report+".", "250 ")
 	got := s.config.Spool.List()[0].Envelope
 	if got.MailFrom != "" || got.Helo != "other.reporter.example" {
 		t.Errorf("got %q, %q want the null sender and the last greeting", got.MailFrom, got.Helo)
@@ -186,8 +188,8 @@ func TestSmuggling(t *testing.T) {
 			c.data("abc")
 			c.send(report + test.end)
 			c.send("MAIL FROM:<forged@reporter.example>\r\nRCPT TO:<def@report.example>\r\nDATA\r\n" + report)
-			c.say("\r\n.", "250 2.0.0")
-			c.say("NOOP", "250 2.0.0 I have")
+			c.command("\r\n.", "250 2.0.0")
+			c.command("NOOP", "250 2.0.0 I have")
 			mails := s.mails(t)
 			if len(mails) != 1 || !strings.Contains(mails[0], "forged@reporter.example") {
 				t.Errorf("got %q want one mail with all of it", mails)
@@ -230,7 +232,7 @@ func TestSeenSoon(t *testing.T) {
 	defer stop()
 	c := s.greet(t)
 	c.data("abc")
-	c.say(report+".", "250 ")
+	c.command(report+".", "250 ")
 	select {
 	case size := <-handled:
 		if size != int64(len(report)) {
@@ -239,4 +241,118 @@ func TestSeenSoon(t *testing.T) {
 	case <-time.After(patience):
 		t.Error("got nothing, want the mail handled")
 	}
+}
+
+// secure changes to TLS after a STARTTLS that may have more behind it.
+func (c *client) secure(injected string) *client {
+	c.t.Helper()
+	c.send("STARTTLS\r\n" + injected)
+	c.expect("220 ")
+	secured := tls.Client(c.Conn, &tls.Config{InsecureSkipVerify: true})
+	return newClient(c.t, secured)
+}
+
+func TestSTARTTLS(t *testing.T) {
+	t.Parallel()
+	s := start(t, withTLS(t))
+	plain := s.dial(t)
+	plain.expect("220 ")
+	plain.send("EHLO mail.reporter.example\r\n")
+	if _, message, err := plain.text.ReadResponse(250); err != nil || !strings.Contains(message, "STARTTLS") {
+		t.Fatalf("got %q, %v want STARTTLS offered", message, err)
+	}
+	c := plain.secure("")
+	c.command("MAIL FROM:<noreply@reporter.example>", "502 ")
+	c.command("EHLO mail.reporter.example", "250 ")
+	c.data("abc")
+	c.command(report+".", "250 ")
+	if diff := cmp.Diff([]string{report}, s.mails(t)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	c.command("QUIT", "221 ")
+}
+
+// TestInjectionBeforeTLS sends commands in the clear that must not be taken for
+// commands sent under TLS (RFC 3207 §6).
+func TestInjectionBeforeTLS(t *testing.T) {
+	t.Parallel()
+	s := start(t, withTLS(t))
+	c := s.greet(t).secure("EHLO injected.example\r\nMAIL FROM:<injected@elsewhere.example>\r\n")
+	c.command("EHLO mail.reporter.example", "250 ")
+	c.command("RCPT TO:<abc@report.example>", "502 ")
+}
+
+func TestBrokenTLSLeavesNothing(t *testing.T) {
+	t.Parallel()
+	s := start(t, withTLS(t))
+	plain := s.greet(t)
+	c := plain.secure("")
+	c.command("EHLO mail.reporter.example", "250 ")
+	c.begin("abc")
+	c.send("BDAT 1000 LAST\r\nbody")
+	if err := plain.Close(); err != nil { // without the goodbye of TLS
+		t.Fatal(err)
+	}
+	eventually(t, "the server notices", func() bool { return s.count(smtpd.Deferred) == 1 })
+	s.wantNothing(t)
+}
+
+// awaitDrafts returns when a number of mails is being received.
+func (s *server) awaitDrafts(t *testing.T, n int) {
+	t.Helper()
+	eventually(t, "mails are being received", func() bool {
+		drafts, err := filepath.Glob(filepath.Join(s.folder, "*.draft"))
+		return err == nil && len(drafts) == n
+	})
+}
+
+func TestStopping(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	silent := s.dial(t)
+	silent.expect("220 ")
+	idle, sending := s.greet(t), s.greet(t)
+	chunks := s.greet(t)
+	sending.data("abc")
+	sending.send("Subject: first half\r\n")
+	chunks.begin("def")
+	chunks.send("BDAT 4\r\nhalf")
+	chunks.expect("250 ")
+	s.awaitDrafts(t, 2)
+
+	s.stop()
+	silent.expect("421 ")
+	idle.expect("421 ")
+	idle.expectEnd()
+	sending.command("\r\nsecond half\r\n.", "250 2.0.0")
+	sending.expect("421 ")
+	chunks.send("BDAT 4 LAST\r\nhalf")
+	chunks.expect("250 2.0.0 OK")
+	if err := <-s.ended; err != nil {
+		t.Errorf("got %v want nil", err)
+	}
+	s.ended <- nil // for the cleanup
+	if diff := cmp.Diff([]string{"Subject: first half\r\n\r\nsecond half\r\n", "halfhalf"}, s.mails(t)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestStoppingDoesNotWaitForEver(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *smtpd.Config) { c.Limits.DrainTimeout = 50 * time.Millisecond })
+	c := s.greet(t)
+	c.data("abc")
+	c.send("Subject: half")
+	s.awaitDrafts(t, 1)
+	s.stop()
+	select {
+	case err := <-s.ended:
+		if err != nil {
+			t.Errorf("got %v want nil", err)
+		}
+		s.ended <- nil // for the cleanup
+	case <-time.After(patience):
+		t.Fatal("the server does not end")
+	}
+	s.wantNothing(t)
 }

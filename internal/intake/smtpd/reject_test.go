@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,7 +25,7 @@ func runWorker(t *testing.T, s *spool.Spool, handled chan<- int64) (stop func())
 	ended := make(chan error)
 	worker := &spool.Worker{
 		Spool:  s,
-		Verify: func(context.Context, *spool.Entry) dmarcd.Verdict { return dmarcd.Verdict{} },
+		Verify: func(context.Context, *spool.Entry) dmarcd.Authentication { return dmarcd.Authentication{} },
 		Handle: func(_ context.Context, _ dmarcd.TeamID, batch []*spool.Entry) []error {
 			for _, entry := range batch {
 				handled <- entry.Size
@@ -88,10 +89,10 @@ func TestReplies(t *testing.T) {
 			c := s.greet(t)
 			last := len(test.lines) - 1
 			for _, line := range test.lines[:last] {
-				c.say(line, "250 ")
+				c.command(line, "250 ")
 			}
-			c.say(test.lines[last], test.want)
-			c.say("QUIT", "221 ")
+			c.command(test.lines[last], test.want)
+			c.command("QUIT", "221 ")
 			s.wantNothing(t)
 		})
 	}
@@ -122,9 +123,9 @@ func TestGuessingEnds(t *testing.T) {
 	c := s.greet(t)
 	c.begin("abc")
 	for range 10 {
-		c.say("RCPT TO:<unknown@report.example>", "550 5.1.1")
+		c.command("RCPT TO:<unknown@report.example>", "550 5.1.1")
 	}
-	c.say("RCPT TO:<abc@report.example>", "421 4.7.0")
+	c.command("RCPT TO:<abc@report.example>", "421 4.7.0")
 	c.expect("421 ")
 	c.expectEnd()
 	if got := s.count(smtpd.NoRecipient); got != 11 {
@@ -162,7 +163,7 @@ func TestTooLarge(t *testing.T) {
 			c.expect("552 5.3.4")
 			s.wantNothing(t)
 			c.data("abc")
-			c.say(report+".", "250 ")
+			c.command(report+".", "250 ")
 		})
 	}
 }
@@ -216,10 +217,10 @@ func TestConnectionLimits(t *testing.T) {
 			if got := s.count(smtpd.TurnedAway); got != 1 {
 				t.Errorf("got %d turned away want 1", got)
 			}
-			second.say("NOOP", "250 ")
+			second.command("NOOP", "250 ")
 
 			// A place that becomes free is given to the next.
-			first.say("QUIT", "221 ")
+			first.command("QUIT", "221 ")
 			first.expectEnd()
 			eventually(t, "a place is free", func() bool {
 				c := s.dial(t)
@@ -237,18 +238,18 @@ func TestRatePerMailbox(t *testing.T) {
 	// Recipients without a mail use nothing up.
 	for range 10 {
 		c.begin("abc", "abc")
-		c.say("RSET", "250 ")
+		c.command("RSET", "250 ")
 	}
 	// A network has half of the rate.
 	c.mail("abc", "ghi")
 	c.mail("abc")
-	c.say("MAIL FROM:<noreply@reporter.example>", "250 ")
-	c.say("RCPT TO:<abc@report.example>", "450 4.7.1")
-	c.say("RCPT TO:<def@report.example>", "250 ")
+	c.command("MAIL FROM:<noreply@reporter.example>", "250 ")
+	c.command("RCPT TO:<abc@report.example>", "450 4.7.1")
+	c.command("RCPT TO:<def@report.example>", "250 ")
 	s.from("192.0.2.200")
 	neighbour := s.greet(t)
-	neighbour.say("MAIL FROM:<noreply@reporter.example>", "250 ")
-	neighbour.say("RCPT TO:<abc@report.example>", "450 4.7.1")
+	neighbour.command("MAIL FROM:<noreply@reporter.example>", "250 ")
+	neighbour.command("RCPT TO:<abc@report.example>", "450 4.7.1")
 
 	s.from("198.51.100.1")
 	other := s.greet(t)
@@ -256,31 +257,28 @@ func TestRatePerMailbox(t *testing.T) {
 	other.mail("abc")
 	s.from("2001:db8::1")
 	third := s.greet(t)
-	third.say("MAIL FROM:<noreply@reporter.example>", "250 ")
-	third.say("RCPT TO:<abc@report.example>", "450 4.7.1")
-	third.say("RCPT TO:<ghi@report.example>", "250 ")
+	third.command("MAIL FROM:<noreply@reporter.example>", "250 ")
+	third.command("RCPT TO:<abc@report.example>", "450 4.7.1")
+	third.command("RCPT TO:<ghi@report.example>", "250 ")
 }
 
 func TestQuota(t *testing.T) {
 	t.Parallel()
 	full := fmt.Errorf("too many bytes: %w", dmarcd.ErrLimit)
+	var asked atomic.Int64 // about team 1: for the recipient, then for the mail
 	s := start(t, func(c *smtpd.Config) {
-		c.Admit = func(_ context.Context, team dmarcd.TeamID, size int64) error {
-			switch {
-			case team == 2:
+		c.Admit = func(_ context.Context, team dmarcd.TeamID) error {
+			if team == 2 || asked.Add(1) == 2 {
 				return full
-			case size > 100:
-				return full
-			default:
-				return nil
 			}
+			return nil
 		}
 	})
 	c := s.greet(t)
 	c.begin("abc")
-	c.say("RCPT TO:<def@report.example>", "452 4.2.2")
-	c.say("DATA", "354 ")
-	c.say(strings.Repeat("0123456789", 11)+"\r\n.", "452 4.2.2")
+	c.command("RCPT TO:<def@report.example>", "452 4.2.2")
+	c.command("DATA", "354 ")
+	c.command("mail\r\n.", "452 4.2.2")
 	s.wantNothing(t)
 	c.mail("abc")
 }
@@ -298,7 +296,7 @@ func TestTimeouts(t *testing.T) {
 		}},
 		{"silent in the middle of a mail", func(l *smtpd.Limits) { l.IdleTimeout = 500 * time.Millisecond }, func(c *client) {
 			c.expect("220 ")
-			c.say("EHLO mail.reporter.example", "250 ")
+			c.command("EHLO mail.reporter.example", "250 ")
 			c.data("abc")
 			c.send("Subject: half")
 			c.expect("451 ")
@@ -385,7 +383,7 @@ func TestSpoolFails(t *testing.T) {
 			s := start(t, func(c *smtpd.Config) { test.spoil(t, c, folder) })
 			c := s.greet(t)
 			c.data("abc")
-			c.say(report+".", test.want)
+			c.command(report+".", test.want)
 			if entries, _ := s.config.Spool.Stats(); entries != 0 {
 				t.Errorf("got %d mails want none", entries)
 			}
@@ -395,7 +393,7 @@ func TestSpoolFails(t *testing.T) {
 			c.begin("abc")
 			c.send("BDAT 21 LAST\r\nthe whole of the mail")
 			c.expect(test.want)
-			c.say("NOOP", "250 ")
+			c.command("NOOP", "250 ")
 		})
 	}
 }
@@ -405,6 +403,7 @@ func TestSpoolFails(t *testing.T) {
 func TestSessionPanics(t *testing.T) {
 	t.Parallel()
 	panics := make(chan *recovered.Error, 2)
+	var asked atomic.Int64
 	s := start(t, func(c *smtpd.Config) {
 		c.Recovered = func(e *recovered.Error) { panics <- e }
 		c.Lookup = func(ctx context.Context, mailbox string) (dmarcd.TeamID, error) {
@@ -413,8 +412,8 @@ func TestSessionPanics(t *testing.T) {
 			}
 			return lookup(ctx, mailbox)
 		}
-		c.Admit = func(_ context.Context, team dmarcd.TeamID, size int64) error {
-			if team == 2 && size > 0 {
+		c.Admit = func(_ context.Context, team dmarcd.TeamID) error {
+			if team == 2 && asked.Add(1) == 2 { // for the mail, after its recipient
 				panic("another bug")
 			}
 			return nil
@@ -428,7 +427,7 @@ func TestSessionPanics(t *testing.T) {
 	}
 	c := s.greet(t)
 	c.begin()
-	c.say("RCPT TO:<bug@report.example>", "421 ")
+	c.command("RCPT TO:<bug@report.example>", "421 ")
 	c.expectEnd()
 	wantPanic("a bug") // reported after the end
 	c = s.greet(t)

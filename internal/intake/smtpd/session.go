@@ -20,18 +20,18 @@ import (
 )
 
 const (
-	// lookupTimeout bounds a query for a recipient.
+	// lookupTimeout limits the lookup of a recipient.
 	lookupTimeout = 10 * time.Second
-	// maxUnknown is how many recipients of a session may be unknown before it ends:
-	// a client that guesses addresses has to connect again for every few of them.
+	// maxUnknown is the number of unknown recipients after which a session ends, so that a
+	// client that guesses addresses has to reconnect.
 	maxUnknown = 10
-	// The lengths of the longest domain and reverse-path (RFC 5321 §4.5.3.1).
+	// Maximum lengths of a domain and of a reverse-path (RFC 5321 §4.5.3.1).
 	maxName = 255
 	maxPath = dmarcd.MaxMailbox + 1 + maxName
 )
 
-// session is what one client does between two greetings. The library calls its methods
-// one after the other, but Data, with CHUNKING, from another goroutine.
+// session implements smtp.Session for one greeting. The library calls its methods one after the
+// other, except Data, which it calls from another goroutine with CHUNKING.
 type session struct {
 	ctx      context.Context // the library's methods take none
 	server   *Server
@@ -47,11 +47,11 @@ type session struct {
 }
 
 func newSession(ctx context.Context, server *Server, protocol *smtp.Conn) *session {
-	// Every connection comes through the gate, which returns nothing else.
+	// All connections are accepted by the gate, which returns dialogs only.
 	return &session{ctx: ctx, server: server, protocol: protocol, dialog: protocol.Conn().(*dialog)}
 }
 
-// Mail begins a mail.
+// Mail begins a transaction.
 func (s *session) Mail(from string, _ *smtp.MailOptions) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,11 +61,11 @@ func (s *session) Mail(from string, _ *smtp.MailOptions) error {
 	if !s.dialog.greeted {
 		return reply(errNoGreeting)
 	}
-	// They are held in memory as long as the mail is in the spool.
+	// Both are in memory while the mail is in the spool.
 	if len(s.protocol.Hostname()) > maxName || len(from) > maxPath {
 		return reply(errTooLong)
 	}
-	// RFC 5321 §4.1.4; the library would add the recipients of both.
+	// RFC 5321 §4.1.4; the library would combine the recipients of both.
 	if s.begun {
 		return reply(errNested)
 	}
@@ -86,7 +86,7 @@ func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// A team gets a mail once, whatever number of its mailboxes it was sent to.
+	// A team receives a mail once, even if several of its mailboxes are recipients.
 	if !slices.ContainsFunc(s.envelope.Recipients, func(r spool.Recipient) bool { return r.Team == recipient.Team }) {
 		s.envelope.Recipients = append(s.envelope.Recipients, recipient)
 	}
@@ -94,7 +94,7 @@ func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	return nil
 }
 
-// recipient finds out whose mailbox an address is, and whether it may receive a mail.
+// recipient returns the owner of an address, or an error if it cannot receive a mail.
 func (s *session) recipient(address string) (spool.Recipient, error) {
 	if s.ctx.Err() != nil {
 		return spool.Recipient{}, errStopping
@@ -103,9 +103,9 @@ func (s *session) recipient(address string) (spool.Recipient, error) {
 		s.dialog.drain()
 		return spool.Recipient{}, errTooManyUnknown
 	}
-	// The local part may be quoted and hold further at signs.
+	// A quoted local part may contain at signs.
 	at := strings.LastIndexByte(address, '@')
-	// A name that cannot be read is "", which is not ours.
+	// An invalid name is "", which is not the report domain.
 	if domain, _ := dmarcd.ParseName(address[at+1:]); domain != s.server.config.ReportDomain {
 		s.unknown++
 		return spool.Recipient{}, errRelay
@@ -121,13 +121,13 @@ func (s *session) recipient(address string) (spool.Recipient, error) {
 	if !s.server.rates.allow(mailbox, clientaddr.SiteOf(s.dialog.remote)) {
 		return spool.Recipient{}, errRate
 	}
-	if err := s.admit(team, 0); err != nil {
+	if err := s.admit(team); err != nil {
 		return spool.Recipient{}, err
 	}
 	return spool.Recipient{Mailbox: mailbox, Team: team}, nil
 }
 
-// lookup returns the team that has a mailbox.
+// lookup returns the team that owns a mailbox.
 func (s *session) lookup(mailbox string) (dmarcd.TeamID, error) {
 	if !dmarcd.IsReportMailbox(mailbox) {
 		return 0, dmarcd.ErrNotFound
@@ -146,14 +146,14 @@ func (s *session) lookup(mailbox string) (dmarcd.TeamID, error) {
 	}
 }
 
-// admit asks whether a team may receive a mail of a size.
-func (s *session) admit(team dmarcd.TeamID, size int64) error {
+// admit returns an error if a team may not receive a mail.
+func (s *session) admit(team dmarcd.TeamID) error {
 	if s.server.config.Admit == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, lookupTimeout)
 	defer cancel()
-	err := s.server.config.Admit(ctx, team, size)
+	err := s.server.config.Admit(ctx, team)
 	switch {
 	case errors.Is(err, dmarcd.ErrLimit):
 		return fmt.Errorf("%w: %w", errQuota, err)
@@ -164,8 +164,8 @@ func (s *session) admit(team dmarcd.TeamID, size int64) error {
 	}
 }
 
-// Data receives the mail itself, and returns nil when it is durable. The transfer ends
-// with Reset, because the library reads what Data has left.
+// Data receives the mail, and returns nil once it is durable. The transfer phase ends with
+// Reset, because the library reads what Data did not.
 func (s *session) Data(r io.Reader) error {
 	if !s.server.begin() {
 		return reply(errStopping)
@@ -187,7 +187,7 @@ func (s *session) Data(r io.Reader) error {
 	if answer.Temporary() {
 		outcome = Deferred
 	}
-	// Clients that break off are their own affair.
+	// A client that disconnects is not our problem.
 	if errors.Is(err, dmarcd.ErrTemporary) {
 		level = slog.LevelWarn
 	}
@@ -212,7 +212,7 @@ func (s *session) spool(r io.Reader) error {
 		return err
 	}
 	for _, recipient := range envelope.Recipients {
-		if err := s.admit(recipient.Team, size); err != nil {
+		if err := s.admit(recipient.Team); err != nil {
 			return err
 		}
 	}
@@ -226,7 +226,7 @@ func (s *session) spool(r io.Reader) error {
 	return nil
 }
 
-// Reset forgets the mail that was begun.
+// Reset discards the transaction.
 func (s *session) Reset() {
 	s.dialog.enter(idle)
 	s.mu.Lock()
@@ -246,4 +246,52 @@ func (s *session) Logout() error {
 	s.span.End(nil)
 	s.span = nil
 	return nil
+}
+
+// Errors of SMTP sessions.
+var (
+	errTooManyConnections = errors.New("too many connections")
+	errTooManyUnknown     = errors.New("too many unknown recipients")
+	errRate               = errors.New("too many messages for the recipient")
+	errRelay              = errors.New("not our domain")
+	errStopping           = errors.New("the server is shutting down")
+	errNested             = errors.New("a message is already in progress")
+	errNoGreeting         = errors.New("no greeting")
+	errTooLong            = errors.New("a name or an address is too long")
+	errQuota              = errors.New("the team is over its quota")
+)
+
+const tooLarge = "The message is too large, see the SIZE limit in EHLO."
+
+// replies maps errors to replies.
+var replies = []struct {
+	err      error
+	code     int
+	enhanced smtp.EnhancedCode
+	message  string
+}{
+	{errStopping, 421, smtp.EnhancedCode{4, 3, 2}, "The server is shutting down, please try again in a minute."},
+	{errTooManyConnections, 421, smtp.EnhancedCode{4, 7, 0}, "Too many connections, please try again later."},
+	{errTooManyUnknown, 421, smtp.EnhancedCode{4, 7, 0}, "Too many unknown recipients."},
+	{errRate, 450, smtp.EnhancedCode{4, 7, 1}, "The mailbox is receiving too many messages, please try again later."},
+	{errRelay, 550, smtp.EnhancedCode{5, 7, 1}, "This server accepts mail for its own domain only."},
+	{errNested, 503, smtp.EnhancedCode{5, 5, 1}, "A message is already in progress, send RSET first."},
+	{errNoGreeting, 502, smtp.EnhancedCode{5, 5, 1}, "Send EHLO first."},
+	{errTooLong, 501, smtp.EnhancedCode{5, 5, 4}, "The name of the client or the address of the sender is too long."},
+	{errQuota, 452, smtp.EnhancedCode{4, 2, 2}, "The mailbox is over its quota, please try again later."},
+	{dmarcd.ErrNotFound, 550, smtp.EnhancedCode{5, 1, 1}, "There is no such mailbox here."},
+	{smtp.ErrDataTooLarge, 552, smtp.EnhancedCode{5, 3, 4}, tooLarge},
+	{dmarcd.ErrLimit, 552, smtp.EnhancedCode{5, 3, 4}, tooLarge},
+	{smtp.ErrTooLongLine, 554, smtp.EnhancedCode{5, 6, 0}, "The message has a line that is too long."},
+	{spool.ErrFull, 452, smtp.EnhancedCode{4, 3, 1}, "There is no space for the message, please try again later."},
+}
+
+// reply returns the reply to an error. It does not contain the cause of an internal error.
+func reply(err error) *smtp.SMTPError {
+	for _, r := range replies {
+		if errors.Is(err, r.err) {
+			return &smtp.SMTPError{Code: r.code, EnhancedCode: r.enhanced, Message: r.message}
+		}
+	}
+	return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0}, Message: "The message cannot be accepted now, please try again later."}
 }

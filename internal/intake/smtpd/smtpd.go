@@ -1,21 +1,23 @@
-// Package smtpd receives mails for the reporting addresses by SMTP (RFC 5321) and
-// puts them into a spool. A sender hears 250 only when its mail is durable there.
+// Package smtpd receives mail for the reporting addresses by SMTP (RFC 5321) and writes it to a
+// spool. A client gets 250 only once its mail is durable there.
 //
-// It takes mails for <mailbox>@<report domain> and for nothing else: it relays
-// nothing, authenticates no client, and confirms no address but to a sender that names it
-// as a recipient. The bytes of a mail are kept as they were sent; no header field is
-// added, what SMTP knows beside them is the envelope in the spool.
+// It accepts mail for <mailbox>@<report domain> only. It does not relay, does not authenticate
+// clients, and confirms an address only to a client that names it as a recipient. The bytes of
+// a mail are stored as sent, without an added header field; the envelope is stored beside them
+// in the spool.
 //
-// The protocol is that of go-smtp: PIPELINING, 8BITMIME, SMTPUTF8, CHUNKING, SIZE,
-// LIMITS, ENHANCEDSTATUSCODES and, where a certificate is configured, STARTTLS. Whose
-// mailbox an address is, and what becomes of a mail, is left to others.
+// go-smtp implements the protocol: PIPELINING, 8BITMIME, SMTPUTF8, CHUNKING, SIZE, LIMITS,
+// ENHANCEDSTATUSCODES and, if a certificate is configured, STARTTLS. The caller knows who owns
+// a mailbox, and handles the spooled mail.
 package smtpd
 
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,48 +29,48 @@ import (
 )
 
 const (
-	// maxLineBytes bounds a line of a mail. RFC 5321 §4.5.3.1.6 allows 1,000 bytes, but
-	// reports in one long line of XML or base64 are sent.
+	// maxLineBytes limits a line of a mail. RFC 5321 §4.5.3.1.6 allows 1,000 bytes, but some
+	// reporters send a report as one long line of XML or base64.
 	maxLineBytes = 256 << 10
-	// writeTimeout bounds the sending of a reply: all of them fit into the buffers of
-	// the network.
+	// writeTimeout limits the sending of a reply. All replies fit into the buffers of the
+	// network.
 	writeTimeout = 30 * time.Second
 )
 
-// Limits bound what clients can ask for. All of them must be set.
+// Limits limit clients. All fields must be set.
 type Limits struct {
-	// MessageBytes bounds one mail. It is announced (RFC 1870).
+	// MessageBytes is the maximum size of a mail. It is announced (RFC 1870).
 	MessageBytes int64
-	// Connections bounds the connections at one time. When it is reached, a client whose
-	// network has fewer of them than another displaces one that is not in the middle of
-	// a mail, or one that sends a mail slowly.
+	// Connections is the maximum number of connections. If it is reached, a client whose
+	// network has fewer connections than another network evicts one of that network: one
+	// without a mail in transfer, or one with a slow transfer.
 	Connections int
-	// ConnectionsPerClient bounds those from one client, an IPv4 address or a /64 of
-	// IPv6; ConnectionsPerNetwork those from a network as of clientaddr.SiteOf.
+	// ConnectionsPerClient limits the connections of one client, an IPv4 address or an IPv6
+	// /64; ConnectionsPerNetwork those of a network, see clientaddr.SiteOf.
 	ConnectionsPerClient, ConnectionsPerNetwork int
-	// Recipients bounds the recipients of one mail. It is announced (RFC 9422).
+	// Recipients is the maximum number of recipients of a mail. It is announced (RFC 9422).
 	Recipients int
-	// MailsPerMinute bounds the accepted mails of one mailbox, and half of it those from
-	// one network; 0 means no limit.
+	// MailsPerMinute limits the accepted mails of each mailbox; one network gets at most half
+	// of it. 0 means no limit.
 	MailsPerMinute int
 
-	// CommandTimeout is how long a client may take to begin a mail, from the connection
-	// or from the end of the last mail.
+	// CommandTimeout is the time that a client has to begin a mail, from the connection or the
+	// end of the previous mail.
 	CommandTimeout time.Duration
-	// IdleTimeout is how long a client may take from MAIL to the mail itself, and how
-	// long it may be silent in the middle of a mail.
+	// IdleTimeout is the time that a client has between MAIL and the data, and the longest
+	// pause within the data.
 	IdleTimeout time.Duration
-	// MinRate is how many bytes a second a mail must bring on average, once RateGrace
-	// has passed.
+	// MinRate is the minimum average rate of a mail in bytes per second, once RateGrace has
+	// passed.
 	MinRate   int64
 	RateGrace time.Duration
-	// SessionTimeout is how long a connection may last in all.
+	// SessionTimeout is the maximum duration of a connection.
 	SessionTimeout time.Duration
-	// DrainTimeout is how long a stopping server waits for mails that are being sent.
+	// DrainTimeout is how long a stopping server waits for mails in transfer.
 	DrainTimeout time.Duration
 }
 
-// DefaultLimits returns limits that no honest sender comes near.
+// DefaultLimits returns limits that honest clients do not reach.
 func DefaultLimits() Limits {
 	return Limits{
 		MessageBytes:          32 << 20,
@@ -86,34 +88,33 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Config is what a server needs. All fields but TLS, Admit and Boundary must be set.
+// Config configures a server. All fields except TLS, Admit and Recovered must be set.
 type Config struct {
-	// Hostname is what the server calls itself.
+	// Hostname is the name in the greeting.
 	Hostname string
-	// ReportDomain is the domain of the addresses that mail is taken for, in the
-	// form of dmarcd.ParseName.
+	// ReportDomain is the domain of the reporting addresses, normalized by dmarcd.ParseName.
 	ReportDomain string
-	// TLS is for STARTTLS; nil offers none.
+	// TLS is used for STARTTLS; nil does not offer it.
 	TLS    *tls.Config
 	Limits Limits
-	// Lookup returns the team whose mailbox a local part in lower case is. Its
-	// error is a dmarcd.ErrNotFound for one that does not exist; any other is taken
-	// for temporary.
+	// Lookup returns the team that owns a mailbox, by its local part in lower case. It returns
+	// a dmarcd.ErrNotFound if the mailbox does not exist; other errors are answered as
+	// temporary.
 	Lookup func(ctx context.Context, mailbox string) (dmarcd.TeamID, error)
-	// Admit reports whether a team may receive a mail of a size, which is 0 when a
-	// recipient is named. A dmarcd.ErrLimit means that a quota is used up, and is
+	// Admit reports whether a team may receive a mail, for each recipient and again before
+	// the mail is accepted. A dmarcd.ErrLimit means that a quota is used up, and is
 	// answered with 452; any other error with 451. Nil admits all.
-	Admit func(ctx context.Context, team dmarcd.TeamID, size int64) error
+	Admit func(ctx context.Context, team dmarcd.TeamID) error
 	Spool *spool.Spool
 	Log   *slog.Logger
 	Now   func() time.Time
-	// Observe is called for what happens, for metrics.
+	// Observe is called with each outcome, for metrics.
 	Observe func(Outcome)
 	// Recovered reports panics in sessions; nil reports none.
 	Recovered recovered.Boundary
 }
 
-// Outcome is something that happened to a connection, a recipient or a mail.
+// Outcome is what happened to a connection, a recipient or a mail.
 type Outcome string
 
 // The outcomes. The values are stable.
@@ -134,8 +135,8 @@ type Server struct {
 
 	mu      sync.Mutex
 	stopped bool
-	// deliveries counts mails that are being received. With CHUNKING the protocol
-	// has each received by a goroutine that it does not wait for.
+	// deliveries counts the mails in transfer. With CHUNKING, the library receives each in a
+	// goroutine that it does not wait for.
 	deliveries sync.WaitGroup
 }
 
@@ -144,10 +145,10 @@ func New(config Config) *Server {
 	return &Server{config: config, rates: newRates(config.Limits.MailsPerMinute, config.Now)}
 }
 
-// Serve answers the connections of a listener until ctx ends or the listener fails;
-// it returns nil in the first case. Then it closes the listener, ends sessions that
-// are not in the middle of a mail, waits for the others as long as the drain timeout
-// allows, and cuts off what is left. It may be called once.
+// Serve serves the connections of a listener until ctx ends, then returns nil, or until the
+// listener fails. Before it returns it closes the listener, ends sessions without a mail in
+// transfer, waits for the others up to DrainTimeout, and closes the rest. It may be called
+// once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	gate := newGate(l, s.config)
 	protocol := s.newProtocol(ctx)
@@ -181,9 +182,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// newProtocol returns the server of the library.
+// newProtocol returns the server of go-smtp.
 func (s *Server) newProtocol(ctx context.Context) *smtp.Server {
-	// The library's sessions know no context: what they look up ends with the server's.
+	// The library's sessions have no context: lookups end with the server's.
 	p := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
 		return newSession(ctx, s, c), nil
 	}))
@@ -191,14 +192,14 @@ func (s *Server) newProtocol(ctx context.Context) *smtp.Server {
 	p.MaxMessageBytes = s.config.Limits.MessageBytes
 	p.MaxRecipients = s.config.Limits.Recipients
 	p.MaxLineLength = maxLineBytes
-	// TLS and the deadlines of reads are the dialog's and the connection's.
+	// The dialog handles TLS, and the connection the read deadlines.
 	p.WriteTimeout = writeTimeout
 	p.EnableSMTPUTF8 = true
 	p.ErrorLog = protocolLog{s.config.Log, s.config.Recovered}
 	return p
 }
 
-// begin counts a mail that is being received, unless the server has stopped.
+// begin counts a mail in transfer. It returns false if the server has stopped.
 func (s *Server) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,10 +210,42 @@ func (s *Server) begin() bool {
 	return true
 }
 
-// stop waits for the mails that are being received; no more begin.
+// stop waits for the mails in transfer, and prevents new ones.
 func (s *Server) stop() {
 	s.mu.Lock()
 	s.stopped = true
 	s.mu.Unlock()
 	s.deliveries.Wait()
+}
+
+// protocolLog receives the library's log: broken connections, which are normal, and recovered
+// panics.
+type protocolLog struct {
+	log      *slog.Logger
+	boundary recovered.Boundary
+}
+
+// Printf logs a message.
+func (l protocolLog) Printf(format string, values ...any) {
+	if stack, ok := stackOf(values); ok && strings.HasPrefix(format, "panic") {
+		if l.boundary != nil {
+			l.boundary(&recovered.Error{Where: "smtp", Value: values[len(values)-2], Stack: stack})
+		}
+		return
+	}
+	l.log.Debug("SMTP connection", "detail", fmt.Sprintf(format, values...))
+}
+
+// stackOf returns the stack of a panic, which the library logs as the last value.
+func stackOf(values []any) ([]byte, bool) {
+	if len(values) < 2 {
+		return nil, false
+	}
+	stack, ok := values[len(values)-1].([]byte)
+	return stack, ok
+}
+
+// Println logs a message.
+func (l protocolLog) Println(values ...any) {
+	l.log.Debug("SMTP connection", "detail", fmt.Sprintln(values...))
 }

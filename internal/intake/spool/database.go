@@ -43,8 +43,8 @@ type Holders interface {
 const (
 	// databaseTimeout limits an operation of the database.
 	databaseTimeout = 30 * time.Second
-	// holdLease is when others take a process for dead, and holdInterval how often it extends
-	// its lease.
+	// After holdLease without an extension, others consider a process dead. It extends its
+	// lease every holdInterval.
 	holdLease    = 15 * time.Second
 	holdInterval = holdLease / 5
 	// claimBatch is the number of messages per transaction that claims them.
@@ -65,8 +65,7 @@ type database struct {
 	*Spool
 	files  *folder
 	shared Database
-	// unsure tells that a claim failed: this process may hold messages that it does not
-	// know.
+	// unsure is set if a claim failed: this process may hold messages that it does not know.
 	unsure bool
 }
 

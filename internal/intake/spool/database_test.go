@@ -119,8 +119,8 @@ func (on storage) replica(t *testing.T) (*spool.Spool, *replica) {
 	return open(t, config), r
 }
 
-// TestLiveReplicaKeepsItsMail checks that an idle replica leaves the messages of a live one.
-func TestLiveReplicaKeepsItsMail(t *testing.T) {
+// TestLiveReplicaRetainsItsMail checks that an idle replica leaves the messages of a live one.
+func TestLiveReplicaRetainsItsMail(t *testing.T) {
 	t.Parallel()
 	on := onSQLite(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -272,15 +272,15 @@ func TestDamagedFileIsPutAside(t *testing.T) {
 			if diff := cmp.Diff([]string{"good"}, texts(t, s)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			kept, err := os.ReadFile(filepath.Join(folder, "0000000000000000001.damaged"))
-			if err != nil || string(kept) != test.text {
-				t.Errorf("got %q, %v want %q", kept, err, test.text)
+			stored, err := os.ReadFile(filepath.Join(folder, "0000000000000000001.damaged"))
+			if err != nil || string(stored) != test.text {
+				t.Errorf("got %q, %v want %q", stored, err, test.text)
 			}
 		})
 	}
 }
 
-func TestSecondProcessIsKeptAway(t *testing.T) {
+func TestSecondProcessIsLockedOut(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	s := open(t, configuration(folder))

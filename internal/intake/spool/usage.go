@@ -18,7 +18,7 @@ type holder struct {
 }
 
 // usage is the number of messages and their size. That of a holder is in units of 1/whole, so that
-// shares add up exactly.
+// charges add up exactly.
 type usage struct{ entries, bytes int64 }
 
 const whole = 1 << 20
@@ -29,9 +29,9 @@ func (u usage) plus(other usage) usage {
 
 func (u usage) times(n int64) usage { return usage{u.entries * n, u.bytes * n} }
 
-// shares yields what each holder is charged, in units of 1/whole: all for a network, and an equal
-// share for each team.
-func shares(holders []holder, u usage) iter.Seq2[holder, usage] {
+// charges yields what each holder is charged, in units of 1/whole: all for a network, and an equal
+// part for each team.
+func charges(holders []holder, u usage) iter.Seq2[holder, usage] {
 	teams := int64(0)
 	for _, h := range holders {
 		if h.team != 0 {
@@ -60,7 +60,7 @@ type others struct {
 // add adds messages that are charged to holders.
 func (o *others) add(holders []holder, u usage) {
 	o.total = o.total.plus(u)
-	for h, share := range shares(holders, u) {
+	for h, share := range charges(holders, u) {
 		o.held[h] = o.held[h].plus(share)
 	}
 }
@@ -110,7 +110,7 @@ func (s *Spool) reserve(holders []holder, u usage) error {
 		int64(s.config.Limits.Entries) - used.entries,
 		min(s.config.Limits.Bytes-used.bytes, s.free-s.config.Limits.FreeBytes-u.bytes),
 	}.times(whole)
-	for h, share := range shares(holders, u) {
+	for h, share := range charges(holders, u) {
 		held := s.held[h].plus(s.others.held[h]).plus(share)
 		if held.entries > left.entries || held.bytes > left.bytes {
 			return ErrFull
@@ -130,7 +130,7 @@ func (s *Spool) release(holders []holder, u usage) {
 // count adds to the usage of holders; u may be negative. The caller holds s.mu.
 func (s *Spool) count(holders []holder, u usage) {
 	s.total = s.total.plus(u)
-	for h, share := range shares(holders, u) {
+	for h, share := range charges(holders, u) {
 		if held := s.held[h].plus(share); held != (usage{}) {
 			s.held[h] = held
 		} else {

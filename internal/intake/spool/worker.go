@@ -45,8 +45,8 @@ type Worker struct {
 	Spool *Spool
 	// Verify decides whether a message is genuine. It must limit its own duration. If it
 	// panics, the message is stored with GenuineUnknown.
-	Verify func(ctx context.Context, entry *Entry) dmarcd.Verdict
-	// Handle stores messages, whose Verdict is set, for one team. It returns one error
+	Verify func(ctx context.Context, entry *Entry) dmarcd.Authentication
+	// Handle stores messages, whose Authentication is set, for one team. It returns one error
 	// per message, in order, and may stop early with fewer: the rest is queued again.
 	// Every error leads to a retry; no message is dropped. Handle must be idempotent.
 	Handle func(ctx context.Context, team dmarcd.TeamID, batch []*Entry) []error
@@ -112,17 +112,17 @@ func (w *Worker) run(ctx context.Context, b *batch) {
 // verify verifies a message and schedules it to be stored.
 func (w *Worker) verify(ctx context.Context, j *job) {
 	entry := j.entry
-	if err := entry.fetch(); err != nil { // Verify could only return an unknown verdict
+	if err := entry.fetch(); err != nil { // Verify could only return an unknown result
 		w.settle(ctx, j, err)
 		return
 	}
-	verdict := dmarcd.Verdict{Genuine: dmarcd.GenuineUnknown, Reason: "The message could not be verified because of an internal error."}
+	authentication := dmarcd.Authentication{Genuine: dmarcd.GenuineUnknown, Reason: "The message could not be verified because of an internal error."}
 	_ = w.Recovered.Call("mail verification", func() error { // reported there
-		verdict = w.Verify(ctx, entry)
+		authentication = w.Verify(ctx, entry)
 		return nil
 	})
 	if ctx.Err() == nil { // otherwise it is verified after the next start
-		w.Spool.verified(entry, verdict)
+		w.Spool.verified(entry, authentication)
 	}
 }
 
@@ -178,14 +178,14 @@ func (w *Worker) handleCrashed(ctx context.Context, j *job) {
 // verifyCrashed verifies a message. The last attempt skips verification, in case that is
 // what crashes.
 func (w *Worker) verifyCrashed(ctx context.Context, entry *Entry) {
-	verdict := dmarcd.Verdict{Genuine: dmarcd.GenuineUnknown, Reason: "The message was not verified because handling it has failed before."}
+	authentication := dmarcd.Authentication{Genuine: dmarcd.GenuineUnknown, Reason: "The message was not verified because handling it has failed before."}
 	if entry.crashes.Load() < maxCrashes-1 {
 		_ = w.Recovered.Call("mail verification", func() error { // reported there
-			verdict = w.Verify(ctx, entry)
+			authentication = w.Verify(ctx, entry)
 			return nil
 		})
 	}
-	entry.Verdict, entry.isVerified = verdict, true
+	entry.Authentication, entry.isVerified = authentication, true
 }
 
 // crash counts a crash of a message and retries it as a suspect.

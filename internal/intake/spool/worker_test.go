@@ -42,10 +42,10 @@ func newRecorder(t *testing.T) *recorder {
 	}
 }
 
-func (r *recorder) Verify(_ context.Context, e *spool.Entry) dmarcd.Verdict {
+func (r *recorder) Verify(_ context.Context, e *spool.Entry) dmarcd.Authentication {
 	text := contents(r.t, e)
 	r.verify(text)
-	return dmarcd.Verdict{Genuine: dmarcd.GenuineYes, From: text}
+	return dmarcd.Authentication{Genuine: dmarcd.GenuineYes, From: text}
 }
 
 func (r *recorder) Handle(_ context.Context, team dmarcd.TeamID, batch []*spool.Entry) []error {
@@ -72,8 +72,8 @@ func (r *recorder) Handle(_ context.Context, team dmarcd.TeamID, batch []*spool.
 			r.stored = append(r.stored, name)
 			r.mu.Unlock()
 		}
-		if v := batch[i].Verdict; v.Genuine == dmarcd.GenuineYes && v.From != text {
-			r.t.Errorf("got the verdict %+v on %q", v, text)
+		if v := batch[i].Authentication; v.Genuine == dmarcd.GenuineYes && v.From != text {
+			r.t.Errorf("got the authentication result %+v on %q", v, text)
 		}
 		if time.Since(start) > 0 {
 			break // tests that the rest is queued again
@@ -258,7 +258,7 @@ func TestWorkerTriesAgain(t *testing.T) {
 	})
 }
 
-func TestWorkerKeepsWhatWasInterrupted(t *testing.T) {
+func TestWorkerRetainsWhatWasInterrupted(t *testing.T) {
 	t.Parallel()
 	onFilesAndSQLite(t, func(t *testing.T, on storage) {
 		folder := t.TempDir()

@@ -57,7 +57,7 @@ func TestContainers(t *testing.T) {
 		{"XML with a prefix and no declaration", []byte(`<d:feedback xmlns:d="urn:x">`), []string{"aggregate, 28 bytes"}},
 		{"XML that is something else", []byte(`<?xml version="1.0"?><rss/>`), []string{"aggregate, 27 bytes"}},
 		{"JSON", []byte(tlsReport), []string{"tls, 75 bytes"}},
-		{"a word in place of a report", []byte("unused\n"), []string{`rejected: the content is the word "unused" in place of a report`}},
+		{"a word instead of a report", []byte("unused\n"), []string{`rejected: the content is the word "unused" instead of a report`}},
 		{"text", []byte("Hello,\nhow are you?\n"), []string{"rejected: the content is not a report: it is text"}},
 		{"a web page", []byte("<!DOCTYPE html><html>"), []string{"rejected: the content is not a report: it is a web page"}},
 		{"a PDF document", []byte("%PDF-1.7\n\x00"), []string{"rejected: the content is not a report: it is a PDF document"}},

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 )
@@ -143,4 +144,55 @@ func noEOF(err error) error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
+}
+
+// take removes the last element of a list of idle buffers. It returns nil if there is
+// none.
+func take[T any](idle *[]*T) *T {
+	n := len(*idle)
+	if n == 0 {
+		return nil
+	}
+	last := (*idle)[n-1]
+	*idle = (*idle)[:n-1]
+	return last
+}
+
+// buffer returns a reader of r. Call release when done.
+func (w *Walker) buffer(r io.Reader) *bufio.Reader {
+	b := take(&w.buffers)
+	if b == nil {
+		return bufio.NewReaderSize(r, sniffBytes)
+	}
+	b.Reset(r)
+	return b
+}
+
+// release returns a reader for reuse.
+func (w *Walker) release(b *bufio.Reader) {
+	b.Reset(nil)
+	w.buffers = append(w.buffers, b)
+}
+
+// inflater reads deflate data. Its tables take 40 KiB, so a closed one is reused for the
+// next member of an archive.
+type inflater struct {
+	io.ReadCloser
+
+	w *Walker
+}
+
+// inflate returns a reader of the deflate data in r.
+func (w *Walker) inflate(r io.Reader) io.ReadCloser {
+	z := take(&w.inflaters)
+	if z == nil || z.ReadCloser.(flate.Resetter).Reset(r, nil) != nil {
+		return &inflater{flate.NewReader(r), w}
+	}
+	return z
+}
+
+// Close returns the inflater for reuse. It must not be read afterwards.
+func (z *inflater) Close() error {
+	z.w.inflaters = append(z.w.inflaters, z)
+	return nil
 }

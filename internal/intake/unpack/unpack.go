@@ -14,11 +14,13 @@
 package unpack
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/failure"
 )
 
@@ -48,7 +50,7 @@ var (
 	errEmpty = errors.New("the content is empty")
 	// errUnused means that the content is the word "unused", which some reporters send
 	// instead of a report.
-	errUnused = errors.New(`the content is the word "unused" in place of a report`)
+	errUnused = errors.New(`the content is the word "unused" instead of a report`)
 	// ErrNoReport means that nothing in a mail or archive could be a report.
 	ErrNoReport = errors.New("it contains no report")
 	// errUnknown means that the content is neither a report nor a container.
@@ -112,6 +114,78 @@ func (p *Part) Damage() error { return p.damage }
 // Visit is called for every part, in order. Its error ends the walk.
 type Visit func(p *Part) error
 
+// Limits are the limits of one walk. All except Progress and Folder are required: zero
+// allows nothing. The context, or Progress, limits the time.
+type Limits struct {
+	// Input is the number of bytes read from the reader given to Walk.
+	Input int64
+	// Expanded is the number of bytes that all containers together expand to, including
+	// nested ones.
+	Expanded int64
+	// Ratio is the maximum expansion of one compressed stream. It applies from RatioFrom
+	// expanded bytes on: smaller output is harmless, and short repetitive texts compress
+	// very well.
+	Ratio     int64
+	RatioFrom int64
+	// Members is the total number of files in archives, parts of mails, messages in
+	// mailboxes, and further documents in files.
+	Members int
+	// Nesting is the number of containers around a report.
+	Nesting int
+	// Folder is the folder for temporary files; "" is the system default.
+	Folder string
+	// Progress, if not nil, is called before each read with the number of expanded bytes
+	// so far. It may block; its error ends the walk.
+	Progress func(expanded int64) error
+}
+
+// DefaultLimits returns limits well above every report seen in practice.
+func DefaultLimits() Limits {
+	return Limits{
+		Input:     32 << 20,
+		Expanded:  256 << 20,
+		Ratio:     200,
+		RatioFrom: 1 << 20,
+		Members:   1000,
+		Nesting:   5,
+	}
+}
+
+// Limit names one of the Limits.
+type Limit string
+
+// The limits that can be exceeded.
+const (
+	LimitInput    Limit = "input bytes"
+	LimitExpanded Limit = "expanded bytes"
+	LimitRatio    Limit = "compression ratio"
+	LimitMembers  Limit = "members"
+	LimitNesting  Limit = "nesting"
+)
+
+// LimitError names the limit that was exceeded. It is a dmarcd.ErrLimit.
+type LimitError struct {
+	Limit Limit
+	Max   int64
+}
+
+// Error returns the limit and its value.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("over the limit of %d for %s", e.Max, e.Limit)
+}
+
+// Is implements errors.Is for dmarcd.ErrLimit.
+func (e *LimitError) Is(target error) bool { return target == dmarcd.ErrLimit }
+
+// Walker walks through inputs one after another and reuses its buffers, which makes
+// walks through many small inputs faster. The zero value is ready for use. It is not safe
+// for concurrent use.
+type Walker struct {
+	inflaters []*inflater
+	gzips     []*gzipStream
+	buffers   []*bufio.Reader // of sniffBytes
+}
+
 // Walk calls visit for every report in r, and for everything that should be one but is
 // not. It calls visit at least once unless it returns an error.
 //
@@ -141,4 +215,135 @@ func damaged(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrDamaged, err)
+}
+
+// budget tracks how much of its limits a walk has used.
+type budget struct {
+	limits   Limits
+	stopped  func() error // the Err method of the walk's context
+	expanded int64
+	members  int
+	// fatal is the error that ended the walk. After it, no reader of this walk returns
+	// data.
+	fatal error
+}
+
+// fail ends the walk.
+func (b *budget) fail(err error) error {
+	if b.fatal == nil {
+		b.fatal = err
+	}
+	return b.fatal
+}
+
+// exceeded ends the walk with a LimitError.
+func (b *budget) exceeded(limit Limit, maximum int64) error {
+	return b.fail(&LimitError{Limit: limit, Max: maximum})
+}
+
+// alive returns the error that ended the walk, or nil.
+func (b *budget) alive() error {
+	if b.fatal != nil {
+		return b.fatal
+	}
+	if err := b.stopped(); err != nil {
+		return b.fail(err)
+	}
+	if b.limits.Progress != nil {
+		if err := b.limits.Progress(b.expanded); err != nil {
+			return b.fail(err)
+		}
+	}
+	return nil
+}
+
+// member counts one member of a container.
+func (b *budget) member() error {
+	if err := b.alive(); err != nil {
+		return err
+	}
+	b.members++
+	if b.members > b.limits.Members {
+		return b.exceeded(LimitMembers, int64(b.limits.Members))
+	}
+	return nil
+}
+
+// reject returns the error that ended the walk, or err if it is a LimitError. It returns
+// nil if err only means that a container is damaged.
+func (b *budget) reject(err error) error {
+	if b.fatal != nil {
+		return b.fatal
+	}
+	var limit *LimitError
+	if errors.As(err, &limit) {
+		return limit
+	}
+	return nil
+}
+
+// input reads the reader given to Walk, up to the limit. Errors of that reader end the
+// walk: a broken connection is not a damaged report.
+type input struct {
+	r      io.Reader
+	budget *budget
+	n      int64
+}
+
+func (in *input) Read(p []byte) (int, error) {
+	if err := in.budget.alive(); err != nil {
+		return 0, err
+	}
+	// One byte more than allowed may be read, to detect that the limit is exceeded.
+	n, err := in.r.Read(p[:min(int64(len(p)), in.budget.limits.Input-in.n+1)])
+	in.n += int64(n)
+	if in.n > in.budget.limits.Input {
+		return 0, in.budget.exceeded(LimitInput, in.budget.limits.Input)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = in.budget.fail(err)
+	}
+	return n, err
+}
+
+// counter counts the compressed bytes that a decompressor has consumed.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// meter counts the bytes that one container expands to.
+type meter struct {
+	r      io.Reader
+	from   *counter
+	budget *budget
+	n      int64
+	err    error // a limit exceeded by this container only
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	if err := m.budget.alive(); err != nil {
+		return 0, err
+	}
+	if m.err != nil {
+		return 0, m.err
+	}
+	n, err := m.r.Read(p)
+	m.n += int64(n)
+	m.budget.expanded += int64(n)
+	limits := &m.budget.limits
+	if m.budget.expanded > limits.Expanded {
+		return 0, m.budget.exceeded(LimitExpanded, limits.Expanded)
+	}
+	if m.n > limits.RatioFrom && m.n/limits.Ratio > m.from.n {
+		m.err = &LimitError{Limit: LimitRatio, Max: limits.Ratio}
+		return 0, m.err
+	}
+	return n, err
 }

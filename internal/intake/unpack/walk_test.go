@@ -128,24 +128,24 @@ func TestLimits(t *testing.T) {
 			test.set(&limits)
 			for _, r := range []io.Reader{bytes.NewReader(test.data), iotest.HalfReader(bytes.NewReader(test.data))} {
 				parts := 0
-				var told error
+				var reported error
 				err := new(unpack.Walker).Walk(t.Context(), r, limits, func(p *unpack.Part) error {
 					err := errors.Join(p.Err, readAll(p))
-					if told == nil {
-						told = err
+					if reported == nil {
+						reported = err
 					}
 					parts++
 					return nil
 				})
-				if told == nil {
-					told = err
+				if reported == nil {
+					reported = err
 				}
 				var limit *unpack.LimitError
-				if errors.As(told, &limit) != (test.want != "") || limit != nil && limit.Limit != test.want {
-					t.Errorf("got %v, want limit %q", told, test.want)
+				if errors.As(reported, &limit) != (test.want != "") || limit != nil && limit.Limit != test.want {
+					t.Errorf("got %v, want limit %q", reported, test.want)
 				}
-				if test.want != "" && !errors.Is(told, dmarcd.ErrLimit) {
-					t.Errorf("got %v, want a dmarcd.ErrLimit", told)
+				if test.want != "" && !errors.Is(reported, dmarcd.ErrLimit) {
+					t.Errorf("got %v, want a dmarcd.ErrLimit", reported)
 				}
 				if parts != test.parts {
 					t.Errorf("got %d parts, want %d", parts, test.parts)

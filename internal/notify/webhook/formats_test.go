@@ -21,6 +21,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/notify/webhook"
 	"github.com/dmarcd/dmarcd/internal/outbound"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 )
 
 // TestFormats sends an event in each format to a server, and reads what arrives.
@@ -41,13 +42,13 @@ func TestFormats(t *testing.T) {
 	}))
 	defer server.Close()
 	secret := webhook.NewSecret()
-	summary := event.Summary()
+	summary := phrase.Event(event)
 	for _, tt := range []struct {
 		format   dmarcd.WebhookFormat
 		endpoint string // below that of the server
 		query    string
 		signed   bool
-		says     func(body map[string]any) any
+		message  func(body map[string]any) any
 		want     any
 	}{
 		{dmarcd.FormatStandard, "/hook", "", true, func(b map[string]any) any { return b["type"] }, "policy.weakened"},
@@ -76,7 +77,7 @@ func TestFormats(t *testing.T) {
 			t.Errorf("%s: arrived at %s?%s", tt.format, got.path, got.query)
 		}
 		var body map[string]any
-		if err := json.Unmarshal(got.body, &body); err != nil || tt.says(body) != tt.want {
+		if err := json.Unmarshal(got.body, &body); err != nil || tt.message(body) != tt.want {
 			t.Errorf("%s: got %s, %v", tt.format, got.body, err)
 		}
 		reference := musttest.Get(standard.NewWebhook(webhook.FormatSecret(secret)))(t)
@@ -86,8 +87,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestFormatsRefuse wants redirects and private addresses to be refused in each format.
-func TestFormatsRefuse(t *testing.T) {
+// TestFormatsReject wants redirects and private addresses to be refused in each format.
+func TestFormatsReject(t *testing.T) {
 	t.Parallel()
 	var followed atomic.Bool
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { followed.Store(true) }))
@@ -144,7 +145,7 @@ func (r *rebinding) Resolve(_ context.Context, q dns.Question) dns.Answer {
 	return dns.Answer{Outcome: dns.Data, Records: []dns.Record{{Type: dns.A, Addr: netip.MustParseAddr(address)}}}
 }
 
-// TestRebinding wants the address that is dialled to be judged, whatever the name resolved
+// TestRebinding wants the address that is dialled to be checked, whatever the name resolved
 // to before.
 func TestRebinding(t *testing.T) {
 	t.Parallel()

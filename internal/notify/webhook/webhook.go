@@ -1,14 +1,23 @@
+// Package webhook delivers events to HTTP endpoints as defined by Standard Webhooks 1.0: a POST
+// with the headers webhook-id, webhook-timestamp and webhook-signature, signed with
+// HMAC-SHA256. Endpoints of chat services get the messages of package chat. Package notify
+// schedules deliveries and retries.
 package webhook
 
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -17,13 +26,13 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// Timeout is how long an endpoint has to answer.
+// Timeout is the time that an endpoint has to answer.
 const Timeout = 15 * time.Second
 
 // What users see for an endpoint that does not answer. As with mailboxes, all failures
 // before an answer have one text: the endpoint may be in a network that users cannot see.
 const (
-	unreachable       = "The endpoint cannot be reached, or gave no answer within 15 seconds."
+	unreachable       = "The channel cannot be reached, or gave no answer within 15 seconds. Check the host name and the port of the URL, and that its certificate is valid."
 	addressNotAllowed = "This installation does not connect to private or reserved addresses, or to others without https. An operator can allow a network with DMARCD_OUTBOUND_ALLOW."
 )
 
@@ -39,8 +48,8 @@ type Sender struct {
 	Now func() time.Time
 }
 
-// Send tries a delivery once. Any status of the class 2xx is a success. The answer is not
-// read beyond its header. The error, for the log, is why there was no answer.
+// Send attempts a delivery once. Any 2xx status is a success. Only the header of the response
+// is read. The error, for the log, is why there was no response.
 func (s *Sender) Send(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
@@ -63,13 +72,28 @@ func (s *Sender) Send(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.Del
 	}
 	_ = response.Body.Close() // nothing in it matters
 	result.Status, result.Took = response.StatusCode, s.Now().Sub(began)
-	switch class := response.StatusCode / 100; {
-	case class == 3:
-		result.Problem = fmt.Sprintf("The endpoint answered with a redirect (status %d), which is not followed. Enter the URL that it leads to.", response.StatusCode)
-	case class != 2:
-		result.Problem = fmt.Sprintf("The endpoint answered with status %d.", response.StatusCode)
-	}
+	result.Problem = problemOf(response.StatusCode)
 	return result, nil
+}
+
+// problemOf says what a status means and what to do, "" for success.
+func problemOf(status int) string {
+	problem := fmt.Sprintf("The channel answered with status %d", status)
+	switch class := status / 100; {
+	case class == 2:
+		return ""
+	case class == 3:
+		return problem + ", a redirect, which is not followed. Enter the URL that it leads to."
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return problem + ": it does not accept the key in the URL. Create a new URL there, and add the channel again."
+	case status == http.StatusNotFound, status == http.StatusGone:
+		return problem + ": there is no such URL. Copy it once more, or create a new one, and add the channel again."
+	case status == http.StatusTooManyRequests:
+		return problem + ": it got too many messages. Select fewer kinds of events, or collect them with the rules."
+	case class == 5:
+		return problem + ": it has a fault of its own. Check its status, then send a test."
+	}
+	return problem + ": it does not accept the message. Check that the URL belongs to this kind of channel."
 }
 
 // withoutURL returns the cause of an error about a URL, which may contain a key.
@@ -124,4 +148,38 @@ func post(ctx context.Context, endpoint string, body []byte) (*http.Request, err
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", "dmarcd")
 	return request, nil
+}
+
+const (
+	// secretPrefix begins the form of a secret that users see.
+	secretPrefix = "whsec_"
+	// secretSize is the number of random bytes of a secret; the standard requires 24 to 64.
+	secretSize = 32
+)
+
+// NewSecret returns a random secret.
+func NewSecret() []byte {
+	secret := make([]byte, secretSize)
+	_, _ = rand.Read(secret) // never fails
+	return secret
+}
+
+// FormatSecret returns a secret as users copy it.
+func FormatSecret(secret []byte) string {
+	return secretPrefix + base64.StdEncoding.EncodeToString(secret)
+}
+
+// sign returns the header webhook-signature of a message: a signature with each secret.
+//
+//	header    = signature *( SP signature )
+//	signature = "v1," base64( HMAC-SHA256( secret, id "." seconds "." body ) )
+func sign(id string, at time.Time, body []byte, secrets [][]byte) string {
+	signatures := make([]string, len(secrets))
+	for i, secret := range secrets {
+		mac := hmac.New(sha256.New, secret)
+		mac.Write([]byte(id + "." + strconv.FormatInt(at.Unix(), 10) + "."))
+		mac.Write(body)
+		signatures[i] = "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	}
+	return strings.Join(signatures, " ")
 }

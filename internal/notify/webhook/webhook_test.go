@@ -159,9 +159,9 @@ func TestReceiverHangs(t *testing.T) {
 	}
 }
 
-// TestRefusedAddresses wants no connection to addresses that are not public, in whatever
+// TestRejectedAddresses wants no connection to addresses that are not public, in whatever
 // form they are written or found.
-func TestRefusedAddresses(t *testing.T) {
+func TestRejectedAddresses(t *testing.T) {
 	t.Parallel()
 	const zone = `
 		private.example.    A    10.0.0.1

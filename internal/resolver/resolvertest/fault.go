@@ -11,8 +11,8 @@ import (
 // Fault is a way in which the server misbehaves about a name.
 type Fault uint8
 
-// The faults. Loops of CNAME records and answers too big for UDP are no
-// faults: they come about by what the zone holds.
+// The faults. CNAME loops and answers too large for UDP are not faults: the zone text causes
+// them.
 const (
 	None           Fault = iota // answers from the zone
 	Drop                        // sends no reply; over TCP it closes the connection
@@ -38,9 +38,8 @@ const (
 	Contradiction               // sends the right reply with the code NXDOMAIN
 )
 
-// SetFault makes the server misbehave from now on whenever the name is asked
-// for, whatever the type. The name "*" stands for every name without a fault
-// of its own; None ends a fault.
+// SetFault makes the server misbehave from now on for queries of a name, whatever their type.
+// "*" means every name without its own fault; None ends a fault.
 func (s *Server) SetFault(name string, f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,8 +89,8 @@ func (f Fault) maxBytes(request *mdns.Msg, over Transport) int {
 	}
 }
 
-// misbehave sends what the fault asks for. It reports false where the right
-// reply is still to be sent.
+// misbehave sends the reply of the fault. It returns false if the correct reply must still be
+// sent.
 func (f Fault) misbehave(w mdns.ResponseWriter, request, right *mdns.Msg, overUDP bool) bool {
 	switch f {
 	case Drop, DropOnce:
@@ -126,7 +125,7 @@ func (f Fault) misbehave(w mdns.ResponseWriter, request, right *mdns.Msg, overUD
 		if request.IsEdns0() == nil {
 			return false
 		}
-		f.refuseEDNS(w, request)
+		f.rejectEDNS(w, request)
 	case OneAlias:
 		if len(right.Answer) == 0 || right.Answer[0].Header().Rrtype != mdns.TypeCNAME {
 			return false
@@ -160,8 +159,8 @@ func (f Fault) misbehave(w mdns.ResponseWriter, request, right *mdns.Msg, overUD
 	return true
 }
 
-// refuseEDNS replies as servers do that do not know EDNS, or not version 0.
-func (f Fault) refuseEDNS(w mdns.ResponseWriter, request *mdns.Msg) {
+// rejectEDNS replies like servers that do not support EDNS, or not version 0.
+func (f Fault) rejectEDNS(w mdns.ResponseWriter, request *mdns.Msg) {
 	switch f {
 	case FormErrToEDNS:
 		// A server that cannot read a query may echo no question (RFC 6891 §7).

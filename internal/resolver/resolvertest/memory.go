@@ -82,7 +82,7 @@ func (w *memoryWriter) Write(octets []byte) (int, error) {
 	return w.framed.Conn.Write(octets)
 }
 
-// Close closes the connection; over UDP there is none.
+// Close closes the connection. It does nothing over UDP.
 func (w *memoryWriter) Close() error {
 	if w.over == TCP {
 		return w.framed.Close()

@@ -1,10 +1,9 @@
-// Package resolvertest is a DNS server for tests and benchmarks. It answers
-// over real UDP and TCP sockets from a zone text that can be replaced at any
-// moment, counts what it is asked, and misbehaves about chosen names on
-// request.
+// Package resolvertest is a DNS server for tests and benchmarks. It answers over real UDP and
+// TCP sockets from a zone text that can be replaced at any time, counts queries, and misbehaves
+// for chosen names.
 //
-// Package zone has the answers. Truncation at the client's EDNS size (RFC 6891)
-// is as in a real server; DNSSEC records are not acted upon.
+// Package zone computes the answers. Truncation at the client's EDNS size (RFC 6891) is as in a
+// real server; DNSSEC records have no effect.
 package resolvertest
 
 import (
@@ -85,8 +84,8 @@ func newServer(addr string) *Server {
 	return &Server{addr: addr, closing: make(chan struct{}), faults: map[string]Fault{}, holds: map[string]chan struct{}{}, counts: map[received]int{}}
 }
 
-// listenBoth opens the same port for TCP and UDP. A free TCP port may be taken
-// for UDP, so with port 0 it tries a few.
+// listenBoth opens the same port for TCP and UDP. A free TCP port may be in use for UDP, so
+// with port 0 it tries several.
 func listenBoth(addr string) (net.Listener, net.PacketConn, error) {
 	const tries = 10
 	ctx := context.Background() // listening on an address of this machine does not block
@@ -138,8 +137,8 @@ func (s *Server) Set(zoneText string) error {
 	return nil
 }
 
-// SetAuthentic makes the server claim, or no longer claim, that it validated
-// its answers: the AD bit, sent to clients that ask for it (RFC 6840 §5.8).
+// SetAuthentic sets whether the server claims that it validated its answers, with the AD bit
+// for clients that request it (RFC 6840 §5.8).
 func (s *Server) SetAuthentic(authentic bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,8 +193,8 @@ func (s *Server) handle(w mdns.ResponseWriter, request *mdns.Msg, over Transport
 	send(w, reply)
 }
 
-// waitForCount waits until a question has been received count times in all. It
-// reports false when the server is closed instead.
+// waitForCount waits until a question has been received count times. It returns false if the
+// server is closed first.
 func (s *Server) waitForCount(question dns.Question, count int) bool {
 	select {
 	case <-s.expect(question, count):
@@ -236,4 +235,95 @@ func (s *Server) reply(request *mdns.Msg, question mdns.Question, maxBytes int) 
 	reply.AuthenticatedData = authentic && (request.AuthenticatedData || edns != nil && edns.Do())
 	reply.Truncate(maxBytes)
 	return reply
+}
+
+// Transport is the way by which a question reached the server.
+type Transport string
+
+// The transports.
+const (
+	UDP Transport = "udp"
+	TCP Transport = "tcp"
+)
+
+// received is the key of the counters.
+type received struct {
+	dns.Question
+	over Transport
+}
+
+// expectation is someone who waits for a number of questions.
+type expectation struct {
+	question dns.Question
+	count    int
+	met      chan struct{}
+}
+
+// Asked returns how often a question was received, over UDP and TCP together, including those
+// that a fault spoiled.
+func (s *Server) Asked(name string, t dns.Type) int {
+	return s.AskedOver(UDP, name, t) + s.AskedOver(TCP, name, t)
+}
+
+// AskedOver returns how often a question was received over one transport.
+func (s *Server) AskedOver(over Transport, name string, t dns.Type) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counts[received{dns.Question{Name: dns.Name(name), Type: t}, over}]
+}
+
+// Total returns the number of questions received.
+func (s *Server) Total() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.total
+}
+
+// Await returns nil once a question has been received count times, or the error of ctx.
+func (s *Server) Await(ctx context.Context, name string, t dns.Type, count int) error {
+	question := dns.Question{Name: dns.Name(name), Type: t}
+	select {
+	case <-s.expect(question, count):
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("await question %d for %s: %w", count, question.Name, context.Cause(ctx))
+	}
+}
+
+// expect returns a channel that is closed once a question has been received count times.
+func (s *Server) expect(question dns.Question, count int) <-chan struct{} {
+	e := expectation{question: question, count: count, met: make(chan struct{})}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expectations = append(s.expectations, e)
+	s.meetExpectations()
+	return e.met
+}
+
+// count counts a question and returns its number so far.
+func (s *Server) count(question dns.Question, over Transport) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total++
+	s.counts[received{question, over}]++
+	s.meetExpectations()
+	return s.times(question)
+}
+
+// times returns how often a question was received. The caller holds s.mu.
+func (s *Server) times(question dns.Question) int {
+	return s.counts[received{question, UDP}] + s.counts[received{question, TCP}]
+}
+
+// meetExpectations wakes the callers whose count is reached. The caller holds s.mu.
+func (s *Server) meetExpectations() {
+	open := s.expectations[:0]
+	for _, e := range s.expectations {
+		if s.times(e.question) < e.count {
+			open = append(open, e)
+			continue
+		}
+		close(e.met)
+	}
+	s.expectations = open
 }

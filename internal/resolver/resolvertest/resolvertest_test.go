@@ -198,7 +198,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
-func TestListenRefusesBadAddress(t *testing.T) {
+func TestListenRejectsBadAddress(t *testing.T) {
 	t.Parallel()
 	if server, err := resolvertest.Listen("no port"); err == nil {
 		server.Close()

@@ -1,16 +1,16 @@
-// Package zone answers DNS questions from a zone text: for the demo, and for the server
-// of tests.
+// Package zone answers DNS questions from a zone text, for the demo and for test servers.
 //
-// A zone is authoritative for the whole tree: a name that the text does not hold does not
-// exist. Empty non-terminals, wildcards (RFC 4592), chains of CNAME records and negative
-// answers with an SOA record (RFC 2308) are as in a real server. Delegation and DNAME are
-// not acted upon. Of DNSSEC only one thing is: what lies at or below a DNSKEY record counts
-// as validated.
+// A zone is authoritative for the whole tree: a name that is not in the text does not exist.
+// Empty non-terminals, wildcards (RFC 4592), CNAME chains and negative answers with an SOA
+// record (RFC 2308) are as in a real server. Delegation and DNAME have no effect. DNSSEC is
+// limited to one rule: names at or below a DNSKEY record count as validated.
 package zone
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"strings"
 
 	mdns "github.com/miekg/dns"
@@ -19,24 +19,24 @@ import (
 	"github.com/dmarcd/dmarcd/internal/resolver"
 )
 
-// DefaultTTL is the TTL, in seconds, of a record whose line names none. Without
-// a $TTL line the parser would take that of the line before.
+// DefaultTTL is the TTL, in seconds, of a record whose line has none. Without a $TTL line the
+// parser would use that of the previous line.
 const DefaultTTL = 300
 
 // maxLinks ends the walk along CNAME records. It is more than any client
 // follows, so a loop in the zone is a loop in the reply.
 const maxLinks = 16
 
-// rootSOA stands behind negative answers where the zone text holds no SOA
-// record on the way to the root. Its last number is the negative TTL.
+// rootSOA is used for negative answers if the zone text has no SOA record on the way to the
+// root. Its last number is the negative TTL.
 const rootSOA = ". 300 IN SOA ns.invalid. hostmaster.invalid. 1 3600 600 86400 60"
 
-// Zone holds the records of the whole tree. It is a dns.Resolver, and safe for concurrent
+// Zone has the records of the whole tree. It implements dns.Resolver and is safe for concurrent
 // use. Names are in miekg's canonical form: lower case, with a trailing dot.
 type Zone struct {
 	records map[string][]mdns.RR
-	// exists holds every owner and every ancestor of one: the names without
-	// records among them are the empty non-terminals of RFC 4592 §2.2.2.
+	// exists has every owner and its ancestors: those without records are the empty
+	// non-terminals of RFC 4592 §2.2.2.
 	exists map[string]bool
 }
 
@@ -184,4 +184,47 @@ func parent(name string) string {
 		return "."
 	}
 	return name[next:]
+}
+
+// udpSize is the EDNS payload size that the server offers.
+const udpSize = 1232
+
+// Server answers from a zone over UDP, so that a daemon can use it like any resolver.
+type Server struct {
+	zone *Zone
+	conn net.PacketConn
+}
+
+// Listen returns a server of the zone on a free port of the loopback interface. The
+// caller calls Run.
+func Listen(z *Zone) (*Server, error) {
+	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		return nil, fmt.Errorf("listen for DNS: %w", err)
+	}
+	return &Server{zone: z, conn: conn}, nil
+}
+
+// Addr returns the host:port that the server listens on.
+func (s *Server) Addr() string { return s.conn.LocalAddr().String() }
+
+// Run answers until ctx ends.
+func (s *Server) Run(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { _ = s.conn.Close() }) // ends the reading below
+	defer stop()
+	server := mdns.Server{PacketConn: s.conn, Handler: mdns.HandlerFunc(s.handle)}
+	if err := server.ActivateAndServe(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+func (s *Server) handle(w mdns.ResponseWriter, request *mdns.Msg) {
+	question := request.Question[0] // the server library refuses messages without exactly one
+	reply := new(mdns.Msg).SetReply(request)
+	reply.RecursionAvailable, reply.AuthenticatedData = true, s.zone.signed(question.Name)
+	s.zone.Answer(reply, question.Name, question.Qtype)
+	reply.SetEdns0(udpSize, false)
+	reply.Truncate(udpSize)
+	_ = w.WriteMsg(reply) // the client may be gone
 }

@@ -14,37 +14,37 @@ import (
 	"github.com/maxmind/mmdbwriter/mmdbtype"
 )
 
-// Range is a range of addresses, both ends included, and what is known about it.
+// Range is a range of addresses, both ends included.
 type Range struct {
 	First, Last netip.Addr
-	// Number and Name are those of the autonomous system; 0 and "" where unknown.
+	// Number and Name are those of the autonomous system; 0 and "" if unknown.
 	Number uint32
 	Name   string
-	// Country is a code of ISO 3166-1, "" where unknown.
+	// Country is an ISO 3166-1 code, "" if unknown.
 	Country string
 }
 
-// Options say what a database is.
+// Options describe a database.
 type Options struct {
 	// Type names the kind of database; see senders.NetworksType.
 	Type string
-	// Description says in English what it is.
+	// Description is in English.
 	Description string
-	// Built is when its data was made.
+	// Built is the time of the data.
 	Built time.Time
 }
 
-// Write writes a database of the ranges, of which a later one counts where two
-// overlap. It ends with the first error of the ranges.
+// Write writes a database of the ranges. Where ranges overlap, the later one wins. It stops at
+// the first error of ranges.
 func Write(w io.Writer, options Options, ranges iter.Seq2[Range, error]) error {
 	tree, err := mmdbwriter.New(mmdbwriter.Options{
 		DatabaseType: options.Type,
 		Description:  map[string]string{"en": options.Description},
 		Languages:    []string{"en"},
 		BuildEpoch:   options.Built.Unix(),
-		// Networks are announced inside reserved ranges too, and the demo lives there.
+		// Networks are announced in reserved ranges too, and the demo uses such ranges.
 		IncludeReservedNetworks: true,
-		// Some networks lie where the format has aliases of IPv4.
+		// Some networks are where the format has aliases of IPv4.
 		DisableIPv4Aliasing: true,
 	})
 	if err != nil {
@@ -64,8 +64,8 @@ func Write(w io.Writer, options Options, ranges iter.Seq2[Range, error]) error {
 	return nil
 }
 
-// value returns the entry of a range under the names that GeoLite2-ASN and the
-// country databases of ip-location-db use.
+// value returns the entry of a range, with the field names of GeoLite2-ASN and of the country
+// databases of ip-location-db.
 func (r Range) value() mmdbtype.Map {
 	value := mmdbtype.Map{}
 	if r.Number != 0 {

@@ -49,7 +49,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestRunRefuses(t *testing.T) {
+func TestRunRejects(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, csv, built, want string }{
 		{"an invalid address", "192.0.2.0,192.0.2.255,1,One\nx,192.0.2.9,2,Two\n", "2026-06-17", "line 2"},

@@ -1,4 +1,4 @@
-package store
+package db
 
 import (
 	"cmp"
@@ -24,29 +24,24 @@ import (
 // arbitrary, and the same in all versions.
 const migrationLock = "110386840822628"
 
-// teamsLock is the key of the advisory lock of a transaction that creates a team in a cluster:
-// "teams" in ASCII.
-const teamsLock = "499917090163"
-
-var postgresDialect = dialect{
-	name:       "postgres",
-	lockRow:    ` FOR UPDATE`,
-	shareRow:   ` FOR SHARE`,
-	skipLocked: ` FOR UPDATE SKIP LOCKED`,
+var postgresDialect = Dialect{
+	Engine:     Postgres,
+	LockRow:    ` FOR UPDATE`,
+	ShareRow:   ` FOR SHARE`,
+	SkipLocked: ` FOR UPDATE SKIP LOCKED`,
 	// Inside IN the query may run again for each row, and then claims more than its limit.
-	claimed:        func(query string) string { return ` = ANY (ARRAY(` + query + ` FOR UPDATE SKIP LOCKED))` },
-	analyzeDomains: `ANALYZE domains`,
-	lockMigration:  `SELECT pg_advisory_xact_lock(` + migrationLock + `)`,
-	tables:         `SELECT CAST(table_name AS TEXT) FROM information_schema.tables WHERE table_schema = current_schema()`,
-	beginSnapshot:  `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
-	partitions:     true,
-	maxParameters:  1000,
-	aheadRows:      2000,
-	copyRows:       copyRowsPostgres,
-	queryEach:      queryEachPostgres,
-	isUnique:       isUniquePostgres,
-	isCollision:    isCollisionPostgres,
-	isTemporary:    isTemporaryPostgres,
+	Claimed:       func(query string) string { return ` = ANY (ARRAY(` + query + ` FOR UPDATE SKIP LOCKED))` },
+	Partitions:    true,
+	StepRows:      2000,
+	lockMigration: `SELECT pg_advisory_xact_lock(` + migrationLock + `)`,
+	tables:        `SELECT CAST(table_name AS TEXT) FROM information_schema.tables WHERE table_schema = current_schema()`,
+	beginSnapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
+	maxParameters: 1000,
+	copyRows:      copyRowsPostgres,
+	queryEach:     queryEachPostgres,
+	isUnique:      isUniquePostgres,
+	isCollision:   isCollisionPostgres,
+	isTemporary:   isTemporaryPostgres,
 }
 
 const (
@@ -55,39 +50,47 @@ const (
 )
 
 // postgresSettings are default timeouts, which the URL can override. They are set in each
-// transaction: PgBouncer refuses them at the start of a connection, and a connection of it
-// serves one client after another.
+// transaction: PgBouncer rejects them at the start of a connection, and shares a connection between
+// clients.
 var postgresSettings = map[string]string{
 	"statement_timeout":                   "30s",
 	"lock_timeout":                        "5s",
 	"idle_in_transaction_session_timeout": "60s",
 }
 
-// jitOff has PostgreSQL interpret the expressions of queries: with 10^8 records, it took 2.4 s
-// to compile those of a query that ran for 0.2 s.
+// jitOff disables just-in-time compilation: with 10^8 records, it took 2.4 s to compile the
+// expressions of a query that ran for 0.2 s.
 const jitOff = `jit = off`
 
-// sharded has the settings of a transaction apply on the workers of a cluster too, and changes
-// of many shards use one connection to each worker: they may follow a change of the table of
-// teams, which every server has.
+// sharded are the settings of a transaction in a cluster: its settings also apply on the workers,
+// and a change of many shards uses one connection to each worker, because it may follow a change of
+// a reference table, which every server has a copy of.
 const sharded = `; SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL citus.multi_shard_modify_mode = 'sequential'`
 
-// findCitus finds out whether the database has Citus.
-func (s *Store) findCitus(ctx context.Context) error {
-	err := s.own().longQueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'citus')`, nil, &s.citus)
-	if s.citus {
-		s.settings = sharded + s.settings
+// OpenPostgres connects to the database of a postgres:// URL.
+func OpenPostgres(ctx context.Context, url string, observer Observer) (*DB, error) {
+	d := &DB{Dialect: postgresDialect, Observer: observer}
+	if err := d.postgresPool(url); err != nil {
+		return nil, fmt.Errorf("read the database URL: %w", err)
 	}
-	return err
+	if _, err := d.connected(ctx); err != nil {
+		return nil, err
+	}
+	err := d.Read().QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'citus')`, nil, &d.Citus)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read the extensions of the database: %w", err), d.Close())
+	}
+	if d.Citus {
+		d.settings = sharded + d.settings
+	}
+	return d, nil
 }
 
-// postgresPool returns a pool for a URL, with the timeout of statements outside transactions.
-// It writes the statements that begin a transaction to settings.
-func postgresPool(dsn string, settings *string) (db *sql.DB, statementTimeout time.Duration, err error) {
-	config, err := pgx.ParseConfig(dsn)
+// postgresPool creates the pool for a URL, and reads the timeouts from it.
+func (d *DB) postgresPool(url string) error {
+	config, err := pgx.ParseConfig(url)
 	if err != nil {
-		// The library's error masks the password.
-		return nil, 0, fmt.Errorf("read the database URL: %w", err)
+		return err // it masks the password
 	}
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, postgresConnectTimeout)
 	if _, set := config.RuntimeParams["application_name"]; !set {
@@ -104,23 +107,24 @@ func postgresPool(dsn string, settings *string) (db *sql.DB, statementTimeout ti
 		delete(config.RuntimeParams, name)
 		timeout, err := postgresTimeout(value)
 		if err != nil {
-			return nil, 0, fmt.Errorf("read the database URL: %s: %w", name, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		if name == "statement_timeout" {
-			statementTimeout = timeout
+			d.timeout = timeout
 		}
-		*settings += `; SET LOCAL ` + name + ` = ` + strconv.FormatInt(timeout.Milliseconds(), 10)
+		d.settings += `; SET LOCAL ` + name + ` = ` + strconv.FormatInt(timeout.Milliseconds(), 10)
 	}
-	*settings += `; SET LOCAL ` + jitOff // through a pooler, too
+	d.settings += `; SET LOCAL ` + jitOff // through a pooler, too
 	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		_, err := conn.Exec(ctx, `SET `+jitOff).ReadAll()
 		return err
 	}
-	db = sql.OpenDB(postgresConnector{Connector: stdlib.GetConnector(*config), begin: settings})
-	db.SetMaxOpenConns(postgresConns)
-	db.SetMaxIdleConns(postgresConns)
-	db.SetConnMaxIdleTime(5 * time.Minute)
-	return db, statementTimeout, nil
+	d.writer = sql.OpenDB(postgresConnector{Connector: stdlib.GetConnector(*config), begin: &d.settings})
+	d.writer.SetMaxOpenConns(postgresConns)
+	d.writer.SetMaxIdleConns(postgresConns)
+	d.writer.SetConnMaxIdleTime(5 * time.Minute)
+	d.reader = d.writer
+	return nil
 }
 
 // postgresTimeout reads a duration as PostgreSQL does: milliseconds, or a number with a unit.
@@ -159,7 +163,7 @@ func isTemporaryPostgres(err error) bool {
 		case "40001", "40P01", "40003", "25006", "25P03", "0A000": // serialization, deadlock, lost connection, read-only standby, idle transaction, plan of an older schema
 			return true
 		}
-		// The classes: connection, prepared statement is gone, resources, lock timeout and others in the way,
+		// The classes: connection, missing prepared statement, resources, lock not available,
 		// operator intervention or statement timeout, system error.
 		return slices.ContainsFunc([]string{"08", "26", "53", "55", "57", "58"}, func(class string) bool { return strings.HasPrefix(e.Code, class) })
 	}
@@ -190,12 +194,12 @@ func (c postgresConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &postgresConn{Conn: plain, begin: c.begin}, nil
 }
 
-// connecting marks the context of a connection for queries. The driver opens another one to
-// cancel a query.
+// connecting marks the context in which a connection for queries is opened. The driver opens
+// others, without the mark, to cancel queries.
 type connecting struct{}
 
-// withoutCancelRequests returns dial for a pooler that cannot cancel queries: PgBouncer 1.18
-// ends at about one in ten such requests. It ends the query of a connection that we close.
+// withoutCancelRequests wraps dial for a pooler that cannot cancel queries: PgBouncer 1.18 exits at
+// about one in ten such requests. It ends the query of a connection that is closed.
 func withoutCancelRequests(dial pgconn.DialFunc) pgconn.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		if ctx.Value(connecting{}) == nil {

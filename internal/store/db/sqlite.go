@@ -1,4 +1,4 @@
-package store
+package db
 
 import (
 	"context"
@@ -18,16 +18,16 @@ import (
 	"github.com/dmarcd/dmarcd/internal/fair"
 )
 
-var sqliteDialect = dialect{
-	name:            "sqlite",
-	claimed:         func(query string) string { return ` IN (` + query + `)` },
+var sqliteDialect = Dialect{
+	Engine:          SQLite,
+	Claimed:         func(query string) string { return ` IN (` + query + `)` },
+	StepRows:        500,
+	Uninterruptible: true,
 	tables:          `SELECT name FROM sqlite_schema WHERE type = 'table'`,
-	beginSnapshot:   `BEGIN`, // and sees what the first query sees
-	uninterruptible: true,
+	beginSnapshot:   `BEGIN`, // the first query takes the snapshot
 	commitsLate:     true,
 	unnumbered:      true,
 	maxParameters:   180,
-	aheadRows:       500,
 	isUnique:        isUniqueSQLite,
 	isCollision:     func(error) bool { return false }, // there is one writer
 	isTemporary:     isTemporarySQLite,
@@ -46,35 +46,36 @@ var sqlitePragmas = []pragma{
 
 type pragma struct{ name, set, want string }
 
-// databaseMode is the mode of a new database file, and of its -wal and -shm files. The data is
+// FileMode is the mode of a new database file, and of its -wal and -shm files. The data is
 // private.
-const databaseMode = 0o600
+const FileMode = 0o600
 
-// openSQLite opens one writing connection and a pool of read-only ones: SQLite allows one
-// writer, and readers do not wait for it.
-func openSQLite(ctx context.Context, path string) (reader, writer *sql.DB, err error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, databaseMode) //nolint:gosec // the operator names the file
+// OpenSQLite opens a database file, or creates it. It has one connection for writes and a pool of
+// read-only ones: SQLite allows one writer, and readers do not wait for it.
+func OpenSQLite(ctx context.Context, path string, observer Observer) (*DB, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, FileMode) //nolint:gosec // the operator names the file
 	if err != nil {
-		return nil, nil, fmt.Errorf("open the database file (is its folder there and writable?): %w", err)
+		return nil, fmt.Errorf("open the database file (is its folder there and writable?): %w", err)
 	}
 	info, err := file.Stat()
 	if err = errors.Join(err, file.Close()); err != nil {
-		return nil, nil, fmt.Errorf("read the size of the database file: %w", err)
+		return nil, fmt.Errorf("read the size of the database file: %w", err)
 	}
 	if info.Size() == 0 {
 		if err := createSQLite(ctx, path); err != nil {
-			return nil, nil, fmt.Errorf("create the database: %w", err)
+			return nil, fmt.Errorf("create the database: %w", err)
 		}
 	}
-	writer = sql.OpenDB(newSQLiteConnector(path, sqlitePragmas))
-	writer.SetMaxOpenConns(1)
-
 	readOnly := slices.Concat(sqlitePragmas, []pragma{{name: "query_only", set: "1", want: "1"}})
-	reader = sql.OpenDB(newSQLiteConnector(path, readOnly))
+	d := &DB{
+		Dialect: sqliteDialect, Observer: observer,
+		writer: sql.OpenDB(newSQLiteConnector(path, sqlitePragmas)), reader: sql.OpenDB(newSQLiteConnector(path, readOnly)),
+	}
+	d.writer.SetMaxOpenConns(1)
 	readers := max(8, 2*fair.Cores())
-	reader.SetMaxOpenConns(readers)
-	reader.SetMaxIdleConns(readers)
-	return reader, writer, nil
+	d.reader.SetMaxOpenConns(readers)
+	d.reader.SetMaxIdleConns(readers)
+	return d.connected(ctx)
 }
 
 // createSQLite makes an empty file a database. auto_vacuum must be set before the first write: on
@@ -164,20 +165,19 @@ func isTemporarySQLite(err error) bool {
 	return false
 }
 
-// maxStatements bounds the compiled statements of a connection. The queries of this package are
-// fewer; some come in several lengths.
+// maxStatements limits the cached statements of a connection. Package store has fewer queries, but
+// some of several lengths.
 const maxStatements = 256
 
-// cachingConn is a connection of SQLite that caches compiled statements by their text: SQLite
-// needs as long to compile a query as to run it. As other connections, it is not for concurrent
-// use.
+// cachingConn is an SQLite connection that caches compiled statements by their text: compiling a
+// query takes about as long as running it. Like other connections, it is not for concurrent use.
 type cachingConn struct {
 	sqliteConn
 	statements map[string]*cachedStmt
 }
 
-// sqliteConn is what database/sql uses of the driver. Without ExecerContext and QueryerContext
-// it prepares each statement, and closes it after its rows.
+// sqliteConn has the interfaces of the driver's connection that database/sql uses. Without
+// ExecerContext and QueryerContext, it prepares each statement, and closes it after its rows.
 type sqliteConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -218,7 +218,8 @@ func (c *cachingConn) PrepareContext(ctx context.Context, query string) (driver.
 	if err != nil {
 		return nil, err
 	}
-	// Rows of the same query are still open, or it may take effect only when it is compiled.
+	// Not cached: a query whose rows are still open, and a PRAGMA, which may take effect when it is
+	// compiled.
 	if known != nil || strings.HasPrefix(query, "PRAGMA") {
 		return prepared, nil
 	}
@@ -226,7 +227,7 @@ func (c *cachingConn) PrepareContext(ctx context.Context, query string) (driver.
 		if len(c.statements) < maxStatements {
 			break
 		}
-		if !idle.inUse { // any of them
+		if !idle.inUse { // evict an arbitrary one
 			delete(c.statements, text)
 			_ = idle.sqliteStmt.Close() // it is reset
 		}

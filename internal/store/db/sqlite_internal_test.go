@@ -1,20 +1,20 @@
-package store
+package db
 
 import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
-// TestStatementCache checks which statements a connection of SQLite keeps.
+// TestStatementCache checks which statements a connection caches.
 func TestStatementCache(t *testing.T) {
 	t.Parallel()
-	s := newSQLite(t)
-	conn := musttest.Get(s.reader.Conn(t.Context()))(t)
+	conn := musttest.Get(newSQLite(t).reader.Conn(t.Context()))(t)
 	defer func() { _ = conn.Close() }()
 	// read returns the numbers that a query selects, and calls between after each.
 	read := func(query string, between func(), args ...any) (numbers []int) {
@@ -80,8 +80,7 @@ func TestStatementCache(t *testing.T) {
 // it would compile it each time.
 func TestLimitIsNotPlanned(t *testing.T) {
 	t.Parallel()
-	s := newSQLite(t)
-	codes, err := collectRead(t.Context(), s.own(), `EXPLAIN SELECT id FROM teams ORDER BY id LIMIT $1`, []any{10}, func(scan scanner) (code string, err error) {
+	codes, err := Collect(t.Context(), newSQLite(t).Read(), `EXPLAIN SELECT name FROM sqlite_schema ORDER BY name LIMIT $1`, []any{10}, func(scan Scanner) (code string, err error) {
 		var skip sql.RawBytes
 		err = scan(&skip, &code, &skip, &skip, &skip, &skip, &skip, &skip)
 		return code, err
@@ -91,8 +90,8 @@ func TestLimitIsNotPlanned(t *testing.T) {
 	}
 }
 
-// TestConnectionClosesStatements checks that a closed connection leaves no statement, and that
-// the driver does nothing else that database/sql would use.
+// TestConnectionClosesStatements checks that a closed connection closes its statements, and that
+// the driver implements no other interface that database/sql would use.
 func TestConnectionClosesStatements(t *testing.T) {
 	t.Parallel()
 	conn := musttest.Get(newSQLiteConnector(t.TempDir()+"/dmarcd.db", sqlitePragmas).Connect(t.Context()))(t).(*cachingConn)
@@ -112,7 +111,7 @@ func TestConnectionClosesStatements(t *testing.T) {
 	}
 }
 
-// closing is a statement that reports its end.
+// closing is a statement that reports when it is closed.
 type closing struct {
 	sqliteStmt
 	closed func()
@@ -121,4 +120,36 @@ type closing struct {
 func (c closing) Close() error {
 	c.closed()
 	return nil
+}
+
+// TestReadersDoNotWaitForTheWriter opens all reading connections while a transaction writes.
+func TestReadersDoNotWaitForTheWriter(t *testing.T) {
+	t.Parallel()
+	d := newSQLite(t)
+	d.reader.SetMaxIdleConns(0) // each read opens a connection
+	writer := musttest.Get(d.Writer(t.Context()))(t)
+	defer writer.Close()
+	musttest.Get(writer.Exec(t.Context(), `CREATE TABLE numbers (n BIGINT NOT NULL)`))(t)
+	var rows int
+	err := writer.Tx(t.Context(), func(tx Tx) error {
+		if _, err := tx.Exec(t.Context(), `INSERT INTO numbers (n) VALUES (1)`); err != nil {
+			return err
+		}
+		return d.Read().QueryRow(t.Context(), `SELECT COUNT(*) FROM numbers`, nil, &rows)
+	})
+	if err != nil || rows != 0 {
+		t.Errorf("got %d rows, %v, want none before the commit", rows, err)
+	}
+	var mode int
+	if err := d.Read().QueryRow(t.Context(), `PRAGMA auto_vacuum`, nil, &mode); err != nil || mode != 2 {
+		t.Errorf("got auto_vacuum %d, %v want 2, incremental", mode, err)
+	}
+}
+
+// newSQLite returns an empty database that is closed after the test.
+func newSQLite(t *testing.T) *DB {
+	t.Helper()
+	d := musttest.Get(OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "dmarcd.db"), Observer{}))(t)
+	t.Cleanup(func() { _ = d.Close() })
+	return d
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
-// aggregateV1 is an aggregate report without its records. What it does not state is left
-// out, and so is what the row of the report has: how much it counts, its quirks and where
-// it was found.
+// aggregateV1 is an aggregate report without its records. Missing elements are omitted, and so are
+// the columns of the report: its counts, its quirks and where it was found.
 type aggregateV1 struct {
 	V            int      `json:"v"`
 	Bytes        int64    `json:"bytes,omitempty"`
@@ -45,8 +44,7 @@ type policyV1 struct {
 	PSD             string `json:"psd,omitempty"`
 }
 
-// failureV1 is a failure report, with the mail that failed only where the operator asked
-// for it.
+// failureV1 is a failure report, with the failed mail only if the operator enabled that.
 type failureV1 struct {
 	V                     int      `json:"v"`
 	FeedbackType          string   `json:"feedback_type,omitempty"`
@@ -55,7 +53,7 @@ type failureV1 struct {
 	AuthFailure           string   `json:"auth_failure,omitempty"`
 	AuthenticationResults []string `json:"authentication_results,omitempty"`
 	Misaligned            []string `json:"misaligned,omitempty"`
-	AlignmentReported     bool     `json:"alignment_told,omitempty"`
+	AlignmentReported     bool     `json:"alignment_reported,omitempty"`
 	Source                string   `json:"source,omitempty"` // an address, or what stands in its place
 	ReportedDomain        string   `json:"reported_domain,omitempty"`
 	ReportingMTA          string   `json:"reporting_mta,omitempty"`

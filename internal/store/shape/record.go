@@ -8,8 +8,8 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-// recordV1 is what a record says beside its columns. The names are short, and version 1 is
-// not named, since there are millions of them: a later version is.
+// recordV1 is what a record has besides its columns. There are millions of them: the names are
+// short, and version 1 is omitted.
 type recordV1 struct {
 	EnvelopeFrom string      `json:"f,omitempty"`
 	EnvelopeTo   string      `json:"t,omitempty"`
@@ -64,7 +64,7 @@ func appendName(b []byte, name byte) []byte {
 	return append(b, '"', name, '"', ':')
 }
 
-// appendTexts adds a list of texts to a list, of which it is the element i.
+// appendTexts appends a list of texts, as the element i of a list.
 func appendTexts(b []byte, i int, texts ...string) []byte {
 	if i == 0 {
 		b = append(b, '[')
@@ -82,7 +82,7 @@ func appendTexts(b []byte, i int, texts ...string) []byte {
 	return append(b, ']')
 }
 
-// appendText adds a text in quotes. PostgreSQL wants valid UTF-8.
+// appendText appends a text in quotes. PostgreSQL requires valid UTF-8.
 func appendText(b []byte, text string) []byte {
 	const hex = "0123456789abcdef"
 	text = strings.ToValidUTF8(text, "\uFFFD")
@@ -100,7 +100,7 @@ func appendText(b []byte, text string) []byte {
 	return append(b, '"')
 }
 
-// DecodeRecord adds to a record what EncodeRecord of this or an earlier version wrote of it.
+// DecodeRecord sets the fields of a record that EncodeRecord of this or an earlier version wrote.
 func DecodeRecord(document string, record *aggregate.Record) error {
 	if v, named := version(document); named {
 		return newerError("record", v)

@@ -37,7 +37,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestRecordsComeBack holds what is written by hand against a real JSON reader.
+// TestRecordsComeBack compares the hand-written encoder with encoding/json.
 func TestRecordsComeBack(t *testing.T) {
 	t.Parallel()
 	text := rapid.StringOf(rapid.RuneFrom([]rune("a\"\\\n\x00\x1f\u2028ü€😀<&")))
@@ -64,7 +64,7 @@ func TestRecordsComeBack(t *testing.T) {
 	})
 }
 
-// normal makes no difference between no list and an empty one.
+// normal replaces empty lists by nil.
 func normal(r aggregate.Record) aggregate.Record {
 	if len(r.Reasons) == 0 {
 		r.Reasons = nil

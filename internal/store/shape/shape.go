@@ -1,16 +1,16 @@
-// Package shape holds the JSON documents of the database: the result of a check, its
-// changes, what a report says beside its records, what a record says beside its columns,
-// and what an event says beside its kind. They are not the shapes of the API, so either can
-// change without the other. A check is stored as its facts are: their tags name the members.
+// Package shape has the JSON documents in the database: the result of a check, its changes, the
+// parts of a report besides its records, of a record besides its columns, and of an event besides
+// its kind. They are independent of the shapes of the API. A check is stored as its facts: their
+// tags name the members.
 //
-// Every document names its version, but that of a record, which has none in version 1:
+// Every document starts with its version, except that of a record in version 1:
 //
 //	document = "{" `"v":` version *( "," member ) "}"
 //	version  = 1*DIGIT
 //
-// The newest version is written, and every version is read that ever was released: so far the
-// first. A change of what is written then needs a new version: a new type beside the old one, and
-// a golden file in testdata. The columns of the database are left to package store.
+// The newest version is written, and every released version can be read. Once a version is
+// released, a change of what is written needs a new one: a new type beside the old one, and a
+// golden file in testdata. The columns of the database are left to package store.
 package shape
 
 import (
@@ -24,7 +24,7 @@ import (
 // stored is a type that documents are read into.
 type stored[T any] interface{ value() T }
 
-// decode reads a document of the form of S. kind is for the error.
+// decode reads a document of the type S. kind names it in errors.
 func decode[S stored[T], T any](kind, document string) (T, error) {
 	var s S
 	var none T
@@ -41,13 +41,13 @@ func decode[S stored[T], T any](kind, document string) (T, error) {
 	return s.value(), nil
 }
 
-// newerError refuses a document of a version that a later dmarcd wrote.
+// newerError is for a document that a later dmarcd wrote.
 func newerError(kind string, version int) error {
 	return fmt.Errorf("stored %s: the document has version %d, and this dmarcd reads up to version 1: "+
 		"run the dmarcd that wrote it, or a later one", kind, version)
 }
 
-// version returns the version that a document names first.
+// version returns the version at the start of a document.
 func version(document string) (v int, ok bool) {
 	rest, ok := strings.CutPrefix(document, `{"v":`)
 	end := strings.IndexAny(rest, ",}")
@@ -58,8 +58,7 @@ func version(document string) (v int, ok bool) {
 	return v, err == nil && v > 0
 }
 
-// encode returns a document. The types of this package hold texts, numbers and lists of
-// them, which can all be encoded. It leaves < > & readable.
+// encode returns a document, without escaping < > &. All types of this package can be encoded.
 func encode(s any) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -70,7 +69,7 @@ func encode(s any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// convert maps a list; an empty one becomes nil, which is left out.
+// convert maps a list; an empty one becomes nil, which is omitted.
 func convert[A, B any](list []A, f func(A) B) []B {
 	var converted []B
 	for _, a := range list {

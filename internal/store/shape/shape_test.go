@@ -20,11 +20,11 @@ import (
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
-// golden compares the document of the current version with its golden file, and reads the
-// golden files of all versions.
+// golden compares the document of the current version with its golden file, and reads the golden
+// files of all versions.
 //
-// A document that differs from its golden file could not be told from those that
-// databases hold: where the version was released, write a new one beside it.
+// If the document of a released version would differ from its golden file, add a new version:
+// databases have documents of the old one.
 func golden[T any](t *testing.T, kind string, current int, sample T, encode func(T) string, decode func(string) (T, error)) {
 	t.Helper()
 	document := encode(sample)
@@ -67,7 +67,7 @@ func TestCheck(t *testing.T) {
 	golden(t, "check", 1, sampleCheck(), shape.EncodeCheck, shape.DecodeCheck)
 }
 
-// TestCheckOfNothing wants a check without anything to be short, and to be read as such.
+// TestCheckOfNothing checks that an empty check has a short document, and is read back as empty.
 func TestCheckOfNothing(t *testing.T) {
 	t.Parallel()
 	empty := facts.Check{Facts: &facts.Facts{}}
@@ -95,7 +95,7 @@ func TestFindings(t *testing.T) {
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	golden(t, "changes", 1, []facts.Change{
-		{Fact: facts.NameDKIMBits, Of: "google", Before: "1024", After: "2048"},
+		{Fact: "dkim.{of}.bits", Of: "google", Before: "1024", After: "2048"},
 		{Fact: facts.NameDMARCRecord, Before: "v=DMARC1; p=none", After: "v=DMARC1; p=reject"},
 		{Fact: facts.NameFinding, Of: "spf.ptr", Before: "warning"},
 	}, shape.EncodeChanges, shape.DecodeChanges)
@@ -161,8 +161,8 @@ func TestDetail(t *testing.T) {
 	}
 }
 
-// TestFailureWithoutAddress wants the text that a reporter wrote instead of an address, and
-// nothing of the header of the mail.
+// TestFailureWithoutAddress checks that the text that replaces an address is stored, and no header of
+// the mail.
 func TestFailureWithoutAddress(t *testing.T) {
 	t.Parallel()
 	document := shape.EncodeDetail(dmarcd.Detail{Failure: &failure.Report{SourceText: "unknown", Header: "Subject: Offer"}})

@@ -90,7 +90,7 @@ func (p *Pair) KillPrimary() {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // a child may have exited
 		}
 	}
-	musttest.Do(p.t, os.Remove(p.path("primary", "postmaster.pid"))) // nothing is left to stop
+	musttest.Do(p.t, os.Remove(p.path("primary", "postmaster.pid"))) // there is no process left to stop
 }
 
 // Promote makes the standby the primary.

@@ -91,7 +91,7 @@ func (c *call) storeFunctions() []string {
 		// The file decides: a closure of an inlined function is named after the function that
 		// it was inlined into.
 		inside := strings.HasSuffix(path.Dir(frame.File), "internal/store") && !strings.HasSuffix(frame.File, "_test.go")
-		if !inside && len(functions) > 0 {
+		if !inside && len(functions) > 0 && !strings.HasSuffix(path.Dir(frame.File), "internal/store/db") {
 			return functions
 		}
 		if name := functionName(frame.Function); inside && (len(functions) == 0 || functions[len(functions)-1] != name) {

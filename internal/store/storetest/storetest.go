@@ -217,8 +217,7 @@ func (db DB) SQL(t testing.TB) *sql.DB {
 	return raw
 }
 
-// Dump returns every row of every table as sorted text, to check that it does not contain
-// something or has not changed.
+// Dump returns every row of every table as sorted text, to find something in it or to see a change.
 func (db DB) Dump(t testing.TB) string {
 	t.Helper()
 	raw := db.SQL(t)
@@ -246,9 +245,9 @@ func (db DB) Dump(t testing.TB) string {
 // Tables returns the sorted names of dmarcd's tables, without partitions.
 func (db DB) Tables(t testing.TB) []string {
 	t.Helper()
-	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'schema_versions' ORDER BY name`
+	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'schema_migrations' ORDER BY name`
 	if db.Engine == "postgres" {
-		query = `SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND table_name <> 'schema_versions'
+		query = `SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND table_name <> 'schema_migrations'
 			AND table_name NOT LIKE 'records\_%' ORDER BY table_name` // those are partitions
 	}
 	rows, err := db.SQL(t).QueryContext(t.Context(), query)

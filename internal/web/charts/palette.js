@@ -1,3 +1,7 @@
+// The first five are the series of mail in the order in which bars stack them: yours that
+// passes, yours that fails, forwarded, spoofed, unknown.
+export const tones = ["good", "bad", "forwarded", "spoofed", "warning", "quiet"];
+
 // The colours of the style sheet as they are now, light or dark. A canvas knows
 // nothing of light-dark(), so that an element is asked what it comes to.
 export function palette(figure) {
@@ -15,12 +19,7 @@ export function palette(figure) {
     line: colour("line"),
     back: colour("back"),
     link: colour("link"),
-    tones: {
-      good: colour("chart-good"),
-      bad: colour("chart-bad"),
-      warning: colour("chart-warning"),
-      quiet: colour("chart-quiet"),
-    },
+    tones: Object.fromEntries(tones.map((tone) => [tone, colour(`chart-${tone}`)])),
   };
   probe.remove();
   return colours;

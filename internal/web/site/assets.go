@@ -1,10 +1,9 @@
-package web
+package site
 
 import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
-	"embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -17,17 +16,6 @@ import (
 
 	"github.com/dmarcd/dmarcd/internal/httproute"
 )
-
-// assetSources contains our style sheets and modules, which are served unchanged.
-//
-//go:embed assets
-var assetSources embed.FS
-
-// builtAssets contains the output of scripts/build-assets.sh, if it ran. The folder
-// always contains a file, so that the program builds without it.
-//
-//go:embed all:built
-var builtAssets embed.FS
 
 // The assets by the names that templates use.
 const (
@@ -51,18 +39,18 @@ type assets struct {
 }
 
 // loadAssets reads the static files. It concatenates our style sheets, and our modules:
-// they import nothing, and each is in its own block.
-func loadAssets() (*assets, error) {
+// they import nothing, and each is in its own block. Those in built may be missing.
+func loadAssets(files fs.FS) (*assets, error) {
 	a := &assets{byName: map[string]asset{}, bySource: map[string]asset{}}
-	style, err := joinFiles("assets/style", "", "")
+	style, err := joinFiles(files, "assets/style", "", "")
 	if err != nil {
 		return nil, err
 	}
-	script, err := joinFiles("assets/modules", "{\n", "}\n")
+	script, err := joinFiles(files, "assets/modules", "{\n", "}\n")
 	if err != nil {
 		return nil, err
 	}
-	icon, err := assetSources.ReadFile("assets/icon.svg")
+	icon, err := fs.ReadFile(files, "assets/icon.svg")
 	if err != nil {
 		return nil, fmt.Errorf("read the assets: %w", err)
 	}
@@ -70,7 +58,7 @@ func loadAssets() (*assets, error) {
 	a.add(moduleScript, script)
 	a.add("icon.svg", icon)
 	for _, name := range []string{chartScript, licenseText} {
-		content, err := builtAssets.ReadFile("built/" + name)
+		content, err := fs.ReadFile(files, "built/"+name)
 		switch {
 		case err == nil:
 			a.add(name, content)
@@ -81,14 +69,14 @@ func loadAssets() (*assets, error) {
 	return a, nil
 }
 
-func joinFiles(folder, before, after string) ([]byte, error) {
-	entries, err := assetSources.ReadDir(folder)
+func joinFiles(files fs.FS, folder, before, after string) ([]byte, error) {
+	entries, err := fs.ReadDir(files, folder)
 	if err != nil {
 		return nil, fmt.Errorf("read the assets: %w", err)
 	}
 	var joined bytes.Buffer
 	for _, entry := range entries {
-		content, err := assetSources.ReadFile(path.Join(folder, entry.Name()))
+		content, err := fs.ReadFile(files, path.Join(folder, entry.Name()))
 		if err != nil {
 			return nil, fmt.Errorf("read the assets: %w", err)
 		}
@@ -133,30 +121,30 @@ func (a *assets) url(source string) string {
 	return Prefix + "/static/" + file.name
 }
 
-// static serves an asset. Browsers may cache it forever: other content has another name.
-func (s *Web) static(c *call) error {
-	file, ok := s.assets.byName[c.params.Get("name")]
+// Static serves an asset. Browsers may cache it forever: other content has another name.
+func Static(c *Call) error {
+	file, ok := c.site.options.Files.assets.byName[c.Params.Get("name")]
 	if !ok {
-		return errNoSuchPage
+		return ErrNoSuchPage
 	}
 	tag := `"` + file.name + `"`
-	h := c.w.Header()
+	h := c.W.Header()
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Vary", "Accept-Encoding")
 	body := file.content
-	if httproute.AcceptsGzip(c.r) {
+	if httproute.AcceptsGzip(c.R) {
 		h.Set("Content-Encoding", "gzip")
 		body = file.packed()
 		tag = `"` + file.name + `-gzip"`
 	}
 	h.Set("ETag", tag)
-	if strings.Contains(c.r.Header.Get("If-None-Match"), tag) {
+	if strings.Contains(c.R.Header.Get("If-None-Match"), tag) {
 		h.Del("Content-Encoding")
-		c.w.WriteHeader(http.StatusNotModified)
+		c.W.WriteHeader(http.StatusNotModified)
 		return nil
 	}
 	h.Set("Content-Type", file.mime)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = c.w.Write(body) // the client may be gone
+	_, _ = c.W.Write(body) // the client may be gone
 	return nil
 }

@@ -1,8 +1,8 @@
-package web
+package site
 
 import (
 	"cmp"
-	"net/http"
+	"slices"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
@@ -32,11 +32,12 @@ func newViewer(account *service.Account) Viewer {
 	}
 }
 
-// Access is what a user may do. Each level includes the previous ones.
+// Access is what a user may do. AccessView, AccessEdit and AccessOwn each include the previous one.
 type Access uint8
 
 const (
-	accessAnybody Access = iota
+	// AccessPublic is for all clients, without a session.
+	AccessPublic Access = iota
 	// AccessView allows reading.
 	AccessView
 	// AccessEdit allows changes to domains and reports.
@@ -44,10 +45,10 @@ const (
 	// AccessOwn allows changes to the team itself: members, tokens, mailboxes,
 	// retention.
 	AccessOwn
-	// accessOperate is for operators, independent of roles in teams.
-	accessOperate
-	// accessSignedIn is for all signed-in users, even without a team.
-	accessSignedIn
+	// AccessOperate is for operators, independent of roles in teams.
+	AccessOperate
+	// AccessSignedIn is for all signed-in users, even without a team.
+	AccessSignedIn
 )
 
 func accessOf(role dmarcd.Role) Access {
@@ -62,78 +63,30 @@ func accessOf(role dmarcd.Role) Access {
 	return 0
 }
 
-func (v Viewer) may(access Access) bool {
+// May reports whether the viewer has the access that a route needs.
+func (v Viewer) May(access Access) bool {
 	switch access {
-	case accessOperate:
+	case AccessOperate:
 		return v.Operator
-	case accessSignedIn:
+	case AccessSignedIn:
 		return true // every Viewer is signed in
 	}
 	return v.Access >= access
 }
 
 // MayEdit reports whether the viewer may change domains and reports.
-func (v Viewer) MayEdit() bool { return v.may(AccessEdit) }
+func (v Viewer) MayEdit() bool { return v.May(AccessEdit) }
 
 // MayOwn reports whether the viewer may change the team itself.
-func (v Viewer) MayOwn() bool { return v.may(AccessOwn) }
+func (v Viewer) MayOwn() bool { return v.May(AccessOwn) }
 
-// sessionCookie stores the secret of a session.
-const sessionCookie = "dmarcd_session"
+// maxSwitches is the number of teams up to which the menu has a button for each.
+const maxSwitches = 5
 
-// identify authenticates the user of a call, or returns dmarcd.ErrUnauthorized.
-func (s *Web) identify(c *call) error {
-	client := c.client()
-	if c.session = client.Session; c.session == "" {
-		return dmarcd.ErrUnauthorized
-	}
-	account, err := s.options.Service.Account(c.r.Context(), client)
-	if err != nil {
-		return err
-	}
-	c.account, c.viewer, c.team, c.system = account, newViewer(account), account.InTeam(), account.System()
-	if c.tag = askedTag(c.r.URL.Query().Get("tag")); c.tag != "" {
-		c.team = c.team.Tagged(c.tag)
-	}
-	return nil
+// OtherTeams returns the teams that the viewer can switch to.
+func (v Viewer) OtherTeams() []dmarcd.Team {
+	return slices.DeleteFunc(slices.Clone(v.Teams), func(t dmarcd.Team) bool { return t.ID == v.Team.ID })
 }
 
-// setSession sets the session cookie, or clears it if secret is "". It is Lax, not
-// Strict, so that links in mail work for signed-in users.
-func (s *Web) setSession(c *call, secret string) {
-	s.setCookie(c, sessionCookie, secret)
-}
-
-// setCookie sets a session cookie that scripts cannot read, or clears it if value is "".
-func (s *Web) setCookie(c *call, name, value string) {
-	maxAge := 0
-	if value == "" {
-		maxAge = -1
-	}
-	path := Prefix + "/"
-	if s.options.SecureCookies {
-		path = "/" // the prefix requires it
-	}
-	http.SetCookie(c.w, &http.Cookie{ //nolint:gosec // Secure depends on the installation
-		Name: s.cookieName(name), Value: value, Path: path, MaxAge: maxAge,
-		HttpOnly: true, Secure: s.options.SecureCookies, SameSite: http.SameSiteLaxMode,
-	})
-}
-
-// cookie returns the value of a cookie of setCookie, or "".
-func (c *call) cookie(name string) string {
-	cookie, err := c.r.Cookie(c.web.cookieName(name))
-	if err != nil {
-		return ""
-	}
-	return cookie.Value
-}
-
-// cookieName returns the name of a cookie. With https, the prefix keeps other hosts of the same
-// domain from setting it, for example to have a user work in the account of an attacker.
-func (s *Web) cookieName(name string) string {
-	if s.options.SecureCookies {
-		return "__Host-" + name
-	}
-	return name
-}
+// ManyTeams reports whether the menu has a list instead of buttons.
+func (v Viewer) ManyTeams() bool { return len(v.Teams) > maxSwitches }

@@ -12,12 +12,12 @@ import (
 func TestBars(t *testing.T) {
 	t.Parallel()
 	chart := ui.Chart{
-		Title: "Messages per day", Labels: []string{"Day", "Passes DMARC", "Fails DMARC"}, Tones: []string{"good", "bad"},
+		Title: "Messages per day", Labels: []string{"Day (UTC)", "Passes DMARC", "Fails DMARC"}, Tones: []string{"good", "bad"},
 		Days:  []ui.ChartDay{{Day: 0, Values: []int64{6, 4}}, {Day: 1, Values: []int64{0, 0}}, {Day: 2, Values: []int64{0, 5}}, {Day: 3, Values: []int64{5, 0}}},
 		Marks: []ui.Mark{{Day: 2}, {Day: 9}},
 	}
 	want := ui.Bars{
-		Title: "Messages per day", Width: 720, Height: 140, First: "1970-01-01", Last: "1970-01-04", Most: "at most 10 a day", Marks: []string{"432.0"},
+		Title: "Messages per day", Width: 720, Height: 140, First: "1970-01-01", Last: "1970-01-04", Most: "10 messages on the busiest day", Marks: []string{"432.0"},
 		Rects: []ui.Rect{
 			{"0.0", "56.0", "144.0", "84.0", "good"},
 			{"0.0", "0.0", "144.0", "56.0", "bad"},
@@ -33,7 +33,9 @@ func TestBars(t *testing.T) {
 	for day := range dmarcd.Day(365) {
 		chart.Days = append(chart.Days, ui.ChartDay{Day: day, Values: []int64{1, 0}})
 	}
-	if got := chart.Bars(); len(got.Rects) != 53 || got.Most != "at most 7 a week" {
+	chart.Title, chart.Labels = "Messages", chart.Labels[1:]
+	chart = chart.PerDay()
+	if got := chart.Bars(); len(got.Rects) != 53 || got.Most != "7 messages in the busiest week" || got.Title != "Messages per week" || got.Last != "1970-12-31" {
 		t.Errorf("a year: got %d bars, %s, want one for each week", len(got.Rects), got.Most)
 	}
 	chart.Days = nil

@@ -19,10 +19,14 @@ const (
 	CellBadge   CellKind = "badge"
 	CellGrade   CellKind = "grade"
 	CellTime    CellKind = "time"
-	CellShare   CellKind = "share" // a bar and a percentage
+	CellPercent CellKind = "percent" // a bar and a percentage
 	CellSpark   CellKind = "spark"
 	CellActions CellKind = "actions" // buttons
 	CellLinks   CellKind = "links"   // a list of links
+	CellFigure  CellKind = "figure"  // a text that is right-aligned
+	CellCheck   CellKind = "check"   // a checkbox of the form around the table
+	CellChoose  CellKind = "choose"  // a choice of the form around the table
+	CellDetails CellKind = "details" // a text that opens to a list
 )
 
 // Cell is one cell of a table.
@@ -43,6 +47,16 @@ type Cell struct {
 	Links         []Link
 	// Diff is shown below the text.
 	Diff []DiffPart
+	// Pick is the value of a checkbox before the text, with which the form "bulk" selects the row; ""
+	// for none. Picked means that it is checked.
+	Pick   string
+	Picked bool
+	// Name is the field of a checkbox or a choice, Value its value, Before its label.
+	Name, Value string
+	Checked     bool
+	Choices     []Choice
+	// List is what a text opens to.
+	List []string
 }
 
 // Action is a button that sends a form.
@@ -59,6 +73,9 @@ type Action struct {
 
 // Text returns a text cell.
 func Text(s string) Cell { return Cell{Kind: CellText, Text: s} }
+
+// Figure returns a figure in words, such as "3 of 5".
+func Figure(s string) Cell { return Cell{Kind: CellFigure, Text: s} }
 
 // LinkTo returns a text cell with a link.
 func LinkTo(s, href string) Cell { return Cell{Kind: CellText, Text: s, Href: href} }
@@ -78,8 +95,8 @@ func Grade(grade string) Cell { return Cell{Kind: CellGrade, Text: grade, Tone: 
 // At returns a time; the zero value is shown as none.
 func At(t time.Time) Cell { return Cell{Kind: CellTime, Time: t} }
 
-// Share returns a share of a total, as a bar and a percentage.
-func Share(part, whole int64) Cell { return Cell{Kind: CellShare, Number: part, Whole: whole} }
+// Percent returns a share of a total, as a bar and a percentage.
+func Percent(part, whole int64) Cell { return Cell{Kind: CellPercent, Number: part, Whole: whole} }
 
 // Spark returns a sparkline of daily values.
 func Spark(series []int64) Cell { return Cell{Kind: CellSpark, Series: series} }
@@ -89,6 +106,21 @@ func Actions(buttons ...Action) Cell { return Cell{Kind: CellActions, Actions: b
 
 // Links returns a list of links.
 func Links(links ...Link) Cell { return Cell{Kind: CellLinks, Links: links} }
+
+// Check returns a checkbox of the form around the table. label names it for screen readers.
+func Check(name, value, label string, checked bool) Cell {
+	return Cell{Kind: CellCheck, Name: name, Value: value, Before: label, Checked: checked}
+}
+
+// Choose returns a choice of the form around the table. label names it for screen readers.
+func Choose(name, label, value string, choices []Choice) Cell {
+	return Cell{Kind: CellChoose, Name: name, Value: value, Before: label, Choices: choices}
+}
+
+// Details returns a text that opens to a list and to links.
+func Details(text string, list []string, links ...Link) Cell {
+	return Cell{Kind: CellDetails, Text: text, List: list, Links: links}
+}
 
 // Linked returns the cell as a link.
 func (c Cell) Linked(href string) Cell {
@@ -109,14 +141,16 @@ func (c Cell) Noted(note string) Cell {
 }
 
 // Numeric reports whether the cell is right-aligned.
-func (c Cell) Numeric() bool { return c.Kind == CellNumber || c.Kind == CellShare }
+func (c Cell) Numeric() bool {
+	return c.Kind == CellNumber || c.Kind == CellPercent || c.Kind == CellFigure
+}
 
 // plain returns the cell as a CSV field.
 func (c Cell) plain() string {
 	switch c.Kind {
 	case CellNumber:
 		return strconv.FormatInt(c.Number, 10)
-	case CellShare:
+	case CellPercent:
 		if c.Whole == 0 {
 			return ""
 		}
@@ -132,8 +166,10 @@ func (c Cell) plain() string {
 			fields[i] = strconv.FormatInt(n, 10)
 		}
 		return strings.Join(fields, " ")
-	case CellActions:
+	case CellActions, CellCheck, CellChoose:
 		return ""
+	case CellDetails:
+		return wire.EscapeFormula(strings.Join(append([]string{c.Text}, c.List...), " · "))
 	case CellLinks:
 		words := make([]string, len(c.Links))
 		for i, link := range c.Links {

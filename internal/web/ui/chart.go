@@ -14,8 +14,8 @@ type Chart struct {
 	ID string
 	// Title is the heading, Summary the conclusion in a sentence.
 	Title, Summary string
-	// Labels are the column headers. For "days" they are the day and the series, for
-	// "flow" the stops and the amount.
+	// Labels are the column headers. For "days" they are the day and the series, of which PerDay adds the
+	// first, for "flow" the stops and the amount.
 	Labels []string
 	// Tones are the colors of the series; see Tone.
 	Tones []string
@@ -27,12 +27,60 @@ type Chart struct {
 	CSV string
 }
 
-// ChartDay is a day with the value of each series.
+// ChartDay is a day, or a week, with the value of each series.
 type ChartDay struct {
-	Day    dmarcd.Day
+	Day dmarcd.Day
+	// Last is the last day of a week, 0 for a single day.
+	Last   dmarcd.Day
 	Values []int64
 	// Href links to the data of the day, "" for no link.
 	Href string
+}
+
+// To returns the last of the days.
+func (d ChartDay) To() dmarcd.Day { return max(d.Day, d.Last) }
+
+// Title returns the day, or the days of the week.
+func (d ChartDay) Title() string {
+	if d.Last > d.Day {
+		return d.Day.String() + " to " + d.Last.String()
+	}
+	return d.Day.String()
+}
+
+// maxDaily is how many days are shown one by one. More are added up by week: they are not legible as
+// bars.
+const maxDaily = 120
+
+// daysInWeek is the length of a week. The last one of a chart is whole.
+const daysInWeek = 7
+
+// PerDay completes a chart of days: it adds up weeks if there are many days, and names the unit in the
+// title and in the first column.
+func (c Chart) PerDay() Chart {
+	unit, column := "day", "Day (UTC)"
+	if len(c.Days) > maxDaily {
+		unit, column = "week", "Week (UTC)"
+		c.Days = weeks(c.Days)
+	}
+	c.Title += " per " + unit
+	c.Labels = append([]string{column}, c.Labels...)
+	return c
+}
+
+// weeks adds up days. The first week may be shorter.
+func weeks(days []ChartDay) []ChartDay {
+	all := make([]ChartDay, 0, len(days)/daysInWeek+1)
+	for begin, end := 0, (len(days)-1)%daysInWeek+1; begin < len(days); begin, end = end, end+daysInWeek {
+		week := ChartDay{Day: days[begin].Day, Last: days[end-1].Day, Values: make([]int64, len(days[begin].Values))}
+		for _, day := range days[begin:end] {
+			for i, value := range day.Values {
+				week.Values[i] += value
+			}
+		}
+		all = append(all, week)
+	}
+	return all
 }
 
 // ChartFlow is an amount that passes through stops.
@@ -52,11 +100,10 @@ type Mark struct {
 	Href string
 }
 
-// LinkDays links each day to path, with the day as the period.
+// LinkDays links each day or week to path, with its days as the period.
 func (c *Chart) LinkDays(path string, query url.Values, changes ...string) {
 	for i, d := range c.Days {
-		day := d.Day.String()
-		c.Days[i].Href = WithQuery(path, query, append(changes, "days", "", "from", day, "to", day)...)
+		c.Days[i].Href = WithQuery(path, query, append(changes, "days", "", "from", d.Day.String(), "to", d.To().String())...)
 	}
 }
 
@@ -67,7 +114,7 @@ func (c Chart) Table() Table {
 		t.Columns = append(t.Columns, Column{Title: label, Numeric: i > 0})
 	}
 	for _, d := range c.Days {
-		row := []Cell{Text(d.Day.String())}
+		row := []Cell{Text(d.Title())}
 		for _, v := range d.Values {
 			row = append(row, Count(v))
 		}

@@ -1,6 +1,9 @@
 package ui
 
-import "strings"
+import (
+	"maps"
+	"strings"
+)
 
 // DiffPart is a piece of text that is in both versions, or in one of them.
 type DiffPart struct {
@@ -9,70 +12,131 @@ type DiffPart struct {
 	Change string
 }
 
-// maxDiffWords limits the size of a comparison. Longer texts are shown completely, as
-// removed and added.
-const maxDiffWords = 800
+// DiffTerms compares two DNS records by their terms, wherever these stand: the tags of a DMARC record
+// and the addresses in one of them, the terms of an SPF record. The result has the order of after. A term
+// that was removed is before the one that replaces it, with the same tag or mechanism, or else after the
+// term that it followed.
+func DiffTerms(before, after string) []DiffPart {
+	switch {
+	case before == "":
+		return join(nil, after, "added")
+	case after == "":
+		return join(nil, before, "removed")
+	case strings.Contains(before+after, ";"):
+		return diffTerms(before, after, ";", "; ", tagName)
+	}
+	return diffTerms(before, after, " ", " ", mechanism)
+}
 
-// DiffWords compares two DNS records term by term.
-func DiffWords(before, after string) []DiffPart {
-	a, b := splitTerms(before), splitTerms(after)
-	if len(a) > maxDiffWords || len(b) > maxDiffWords {
-		return join(join(nil, before, "removed"), after, "added")
+// diffTerms is DiffTerms with the separator of terms, the text between them, and the name by which one
+// replaces another.
+func diffTerms(before, after, separator, between string, name func(term string) string) []DiffPart {
+	old, now := splitTerms(before, separator), splitTerms(after, separator)
+	same, present := counted(old), counted(now)
+	for term, n := range same {
+		same[term] = min(n, present[term])
 	}
-	// longest[i][j] is the length of the longest common subsequence of a[i:] and b[j:].
-	longest := make([][]int, len(a)+1)
-	for i := range longest {
-		longest[i] = make([]int, len(b)+1)
+	// replaced has the removed terms by name, if an added term has that name, and following the others by
+	// the term that is before them; "" is the start.
+	added, left := map[string]int{}, maps.Clone(same)
+	for _, term := range now {
+		if left[term]--; left[term] < 0 {
+			added[name(term)]++
+		}
 	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
-				longest[i][j] = longest[i+1][j+1] + 1
-			} else {
-				longest[i][j] = max(longest[i+1][j], longest[i][j+1])
-			}
+	replaced, following, last := map[string][]string{}, map[string][]string{}, ""
+	left = maps.Clone(same)
+	for _, term := range old {
+		key := name(term)
+		switch left[term]--; {
+		case left[term] >= 0:
+			last = term
+		case added[key] > 0:
+			added[key]--
+			replaced[key] = append(replaced[key], term)
+		default:
+			following[last] = append(following[last], term)
 		}
 	}
 	var parts []DiffPart
-	i, j := 0, 0
-	for i < len(a) || j < len(b) {
-		switch {
-		case i < len(a) && j < len(b) && a[i] == b[j]:
-			parts = join(parts, a[i], "")
-			i, j = i+1, j+1
-		case j == len(b) || i < len(a) && longest[i+1][j] >= longest[i][j+1]:
-			parts = join(parts, a[i], "removed")
-			i++
-		default:
-			parts = join(parts, b[j], "added")
-			j++
+	add := func(list ...DiffPart) {
+		if len(parts) > 0 && len(list) > 0 {
+			parts = join(parts, between, "")
 		}
+		for _, part := range list {
+			parts = join(parts, part.Text, part.Change)
+		}
+	}
+	removed := func(term string) {
+		for _, gone := range following[term] {
+			add(DiffPart{gone, "removed"})
+		}
+		delete(following, term)
+	}
+	removed("")
+	left = maps.Clone(same)
+	for _, term := range now {
+		if left[term]--; left[term] >= 0 {
+			add(DiffPart{term, ""})
+			removed(term)
+			continue
+		}
+		key := name(term)
+		if len(replaced[key]) == 0 {
+			add(DiffPart{term, "added"})
+			continue
+		}
+		gone := replaced[key][0]
+		replaced[key] = replaced[key][1:]
+		if tag, list, ok := strings.Cut(term, "="); ok && separator == ";" && strings.Contains(list+gone, ",") {
+			_, was, _ := strings.Cut(gone, "=")
+			add(append([]DiffPart{{tag + "=", ""}}, diffTerms(was, list, ",", ",", item)...)...)
+			continue
+		}
+		add(DiffPart{gone, "removed"})
+		add(DiffPart{term, "added"})
 	}
 	return parts
 }
 
-// splitTerms splits a record at spaces, which are pieces too, so that joining them
-// restores it.
-func splitTerms(s string) []string {
-	var terms []string
-	for s != "" {
-		term, rest, found := strings.Cut(s, " ")
-		if term != "" {
+// splitTerms splits a text at a separator, without spaces and empty terms.
+func splitTerms(text, separator string) (terms []string) {
+	for term := range strings.SplitSeq(text, separator) {
+		if term = strings.TrimSpace(term); term != "" {
 			terms = append(terms, term)
 		}
-		if found {
-			terms = append(terms, " ")
-		}
-		s = rest
 	}
 	return terms
 }
 
-// join appends a text, to the last part if that has the same change.
-func join(parts []DiffPart, text, change string) []DiffPart {
-	if text == "" {
-		return parts
+// tagName is the name of a tag, such as p.
+func tagName(term string) string {
+	name, _, _ := strings.Cut(term, "=")
+	return strings.ToLower(strings.TrimSpace(name))
+}
+
+// mechanism is the name of an SPF term without its qualifier, such as all.
+func mechanism(term string) string {
+	term = strings.ToLower(strings.TrimLeft(term, "+-~?"))
+	if end := strings.IndexAny(term, ":=/"); end >= 0 {
+		return term[:end]
 	}
+	return term
+}
+
+// item is the name of a list item, which replaces no other.
+func item(term string) string { return term }
+
+func counted(terms []string) map[string]int {
+	counts := make(map[string]int, len(terms))
+	for _, term := range terms {
+		counts[term]++
+	}
+	return counts
+}
+
+// join appends text, and extends the last part if it has the same change.
+func join(parts []DiffPart, text, change string) []DiffPart {
 	if n := len(parts); n > 0 && parts[n-1].Change == change {
 		parts[n-1].Text += text
 		return parts

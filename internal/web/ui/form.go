@@ -3,6 +3,7 @@ package ui
 import (
 	"errors"
 	"net/url"
+	"slices"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -22,7 +23,8 @@ type Form struct {
 // Field is a field of a form.
 type Field struct {
 	Name, Label string
-	// Type is an HTML input type, or "select".
+	// Type is an HTML input type, "select", or "checks" for a group of boxes. Several groups may
+	// have one name.
 	Type        string
 	Value, Hint string
 	// Placeholder is an example of an answer.
@@ -37,8 +39,12 @@ type Field struct {
 	Checked bool
 }
 
-// Choice is an option of a select field.
-type Choice struct{ Value, Label string }
+// Choice is an option of a select field, or a box of a group with a line that explains it.
+type Choice struct {
+	Value, Label string
+	Hint         string
+	Checked      bool
+}
 
 // Filled returns the form with the user's input, except passwords, and with the error at
 // its field. It reports false if the error does not concern the input.
@@ -50,11 +56,18 @@ func (f Form) Filled(written url.Values, err error) (Form, bool) {
 	fields := make([]Field, len(f.Fields))
 	shown := false
 	for i, field := range f.Fields {
-		if field.Type != "password" {
+		switch field.Type {
+		case "password":
+		case "checks":
+			field.Choices = slices.Clone(field.Choices)
+			for n, choice := range field.Choices {
+				field.Choices[n].Checked = slices.Contains(written[field.Name], choice.Value)
+			}
+		default:
 			field.Value = written.Get(field.Name)
 			field.Checked = field.Value != ""
 		}
-		if field.Name == invalid.Field {
+		if field.Name == invalid.Field && !shown {
 			field.Error, shown = invalid.Message, true
 		}
 		fields[i] = field

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// ShareWidth is the length of a bar, from 0 to 100.
-func ShareWidth(part, whole int64) string {
+// PercentWidth is the length of a bar, from 0 to 100.
+func PercentWidth(part, whole int64) string {
 	return strconv.FormatFloat(float64(part)/float64(whole)*100, 'f', 1, 64)
 }
 
-// Moment formats a time in UTC; a script converts it to the local time zone.
+// Moment formats a time in UTC. A script shows how long ago it is if that is less than a week.
 func Moment(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04") + " UTC" }
 
 // WireMoment parses a time of the API, or returns the zero time.
@@ -38,8 +38,8 @@ func Size(bytes int64) string {
 	return fmt.Sprintf("%.3g %s", value, []string{"", "KiB", "MiB", "GiB", "TiB"}[unit])
 }
 
-// Tone returns the color of a word: good, warning, bad, info or "" for neutral. Pages
-// always show the word too, so color is never the only information.
+// Tone returns the color of a word: good, warning, bad, spoofed, forwarded or "" for neutral.
+// Pages always show the word and a shape too, so color is never the only information.
 func Tone(word string) string {
 	switch word {
 	case "good", "ok", "pass", "yes", "reject", "signed", "stored", "authorized", "not needed", "conclusive", "active":
@@ -55,17 +55,12 @@ func Tone(word string) string {
 	return ""
 }
 
-// GradeTone returns the color of a grade.
+// GradeTone returns the class of a grade: each letter has its color.
 func GradeTone(grade string) string {
-	switch {
-	case grade == "":
+	if grade == "" {
 		return ""
-	case grade[0] == 'A' || grade[0] == 'B':
-		return "good"
-	case grade[0] == 'C' || grade[0] == 'D':
-		return "warning"
 	}
-	return "bad"
+	return strings.ToLower(grade[:1])
 }
 
 // IsName reports whether a text is a name or address that users may want to copy, not a

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 )
 
 // Pager is the navigation of a paginated list.
@@ -23,7 +23,7 @@ func NumberedPager(path string, query url.Values, page, perPage, total int) Page
 	if total <= perPage && page == 1 {
 		return Pager{}
 	}
-	p := Pager{Text: fmt.Sprintf("%s–%s of %s", dmarcd.FormatNumber(int64(from)), dmarcd.FormatNumber(int64(to)), dmarcd.FormatNumber(int64(total)))}
+	p := Pager{Text: fmt.Sprintf("%s–%s of %s", phrase.Number(int64(from)), phrase.Number(int64(to)), phrase.Number(int64(total)))}
 	if from > total {
 		p.Text = "This page is past the end of the list."
 	}

@@ -68,14 +68,14 @@ type PeriodChoice struct {
 	Links []Tab
 }
 
-// Kept returns the parameters that a form has to keep, without those it sets itself and
+// HiddenFields returns the parameters that a form has to pass on, without those it sets itself and
 // without the position in a list.
-func Kept(query url.Values, names ...string) []Choice {
+func HiddenFields(query url.Values, names ...string) []Choice {
 	names = append(names, "done", "csv", "page", "after")
 	var fields []Choice
 	for name, values := range query {
 		if !slices.Contains(names, name) {
-			fields = append(fields, Choice{name, values[0]})
+			fields = append(fields, Choice{Value: name, Label: values[0]})
 		}
 	}
 	slices.SortFunc(fields, func(a, b Choice) int { return strings.Compare(a.Value, b.Value) })
@@ -84,7 +84,7 @@ func Kept(query url.Values, names ...string) []Choice {
 
 // NewPeriodChoice returns a form with the usual lengths.
 func NewPeriodChoice(path string, query url.Values, period Period, now time.Time) PeriodChoice {
-	choice := PeriodChoice{Period: period, Path: path, Hidden: Kept(query, "from", "to", "days")}
+	choice := PeriodChoice{Period: period, Path: path, Hidden: HiddenFields(query, "from", "to", "days")}
 	for _, l := range []struct {
 		Days int
 		Text string

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 )
 
 // The size of a sparkline, in SVG units.
@@ -40,7 +40,7 @@ func NewSparkline(series []int64) Sparkline {
 	}
 	least, most := slices.Min(series), slices.Max(series)
 	s.Text = fmt.Sprintf("from %s to %s, at least %s, at most %s %s",
-		dmarcd.FormatNumber(series[0]), dmarcd.FormatNumber(series[len(series)-1]), dmarcd.FormatNumber(least), dmarcd.FormatNumber(most), unit)
+		phrase.Number(series[0]), phrase.Number(series[len(series)-1]), phrase.Number(least), phrase.Number(most), unit)
 	points := make([]string, len(series))
 	for i, n := range series {
 		x := float64(i) * sparkWidth / float64(len(series)-1)

@@ -29,7 +29,7 @@ type Table struct {
 // Density is the width that the table needs: "" for few columns, "some" or "many". On
 // narrower screens it is shown as cards.
 func (t Table) Density() string {
-	const some, many = 5, 8 // columns
+	const some, many = 4, 6 // columns
 	switch n := len(t.Columns); {
 	case n > many:
 		return "many"

@@ -34,16 +34,16 @@ CREATE TABLE installation (
     value TEXT NOT NULL
 );
 
--- keep_… is how long data is kept, in seconds: 0 is for ever, -1 as configured. quota_…
--- is how much the team may have: 0 is any amount, -1 as configured.
+-- retention_… is the retention of data in seconds: 0 is forever, -1 as configured. quota_… is the
+-- team's quota: 0 is unlimited, -1 as configured.
 CREATE TABLE teams (
     id               INTEGER PRIMARY KEY,
     name             TEXT    NOT NULL UNIQUE, -- sorts by byte
     api              BOOLEAN NOT NULL, -- may use the API
     created_at       BIGINT  NOT NULL,
-    keep_originals   BIGINT  NOT NULL DEFAULT -1,
-    keep_records     BIGINT  NOT NULL DEFAULT -1,
-    keep_counters    BIGINT  NOT NULL DEFAULT -1,
+    retention_originals BIGINT  NOT NULL DEFAULT -1,
+    retention_records   BIGINT  NOT NULL DEFAULT -1,
+    retention_counters  BIGINT  NOT NULL DEFAULT -1,
     quota_domains    BIGINT  NOT NULL DEFAULT -1,
     quota_stored     BIGINT  NOT NULL DEFAULT -1,
     quota_unreadable BIGINT  NOT NULL DEFAULT -1,
@@ -99,8 +99,8 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_of_user ON sessions (user_id);
 CREATE INDEX sessions_by_use ON sessions (seen_at);
 
--- Links that admit a person once. hash is the SHA-256 of the secret in the link, email is
--- '' if the link is for any person. created_by has no reference: the user may be gone.
+-- Links that admit a user once. hash is the SHA-256 of the secret in the link; email is '' if
+-- anyone may use the link. created_by has no reference: the user may be gone.
 CREATE TABLE invites (
     hash       BLOB    NOT NULL PRIMARY KEY,
     email      TEXT    NOT NULL,
@@ -131,9 +131,9 @@ CREATE TABLE tokens (
 
 CREATE INDEX tokens_of_team ON tokens (team_id, created_at);
 
--- The reporting addresses: mailbox is the local part, which is given to one domain alone.
--- The address of a deleted domain is retired; a domain that is added again within 90 days
--- gets its own back.
+-- The reporting addresses: mailbox is the local part, which belongs to one domain only. The
+-- address of a deleted domain is retired; a domain that is added again within 90 days gets its
+-- address back.
 CREATE TABLE addresses (
     mailbox    TEXT   NOT NULL PRIMARY KEY,
     team_id    BIGINT NOT NULL REFERENCES teams (id),
@@ -145,9 +145,23 @@ CREATE TABLE addresses (
 CREATE UNIQUE INDEX addresses_of_team ON addresses (team_id, name);
 CREATE INDEX addresses_retired ON addresses (retired_at) WHERE retired_at > 0;
 
--- Mailboxes that are read by IMAP. secret is sealed with a key that is not in the
--- database. A mailbox with paused_at > 0 is not read; error says why. crashes counts how
--- often reading it panicked since it was added or resumed.
+-- Addresses for test mail, one for each user of a team: mailbox is the local part, user_id is 0
+-- for tokens. mails has the results as JSON, received their number. Expired rows are deleted.
+CREATE TABLE test_addresses (
+    mailbox    TEXT   NOT NULL PRIMARY KEY,
+    team_id    BIGINT NOT NULL REFERENCES teams (id),
+    user_id    BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    received   BIGINT NOT NULL,
+    mails      TEXT   NOT NULL
+) WITHOUT ROWID;
+
+CREATE UNIQUE INDEX test_addresses_of_user ON test_addresses (team_id, user_id);
+CREATE INDEX test_addresses_by_expiry ON test_addresses (expires_at);
+
+-- Mailboxes that are read by IMAP. secret is sealed with a key that is not in the database. A
+-- mailbox with paused_at > 0 is not read; error is the reason. crashes counts the panics of
+-- its reader since it was added or resumed.
 CREATE TABLE mailboxes (
     id           INTEGER PRIMARY KEY,
     team_id      BIGINT  NOT NULL REFERENCES teams (id),
@@ -173,8 +187,8 @@ CREATE TABLE mailboxes (
 
 CREATE INDEX mailboxes_of_team ON mailboxes (team_id, created_at);
 
--- Who changed what. team_id is null for the installation. user_id has no reference, and
--- actor says the same in words: the user may be gone.
+-- The audit log. team_id is null for the installation. user_id has no reference, and actor
+-- repeats the user as text: the user may be gone.
 CREATE TABLE audit (
     id      INTEGER PRIMARY KEY,
     team_id BIGINT REFERENCES teams (id),
@@ -190,15 +204,15 @@ CREATE TABLE audit (
 CREATE INDEX audit_of_team ON audit (team_id, at, id);
 CREATE INDEX audit_by_time ON audit (at, id);
 
--- The names that the DNS has for addresses which send mail.
+-- The reverse DNS names of addresses that send mail.
 CREATE TABLE reverse_names (
     address   TEXT   NOT NULL PRIMARY KEY,
     name      TEXT   NOT NULL, -- '' for none
     looked_at BIGINT NOT NULL
 );
 
--- Which process does a job, until when it may go on, and when the job is due again. holder is
--- a random number of the process.
+-- Leases of jobs: the process that runs the job, the end of its lease, and when the job is due
+-- again. holder is a random number of the process.
 CREATE TABLE job_leases (
     name        TEXT   NOT NULL PRIMARY KEY,
     holder      BIGINT NOT NULL,
@@ -206,10 +220,10 @@ CREATE TABLE job_leases (
     due_at      BIGINT NOT NULL
 ) WITHOUT ROWID;
 
--- Mail that was acknowledged and whose reports are not stored yet, if the spool is in the
--- database. holder is a random number of the process that handles it. crashes is how many
--- processes have ended while they handled it, if this one ended now. charged names the teams
--- and the client network that the space is charged to.
+-- Acknowledged mail whose reports are not stored yet, if the spool is in the database. holder
+-- is a random number of the process that handles it. crashes is the number of processes that
+-- died while they handled it, including the current one if it dies. charged names the teams
+-- and the client network whose space it uses.
 CREATE TABLE spool (
     name     TEXT    NOT NULL PRIMARY KEY,
     holder   BIGINT  NOT NULL,
@@ -234,19 +248,19 @@ CREATE TABLE spool_holders (
 
 -- ---------------------------------------------------------------- Tenant tables
 
--- The row that a transaction locks which must not run beside others of its team: shared
--- to receive reports, exclusively to add domains, which claims what was received before.
--- It is not the row in teams, which a sharded database has on every server.
+-- The lock of a team: transactions that receive reports share it, and those that add domains,
+-- which claim earlier reports, hold it exclusively. It is not the row in teams, which a
+-- sharded database has on every server.
 CREATE TABLE team_locks (
     team_id INTEGER PRIMARY KEY REFERENCES teams (id)
 );
 
--- A deleted domain is a hidden row until its data is purged. compliant and non_compliant
--- are the sums of its days. tags are those of the team, in order, each with a space before
--- and after it: ' eu shop '. sample tells that the domain and all its data are made up, and
--- that its DNS is not queried. A domain that was added while reports waited for it gets their
--- shares in several steps: it is claiming until none is left. forwarding_accepted is how many
--- affected forwarded messages of 30 days a person accepted; 0 for none.
+-- A deleted domain is a hidden row until its data is purged. compliant and non_compliant are
+-- the sums of its days. tags are in order, each with a space before and after it: ' eu shop '.
+-- sample marks a domain with sample data, whose DNS is not queried. A domain that is added
+-- while many shares wait for it claims them in several steps: claiming is set until none is
+-- left. forwarding_accepted is the number of affected forwarded messages in 30 days that a
+-- user accepted; 0 for none.
 CREATE TABLE domains (
     id                  INTEGER PRIMARY KEY,
     team_id             BIGINT  NOT NULL REFERENCES teams (id),
@@ -263,18 +277,18 @@ CREATE TABLE domains (
     updated_at          BIGINT  NOT NULL,
     grade               TEXT    NOT NULL DEFAULT '',
     checked_at          BIGINT  NOT NULL DEFAULT 0, -- the last check, conclusive or not
-    known_at            BIGINT  NOT NULL DEFAULT 0, -- the last conclusive one
-    known_until         BIGINT  NOT NULL DEFAULT 0, -- until when caches may have its answers
-    failures            INTEGER NOT NULL DEFAULT 0, -- inconclusive checks since
-    reason              TEXT    NOT NULL DEFAULT '', -- of the last of them
-    doubted             TEXT    NOT NULL DEFAULT '', -- a change that was seen once and is to be confirmed
+    known_at            BIGINT  NOT NULL DEFAULT 0, -- the last conclusive check
+    known_until         BIGINT  NOT NULL DEFAULT 0, -- caches may have its answers until then
+    failures            INTEGER NOT NULL DEFAULT 0, -- inconclusive checks since then
+    reason              TEXT    NOT NULL DEFAULT '', -- of the last inconclusive check
+    doubted             TEXT    NOT NULL DEFAULT '', -- a change that was seen once and has to be confirmed
     full_at             BIGINT  NOT NULL DEFAULT 0, -- the last full check
     next_full_at        BIGINT  NOT NULL,
     next_check_at       BIGINT  NOT NULL, -- of DMARC alone, or full
-    unfinished          INTEGER NOT NULL DEFAULT 0, -- checks that began since the last one that ended
+    unfinished          INTEGER NOT NULL DEFAULT 0, -- checks that started since the last one that ended
     deleted_at          BIGINT  NOT NULL DEFAULT 0,
     tags                TEXT    NOT NULL DEFAULT '',
-    parked              BOOLEAN NOT NULL DEFAULT FALSE, -- a mark that a user sets
+    parked              BOOLEAN NOT NULL DEFAULT FALSE, -- set by a user
     sample              BOOLEAN NOT NULL DEFAULT FALSE,
     claiming            BOOLEAN NOT NULL DEFAULT FALSE,
     forwarding_accepted BIGINT  NOT NULL DEFAULT 0,
@@ -282,15 +296,16 @@ CREATE TABLE domains (
 );
 
 CREATE UNIQUE INDEX domains_by_name ON domains (team_id, name) WHERE deleted_at = 0;
--- The schedule asks which teams have something due, then claims for one team.
+-- The schedule finds the teams with due domains, then claims those of one team.
 CREATE INDEX domains_due ON domains (next_check_at, team_id) WHERE deleted_at = 0;
 CREATE INDEX domains_due_of_team ON domains (team_id, next_check_at) WHERE deleted_at = 0;
 CREATE INDEX domains_deleted ON domains (team_id, deleted_at) WHERE deleted_at > 0;
 CREATE INDEX domains_claiming ON domains (team_id) WHERE claiming;
 
--- One row for as long as full checks have the same result: first_at is when the first of
--- them began, last_at when the latest did. document is what was seen, changes what differs
--- from the row before, errors the findings of that level, one a line.
+-- The history of full checks: one row for consecutive checks with the same result. first_at is
+-- the start of the first of them, last_at of the latest. document is what was found, changes
+-- the difference from the previous row, errors the findings of that level, one per line. parts
+-- has a bit for each part of the DNS that changed, in the order of facts.Parts.
 CREATE TABLE checks (
     id        INTEGER PRIMARY KEY,
     team_id   BIGINT NOT NULL,
@@ -300,20 +315,22 @@ CREATE TABLE checks (
     grade     TEXT   NOT NULL,
     document  TEXT   NOT NULL,
     changes   TEXT   NOT NULL,
+    parts     BIGINT NOT NULL DEFAULT 0,
     errors    TEXT   NOT NULL,
     FOREIGN KEY (team_id, domain_id) REFERENCES domains (team_id, id)
 );
 
 CREATE INDEX checks_of_domain ON checks (team_id, domain_id, first_at, id);
+CREATE INDEX checks_with_changes ON checks (team_id, first_at, id) WHERE parts <> 0;
 
--- The number of the newest event of a team. The row is locked from the moment a number is
--- taken until the commit, so events become visible in the order of their numbers.
+-- The number of the newest event of a team. The row stays locked from the time when a number
+-- is taken until the commit, so that events become visible in the order of their numbers.
 CREATE TABLE event_counters (
     team_id INTEGER PRIMARY KEY REFERENCES teams (id),
     seq     BIGINT NOT NULL
 );
 
--- domain_id is null for events that are about no domain.
+-- domain_id is null for events that do not concern a domain.
 CREATE TABLE events (
     team_id   BIGINT NOT NULL,
     seq       BIGINT NOT NULL,
@@ -327,13 +344,14 @@ CREATE TABLE events (
 ) WITHOUT ROWID;
 
 CREATE INDEX events_of_domain ON events (team_id, domain_id, seq);
+CREATE INDEX events_by_time ON events (team_id, at, seq);
 
--- The endpoints that events are delivered to. format is the form in which they are: where it
--- is that of a chat service, secret is the sealed URL, and url ends after the host. kinds and
--- domains have one a line, '' for all. The secrets are sealed with a key that is not in the
--- database; old_secret signs too until old_until. failing_since is the first failure after
--- the last success, and claimed_at is written to lock the row. notify_at is since when the
--- owners are to be notified that the webhook was disabled, 0 where they are not.
+-- The endpoints that events are delivered to. With the format of a chat service, secret is the
+-- sealed URL, and url ends after the host. kinds and domains have one entry per line, '' for
+-- all. Secrets are sealed with a key that is not in the database; old_secret also signs until
+-- old_until. failing_since is the first failure after the last success; claimed_at is written
+-- only to lock the row. notify_at is the time from which the owners have to be notified that
+-- the webhook was disabled, 0 if they need not be.
 CREATE TABLE webhooks (
     team_id         BIGINT NOT NULL REFERENCES teams (id),
     id              BIGINT NOT NULL,
@@ -355,9 +373,9 @@ CREATE TABLE webhooks (
 
 CREATE INDEX webhooks_to_notify ON webhooks (notify_at) WHERE notify_at > 0;
 
--- The outbox and the log of deliveries: a row for each event and webhook that wants it,
--- written with the event. state is 'pending', 'delivered' or 'failed'. A worker claims a row
--- by moving next_at and lease_until ahead.
+-- The outbox and the log of deliveries: a row for each event and each webhook that subscribes
+-- to it, written with the event. state is 'pending', 'delivered' or 'not_sent'. A worker claims
+-- a row by moving next_at and lease_until ahead.
 CREATE TABLE deliveries (
     team_id      BIGINT  NOT NULL,
     id           BIGINT  NOT NULL,
@@ -369,9 +387,9 @@ CREATE TABLE deliveries (
     give_up_at   BIGINT  NOT NULL,
     lease_until  BIGINT  NOT NULL,
     attempts     INTEGER NOT NULL,
-    test         BOOLEAN NOT NULL, -- a user asked for it; it is tried once
+    test         BOOLEAN NOT NULL, -- requested by a user; attempted once
     attempted_at BIGINT  NOT NULL DEFAULT 0,
-    status       INTEGER NOT NULL DEFAULT 0, -- of the last answer
+    status       INTEGER NOT NULL DEFAULT 0, -- of the last response
     took_ms      BIGINT  NOT NULL DEFAULT 0,
     problem      TEXT    NOT NULL DEFAULT '',
     PRIMARY KEY (team_id, id),
@@ -385,9 +403,9 @@ CREATE INDEX deliveries_by_age ON deliveries (team_id, created_at);
 CREATE INDEX deliveries_due ON deliveries (next_at, team_id) WHERE state = 'pending';
 CREATE INDEX deliveries_due_of_team ON deliveries (team_id, next_at) WHERE state = 'pending';
 
--- When the alerts of a team are detected next. One pass judges some domains at a time, from
--- the one after after_id on: those whose mail changed since changed_at or, where is_full is set,
--- all. began_at is when the pass began, full_at when the last full one did that ended.
+-- The progress of alert detection. A pass scans a few domains at a time, in order of id after
+-- after_id: those whose mail changed since changed_at or, with is_full, all. began_at is the
+-- start of the pass, full_at the start of the last full pass that ended.
 CREATE TABLE alert_scans (
     team_id    INTEGER PRIMARY KEY REFERENCES teams (id),
     due_at     BIGINT  NOT NULL,
@@ -398,15 +416,17 @@ CREATE TABLE alert_scans (
     full_at    BIGINT  NOT NULL
 );
 
--- The rules of a team; none are the defaults.
+-- The alert rules of a team; without a row the defaults apply.
 CREATE TABLE alert_rules (
     team_id  INTEGER PRIMARY KEY REFERENCES teams (id),
     document TEXT   NOT NULL
 );
 
--- What the rules decided on each event: state is 'sent', 'suppressed', 'waiting' for others
--- of its group, or 'grouped' with them; reason says why. domain_id is 0 for none. The days
--- are those of what was detected, null for other events: so an incident is detected once.
+-- The decision of the rules on each event: state is 'passed', 'suppressed', 'waiting' for others
+-- of its group, or 'grouped' with them; reason is why. delivered_at is when the first channel
+-- accepted it: deliveries are removed earlier. domain_id is 0 for none. first_day and last_day
+-- are the days of a detected incident, null for other events; with them an incident is detected
+-- once. open is true until someone acknowledges an alert that needs it, or until it is resolved.
 CREATE TABLE alerts (
     team_id         BIGINT NOT NULL,
     seq             BIGINT NOT NULL, -- of the event
@@ -419,8 +439,10 @@ CREATE TABLE alerts (
     state           TEXT   NOT NULL,
     reason          TEXT   NOT NULL,
     send_at         BIGINT NOT NULL,
+    delivered_at    BIGINT NOT NULL DEFAULT 0,
     acknowledged_at BIGINT NOT NULL DEFAULT 0,
     acknowledged_by TEXT   NOT NULL DEFAULT '',
+    open            BOOLEAN NOT NULL DEFAULT FALSE,
     PRIMARY KEY (team_id, seq),
     FOREIGN KEY (team_id, seq) REFERENCES events (team_id, seq)
 ) WITHOUT ROWID;
@@ -428,11 +450,12 @@ CREATE TABLE alerts (
 CREATE UNIQUE INDEX alerts_once ON alerts (team_id, domain_id, kind, subject, first_day);
 CREATE INDEX alerts_of_kind ON alerts (team_id, kind, send_at);
 CREATE INDEX alerts_waiting ON alerts (send_at, team_id) WHERE state = 'waiting';
+CREATE INDEX alerts_open ON alerts (team_id, domain_id, kind, seq) WHERE open;
 
--- Messages by day: for a domain, and for all present domains of a team, which is the sum
--- of the former. quarantined and rejected are what receivers did with them (the rest was
--- delivered), dkim and spf how many passed, aligned; unverified are from reports whose
--- sender is not verified.
+-- Messages by day: of a domain here, and of all present domains of a team in team_days, which
+-- has the sums. quarantined and rejected are the dispositions of receivers (the rest was
+-- delivered); dkim and spf are the messages that passed and are aligned; unverified are
+-- messages in reports whose sender is not verified.
 CREATE TABLE domain_days (
     team_id       BIGINT  NOT NULL,
     domain_id     BIGINT  NOT NULL,
@@ -450,14 +473,17 @@ CREATE TABLE domain_days (
 
 CREATE INDEX domain_days_by_age ON domain_days (team_id, day);
 
--- changes counts how often the records that count in the day changed, and broken is the
--- last change by which some of them went, or old ones came; in_rollup is the last that the
--- rollup of the day has, rollup_at when it was made, build tells its blocks from those of
--- other builds, and newest_report is the greatest id of a report in it. in_senders is the
--- last change of the day that senders has, -1 for none; senders_due tells that its senders are
--- to be found again although no record changed; removed is the last change by which records went
--- that should not have counted; expired tells that records went because of their age, so
--- that those which are left do not tell all senders of the day.
+-- The versions of a day's records, and what was built from them.
+--   changes        bumped by each change of the records that count
+--   broken         the last change that removed records, or added older ones than newest_report
+--   in_rollup      the change that the rollup has, -1 without a rollup
+--   rollup_at      when the rollup was built
+--   build          identifies the blocks of the rollup among those of other builds
+--   newest_report  the highest id of a report in the rollup
+--   in_senders     the change that senders has, -1 for none
+--   senders_due    the senders have to be found again although no record changed
+--   removed        the last change that removed records that should not have counted
+--   expired        records expired, so that the remaining ones do not have all senders of the day
 CREATE TABLE team_days (
     team_id       BIGINT  NOT NULL REFERENCES teams (id),
     day           INTEGER NOT NULL,
@@ -481,15 +507,15 @@ CREATE TABLE team_days (
     PRIMARY KEY (team_id, day)
 ) WITHOUT ROWID;
 
--- The days whose rollup is stale. One of fewer messages has few records, and needs none,
--- unless an old rollup has to go.
+-- The days whose rollup is stale. A day with fewer messages needs no rollup, unless an old one
+-- has to be removed.
 CREATE INDEX team_days_not_in_rollup ON team_days (team_id, day)
     WHERE (compliant + non_compliant >= 2000 OR in_rollup >= 0) AND in_rollup < changes;
 CREATE INDEX team_days_not_in_senders ON team_days (team_id, day) WHERE in_senders <> changes OR senders_due;
 
 -- The first and the last day on which mail of a sender was reported, over all time: for a
--- domain, and with domain_id 0 for all present domains of a team. key is that of a network
--- in package insight. It outlives the records.
+-- domain, and with domain_id 0 for all present domains of a team. key is the sender's key in
+-- package insight. The row outlives the records.
 CREATE TABLE senders (
     team_id   BIGINT  NOT NULL REFERENCES teams (id),
     domain_id BIGINT  NOT NULL,
@@ -499,9 +525,9 @@ CREATE TABLE senders (
     PRIMARY KEY (team_id, domain_id, key)
 ) WITHOUT ROWID;
 
--- What reports say about the mail of a domain on a day: the figures that alerts are
--- detected from, made with the senders of the day and stored for some weeks. changed_at is
--- when document was written last.
+-- The mail of a domain on a day: the figures from which alerts are detected, written with the
+-- senders of the day and stored for some weeks. changed_at is the time of the last change of
+-- document.
 CREATE TABLE mail_days (
     team_id    BIGINT  NOT NULL REFERENCES teams (id),
     domain_id  BIGINT  NOT NULL,
@@ -514,9 +540,9 @@ CREATE TABLE mail_days (
 CREATE INDEX mail_days_by_day ON mail_days (team_id, day);
 CREATE INDEX mail_days_changed ON mail_days (team_id, changed_at);
 
--- A rollup has all records that count in a team's day, as far as they tell who sent mail,
--- in blocks: a few rows are read instead of tens of thousands. See package rollup. It is
--- made from the records.
+-- A rollup has all records of a team's day that count, as far as insight needs them, in
+-- blocks: a few rows are read instead of tens of thousands. It is derived from the records.
+-- See package rollup.
 CREATE TABLE day_rollups (
     team_id BIGINT  NOT NULL REFERENCES teams (id),
     day     INTEGER NOT NULL,
@@ -527,8 +553,8 @@ CREATE TABLE day_rollups (
     PRIMARY KEY (team_id, day, build, n)
 );
 
--- What a team stored and removed on each day: stored and unreadable add up to what it
--- has, in bytes. reports counts what was received.
+-- The usage of a team: what it stored and removed on each day. The sums of stored and
+-- unreadable over all days are what it has, in bytes. reports counts the received reports.
 CREATE TABLE team_usage (
     team_id    BIGINT  NOT NULL REFERENCES teams (id),
     day        INTEGER NOT NULL,
@@ -538,9 +564,9 @@ CREATE TABLE team_usage (
     PRIMARY KEY (team_id, day)
 ) WITHOUT ROWID;
 
--- Deliveries as they were sent, compressed, by their SHA-256. packed is the beginning;
--- the rest is in original_chunks, from n = 1 on, under the key chunks. That key is not the
--- hash: the chunks are written before the original, maybe by two processes at once.
+-- Deliveries as they were received, compressed, by their SHA-256. packed is the first chunk;
+-- the others are in original_chunks, from n = 1 on, under the key chunks. That key is not the
+-- hash: the chunks are written before the original, possibly by two processes at once.
 CREATE TABLE originals (
     team_id   BIGINT NOT NULL REFERENCES teams (id),
     hash      BLOB   NOT NULL,
@@ -563,7 +589,7 @@ CREATE TABLE original_chunks (
 );
 
 -- Chunks that no original refers to: those of a delivery that is being received, which the
--- purge leaves alone until pending_until, and those that are to be removed.
+-- purge leaves alone until pending_until, and those to be removed.
 CREATE TABLE unused_chunks (
     team_id       BIGINT NOT NULL REFERENCES teams (id),
     chunks        BLOB   NOT NULL,
@@ -573,18 +599,18 @@ CREATE TABLE unused_chunks (
 
 CREATE INDEX unused_chunks_by_end ON unused_chunks (pending_until, team_id);
 
--- A row for each version of a report. state says whether its messages are counted:
--- 'counted'; 'excluded' by an editor; 'replaced' by another version; 'held', with the
--- reason, until an editor releases it; or 'deleted', which hides the report until its rows
--- are purged. At most one version of each identity is counted or excluded: the current
--- one. A large report is received in several transactions: until the last of them it is
--- in the state 'deleted' too, and the purge leaves it alone until pending_until.
+-- A row for each version of a report. state is 'counted'; 'excluded' by an editor; 'replaced'
+-- by another version; 'held', with the reason, until an editor releases it; or 'deleted',
+-- which hides the report until its rows are purged. At most one version of each identity is
+-- counted or excluded: the current one. A large report is received in several transactions:
+-- until the last of them it also has the state 'deleted', and the purge leaves it alone until
+-- pending_until.
 CREATE TABLE reports (
-    id            INTEGER PRIMARY KEY, -- grows with time: the list is in this order
+    id            INTEGER PRIMARY KEY, -- increases with time: the order of lists
     team_id       BIGINT  NOT NULL REFERENCES teams (id),
     kind          TEXT    NOT NULL,
-    identity      BLOB    NOT NULL, -- which report of which reporter
-    content       BLOB    NOT NULL, -- the hash of what it says
+    identity      BLOB    NOT NULL, -- identifies the report among all reporters
+    content       BLOB    NOT NULL, -- the hash of its content
     state         TEXT    NOT NULL DEFAULT 'counted',
     held_reason   TEXT    NOT NULL DEFAULT '',
     organization  TEXT    NOT NULL,
@@ -599,7 +625,7 @@ CREATE TABLE reports (
     damage        TEXT    NOT NULL,
     intake        TEXT    NOT NULL,
     genuine       TEXT    NOT NULL,
-    verdict       TEXT    NOT NULL, -- a line each: From, DKIM, SPF, DMARC, reason, authenticated domain, its organizational domain
+    authentication TEXT   NOT NULL, -- a line each: From, DKIM, SPF, DMARC, reason, authenticated domain, its organizational domain
     standing      INTEGER NOT NULL DEFAULT 0, -- from 0 (unverified) to 3 (authenticated as the reporter)
     received_at   BIGINT  NOT NULL,
     original      BLOB    NOT NULL,
@@ -608,7 +634,7 @@ CREATE TABLE reports (
     emptied_at    BIGINT  NOT NULL DEFAULT 0, -- when its records expired; -1 while they are removed
     pending_until BIGINT  NOT NULL DEFAULT 0,
     cold          BIGINT  NOT NULL DEFAULT 0, -- the id of the cold_blocks with its records; 0 if they are in records
-    text_bytes    BIGINT  NOT NULL DEFAULT 0, -- of the texts of its records beyond the usual, for the quota of stored bytes
+    text_bytes    BIGINT  NOT NULL DEFAULT 0, -- length of long texts in its records, for the quota of stored bytes
     UNIQUE (team_id, id)
 );
 
@@ -620,15 +646,15 @@ CREATE INDEX reports_deleted ON reports (team_id, id) WHERE state = 'deleted';
 CREATE INDEX reports_by_age ON reports (team_id, end_at) WHERE emptied_at <= 0;
 CREATE INDEX reports_without_records ON reports (team_id, begin_at) WHERE emptied_at > 0;
 CREATE INDEX reports_of_original ON reports (team_id, original);
-CREATE INDEX reports_of_external_id ON reports (team_id, external_id);
+CREATE INDEX reports_of_external_id ON reports (team_id, external_id, id);
 CREATE INDEX reports_of_cold ON reports (team_id, cold) WHERE cold > 0;
 -- Failure reports have a retention of their own.
 CREATE INDEX failure_reports_by_age ON reports (team_id, received_at) WHERE kind = 'failure';
 
--- The records of a report about one From domain: what they count, on which day and for
--- which domain, 0 for none yet. The two paths are the labels of the From domain and of the
--- policy domain from the root down: what waits for a new domain, and for the names below
--- it, is one range.
+-- A share: the records of a report about one From domain, with their counts, their day, and
+-- the domain that claims them, 0 for none yet. The paths are the labels of the From domain and
+-- of the policy domain from the root down, so that all shares that wait for a new domain, or
+-- for names below it, are one range.
 CREATE TABLE shares (
     team_id       BIGINT  NOT NULL,
     report_id     BIGINT  NOT NULL,
@@ -673,11 +699,12 @@ CREATE TABLE records (
     PRIMARY KEY (team_id, report_id, share, n)
 ) WITHOUT ROWID;
 
--- Old records, stored by column: blocks in the format of package cold. id is of a group of
--- reports whose records were stored together, in the order of (report, share, n); the columns
--- tell the first report and the last record of each block. sum is the SHA-256 of the block.
--- rows_left tells that the table records may still have the rows. The group is written anew, or
--- removed, at rewrite_at; 0 is never. A group that is being written has it, in case that never ends.
+-- Old records, stored by column: blocks in the format of package cold. id identifies a group
+-- of reports whose records were stored together, in order of (report, share, n); the columns
+-- name the first report and the last record of each block. checksum is the SHA-256 of the block.
+-- rows_left is set if the table records may still have the rows. The group is rewritten or
+-- removed at rewrite_at; 0 is never. A group that is being written has it too, in case its
+-- writer dies.
 CREATE TABLE cold_blocks (
     team_id      BIGINT  NOT NULL REFERENCES teams (id),
     id           BIGINT  NOT NULL,
@@ -688,7 +715,7 @@ CREATE TABLE cold_blocks (
     last_n       INTEGER NOT NULL,
     records      BIGINT  NOT NULL,
     bytes        BIGINT  NOT NULL,
-    sum          BYTEA   NOT NULL,
+    checksum     BYTEA   NOT NULL,
     block        BYTEA   NOT NULL,
     rows_left    BOOLEAN NOT NULL,
     rewrite_at   BIGINT  NOT NULL,
@@ -698,7 +725,7 @@ CREATE TABLE cold_blocks (
 CREATE INDEX cold_blocks_by_report ON cold_blocks (team_id, last_report) WHERE rewrite_at = 0;
 CREATE INDEX cold_blocks_to_rewrite ON cold_blocks (rewrite_at, team_id) WHERE rewrite_at > 0;
 
--- The DKIM selectors with which a domain's mail was signed, by the reports.
+-- The DKIM selectors in the reported signatures of a domain's mail.
 CREATE TABLE selectors (
     team_id   BIGINT  NOT NULL REFERENCES teams (id),
     domain_id BIGINT  NOT NULL,
@@ -708,7 +735,7 @@ CREATE TABLE selectors (
     PRIMARY KEY (team_id, domain_id, signer, selector)
 ) WITHOUT ROWID;
 
--- What a team says senders are to a domain: yours, unknown or spoofing.
+-- The classes that a team gave to senders of a domain: yours, unknown or spoofing.
 CREATE TABLE sender_classes (
     team_id   BIGINT NOT NULL REFERENCES teams (id),
     domain_id BIGINT NOT NULL,
@@ -717,34 +744,50 @@ CREATE TABLE sender_classes (
     PRIMARY KEY (team_id, domain_id, sender)
 ) WITHOUT ROWID;
 
--- Senders that a team added, and corrections of known ones. networks, hosts and domains are
--- how it is recognized: one in each line.
+-- What the advice for a domain comes to, for lists of domains. It is as old as computed_at: the
+-- refresh job and each page that computes the advice replace it.
+CREATE TABLE postures (
+    team_id       BIGINT NOT NULL REFERENCES teams (id),
+    domain_id     BIGINT NOT NULL,
+    stage         TEXT   NOT NULL,
+    action        TEXT   NOT NULL, -- the next one, '' for none
+    title         TEXT   NOT NULL, -- of the action
+    messages      BIGINT NOT NULL, -- of 30 days
+    yours         BIGINT NOT NULL, -- of them, from the team's own senders and services
+    yours_passing BIGINT NOT NULL,
+    basis         BLOB   NOT NULL, -- a hash of what the advice was computed from
+    computed_at   BIGINT NOT NULL,
+    PRIMARY KEY (team_id, domain_id)
+) WITHOUT ROWID;
+
+-- Senders that a team added, and corrections of known ones. They are recognized by networks,
+-- hosts and domains, one per line.
 CREATE TABLE team_senders (
     team_id  BIGINT NOT NULL REFERENCES teams (id),
     key      TEXT   NOT NULL,
     name     TEXT   NOT NULL,
-    class    TEXT   NOT NULL, -- for all domains; '' leaves it to the reports
+    class    TEXT   NOT NULL, -- for all domains; '' if reports decide
     networks TEXT   NOT NULL,
     hosts    TEXT   NOT NULL,
     domains  TEXT   NOT NULL,
     PRIMARY KEY (team_id, key)
 ) WITHOUT ROWID;
 
--- What was sent and could not be read; the bytes are in originals.
+-- Rejected items: received content that could not be read. The bytes are in originals.
 CREATE TABLE rejected (
-    id          INTEGER PRIMARY KEY, -- grows with time
+    id          INTEGER PRIMARY KEY, -- increases with time
     team_id     BIGINT NOT NULL REFERENCES teams (id),
-    domain_id   BIGINT NOT NULL, -- to whose reporting address it was sent, 0 for none
+    domain_id   BIGINT NOT NULL, -- whose reporting address it was sent to, 0 for none
     kind        TEXT   NOT NULL, -- what it seems to be
     intake      TEXT   NOT NULL,
     name        TEXT   NOT NULL,
     member      TEXT   NOT NULL,
     reason      TEXT   NOT NULL,
     genuine     TEXT   NOT NULL,
-    verdict     TEXT   NOT NULL,
+    authentication TEXT NOT NULL,
     received_at BIGINT NOT NULL,
     original    BLOB   NOT NULL,
-    bytes       BIGINT NOT NULL, -- that it accounts for; those of an original once
+    bytes       BIGINT NOT NULL, -- charged for it; an original is charged once
     UNIQUE (team_id, id)
 );
 
@@ -752,9 +795,10 @@ CREATE UNIQUE INDEX rejected_once ON rejected (team_id, original, member);
 CREATE INDEX rejected_by_age ON rejected (team_id, received_at);
 CREATE INDEX rejected_of_domain ON rejected (team_id, domain_id) WHERE domain_id <> 0;
 
--- How selective the indexes are in an installation of some size, as ANALYZE would find:
--- rows, and how many share the first column, the first two and so on. Without this SQLite
--- takes a team's id to be as selective as a report's, and reads all rows of the team.
+-- The selectivity of the indexes in an installation of some size, as ANALYZE would find it:
+-- the number of rows, and how many of them share the first column, the first two, and so on.
+-- Without it SQLite assumes that a team's id is as selective as a report's, and reads all rows
+-- of the team.
 ANALYZE sqlite_schema;
 DELETE FROM sqlite_stat1;
 INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES

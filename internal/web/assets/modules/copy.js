@@ -1,4 +1,4 @@
-// Puts a button behind everything that is marked to be copied.
+// Puts a button behind everything that is marked to be copied. Without text it is an icon.
 function addCopyButtons(root) {
   for (const element of root.querySelectorAll("[data-copy]")) {
     if (element.nextElementSibling?.matches("button.copy")) {
@@ -7,20 +7,25 @@ function addCopyButtons(root) {
     // Where more is shown than is to be copied, the attribute has what is.
     const text = element.dataset.copy || element.textContent;
     const button = document.createElement("button");
+    const label = `Copy ${text.slice(0, 80)}`;
+    const show = (word) => {
+      button.textContent = word;
+      button.ariaLabel = word || label;
+    };
     button.type = "button";
     button.className = "copy";
-    button.textContent = "Copy";
-    button.setAttribute("aria-label", `Copy ${text.slice(0, 80)}`);
+    button.title = "Copy";
+    show("");
     button.addEventListener("click", async () => {
       try {
         await navigator.clipboard.writeText(text);
-        button.textContent = "Copied";
+        show("Copied");
       } catch {
         // Without https there is no clipboard: select it for the reader.
         getSelection().selectAllChildren(element);
-        button.textContent = "Selected";
+        show("Selected");
       }
-      setTimeout(() => (button.textContent = "Copy"), 2000);
+      setTimeout(show, 2000, "");
     });
     element.after(button);
   }

@@ -2,7 +2,8 @@
 // address. Text is sent by Enter or the button, as without script.
 for (const form of document.querySelectorAll("form.filter, form.inline")) {
   form.addEventListener("change", (event) => {
-    if (event.target.matches("select, [type=checkbox]")) {
+    // live.js shows the result of a live form in place.
+    if (event.target.matches("select, [type=checkbox]") && !form.closest("[data-live]") && form.method === "get") {
       form.requestSubmit();
     }
   });
