@@ -45,6 +45,9 @@ func teamRequests(token string) []request {
 		changing(http.MethodPut, "/senders/our-crm", token, `{"name":"Our CRM","class":"yours","networks":["198.51.100.0/24"]}`),
 		changing(http.MethodGet, "/tags", token, ""),
 		changing(http.MethodGet, "/search?q=example", token, ""),
+		changing(http.MethodGet, "/changes", token, ""),
+		changing(http.MethodGet, "/insights/domains", token, ""),
+		changing(http.MethodPost, "/domains/bulk", token, `{"add":["example.com"]}`),
 		changing(http.MethodGet, "/webhooks", token, ""),
 		changing(http.MethodPost, "/webhooks", token, `{"url":"https://hooks.example/dmarc","kinds":null,"domains":null}`))
 }
@@ -135,19 +138,26 @@ func TestAnswersOfTheAdvisor(t *testing.T) {
 			changing(http.MethodPut, "/senders/our-crm", in.token, ""),
 			changing(http.MethodPatch, "/webhooks/"+ids.webhook, in.token, ""),
 			changing(http.MethodPost, "/webhooks", in.token, ""),
+			changing(http.MethodPost, "/alerts/acknowledge", in.token, ""),
+			changing(http.MethodPost, "/domains/bulk", in.token, ""),
 		} {
-			for body, status := range map[string]int{"{": http.StatusBadRequest, tooLarge: http.StatusRequestEntityTooLarge, "[]": http.StatusUnprocessableEntity} {
+			large := tooLarge
+			if r.path == "/domains/bulk" {
+				large = strings.Repeat("x", 4<<20+1)
+			}
+			for body, status := range map[string]int{"{": http.StatusBadRequest, large: http.StatusRequestEntityTooLarge, "[]": http.StatusUnprocessableEntity} {
 				want(changing(r.method, r.path, in.token, body), status)
 			}
 			r.header, r.body = map[string]string{"Content-Type": "text/plain"}, "{}"
 			want(r, http.StatusUnsupportedMediaType)
 		}
-		for _, path := range []string{"/insights/advice", "/insights/simulate?domain=example.com", "/webhooks", "/webhooks/" + ids.webhook + "/deliveries", "/senders", "/tags", "/domains/example.com/tags", "/search?q=example"} {
+		for _, path := range []string{"/insights/advice", "/insights/simulate?domain=example.com", "/webhooks", "/webhooks/" + ids.webhook + "/deliveries", "/senders", "/tags", "/domains/example.com/tags", "/search?q=example", "/changes", "/insights/domains"} {
 			a := s.get(path)
 			a.wantStatus(t, http.StatusOK)
 			s.ifNoneMatch(path, a.header.Get("ETag")).wantStatus(t, http.StatusNotModified)
 		}
 		want(changing(http.MethodPut, "/senders/our-crm", in.token, `{"name":"Our CRM","networks":["198.51.100.0/24"]}`), http.StatusOK)
+		want(changing(http.MethodPost, "/domains/bulk", in.token, `{"add":["example.com"]}`), http.StatusOK)
 		for _, r := range advisorRequests("example.com", ids, in.token) {
 			if a := s.send(r); a.status >= http.StatusBadRequest {
 				t.Errorf("%s %s: got status %d want a success: %s", r.method, r.path, a.status, a.body)
@@ -163,6 +173,7 @@ func alertRequests(alert int64, token string) []request {
 		changing(http.MethodPut, "/alerts/rules", token, `{"min_level":"warning","quiet_hours":{"from":"22:00","to":"07:00","time_zone":"Europe/Berlin"}}`),
 		changing(http.MethodPost, "/alerts/test", token, ""),
 		changing(http.MethodPost, fmt.Sprintf("/alerts/%d/acknowledge", alert), token, ""),
+		changing(http.MethodPost, "/alerts/acknowledge", token, fmt.Sprintf(`{"through":%d}`, alert)),
 	}
 }
 

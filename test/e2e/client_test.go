@@ -155,7 +155,7 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 	}
 	if a.status >= 400 && r.method != http.MethodHead {
 		verifies := r.method == http.MethodPost && verifyPattern.MatchString(r.path)
-		addition := r.method == http.MethodPost && strings.HasPrefix(r.path, "/reports") || additionPattern.MatchString(r.path) || public
+		addition := r.method == http.MethodPost && (strings.HasPrefix(r.path, "/reports") || strings.HasPrefix(r.path, "/domains/bulk")) || additionPattern.MatchString(r.path) || public
 		if err := a.errorShape(verifies && a.status == http.StatusNotFound, addition); err != nil {
 			broken = append(broken, err)
 		}
@@ -189,7 +189,7 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 var (
 	publicPattern   = regexp.MustCompile(`^/(openapi\.json|docs)(\?|$)`)
 	codePattern     = regexp.MustCompile(`^[a-z_]+$`)
-	additionPattern = regexp.MustCompile(`^/(events|alerts|webhooks|insights/|senders|tags|search|domains/[^/]+/(checks|setup|selftest|senders|tags|questions|parked|forwarding))`)
+	additionPattern = regexp.MustCompile(`^/(events|changes|alerts|webhooks|insights/|senders|tags|search|domains/[^/]+/(checks|setup|selftest|senders|tags|questions|parked|forwarding))`)
 )
 
 // errorShape checks the error body: a message of one sentence, with a code on additions,
