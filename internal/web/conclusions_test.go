@@ -31,6 +31,18 @@ func TestUnansweredDNS(t *testing.T) {
 	}
 }
 
+// TestOnlyDMARCIsChecked shows a domain between the check of its DMARC record and that of all records.
+func TestOnlyDMARCIsChecked(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.zone.zone = dnstest.New(`_dmarc.new.example TXT "v=DMARC1; p=none"`)
+	musttest.Get(s.service.Team(s.team, service.CommandLine()).AddDomain(t.Context(), "new.example"))(t)
+	body := s.body(t, owner, "/app/domains/new.example/dns")
+	if !strings.Contains(body, "Only the DMARC record is checked yet") || strings.Contains(body, "has not answered") {
+		t.Errorf("want that the other records are not checked yet in\n%s", body)
+	}
+}
+
 // TestSetupWithoutReportDomain shows the guide that has reports sent to a mailbox.
 func TestSetupWithoutReportDomain(t *testing.T) {
 	t.Parallel()

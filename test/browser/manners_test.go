@@ -154,7 +154,7 @@ func TestDoneIsReportedOnce(t *testing.T) {
 	b := s.open(t)
 	b.acceptInvitation(s.link, "ada@example.com")
 	b.visit("/app/domains/example.com/dns", http.StatusOK)
-	b.click("main button.primary")
+	b.press("Check now")
 	b.shows("The DNS was checked just now.")
 	daemon.Eventually(t, stepLimit, "the address says it no more", func() bool { return b.path() == "/app/domains/example.com/dns" })
 	b.load(chromedp.Reload())
