@@ -13,7 +13,9 @@ RACE      := -race $(foreach package,$(UNWATCHED),-gcflags=$(package)=-race=fals
 
 # The packages without goroutines, in which there is no race to find;
 # TestSequentialPackages checks that.
-SEQUENTIAL := ./aggregate ./bimi ./dane ./dkim ./dmarc ./dns ./dns/txt ./failure ./mtasts ./tlsrpt ./internal/intake/unpack
+SEQUENTIAL := . ./aggregate ./bimi ./dane ./dkim ./dmarc ./dns ./dns/txt ./failure ./mtasts ./spf ./tlsrpt \
+	$(addprefix ./internal/,cold config corpustest facts goldentest intake/unpack phrase quirk reporttext reporturi \
+	resolver/zone rollup senders/mmdb senders/networks store/shape web/ui wire)
 
 # The packages that only test the built daemon. The race detector is for the daemon, and not
 # for their tests (DMARCD_TEST_RACE).

@@ -18,11 +18,16 @@ import (
 func TestSequentialPackages(t *testing.T) {
 	t.Parallel()
 	makefile := musttest.Get(os.ReadFile("Makefile"))(t)
-	line := regexp.MustCompile(`(?m)^SEQUENTIAL *:=(.*)$`).FindSubmatch(makefile)
+	text := strings.ReplaceAll(string(makefile), "\\\n", "")
+	line := regexp.MustCompile(`(?m)^SEQUENTIAL *:=([^$]*)\$\(addprefix (\S+),([^)]*)\)$`).FindStringSubmatch(text)
 	if line == nil {
 		t.Fatal("the Makefile does not name the sequential packages")
 	}
-	for _, folder := range strings.Fields(string(line[1])) {
+	folders := strings.Fields(line[1])
+	for _, name := range strings.Fields(line[3]) {
+		folders = append(folders, line[2]+name)
+	}
+	for _, folder := range folders {
 		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Errorf("%s has no Go files: %v", folder, err)
