@@ -1,6 +1,7 @@
 package dmarcd
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -149,6 +150,17 @@ const (
 	ScopeWrite Scope = "write"
 )
 
+// scopes are all scopes. Each includes those before it.
+var scopes = []Scope{ScopeRead, ScopeWrite}
+
+// Includes reports whether a token of this scope may do what needs the other one.
+func (s Scope) Includes(other Scope) bool {
+	return other != "" && slices.Index(scopes, other) >= 0 && slices.Index(scopes, s) >= slices.Index(scopes, other)
+}
+
+// All returns the scopes that it includes, itself last.
+func (s Scope) All() []Scope { return slices.Clone(scopes[:slices.Index(scopes, s)+1]) }
+
 // ParseScope returns the scope named s, or an InvalidError.
 func ParseScope(s string) (Scope, error) {
 	switch scope := Scope(s); scope {
@@ -176,9 +188,7 @@ func (t Token) Valid(now time.Time) bool {
 }
 
 // May reports whether the token's scope includes the wanted one.
-func (t Token) May(want Scope) bool {
-	return t.Scope == ScopeWrite || t.Scope == want
-}
+func (t Token) May(want Scope) bool { return t.Scope.Includes(want) }
 
 // Credential is the result of resolving a bearer token.
 type Credential struct {

@@ -39,8 +39,10 @@ type Options struct {
 	CORSOrigins []string
 	// WriteTimeout limits writing a response, or each part of a list.
 	WriteTimeout time.Duration
-	Now          func() time.Time
-	Log          *slog.Logger
+	// Version is the version of the server.
+	Version string
+	Now     func() time.Time
+	Log     *slog.Logger
 }
 
 // Authenticator resolves bearer tokens.
@@ -111,6 +113,8 @@ type call struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	teamID dmarcd.TeamID
+	// token is the token of the request, as it was when it was last read.
+	token dmarcd.Token
 	// service has the rights of the token; nil on a route without one.
 	service *service.Team
 	params  httproute.Params
@@ -190,7 +194,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 			c.release()
 		}
 	}()
-	c.teamID = token.Team
+	c.teamID, c.token = token.Team, token
 	c.service = a.options.Service.Team(token.Team, service.Token(token.ID, token.Scope, clientaddr.Of(r)))
 	return lost(w, matched.handle(c))
 }

@@ -100,6 +100,8 @@ func (a *API) routes() ([]route, error) {
 		{method: "PUT", path: "/senders/{key}", scope: dmarcd.ScopeWrite, handle: a.setTeamSender},
 		{method: "DELETE", path: "/senders/{key}", scope: dmarcd.ScopeWrite, handle: a.removeTeamSender},
 
+		{method: "GET", path: "/me", scope: dmarcd.ScopeRead, handle: a.getMe},
+
 		{method: "GET", path: "/openapi.json", scope: scopeNone, handle: docs.document},
 		{method: "GET", path: "/docs", scope: scopeNone, handle: docs.page},
 		{method: "GET", path: "/docs/{file}", scope: scopeNone, handle: docs.viewerFile},

@@ -267,6 +267,7 @@ func (a *App) handler() (http.Handler, error) {
 		RateLimit:     a.config.RateLimit,
 		CORSOrigins:   a.config.HTTP.CORSOrigins,
 		WriteTimeout:  writeTimeout,
+		Version:       a.options.Version,
 		Now:           time.Now,
 		Log:           a.log,
 	})

@@ -330,6 +330,7 @@ var uses = joined(joined(joined(joined(joined(webhookUses, alertUses), labelUses
 		needs: see, wants: dmarcd.ErrNotFound, team: func(_ *world, t *service.Team) error { return t.Examine(ctx, ours) },
 		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.Examine(ctx, "example.net") },
 	},
+	"Self":  reads(func(_ *world, t *service.Team) (dmarcd.Team, error) { return t.Self(ctx) }),
 	"Quota": reads(func(_ *world, t *service.Team) (any, error) { quota, _, err := t.Quota(ctx); return quota, err }),
 	"TeamByName": {
 		needs: operate, wants: dmarcd.ErrNotFound,

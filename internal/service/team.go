@@ -10,6 +10,11 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
+// Self returns the team.
+func (t *Team) Self(ctx context.Context) (dmarcd.Team, error) {
+	return see(t, func() (dmarcd.Team, error) { return t.service.store.TeamByID(ctx, t.team.ID()) })
+}
+
 // NewToken describes the token to create.
 type NewToken struct {
 	// Name is what the token is for, or "".

@@ -17,7 +17,44 @@ func NewTeam(t dmarcd.Team) Team {
 	return Team{ID: t.ID.String(), Name: t.Name, API: t.API, CreatedAt: Time(t.CreatedAt)}
 }
 
-// Token is a token in an operator's list.
+// Me describes a token, its team and the server.
+type Me struct {
+	Team struct {
+		ID        string `json:"id"`
+		Name      string `json:"name"`
+		CreatedAt string `json:"created_at"`
+	} `json:"team"`
+	Token  Token          `json:"token"`
+	Scopes []dmarcd.Scope `json:"scopes"`
+	// Quotas has every quota by its name.
+	Quotas map[dmarcd.QuotaName]QuotaUse `json:"quotas"`
+	Server struct {
+		Version string `json:"version"`
+	} `json:"server"`
+}
+
+// QuotaUse is a quota with its use.
+type QuotaUse struct {
+	Limit *int64 `json:"limit"` // null: unlimited
+	Used  int64  `json:"used"`
+}
+
+// NewMe returns the shape of a token with its team, on a server of that version.
+func NewMe(team dmarcd.Team, token dmarcd.Token, quota dmarcd.Quota, used dmarcd.Usage, version string) Me {
+	me := Me{Token: NewToken(token), Scopes: token.Scope.All(), Quotas: map[dmarcd.QuotaName]QuotaUse{}}
+	me.Team.ID, me.Team.Name, me.Team.CreatedAt = team.ID.String(), team.Name, Time(team.CreatedAt)
+	me.Server.Version = version
+	for _, name := range dmarcd.QuotaNames() {
+		use := QuotaUse{Used: used[name]}
+		if limit := quota[name]; limit > 0 {
+			use.Limit = &limit
+		}
+		me.Quotas[name] = use
+	}
+	return me
+}
+
+// Token is a token in a list.
 type Token struct {
 	ID        string  `json:"id"`
 	Name      string  `json:"name"`

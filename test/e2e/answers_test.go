@@ -46,6 +46,7 @@ func teamRequests(token string) []request {
 		changing(http.MethodGet, "/tags", token, ""),
 		changing(http.MethodGet, "/search?q=example", token, ""),
 		changing(http.MethodGet, "/changes", token, ""),
+		changing(http.MethodGet, "/me", token, ""),
 		changing(http.MethodGet, "/insights/domains", token, ""),
 		changing(http.MethodPost, "/domains/bulk", token, `{"add":["example.com"]}`),
 		changing(http.MethodGet, "/webhooks", token, ""),

@@ -189,7 +189,7 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 var (
 	publicPattern   = regexp.MustCompile(`^/(openapi\.json|docs)(\?|$)`)
 	codePattern     = regexp.MustCompile(`^[a-z_]+$`)
-	additionPattern = regexp.MustCompile(`^/(events|changes|alerts|webhooks|insights/|senders|tags|search|domains/[^/]+/(checks|setup|selftest|senders|tags|questions|parked|forwarding))`)
+	additionPattern = regexp.MustCompile(`^/(me$|me\?|tokens|members|invitations|mailboxes|audit|retention|events|changes|alerts|webhooks|insights/|senders|tags|search|domains/[^/]+/(checks|setup|selftest|senders|tags|questions|parked|forwarding))`)
 )
 
 // errorShape checks the error body: a message of one sentence, with a code on additions,
