@@ -45,11 +45,16 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(secret)
 }
 
-// The headers of an error 401.
+// The header WWW-Authenticate of an error 401.
 const (
 	challenge    = `Bearer realm="dmarcd"`
 	invalidToken = challenge + `, error="invalid_token"`
 )
+
+// insufficientScope is the header WWW-Authenticate of an error 403 (RFC 6750 §3.1).
+func insufficientScope(scope dmarcd.Scope) string {
+	return challenge + `, error="insufficient_scope", scope="` + string(scope) + `"`
+}
 
 // authenticate returns the credential of the bearer token.
 func (a *API) authenticate(w http.ResponseWriter, r *http.Request) (dmarcd.Credential, error) {
@@ -147,7 +152,7 @@ func (c cors) answer(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	header.Set("Access-Control-Allow-Origin", origin)
-	header.Set("Access-Control-Expose-Headers", "Location, Link, ETag, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-Request-Id, Dmarcd-Check, Dmarcd-Error")
+	header.Set("Access-Control-Expose-Headers", "Location, Link, ETag, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, WWW-Authenticate, X-Request-Id, Dmarcd-Check, Dmarcd-Error")
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}

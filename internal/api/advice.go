@@ -33,9 +33,7 @@ func changeDomain(c *call, body *object, change func(domain string) (result any,
 // changeSender is changeDomain for the class of the sender in the path.
 func changeSender(c *call, body *object, change func(domain, key string) (dmarcd.Class, error)) error {
 	key, err := dmarcd.ParseSenderKey(c.params.Get("key"))
-	if body.err == nil {
-		body.err = err
-	}
+	body.accept("key", err)
 	return changeDomain(c, body, func(domain string) (any, error) {
 		class, err := change(domain, key)
 		return wire.NewSenderClass(domain, key, class), err
@@ -50,10 +48,9 @@ func (a *API) setSenderClass(c *call) error {
 	}
 	var class dmarcd.Class
 	if body.states("class") {
-		word := body.text("class")
-		if body.err == nil {
-			class, body.err = dmarcd.ParseSenderClass(word)
-		}
+		var err error
+		class, err = dmarcd.ParseSenderClass(body.text("class"))
+		body.accept("class", err)
 	}
 	return changeSender(c, body, func(domain, key string) (dmarcd.Class, error) {
 		return class, c.service.SetSenderClass(c.r.Context(), domain, key, class)

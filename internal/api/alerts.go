@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -54,11 +55,9 @@ func (a *API) acknowledgeAlerts(c *call) error {
 	}
 	if body.states("kind") {
 		filter.Kind = dmarcd.EventKind(body.text("kind"))
-		if body.err == nil {
-			body.err = filter.Kind.Validate("kind")
-		}
+		body.accept("kind", filter.Kind.Validate("kind"))
 	}
-	if body.err == nil && filter.Through < 1 {
+	if filter.Through < 1 {
 		body.reject("through", "The member through must be the seq of the newest alert that you have seen.")
 	}
 	if body.err != nil {
@@ -100,7 +99,11 @@ func (a *API) setAlertRules(c *call) error {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&shape); err != nil {
-		return &dmarcd.InvalidError{Field: "min_level", Message: "The rules have an unknown member, or one of another type than the documentation says."}
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) {
+			return &dmarcd.InvalidError{Field: wrong.Field, Message: "The rules have a member of another type than the documentation says."}
+		}
+		return &dmarcd.InvalidError{Code: codeUnknownMember, Message: "The quiet hours or a mute have an unknown member."}
 	}
 	rules, err := shape.Rules()
 	if err != nil {

@@ -112,6 +112,7 @@ func New(options Options) (*API, error) {
 type call struct {
 	w      http.ResponseWriter
 	r      *http.Request
+	route  *route
 	teamID dmarcd.TeamID
 	// token is the token of the request, as it was when it was last read.
 	token dmarcd.Token
@@ -133,13 +134,13 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serve checks errors in the order of the interface: 401, 403 for the whitelist, 429, 404 and
-// 405 for the path, 403 for a read-only token, 422 for an unknown parameter of an addition. The
+// 405 for the path, 403 for the scope of the token, 422 for an unknown parameter of an addition. The
 // route checks the rest.
 func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, params httproute.Params, allowed string) error {
 	if a.cors.answer(w, r) {
 		return nil
 	}
-	c := &call{w: w, r: r, params: params}
+	c := &call{w: w, r: r, route: matched, params: params}
 	if matched != nil {
 		httproute.Note(w, "route", matched.name())
 		if matched.scope == scopeNone {
@@ -181,7 +182,8 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 	case matched == nil:
 		return errNoSuchPath
 	case !token.May(matched.scope):
-		return errReadOnlyToken
+		w.Header().Set("WWW-Authenticate", insufficientScope(matched.scope))
+		return errScope(matched.scope)
 	}
 	parameters, err := matched.readQuery(r)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"html/template"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -211,6 +212,7 @@ type openAPI struct {
 	Paths      map[string]pathItem
 	Components struct {
 		Parameters map[string]struct{ Name, In string }
+		Schemas    map[string]struct{ Properties map[string]any }
 	}
 }
 
@@ -224,6 +226,14 @@ type operation struct {
 	Tags       []string
 	Scope      string `json:"x-scope"`
 	Parameters parameters
+
+	RequestBody struct {
+		Content map[string]struct {
+			Schema struct {
+				Ref string `json:"$ref"`
+			}
+		}
+	}
 }
 
 // operations returns the operations by method; some are nil.
@@ -249,29 +259,35 @@ func readDocument() (document openAPI, err error) {
 	return document, nil
 }
 
-// queryParameters returns the names of the query parameters of each route of the OpenAPI
-// document, by its name.
-func queryParameters() (map[string][]string, error) {
+// inputs are the names of the query parameters of a route, and of the members of its JSON body.
+type inputs struct{ parameters, members []string }
+
+// documentedInputs returns the inputs of each route of the OpenAPI document, by its name.
+func documentedInputs() (map[string]inputs, error) {
 	document, err := readDocument()
 	if err != nil {
 		return nil, err
 	}
-	names := map[string][]string{}
+	all := map[string]inputs{}
 	for path, item := range document.Paths {
 		for method, o := range item.operations() {
 			if o == nil {
 				continue
 			}
+			var in inputs
 			for _, p := range slices.Concat(item.Parameters, o.Parameters) {
 				if target, isRef := strings.CutPrefix(p.Ref, "#/components/parameters/"); isRef {
 					p.Name, p.In = document.Components.Parameters[target].Name, document.Components.Parameters[target].In
 				}
 				if p.In == "query" {
-					r := route{method: method, path: path}
-					names[r.name()] = append(names[r.name()], p.Name)
+					in.parameters = append(in.parameters, p.Name)
 				}
 			}
+			body := strings.TrimPrefix(o.RequestBody.Content["application/json"].Schema.Ref, "#/components/schemas/")
+			in.members = slices.Sorted(maps.Keys(document.Components.Schemas[body].Properties))
+			r := route{method: method, path: path}
+			all[r.name()] = in
 		}
 	}
-	return names, nil
+	return all, nil
 }

@@ -84,7 +84,7 @@ func readEventQuery(c *call) eventQuery {
 	asked := eventQuery{limit: limit, before: after, team: tagged(c), filter: readEventFilter(q)}
 	if q.Has("since") {
 		since, err := readSeq(q.Get("since"))
-		q.fail(err)
+		q.fail("since", err)
 		asked.since = &since
 	}
 	if q.Has("wait") {

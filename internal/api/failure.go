@@ -1,10 +1,12 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/dmarcd/dmarcd"
@@ -25,7 +27,6 @@ func (f *failure) Error() string { return f.message }
 
 var (
 	errNotWhitelisted   = &failure{http.StatusForbidden, "team_not_allowed", "This team is not allowed to use the API. Ask the operator to add it to the whitelist with `dmarcd team allow`."}
-	errReadOnlyToken    = &failure{http.StatusForbidden, "read_only_token", "This token is read-only. Use a token with the scope write."}
 	errQuota            = &failure{http.StatusForbidden, "quota_exceeded", "The team has reached its quota of domains. Delete one, or ask the operator to raise the quota."}
 	errNoSuchPath       = &failure{http.StatusNotFound, "no_such_resource", "There is no such resource. See the page docs below the base URL for all resources."}
 	errMethodNotAllowed = &failure{http.StatusMethodNotAllowed, "method_not_allowed", "This resource does not support that method. See the Allow header."}
@@ -51,6 +52,11 @@ var (
 	errTooManyRequests  = &failure{http.StatusTooManyRequests, "too_many_requests", "Too many requests. Try again after the number of seconds in Retry-After."}
 )
 
+// errScope is for a token without the scope of the operation.
+func errScope(scope dmarcd.Scope) *failure {
+	return &failure{http.StatusForbidden, "insufficient_scope", "This token does not have the scope " + string(scope) + ". Use a token that has it."}
+}
+
 func errUploadTooLarge(maxBytes int64) *failure {
 	size := fmt.Sprintf("%d bytes", maxBytes)
 	if maxBytes%(1<<20) == 0 {
@@ -65,15 +71,86 @@ const retryAfter = "5"
 // lowDiskRetryAfter is for a full disk, in seconds.
 const lowDiskRetryAfter = "600"
 
-// message is the body of all errors but one. Endpoints of the interface have no code in it.
+// message is the body of most errors. Endpoints of the interface have no code in it.
 type message struct {
 	Message string `json:"message"`
 	Code    string `json:"code,omitempty"`
-	Field   string `json:"field,omitempty"`
+}
+
+// invalidRequest is the body of a 422 of an addition. Field is the first invalid parameter or
+// member, null if the whole request is invalid.
+type invalidRequest struct {
+	message
+	Field  *string        `json:"field"`
+	Errors []invalidField `json:"errors"`
+}
+
+// invalidField says what is wrong with a parameter or member.
+type invalidField struct {
+	Field   *string `json:"field"`
+	Code    string  `json:"code"`
+	Message string  `json:"message"`
+}
+
+// newInvalidRequest returns the body for an error with that code and text.
+func newInvalidRequest(err error, code, text string) invalidRequest {
+	body := invalidRequest{message: message{Message: text, Code: code}}
+	for _, invalid := range invalidInputs(err) {
+		item := invalidField{Code: cmp.Or(invalid.Code, codeInvalid), Message: invalid.Message}
+		if invalid.Field != "" {
+			item.Field = &invalid.Field
+		}
+		body.Errors = append(body.Errors, item)
+	}
+	if body.Errors == nil {
+		body.Errors = []invalidField{{Code: code, Message: text}}
+	}
+	body.Field = body.Errors[0].Field
+	return body
+}
+
+// invalidInputs returns all invalid inputs of an error, which may join several.
+func invalidInputs(err error) []*dmarcd.InvalidError {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // unwraps one step
+		var all []*dmarcd.InvalidError
+		for _, e := range joined.Unwrap() {
+			all = append(all, invalidInputs(e)...)
+		}
+		return all
+	}
+	var invalid *dmarcd.InvalidError
+	if errors.As(err, &invalid) {
+		return []*dmarcd.InvalidError{invalid}
+	}
+	return nil
+}
+
+// alsoInvalid adds an error about a field to others, unless there is one about it, or one that is
+// not about input.
+func alsoInvalid(err error, added *dmarcd.InvalidError) error {
+	if err == nil {
+		return added
+	}
+	inputs := invalidInputs(err)
+	if len(inputs) == 0 || slices.ContainsFunc(inputs, func(i *dmarcd.InvalidError) bool { return i.Field == added.Field }) {
+		return err
+	}
+	return errors.Join(err, added)
 }
 
 // errorHeader has the code of an error.
 const errorHeader = "Dmarcd-Error"
+
+// Codes of errors that are not a failure. codeInvalid is that of invalid input without one of its
+// own.
+const (
+	codeBusy          = "busy"
+	codeInvalid       = "invalid_input"
+	codeLowDisk       = "low_disk"
+	codeNoReport      = "no_report"
+	codeQuota         = "quota_exceeded"
+	codeUnknownMember = "unknown_member"
+)
 
 // kindStatus returns the status of a failure, or the status for the kind of another error.
 func kindStatus(err error) int {
@@ -113,13 +190,13 @@ func errorCode(err error, status int) string {
 	case errors.As(err, &invalid) && invalid.Code != "":
 		return invalid.Code
 	case errors.As(err, &full):
-		return "quota_exceeded"
+		return codeQuota
 	case errors.Is(err, intake.ErrLowDisk):
-		return "low_disk"
+		return codeLowDisk
 	case errors.Is(err, memory.ErrBusy):
-		return "busy"
+		return codeBusy
 	case status == http.StatusUnprocessableEntity:
-		return "invalid_input"
+		return codeInvalid
 	default:
 		return wire.ErrorCode(status)
 	}
@@ -163,16 +240,16 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, addition bool, err er
 	if status >= http.StatusInternalServerError && !errors.Is(err, memory.ErrBusy) && !errors.Is(r.Context().Err(), context.Canceled) {
 		a.options.Log.ErrorContext(r.Context(), "request failed", "error", err, "request_id", w.Header().Get("X-Request-Id"))
 	}
-	answer := message{Message: text}
 	code := errorCode(err, status)
 	w.Header().Set(errorHeader, code)
-	if addition {
-		answer.Code = code
-		if invalid != nil {
-			answer.Field = invalid.Field
-		}
+	switch {
+	case !addition:
+		writeJSON(w, status, message{Message: text})
+	case status == http.StatusUnprocessableEntity:
+		writeJSON(w, status, newInvalidRequest(err, code, text))
+	default:
+		writeJSON(w, status, message{Message: text, Code: code})
 	}
-	writeJSON(w, status, answer)
 }
 
 // WriteMessage writes a text in the shape of API errors, for responses outside the API. From

@@ -20,7 +20,7 @@ func (a *API) listDaily(c *call) error {
 	if position != "" {
 		var err error
 		after, err = parseDailyCursor(position)
-		c.query.fail(err)
+		c.query.fail("after", err)
 	}
 	days, by, domain, team := c.query.days(), word(c.query, "by", "domain"), c.query.domain(), tagged(c)
 	if word(c.query, "classes", "true", "false") == "true" {
@@ -180,7 +180,7 @@ func readRecordQuery(q *query) (filter service.RecordFilter, after service.Recor
 		var err error
 		after.Record.Begun = true
 		after.Report, after.Record.Share, after.Record.N, err = wire.ParseRecordID(q.Get("after"))
-		q.fail(err)
+		q.fail("after", err)
 	}
 	return filter, after
 }

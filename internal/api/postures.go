@@ -28,7 +28,7 @@ func (a *API) listPostures(c *call) error {
 		key, text, err := wire.ParsePosition(position)
 		name, sorted := strings.CutPrefix(text, filter.Sort+" ")
 		if _, invalid := dmarcd.ParseName(name); err != nil || invalid != nil || !sorted {
-			c.query.fail(wire.ErrAfter)
+			c.query.fail("after", wire.ErrAfter)
 		}
 		filter.After = &service.PosturePosition{Key: key, Name: name}
 	}

@@ -106,7 +106,7 @@ func (a *API) listRecords(c *call) error {
 		var err error
 		after.Begun = true
 		after.Share, after.N, err = wire.ParseRecordCursor(text)
-		c.query.fail(err)
+		c.query.fail("after", err)
 	}
 	if c.query.err != nil {
 		return c.query.err

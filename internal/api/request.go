@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -24,24 +25,26 @@ const (
 	defaultPage = 100
 )
 
-// query has the parameters of a request. It keeps the first error, which the caller checks after
-// it has read them: values after it are not valid.
+// query has the parameters of a request. It keeps the errors, which the caller checks after it has
+// read them: values may be invalid until then.
 type query struct {
 	url.Values
 	err error
 }
 
-// fail sets the error, unless there is one.
-func (q *query) fail(err error) {
-	if q.err == nil {
+// fail adds an error about a parameter.
+func (q *query) fail(name string, err error) {
+	var invalid *dmarcd.InvalidError
+	switch {
+	case errors.As(err, &invalid):
+		q.err = alsoInvalid(q.err, &dmarcd.InvalidError{Field: name, Code: invalid.Code, Message: invalid.Message})
+	case err != nil && q.err == nil:
 		q.err = err
 	}
 }
 
-// reject is fail with a message about a parameter.
-func (q *query) reject(name, message string) {
-	q.fail(&dmarcd.InvalidError{Field: name, Message: message})
-}
+// reject is fail with a message.
+func (q *query) reject(name, message string) { q.fail(name, &dmarcd.InvalidError{Message: message}) }
 
 // limit returns the page size, or the default of the list.
 func (q *query) limit(standard int) int {
@@ -64,7 +67,7 @@ func (q *query) cursor() (limit int, after service.Cursor) {
 	if text != "" {
 		var err error
 		after.At, after.ID, err = wire.ParseCursor(text)
-		q.fail(err)
+		q.fail("after", err)
 	}
 	return limit, after
 }
@@ -75,7 +78,7 @@ func (q *query) domain() string {
 		return ""
 	}
 	name, err := dmarcd.ParseName(q.Get("domain"))
-	q.fail(err)
+	q.fail("domain", err)
 	return name
 }
 
@@ -148,8 +151,8 @@ func (c *call) awaitTurn(rows int) (err error) {
 // maxBody is the size limit of a JSON body.
 const maxBody = 64 << 10
 
-// object is the JSON object in a body. It keeps the first error, which the caller checks after it
-// has read the members: all values after it are zero.
+// object is the JSON object in a body. It keeps the errors, which the caller checks after it has
+// read the members: values may be zero until then.
 type object struct {
 	members map[string]json.RawMessage
 	err     error
@@ -185,15 +188,25 @@ func readObjectOf(c *call, most int64, member, example string) *object {
 	}
 	var o object
 	if err := json.Unmarshal(body, &o.members); err != nil || o.members == nil {
-		o.reject(member, `The body must be a JSON object with the member "`+member+`".`)
+		o.err = &dmarcd.InvalidError{Message: `The body must be a JSON object with the member "` + member + `".`}
 	}
+	o.err = cmp.Or(o.err, c.route.unknownMember(o.members))
 	return &o
 }
 
-// reject sets the error, unless there is one.
+// reject adds an error about a member. Nothing is said about the members of a body that is no
+// object.
 func (o *object) reject(member, message string) {
-	if o.err == nil {
-		o.err = &dmarcd.InvalidError{Field: member, Message: message}
+	if o.members != nil {
+		o.err = alsoInvalid(o.err, &dmarcd.InvalidError{Field: member, Message: message})
+	}
+}
+
+// accept adds the error of a value of a member, if any.
+func (o *object) accept(member string, err error) {
+	var invalid *dmarcd.InvalidError
+	if o.members != nil && errors.As(err, &invalid) {
+		o.err = alsoInvalid(o.err, &dmarcd.InvalidError{Field: member, Code: invalid.Code, Message: invalid.Message})
 	}
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -20,9 +21,10 @@ type route struct {
 	handle func(c *call) error
 
 	// addition marks a route outside the seven endpoints, whose responses never change.
-	// parameters are its query parameters.
+	// parameters are its query parameters, members those of its JSON body.
 	addition   bool
 	parameters []string
+	members    []string
 }
 
 // interfaceRoutes is the number of routes at the start of the list that belong to the
@@ -106,15 +108,27 @@ func (a *API) routes() ([]route, error) {
 		{method: "GET", path: "/docs", scope: scopeNone, handle: docs.page},
 		{method: "GET", path: "/docs/{file}", scope: scopeNone, handle: docs.viewerFile},
 	}
-	parameters, err := queryParameters()
+	inputs, err := documentedInputs()
 	if err != nil {
 		return nil, err
 	}
 	for i := range routes {
 		r := &routes[i]
-		r.addition, r.parameters = i >= interfaceRoutes, parameters[r.name()]
+		documented := inputs[r.name()]
+		r.addition, r.parameters, r.members = i >= interfaceRoutes, documented.parameters, documented.members
 	}
 	return routes, nil
+}
+
+// unknownMember returns an error if a body has a member that the document does not name for an
+// addition. The error does not repeat its name, which may be a secret.
+func (r *route) unknownMember(members map[string]json.RawMessage) error {
+	for name := range members {
+		if r.addition && !slices.Contains(r.members, name) {
+			return &dmarcd.InvalidError{Code: codeUnknownMember, Message: "The body has an unknown member. The members are " + strings.Join(r.members, ", ") + "."}
+		}
+	}
+	return nil
 }
 
 // readQuery returns the query. It rejects unknown parameters of an addition: the client may rely

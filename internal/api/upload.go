@@ -176,7 +176,7 @@ func (a *API) bodyRead(w http.ResponseWriter) (answer func()) {
 
 // rejectedReceipts is the error body if nothing was accepted.
 type rejectedReceipts struct {
-	message
+	invalidRequest
 	wire.Receipts
 }
 
@@ -184,10 +184,9 @@ func writeReceipts(w http.ResponseWriter, receipts []dmarcd.Receipt) {
 	status := receiptsStatus(receipts)
 	items := wire.NewReceipts(receipts)
 	if status == http.StatusUnprocessableEntity {
-		const code = "no_report"
-		w.Header().Set(errorHeader, code)
+		w.Header().Set(errorHeader, codeNoReport)
 		writeJSON(w, status, rejectedReceipts{
-			message{Code: code, Message: "The upload contains no valid report. It is stored as rejected; GET /insights/rejected lists the reasons."}, items,
+			newInvalidRequest(nil, codeNoReport, "The upload contains no valid report. It is stored as rejected; GET /insights/rejected lists the reasons."), items,
 		})
 		return
 	}
@@ -256,7 +255,7 @@ func (a *API) receiveTLSReport(w http.ResponseWriter, r *http.Request) error {
 	answer()
 	var none *service.NoReportError
 	if errors.As(err, &none) {
-		return &failure{http.StatusUnprocessableEntity, "no_report", "The body contains no valid TLS report: " + strings.TrimSuffix(none.Reason, ".") + "."}
+		return &failure{http.StatusUnprocessableEntity, codeNoReport, "The body contains no valid TLS report: " + strings.TrimSuffix(none.Reason, ".") + "."}
 	}
 	if err != nil {
 		return anonymousQuota(w, err)

@@ -39,6 +39,8 @@ func newServer(handler http.Handler, log *slog.Logger) *http.Server {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
+		// OPTIONS * is answered like other unknown paths, in JSON.
+		DisableGeneralOptionsHandler: true,
 		// net/http logs broken client connections here.
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}

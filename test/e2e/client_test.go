@@ -172,6 +172,9 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 			breach("WWW-Authenticate: got %q want %q", got, want)
 		}
 	}
+	if lacks, got := a.header.Get("Dmarcd-Error") == "insufficient_scope", a.header.Get("WWW-Authenticate"); lacks != strings.Contains(got, `error="insufficient_scope", scope="`) {
+		breach("WWW-Authenticate: got %q want the scope if, and only if, it is missing", got)
+	}
 	if a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable {
 		if a.header.Get("Retry-After") == "" {
 			breach("no Retry-After")
@@ -192,6 +195,24 @@ var (
 	additionPattern = regexp.MustCompile(`^/(me$|me\?|tokens|members|invitations|mailboxes|audit|retention|events|changes|alerts|webhooks|insights/|senders|tags|search|domains/[^/]+/(checks|setup|selftest|senders|tags|questions|parked|forwarding))`)
 )
 
+// wantInvalid checks the errors of a 422 of an addition, whose first one is repeated at the top, and
+// removes them.
+func wantInvalid(members map[string]any) error {
+	list, _ := members["errors"].([]any)
+	if len(list) == 0 {
+		return errors.New("error body: want errors")
+	}
+	first, _ := list[0].(map[string]any)
+	for _, name := range []string{"message", "code", "field"} {
+		if members[name] != first[name] {
+			return fmt.Errorf("error body: got %s %v want that of the first error, %v", name, members[name], first[name])
+		}
+	}
+	delete(members, "errors")
+	delete(members, "field")
+	return nil
+}
+
 // errorShape checks the error body: a message of one sentence, with a code on additions,
 // or an error with a code on the verify endpoint.
 func (a answer) errorShape(verify, addition bool) error {
@@ -206,10 +227,12 @@ func (a answer) errorShape(verify, addition bool) error {
 		if !addition || code != a.header.Get("Dmarcd-Error") {
 			return fmt.Errorf("error body: got the code %v want none but that of the header, on an addition", code)
 		}
-		delete(members, "code")
 		if a.status == http.StatusUnprocessableEntity {
-			delete(members, "field")
+			if err := wantInvalid(members); err != nil {
+				return err
+			}
 		}
+		delete(members, "code")
 	} else if addition && a.status != http.StatusNotFound && a.status != http.StatusMethodNotAllowed {
 		return errors.New("error body: want a code")
 	}

@@ -202,6 +202,7 @@ func TestOneServer(t *testing.T) {
 		{"a team off the whitelist is forbidden", teamOffTheWhitelistIsForbiddenEverywhere},
 		{"a read token may only read", readTokenMayOnlyRead},
 		{"order of refusals", orderOfRefusals},
+		{"what is not HTTP", malformedRequests},
 		{"wrong method", wrongMethodReportsTheRightOnes},
 		{"bad queries of the additions", badQueriesOfTheAdditions},
 		{"a cursor with more behind it", cursorWithMoreBehindIt},

@@ -1,9 +1,14 @@
 package e2e_test
 
 import (
+	"bufio"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
 // tooLarge is a body of one byte more than the limit, which is not JSON either.
@@ -198,5 +203,39 @@ func wrongMethodReportsTheRightOnes(t *testing.T, s *server) {
 			// The client compares Allow with the document.
 			s.send(request{method: method, path: path, token: in.token}).wantStatus(t, http.StatusMethodNotAllowed)
 		}
+	}
+}
+
+// malformedRequests sends what is not HTTP. net/http answers it with a text, as the document says.
+// OPTIONS * is answered as an unknown path.
+func malformedRequests(t *testing.T, s *server) {
+	const host = "Host: dmarc.example\r\n"
+	for _, row := range []struct {
+		name, sent string
+		status     int
+		json       bool
+	}{
+		{"no request line", "hello\r\n\r\n", 400, false},
+		{"a header without a colon", "GET / HTTP/1.1\r\n" + host + "x\r\n\r\n", 400, false},
+		{"two lengths", "POST / HTTP/1.1\r\n" + host + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n", 400, false},
+		{"no host", "GET / HTTP/1.1\r\n\r\n", 400, false},
+		{"a large header", "GET / HTTP/1.1\r\n" + host + "X: " + strings.Repeat("x", 80<<10) + "\r\n\r\n", 431, false},
+		{"another expectation", "GET / HTTP/1.1\r\n" + host + "Expect: a miracle\r\n\r\n", 417, false},
+		{"another transfer encoding", "POST / HTTP/1.1\r\n" + host + "Transfer-Encoding: br\r\n\r\n", 501, false},
+		{"another version", "GET / HTTP/3.0\r\n" + host + "\r\n", 505, false},
+		{"every path", "OPTIONS * HTTP/1.1\r\n" + host + "\r\n", 404, true},
+	} {
+		connection := musttest.Get(net.Dial("tcp", s.HTTP))(t)
+		_, _ = io.WriteString(connection, row.sent) // the server may answer before it has read all
+		received, err := http.ReadResponse(bufio.NewReader(connection), nil)
+		if err != nil {
+			t.Errorf("%s: %v", row.name, err)
+		} else {
+			coded := received.Header.Get("Content-Type") == "application/json" && received.Header.Get("Dmarcd-Error") != ""
+			if received.StatusCode != row.status || coded != row.json {
+				t.Errorf("%s: got status %d, JSON with a code: %t; want %d, %t", row.name, received.StatusCode, coded, row.status, row.json)
+			}
+		}
+		_ = connection.Close() // the answer was read
 	}
 }
