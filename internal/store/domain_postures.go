@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -44,10 +46,33 @@ func (t *Team) SavePostures(ctx context.Context, postures []StoredPosture) error
 					messages = excluded.messages, yours = excluded.yours, yours_passing = excluded.yours_passing,
 					basis = excluded.basis, computed_at = excluded.computed_at
 				WHERE postures.computed_at <= excluded.computed_at`)
-			return err
+			if err != nil {
+				return err
+			}
+			return t.copyStages(ctx, tx, ids)
 		})
 		if err != nil {
 			return fmt.Errorf("save postures: %w", err)
+		}
+	}
+	return nil
+}
+
+// copyStages copies the stages of postures to their domains, where an index has them for
+// PostureCounts. Few change, and only these domains are locked.
+func (t *Team) copyStages(ctx context.Context, tx tx, domains []dmarcd.DomainID) error {
+	list, args := db.In([]any{t.id}, domains)
+	moved, err := db.CollectMap[dmarcd.DomainID, dmarcd.Stage](ctx, tx, `SELECT postures.domain_id, postures.stage`+posturesJoined+`
+		AND domains.stage <> postures.stage AND domains.id IN `+list, args...)
+	if err != nil || len(moved) == 0 {
+		return err
+	}
+	if err := t.shareLock(ctx, tx); err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(moved)) {
+		if _, err := tx.Exec(ctx, `UPDATE domains SET stage = $1 WHERE team_id = $2 AND id = $3 AND deleted_at = 0`, moved[id], t.id, id); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -126,7 +151,7 @@ type PostureCount struct {
 const (
 	policyWord = `CASE WHEN domains.known_at = 0 THEN 'unknown' WHEN domains.policy = '' THEN 'missing' ELSE domains.policy END`
 	gradeWord  = `CASE WHEN domains.grade = '' THEN 'unknown' ELSE domains.grade END`
-	stageWord  = `COALESCE(postures.stage, 'unknown')`
+	stageWord  = `CASE WHEN domains.stage = '' THEN 'unknown' ELSE domains.stage END`
 
 	posturesJoined = ` FROM domains LEFT JOIN postures ON postures.team_id = domains.team_id AND postures.domain_id = domains.id
 		WHERE domains.team_id = $1 AND domains.deleted_at = 0`
@@ -162,10 +187,16 @@ func (f PostureFilter) base(t *Team) (string, []any) {
 // policy, grade and stage.
 func (t *Team) PostureCounts(ctx context.Context, filter PostureFilter) ([]PostureCount, error) {
 	base, args := filter.base(t)
-	return db.Collect(ctx, t.store, `SELECT `+policyWord+`, `+gradeWord+`, `+stageWord+`, COUNT(*)`+posturesJoined+base+` GROUP BY 1, 2, 3`, args,
+	const columns = `domains.policy, domains.grade, domains.stage, domains.known_at = 0` // in the order of an index
+	return db.Collect(ctx, t.store, `SELECT `+columns+`, COUNT(*) FROM domains WHERE domains.team_id = $1 AND domains.deleted_at = 0`+base+` GROUP BY `+columns, args,
 		func(scan db.Scanner) (PostureCount, error) {
 			var c PostureCount
-			err := scan(&c.Policy, &c.Grade, &c.Stage, &c.Domains)
+			var unknown bool
+			err := scan(&c.Policy, &c.Grade, &c.Stage, &unknown, &c.Domains)
+			if c.Policy = cmp.Or(c.Policy, Missing); unknown {
+				c.Policy = Unknown
+			}
+			c.Grade, c.Stage = cmp.Or(c.Grade, Unknown), cmp.Or(c.Stage, Unknown)
 			return c, err
 		})
 }
@@ -192,8 +223,11 @@ func (t *Team) Postures(ctx context.Context, filter PostureFilter) ([]PostureRow
 		}
 		key = strings.ReplaceAll(expression, `SIGN `, sign)
 		order = key + `, `
-	} else if descending {
-		name, follows = `domains.name DESC`, `<`
+	} else {
+		base += ` AND domains.name > ''` // has SQLite read the index that is in this order
+		if descending {
+			name, follows = `domains.name DESC`, `<`
+		}
 	}
 	if after := filter.After; after != nil {
 		at, than := bind(after.Key), bind(db.Plain(after.Name))

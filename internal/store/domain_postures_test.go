@@ -228,6 +228,15 @@ func BenchmarkPostures(b *testing.B) {
 		manyPostures(b, team, 10_000)
 		musttest.Get(db.SQL(b).ExecContext(b.Context(), `UPDATE domains SET known_at = 1, checked_at = 1, record = 'v=DMARC1; p=none; rua=mailto:reports@reports.example',
 			policy = CASE id % 3 WHEN 0 THEN 'none' WHEN 1 THEN 'reject' ELSE 'quarantine' END, grade = CASE id % 4 WHEN 0 THEN 'A' WHEN 1 THEN 'B' ELSE 'F' END`))(b)
+		for _, filter := range []store.PostureFilter{{}, {Search: "99"}} {
+			b.Run(fmt.Sprintf("%s/counts%+v", db.Engine, filter), func(b *testing.B) {
+				for b.Loop() {
+					if got, err := team.PostureCounts(b.Context(), filter); err != nil || len(got) < 2 {
+						b.Fatalf("got %+v, %v; want counts", got, err)
+					}
+				}
+			})
+		}
 		for _, filter := range []store.PostureFilter{{}, {Sort: "-messages"}, {Sort: "passing", Offset: 5000}, {Stage: "partial", Sort: "-grade"}, {Search: "99"}} {
 			filter.Limit = 50
 			b.Run(fmt.Sprintf("%s/%+v", db.Engine, filter), func(b *testing.B) {

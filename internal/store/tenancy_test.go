@@ -36,7 +36,7 @@ type victim struct {
 func (v victim) delivery() *dmarcd.Delivery {
 	name := v.domain.Name
 	delivery := storetest.Delivery(storetest.Aggregate("1", name, 20000, storetest.Passed(name, 7), storetest.Failed(name, 3)))
-	delivery.Rejections = []dmarcd.Rejection{{Member: "note.txt", Reason: "The content is not a report."}}
+	delivery.Rejections = []dmarcd.Rejection{{Member: "note.txt", Reason: "This is text, not a report."}}
 	return delivery
 }
 
