@@ -256,7 +256,7 @@ func (s *Sender) Send(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.Del
 	}
 	message, err := s.message(ctx, c)
 	if err != nil {
-		result.Problem = "The message could not be made. An operator finds the reason in the log."
+		result.Problem = "No message could be made from the stored data. It is tried again later; if this goes on, delete the channel, and add it again."
 		return result, err
 	}
 	result.Status, err = s.Relay.Send(ctx, message)

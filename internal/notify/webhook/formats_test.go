@@ -154,7 +154,7 @@ func TestRebinding(t *testing.T) {
 		dialled = append(dialled, address)
 		return nil, errors.New("not connected in a test")
 	}}
-	for _, want := range []string{"cannot be reached", "private or reserved", "private or reserved"} {
+	for _, want := range []string{"its answer is not HTTP", "private or reserved", "private or reserved"} {
 		result, _ := sender(dialer).Send(t.Context(), delivery("https://rebind.example/", webhook.NewSecret()))
 		if !strings.Contains(result.Problem, want) {
 			t.Errorf("got %+v, want %q", result, want)

@@ -10,10 +10,12 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -29,12 +31,8 @@ import (
 // Timeout is the time that an endpoint has to answer.
 const Timeout = 15 * time.Second
 
-// What users see for an endpoint that does not answer. As with mailboxes, all failures
-// before an answer have one text: the endpoint may be in a network that users cannot see.
-const (
-	unreachable       = "The channel cannot be reached, or gave no answer within 15 seconds. Check the host name and the port of the URL, and that its certificate is valid."
-	addressNotAllowed = "This installation does not connect to private or reserved addresses, or to others without https. An operator can allow a network with DMARCD_OUTBOUND_ALLOW."
-)
+// addressNotAllowed is the message about an endpoint that package outbound does not connect to.
+const addressNotAllowed = "This installation does not connect to private or reserved addresses, or to others without https. An operator can allow a network with DMARCD_OUTBOUND_ALLOW."
 
 // Sender sends deliveries. It is safe for concurrent use.
 type Sender struct {
@@ -57,23 +55,41 @@ func (s *Sender) Send(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.Del
 	result := dmarcd.DeliveryResult{At: began}
 	request, err := s.request(ctx, c, began)
 	if err != nil {
-		result.Problem = "The delivery could not be signed. An operator finds the reason in the log."
+		result.Problem = "No message could be made: the stored secret of this channel cannot be read. Delete the channel, and add it again."
 		return result, withoutURL(err)
 	}
 	response, err := s.Client.Do(request)
 	err = withoutURL(err)
-	switch {
-	case errors.Is(err, outbound.ErrNotAllowed):
-		result.Problem = addressNotAllowed
-		return result, err
-	case err != nil:
-		result.Problem = unreachable
+	if err != nil {
+		result.Problem = unanswered(err)
 		return result, err
 	}
 	_ = response.Body.Close() // nothing in it matters
 	result.Status, result.Took = response.StatusCode, s.Now().Sub(began)
 	result.Problem = problemOf(response.StatusCode)
 	return result, nil
+}
+
+// unanswered says which step failed before there was an answer, and what to do. As with mailboxes, it
+// has no text of the endpoint or the network, and all addresses that are not allowed have one message.
+func unanswered(err error) string {
+	timeout, dial := net.Error(nil), (*net.OpError)(nil)
+	certificate := (*tls.CertificateVerificationError)(nil)
+	switch {
+	case errors.Is(err, outbound.ErrNotAllowed):
+		return addressNotAllowed
+	case errors.Is(err, outbound.ErrLookup):
+		return "The name lookup failed: no address was found for the host. Check the spelling of the URL."
+	case errors.As(err, &certificate):
+		return "The certificate of the host is not valid: it is expired, for another name, or not from a trusted authority. Enter the name that is in the certificate, or have it renewed."
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return "The encryption failed: the host does not use https at this port. Check the port of the URL."
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return "The connection failed: nothing answers at this host and port. Check the URL, and that no firewall is in between."
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "The host gave no answer within 15 seconds. Check its status, then send a test."
+	}
+	return "The host closed the connection, or its answer is not HTTP. Check the port of the URL, and the status of the service."
 }
 
 // problemOf says what a status means and what to do, "" for success.

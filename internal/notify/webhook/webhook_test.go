@@ -118,8 +118,8 @@ func TestReceivers(t *testing.T) {
 		{"sends 10 MB", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.CopyN(w, zeros{}, 10<<20) }, 200, ""},
 		{"sends a large header", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Large", strings.Repeat("x", 1<<20))
-		}, 0, "cannot be reached"},
-		{"closes early", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0, "cannot be reached"},
+		}, 0, "its answer is not HTTP"},
+		{"closes early", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0, "its answer is not HTTP"},
 		{"breaks off its answer", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			w.WriteHeader(http.StatusOK)
@@ -235,5 +235,43 @@ func TestPlainHTTP(t *testing.T) {
 	result, _ := sender(dialer).Send(t.Context(), delivery("http://public.example/", webhook.NewSecret()))
 	if !strings.Contains(result.Problem, "without https") {
 		t.Errorf("got %+v", result)
+	}
+}
+
+// TestStepThatFailed has endpoints that give no answer: the problem names the step, with no text of the
+// network.
+func TestStepThatFailed(t *testing.T) {
+	t.Parallel()
+	plain, encrypted := httptest.NewServer(nil), httptest.NewTLSServer(nil)
+	defer plain.Close()
+	defer encrypted.Close()
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	for name, tt := range map[string]struct{ url, want string }{
+		"no such name":         {"https://gone.example/", "The name lookup failed"},
+		"nothing listens":      {closed.URL, "The connection failed: nothing answers"},
+		"no https":             {strings.Replace(plain.URL, "http:", "https:", 1), "The encryption failed"},
+		"an unknown authority": {encrypted.URL, "The certificate of the host is not valid"},
+		"a private address":    {"https://10.0.0.1/", "does not connect to private"},
+	} {
+		result, err := sender(loopback()).Send(t.Context(), delivery(tt.url, webhook.NewSecret()))
+		if !strings.Contains(result.Problem, tt.want) || strings.Contains(result.Problem, "127.0.0.1") {
+			t.Errorf("%s: got %q (%v), want %q", name, result.Problem, err, tt.want)
+		}
+	}
+}
+
+// TestSlowEndpoint has an endpoint that never answers.
+func TestSlowEndpoint(t *testing.T) {
+	t.Parallel()
+	end := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-end }))
+	defer server.Close()
+	defer close(end)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second/4)
+	defer cancel()
+	result, err := sender(loopback()).Send(ctx, delivery(server.URL, webhook.NewSecret()))
+	if !strings.Contains(result.Problem, "no answer within 15 seconds") {
+		t.Errorf("got %q (%v), want that there was no answer", result.Problem, err)
 	}
 }
