@@ -39,7 +39,7 @@ func TestImportReportsResultsOfFiles(t *testing.T) {
 			"all of it",
 			[]string{good, bad, missing},
 			exitFailed, "2 files read, 1 duplicate, 1 rejected; 0 new records, 0 messages\n",
-			"stat " + missing + ": no such file or directory\n" + bad + ": the content is not a report: it is text\ndmarcd: 1 of 3 files could not be read\n",
+			"stat " + missing + ": no such file or directory\n" + bad + ": this is text, not a report\ndmarcd: 1 of 3 files could not be read\n",
 		},
 	} {
 		status, stdout, stderr := runProgram(t, server, "", append(append([]string{"import", "--team", "acme"}, tt.paths...), settings...)...)

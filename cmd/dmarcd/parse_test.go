@@ -61,7 +61,7 @@ func recordFrom(source string) string {
 
 func TestParseForms(t *testing.T) {
 	t.Parallel()
-	const rejected = mailFiles + "several-reports.eml: mail.msg: the content is not a report: it is an Outlook message or Office document\n"
+	const rejected = mailFiles + "several-reports.eml: mail.msg: this is an Outlook message or Office document, not a report\n"
 	for _, tt := range []struct{ name, flag string }{
 		{"page", ""},
 		{"json", "--json"},
@@ -134,7 +134,7 @@ func TestParseExitStatus(t *testing.T) {
 			"a refusal stays one line",
 			[]string{oddName},
 			"", exitProblem,
-			strings.ReplaceAll(oddName, "\n", "\ufffd") + ": the content is not a report: it is text\n",
+			strings.ReplaceAll(oddName, "\n", "\ufffd") + ": this is text, not a report\n",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

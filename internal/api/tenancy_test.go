@@ -129,7 +129,7 @@ func victimised(t *testing.T, s *store.Store, victim dmarcd.TeamID) (dmarcd.Repo
 	t.Helper()
 	delivery := storetest.Delivery(storetest.Aggregate("1", "theirs.example", firstDay, storetest.Passed("theirs.example", 7)),
 		storetest.Aggregate("2", "unclaimed.example", firstDay, storetest.Passed("unclaimed.example", 1)))
-	delivery.Rejections = []dmarcd.Rejection{{Member: "note.txt", Reason: "The content is not a report."}}
+	delivery.Rejections = []dmarcd.Rejection{{Member: "note.txt", Reason: "This is text, not a report."}}
 	receipts := musttest.Get(s.Team(victim).Receive(t.Context(), []*dmarcd.Delivery{delivery}))(t)
 	rejected, err := s.Team(victim).Rejected(t.Context(), 0, 1)
 	if err != nil || len(rejected) != 1 {

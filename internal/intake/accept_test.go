@@ -221,7 +221,7 @@ func TestDelivery(t *testing.T) {
 				`aggregate "c.xml" ` + about + `0 records, 0 of 0 compliant`,
 				`share "": 0 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0 Unverified:0}`,
 				`refused aggregate "a.xml": aggregate report rejected: the report has no time range`,
-				`refused  "b.txt": the content is not a report: it is text`,
+				`refused  "b.txt": this is text, not a report`,
 			},
 		},
 		{
@@ -303,7 +303,7 @@ func TestForged(t *testing.T) {
 	const reason = "the sender of the message is spoofed: no signature verifies"
 	rejected := []string{
 		`refused aggregate "a.xml": ` + reason,
-		`refused  "b.txt": the content is not a report: it is text`,
+		`refused  "b.txt": this is text, not a report`,
 		`refused tls "c.json": ` + reason,
 	}
 	for _, tt := range []struct {

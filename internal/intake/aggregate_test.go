@@ -207,7 +207,7 @@ func TestBombs(t *testing.T) {
 		want    string // part of the description
 	}{
 		// Members of one gzip stream are one content (RFC 1952 §2.2).
-		{"4 GiB of zeros in gzip", bytes.Repeat(packtest.Gzip(make([]byte, 64<<20)), 64), "the content is not a report"},
+		{"4 GiB of zeros in gzip", bytes.Repeat(packtest.Gzip(make([]byte, 64<<20)), 64), "not a report"},
 		{
 			"4 GiB of zeros in a report in gzip",
 			append(packtest.Gzip([]byte(opening)), bytes.Repeat(packtest.Gzip(make([]byte, 64<<20)), 64)...),

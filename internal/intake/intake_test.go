@@ -85,7 +85,7 @@ func TestRead(t *testing.T) {
 			packtest.Zip("a.xml", "<feedback/>", "b.txt", "hello", "c.json", "{}", "d.xml", opening+closing),
 			[]string{
 				"aggregate|a.xml|refused: aggregate report rejected: the report has no time range",
-				"rejected|b.txt|refused: the content is not a report: it is text",
+				"rejected|b.txt|refused: this is text, not a report",
 				"tls|c.json|refused: TLS report rejected: the content is JSON but not a TLS report",
 				"aggregate|d.xml|0 records, 0 of 0 compliant, 0 sources",
 			},

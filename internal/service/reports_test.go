@@ -79,7 +79,7 @@ func TestReportsToAnAddress(t *testing.T) {
 	w.must(to.Admit(ctx))
 	before := musttest.Get(w.store.Team(w.team.ID).Rejected(ctx, 0, 10))(t)
 	for content, reason := range map[string]string{
-		tls: "", dmarc: "of the kind aggregate", "a text": "not a report: it is text",
+		tls: "", dmarc: "of the kind aggregate", "a text": "this is text, not a report",
 	} {
 		receipts, err := to.ReceiveTLS(ctx, w.copyOf(content))
 		if none := (*service.NoReportError)(nil); reason != "" && (!errors.As(err, &none) || !strings.HasSuffix(none.Reason, reason) || !errors.Is(err, dmarcd.ErrInvalid)) {

@@ -33,7 +33,7 @@ func excludeForm(values url.Values) ui.Form {
 		{Name: "to", Label: "Last day (UTC)", Type: "date"},
 		{
 			Name: "counted", Label: "Action", Type: "select", Value: "false", Choices: []ui.Choice{{Value: "false", Label: "Exclude"}, {Value: "true", Label: "Include again"}},
-			Hint: "“Include again” includes all excluded reports of the selection, also those that were excluded earlier.",
+			Hint: "“Include again” counts all excluded reports that match, including those excluded earlier.",
 		},
 	}}
 	for i, field := range form.Fields {

@@ -49,7 +49,7 @@ func TestExcludeIsConfirmed(t *testing.T) {
 			t.Errorf("%s: got %d excluded reports, want %d", row.name, got, row.excluded)
 		}
 	}
-	if body := s.body(t, editor, "/app/reports/exclude"); !strings.Contains(body, "includes all excluded reports of the selection") {
+	if body := s.body(t, editor, "/app/reports/exclude"); !strings.Contains(body, "counts all excluded reports that match") {
 		t.Error("got no explanation of what is included again, want it")
 	}
 }

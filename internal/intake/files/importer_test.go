@@ -122,7 +122,7 @@ func TestImport(t *testing.T) {
 	musttest.Do(t, err)
 	want := []string{
 		"a.xml: stored 1",
-		"b.txt: rejected the content is not a report: it is text",
+		"b.txt: rejected this is text, not a report",
 		"box, mail 1: stored 2",
 		"box, mail 2: stored 3",
 		"box, mail 3: over the limit of 2000 for input bytes",

@@ -58,15 +58,15 @@ func TestContainers(t *testing.T) {
 		{"XML that is something else", []byte(`<?xml version="1.0"?><rss/>`), []string{"aggregate, 27 bytes"}},
 		{"JSON", []byte(tlsReport), []string{"tls, 75 bytes"}},
 		{"a word instead of a report", []byte("unused\n"), []string{`rejected: the content is the word "unused" instead of a report`}},
-		{"text", []byte("Hello,\nhow are you?\n"), []string{"rejected: the content is not a report: it is text"}},
-		{"a web page", []byte("<!DOCTYPE html><html>"), []string{"rejected: the content is not a report: it is a web page"}},
-		{"a PDF document", []byte("%PDF-1.7\n\x00"), []string{"rejected: the content is not a report: it is a PDF document"}},
-		{"binary data", []byte("\x00\x01\x02\x03\xff"), []string{"rejected: the content is not a report: it is binary data"}},
+		{"text", []byte("Hello,\nhow are you?\n"), []string{"rejected: this is text, not a report"}},
+		{"a web page", []byte("<!DOCTYPE html><html>"), []string{"rejected: this is a web page, not a report"}},
+		{"a PDF document", []byte("%PDF-1.7\n\x00"), []string{"rejected: this is a PDF document, not a report"}},
+		{"binary data", []byte("\x00\x01\x02\x03\xff"), []string{"rejected: this is binary data, not a report"}},
 
 		{"gzip", small, []string{"aggregate, 351 bytes"}},
 		{"gzip twice", gzipped(t, string(small)), []string{"aggregate, 351 bytes"}},
 		{"gzip of nothing", gzipped(t, ""), []string{"rejected: the content is empty"}},
-		{"gzip of text", gzipped(t, "not empty"), []string{"rejected: the content is not a report: it is text"}},
+		{"gzip of text", gzipped(t, "not empty"), []string{"rejected: this is text, not a report"}},
 		{"gzip in members", slices.Concat(gzipped(t, report[:200]), gzipped(t, report[200:])), []string{"aggregate, 351 bytes"}},
 		{
 			"gzip of joined reports", slices.Concat(small, gzipped(t, second), gzipped(t, tlsReport)),
@@ -80,9 +80,9 @@ func TestContainers(t *testing.T) {
 
 		{"zlib", zlibbed(t, report), []string{"aggregate, 351 bytes"}},
 		{"zlib cut off", zlibbed(t, report)[:100], []string{"aggregate, 76 bytes, the container is damaged: unexpected EOF"}},
-		{"text that begins like zlib", []byte("x^2 is a square\n"), []string{"rejected: the content is not a report: it is text"}},
+		{"text that begins like zlib", []byte("x^2 is a square\n"), []string{"rejected: this is text, not a report"}},
 		{"base64", inBase64(small), []string{"aggregate, 351 bytes"}},
-		{"base64 of something else", inBase64([]byte("a long text without a report in it")), []string{"rejected: the content is not a report: it is text"}},
+		{"base64 of something else", inBase64([]byte("a long text without a report in it")), []string{"rejected: this is text, not a report"}},
 
 		{"zip", archive, []string{"aggregate a.xml, 351 bytes", "aggregate b.xml, 39 bytes"}},
 		{"zip with folders", zipped(t, "2026/", "", "2026/may/a.xml", report), []string{"aggregate 2026/may/a.xml, 351 bytes"}},
@@ -90,7 +90,7 @@ func TestContainers(t *testing.T) {
 		{"zip with nothing but clutter", zipped(t, "folder/", "", "Thumbs.db", "x"), []string{"rejected: it contains no report"}},
 		{"zip of nothing", zipped(t), []string{"rejected: it contains no report"}},
 		{"zip with other files", zipped(t, "README", "Hello", "a.xml", report, "b.xml", ""), []string{
-			"rejected README: the content is not a report: it is text", "aggregate a.xml, 351 bytes", "rejected b.xml: the content is empty",
+			"rejected README: this is text, not a report", "aggregate a.xml, 351 bytes", "rejected b.xml: the content is empty",
 		}},
 		{"zip with names that lead elsewhere", zipped(t, "../../etc/a.xml", report, `C:\x\b.xml`, second, "/c\x1b[1m.xml", second), []string{
 			"aggregate etc/a.xml, 351 bytes", "aggregate C:/x/b.xml, 39 bytes", "aggregate c[1m.xml, 39 bytes",
@@ -142,14 +142,14 @@ func TestContainers(t *testing.T) {
 		{"bzip2 twice over", slices.Concat(bzipped, bzipped), []string{"aggregate, 702 bytes"}},
 		{"bzip2 cut off", bzipped[:100], []string{"rejected: the container is damaged: unexpected EOF"}},
 		{"bzip2 in gzip", gzipped(t, string(bzipped)), []string{"aggregate, 351 bytes"}},
-		{"text that begins like bzip2", []byte("BZh9 is how it begins\n"), []string{"rejected: the content is not a report: it is text"}},
-		{"xz", []byte("\xfd7zXZ\x00"), []string{"rejected: the content is not a report: it is xz data"}},
-		{"Zstandard", []byte("\x28\xb5\x2f\xfd\x00"), []string{"rejected: the content is not a report: it is Zstandard data"}},
-		{"LZMA", []byte("\x5d\x00\x00\x80\x00\xff"), []string{"rejected: the content is not a report: it is LZMA data"}},
-		{"7-Zip", []byte("7z\xbc\xaf\x27\x1c\x00"), []string{"rejected: the content is not a report: it is a 7-Zip archive"}},
-		{"RAR", []byte("Rar!\x1a\x07\x00"), []string{"rejected: the content is not a report: it is a RAR archive"}},
-		{"tar", []byte("a.xml" + strings.Repeat("\x00", 252) + "ustar\x00"), []string{"rejected: the content is not a report: it is a tar archive"}},
-		{"winmail.dat", []byte("\x78\x9f\x3e\x22\x01\x02"), []string{"rejected: the content is not a report: it is a TNEF attachment (winmail.dat)"}},
+		{"text that begins like bzip2", []byte("BZh9 is how it begins\n"), []string{"rejected: this is text, not a report"}},
+		{"xz", []byte("\xfd7zXZ\x00"), []string{"rejected: this is xz data, not a report"}},
+		{"Zstandard", []byte("\x28\xb5\x2f\xfd\x00"), []string{"rejected: this is Zstandard data, not a report"}},
+		{"LZMA", []byte("\x5d\x00\x00\x80\x00\xff"), []string{"rejected: this is LZMA data, not a report"}},
+		{"7-Zip", []byte("7z\xbc\xaf\x27\x1c\x00"), []string{"rejected: this is a 7-Zip archive, not a report"}},
+		{"RAR", []byte("Rar!\x1a\x07\x00"), []string{"rejected: this is a RAR archive, not a report"}},
+		{"tar", []byte("a.xml" + strings.Repeat("\x00", 252) + "ustar\x00"), []string{"rejected: this is a tar archive, not a report"}},
+		{"winmail.dat", []byte("\x78\x9f\x3e\x22\x01\x02"), []string{"rejected: this is a TNEF attachment (winmail.dat), not a report"}},
 
 		{"a list of TLS reports", []byte(" [\n " + tlsReport + "]"), []string{"tls, 80 bytes"}},
 		{"a TLS report in UTF-16", inUTF16(tlsReport), []string{"tls, 152 bytes"}},
@@ -205,7 +205,7 @@ func TestContainers(t *testing.T) {
 			"--b\nContent-Type: message/feedback-report\n\nFeedback-Type: abuse\n--b--\n"), []string{
 			`failure, pieces of 27, 0 and 0 bytes`,
 		}},
-		{"a line that is nearly one of a mailbox", []byte("From x Mon Nov  3 10:0\x000:00 2025\n"), []string{"rejected: the content is not a report: it is text"}},
+		{"a line that is nearly one of a mailbox", []byte("From x Mon Nov  3 10:0\x000:00 2025\n"), []string{"rejected: this is text, not a report"}},
 		{"a feedback report without its mail", []byte("Feedback-Type: auth-failure\nVersion: 1\n"), []string{"failure, pieces of 39, 0 and 0 bytes"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

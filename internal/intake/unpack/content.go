@@ -97,7 +97,7 @@ func (w *walker) content(r io.Reader, at location) error {
 	case formatUnused:
 		return w.reject(at, errUnused)
 	case formatUnknown:
-		return w.reject(at, fmt.Errorf("%w: it is %s", errUnknown, describe(head)))
+		return w.reject(at, fmt.Errorf("this is %s, %w", describe(head), errUnknown))
 	default:
 		return w.open(f, r, buffered, at)
 	}

@@ -23,8 +23,8 @@ import (
 func TestFormatsAtTheirEdges(t *testing.T) {
 	t.Parallel()
 	const (
-		text   = "rejected: the content is not a report: it is text"
-		binary = "rejected: the content is not a report: it is binary data"
+		text   = "rejected: this is text, not a report"
+		binary = "rejected: this is binary data, not a report"
 		sniff  = 4096 // bytes that are used to detect the format
 	)
 	encoded := func(s string) []byte { return []byte(base64.StdEncoding.EncodeToString([]byte(s))) }

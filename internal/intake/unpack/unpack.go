@@ -54,7 +54,7 @@ var (
 	// ErrNoReport means that nothing in a mail or archive could be a report.
 	ErrNoReport = errors.New("it contains no report")
 	// errUnknown means that the content is neither a report nor a container.
-	errUnknown = errors.New("the content is not a report")
+	errUnknown = errors.New("not a report")
 	// ErrDamaged means that a container is damaged: for a Rejected part before its
 	// content starts, in Part.Damage later.
 	ErrDamaged = errors.New("the container is damaged")

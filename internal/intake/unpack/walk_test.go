@@ -186,7 +186,7 @@ func TestLargeArchiveFromStream(t *testing.T) {
 	if err != nil {
 		t.Fatalf("got error %v, want none", err)
 	}
-	want := []string{"rejected noise: the content is not a report: it is binary data", "aggregate a.xml, 351 bytes"}
+	want := []string{"rejected noise: this is binary data, not a report", "aggregate a.xml, 351 bytes"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("got (+) against want (-):\n%s", diff)
 	}
