@@ -234,7 +234,7 @@ func (r *importing) printTotals() error {
 		{c.Stored, number(c.Stored, "report") + " stored"},
 		{c.Replaced, fmt.Sprintf("%d replaced", c.Replaced)},
 		{c.Duplicate, number(c.Duplicate, "duplicate")},
-		{c.Unclaimed, fmt.Sprintf("%d unclaimed (no matching domain)", c.Unclaimed)},
+		{c.Unclaimed, fmt.Sprintf("%d about no domain of the team", c.Unclaimed)},
 		{c.Held, fmt.Sprintf("%d held", c.Held)},
 		{c.Rejected, fmt.Sprintf("%d rejected", c.Rejected)},
 	} {

@@ -47,7 +47,7 @@ var kindTexts = map[dmarcd.EventKind][2]string{
 	dmarcd.ReportsStopped:     {"Reports stop", "A receiver, or all of them, no longer report about a domain."},
 	dmarcd.ReportsUnreadable:  {"Reports rejected", "Many reports that arrive cannot be read."},
 	dmarcd.ReportsUnverified:  {"Reports unverified", "Much of the mail is only in reports whose sender is not verified."},
-	dmarcd.HeldReport:         {"Report held", "A report looks wrong, and is not counted until an editor releases it."},
+	dmarcd.HeldReport:         {"Held report", "A report looks wrong, and is not counted until an editor releases it."},
 	dmarcd.MailboxFailing:     {"Mailbox fails", "A mailbox cannot be read for an hour."},
 	dmarcd.WebhookDisabled:    {"Channel turned off", "A channel failed for five days. The other channels get this."},
 	dmarcd.ChecksSuspended:    {"Checks suspended", "A domain is no longer checked, because its checks crash."},
