@@ -154,7 +154,7 @@ var packages = map[string][]string{
 	"bench":          {anything},
 
 	"internal/service": join(protocols, ".", "internal/alert", "internal/cache", "internal/facts", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth", "internal/insight",
-		"internal/memory", "internal/outbound", "internal/fair", "internal/phrase", "internal/notify/chat", "internal/notify/mail", "internal/notify/webhook", "internal/pdf"),
+		"internal/memory", "internal/outbound", "internal/fair", "internal/phrase", "internal/notify/chat", "internal/notify/mail", "internal/notify/webhook", "internal/pdf", "internal/recovered"),
 }
 
 // confined are imports that are restricted to some packages and those below them.

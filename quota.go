@@ -42,6 +42,20 @@ func (q Quota) Check(u Usage, names ...QuotaName) error {
 	return nil
 }
 
+// Fullest returns the quota of which the largest share is used, and that share; 1 is all. It is "" if
+// nothing is limited.
+func (q Quota) Fullest(u Usage) (fullest QuotaName, share float64) {
+	for _, name := range QuotaNames() {
+		if q[name] <= 0 {
+			continue
+		}
+		if used := float64(u[name]) / float64(q[name]); fullest == "" || used > share {
+			fullest, share = name, used
+		}
+	}
+	return fullest, share
+}
+
 // QuotaError means that a quota of a team is used up. It is an ErrForbidden and an
 // ErrLimit.
 type QuotaError struct {

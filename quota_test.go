@@ -42,3 +42,23 @@ func TestQuotaCheck(t *testing.T) {
 		}
 	}
 }
+
+func TestFullestQuota(t *testing.T) {
+	t.Parallel()
+	quota := dmarcd.Quota{dmarcd.QuotaDomains: 10, dmarcd.QuotaStored: 100, dmarcd.QuotaReports: 0}
+	for _, tt := range []struct {
+		name  string
+		quota dmarcd.Quota
+		used  dmarcd.Usage
+		want  dmarcd.QuotaName
+		share float64
+	}{
+		{"nothing is limited", dmarcd.Quota{dmarcd.QuotaReports: 0}, dmarcd.Usage{dmarcd.QuotaReports: 5}, "", 0},
+		{"nothing is used", quota, nil, dmarcd.QuotaDomains, 0},
+		{"the largest share", quota, dmarcd.Usage{dmarcd.QuotaDomains: 2, dmarcd.QuotaStored: 50, dmarcd.QuotaReports: 1000}, dmarcd.QuotaStored, 0.5},
+	} {
+		if got, share := tt.quota.Fullest(tt.used); got != tt.want || share != tt.share {
+			t.Errorf("%s: got %q with %v, want %q with %v", tt.name, got, share, tt.want, tt.share)
+		}
+	}
+}

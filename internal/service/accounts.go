@@ -104,6 +104,8 @@ type Account struct {
 	store   *store.Store // with the rights of the user
 	session dmarcd.Session
 	client  Client
+	// memberships are by name of the team.
+	memberships []dmarcd.Membership
 }
 
 // Account returns the user of the client's session, or dmarcd.ErrUnauthorized.
@@ -116,7 +118,7 @@ func (s *Service) Account(ctx context.Context, client Client) (*Account, error) 
 	if err != nil {
 		return nil, err
 	}
-	account := &Account{User: session.User, Team: session.Team, Role: session.Role, service: s, session: session, client: client}
+	account := &Account{User: session.User, Team: session.Team, Role: session.Role, service: s, session: session, client: client, memberships: memberships}
 	account.store = s.store.As(store.Grant{Session: session.Hash})
 	if account.Team.ID == 0 {
 		if err := account.selectFirst(ctx, memberships); err != nil {

@@ -72,6 +72,10 @@ var accountUses = map[string]struct {
 		call:  func(w *world, a *service.Account) error { return a.SelectTeam(ctx, w.team.ID) },
 		fails: func(w *world, a *service.Account) error { return a.SelectTeam(ctx, w.team.ID+1) }, wants: dmarcd.ErrNotFound,
 	},
+	"Domains": {call: func(w *world, a *service.Account) error {
+		found, err := a.Domains(ctx, service.TeamDomainFilter{PostureFilter: service.PostureFilter{Limit: 10}})
+		return finds(found.Rows, err)
+	}},
 	"Sessions": {call: func(_ *world, a *service.Account) error {
 		sessions, err := a.Sessions(ctx)
 		if err == nil && (len(sessions) != 2 || sessions[0].Here == sessions[1].Here) {

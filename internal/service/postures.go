@@ -35,8 +35,8 @@ func (t *Team) Postures(ctx context.Context, filter PostureFilter) ([]PostureRow
 	return see(t, func() ([]PostureRow, error) { return t.team.Postures(ctx, filter) })
 }
 
-// PostureCounts counts all domains that match the search of a filter and the tag, whatever their
-// policy, grade and stage.
+// PostureCounts counts all domains that match the search of a filter and the tag, whatever else it
+// selects.
 func (t *Team) PostureCounts(ctx context.Context, filter PostureFilter) ([]PostureCount, error) {
 	return see(t, func() ([]PostureCount, error) { return t.team.PostureCounts(ctx, filter) })
 }

@@ -162,15 +162,31 @@ type QuotaUse struct {
 // QuotaUse returns the use of each quota. Teams without that quota are not counted.
 func (s *Store) QuotaUse(ctx context.Context) (map[dmarcd.QuotaName]QuotaUse, error) {
 	all := make(map[dmarcd.QuotaName]QuotaUse)
+	err := s.eachUsage(ctx, func(_ dmarcd.TeamID, quota dmarcd.Quota, usage dmarcd.Usage) {
+		for name, limit := range quota {
+			if limit > 0 {
+				all[name] = all[name].with(float64(usage[name]) / float64(limit))
+			}
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the use of quotas: %w", err)
+	}
+	return all, nil
+}
+
+// eachUsage calls visit with the quotas and the usage of each team.
+func (s *Store) eachUsage(ctx context.Context, visit func(team dmarcd.TeamID, quota dmarcd.Quota, usage dmarcd.Usage)) error {
+	var team dmarcd.TeamID
 	names := dmarcd.QuotaNames()
 	limits, used := make([]int64, len(names)), make([]int64, len(names))
-	var dest []any
+	dest := []any{&team}
 	for _, amounts := range [][]int64{limits, used} {
 		for i := range amounts {
 			dest = append(dest, &amounts[i])
 		}
 	}
-	err := s.own().Query(ctx, `SELECT `+quotaColumns+`, COALESCE(owned.n, 0), COALESCE(spent.stored, 0), COALESCE(spent.unreadable, 0),
+	return s.own().Query(ctx, `SELECT id, `+quotaColumns+`, COALESCE(owned.n, 0), COALESCE(spent.stored, 0), COALESCE(spent.unreadable, 0),
 			COALESCE(spent.reports, 0), COALESCE(polled.n, 0)
 		FROM teams
 		LEFT JOIN (SELECT team_id, count(*) AS n FROM domains WHERE deleted_at = 0 GROUP BY team_id) owned ON owned.team_id = teams.id
@@ -182,20 +198,16 @@ func (s *Store) QuotaUse(ctx context.Context) (map[dmarcd.QuotaName]QuotaUse, er
 			if err := scan(dest...); err != nil {
 				return err
 			}
+			quota, usage := make(dmarcd.Quota, len(names)), make(dmarcd.Usage, len(names))
 			for i, name := range names {
+				quota[name], usage[name] = limits[i], max(0, used[i])
 				if limits[i] == dmarcd.QuotaDefault {
-					limits[i] = s.options.Quota[name]
-				}
-				if limits[i] > 0 {
-					all[name] = all[name].with(float64(used[i]) / float64(limits[i]))
+					quota[name] = s.options.Quota[name]
 				}
 			}
+			visit(team, quota, usage)
 			return nil
 		})
-	if err != nil {
-		return nil, fmt.Errorf("read the use of quotas: %w", err)
-	}
-	return all, nil
 }
 
 // with adds the use of a team.

@@ -376,13 +376,21 @@ func TestViewOfTheInstallation(t *testing.T) {
 		}
 
 		sizes := musttest.Get(in.store.TeamSizes(ctx, dmarcd.Days{}))(in)
-		if len(sizes) != 2 || sizes[0].Domains != 1 || sizes[0].Members != 1 || sizes[0].Messages != 5 || sizes[0].Stored <= 0 ||
-			sizes[1].Domains != 0 || sizes[1].Members != 1 || sizes[1].Messages != 0 || sizes[1].Stored != 0 {
+		if len(sizes) != 2 || sizes[0].Usage[dmarcd.QuotaDomains] != 1 || sizes[0].Members != 1 || sizes[0].Messages != 5 || sizes[0].Usage[dmarcd.QuotaStored] <= 0 ||
+			sizes[1].Usage[dmarcd.QuotaDomains] != 0 || sizes[1].Members != 1 || sizes[1].Messages != 0 || sizes[1].Usage[dmarcd.QuotaStored] != 0 {
 			in.Errorf("the sizes of the teams are %+v", sizes)
 		}
+		if got := sizes[0]; got.Stages[store.Unknown] != 1 || got.Grades[store.Unknown] != 1 || got.Mail != (dmarcd.MailCounts{}) || len(sizes[1].Stages) != 0 {
+			in.Errorf("before the first posture: got %+v, want one domain of unknown stage and grade", got)
+		}
+		savePosture(in, in.team, ours, dmarcd.Posture{Stage: dmarcd.StageEnforced, MailCounts: dmarcd.MailCounts{Messages: 5, Yours: 4, YoursPassing: 3}})
+		if got := musttest.Get(in.store.TeamSizes(ctx, dmarcd.Days{}))(in)[0]; got.Stages["enforced"] != 1 || got.Stages[store.Unknown] != 0 ||
+			got.Mail != (dmarcd.MailCounts{Messages: 5, Yours: 4, YoursPassing: 3}) {
+			in.Errorf("with a posture: got %+v, want one enforced domain", got)
+		}
 		stored := musttest.Get(in.store.StoredBytes(ctx))(in)
-		if stored != sizes[0].Stored {
-			in.Errorf("all teams have stored %d bytes, want %d", stored, sizes[0].Stored)
+		if want := sizes[0].Usage[dmarcd.QuotaStored]; stored != want {
+			in.Errorf("all teams have stored %d bytes, want %d", stored, want)
 		}
 		memberships := musttest.Get(in.store.AllMemberships(ctx))(in)
 		if of := memberships[user.ID]; len(of) != 2 || of[0].Team.Name != "a" || of[1].Team.Name != "b" {

@@ -100,29 +100,32 @@ func (s *Store) SetAPI(ctx context.Context, name string, allowed bool, audit ...
 	})
 }
 
-// TeamSize is a team with its usage.
+// TeamSize is a team with its usage, and how well its domains are protected.
 type TeamSize struct {
 	dmarcd.Team
-	Domains, Members int
+	Members int
+	Quota   dmarcd.Quota
+	Usage   dmarcd.Usage
 	// Messages counts the given days.
 	Messages int64
-	// Stored is in bytes; a StoredQuota of 0 is unlimited.
-	Stored, StoredQuota int64
+	// Stages and Grades count domains, by the words of PostureFilter.
+	Stages, Grades map[string]int
+	// Mail adds up the postures of the domains.
+	Mail dmarcd.MailCounts
 }
 
 // TeamSizes returns all teams with their usage, ordered by name.
 func (s *Store) TeamSizes(ctx context.Context, days dmarcd.Days) ([]TeamSize, error) {
-	sizes, err := db.Collect(ctx, s.own(), `SELECT `+teamColumns+`, quota_stored FROM teams ORDER BY name`, nil, func(scan db.Scanner) (TeamSize, error) {
-		var size TeamSize
-		var err error
-		size.Team, err = scanTeam(scan.Before(&size.StoredQuota))
-		if size.StoredQuota == dmarcd.QuotaDefault {
-			size.StoredQuota = s.options.Quota[dmarcd.QuotaStored]
-		}
-		return size, err
+	sizes, err := db.Collect(ctx, s.own(), `SELECT `+teamColumns+` FROM teams ORDER BY name`, nil, func(scan db.Scanner) (TeamSize, error) {
+		team, err := scanTeam(scan)
+		return TeamSize{Team: team, Stages: map[string]int{}, Grades: map[string]int{}}, err
 	})
 	if err != nil {
 		return nil, err
+	}
+	of := make(map[dmarcd.TeamID]*TeamSize, len(sizes))
+	for i := range sizes {
+		of[sizes[i].ID] = &sizes[i]
 	}
 
 	// In a cluster the tables are on different servers.
@@ -132,10 +135,8 @@ func (s *Store) TeamSizes(ctx context.Context, days dmarcd.Days) ([]TeamSize, er
 		args  []any
 		set   func(size *TeamSize, sum int64)
 	}{
-		{`COUNT(*) FROM domains WHERE deleted_at = 0`, nil, func(size *TeamSize, sum int64) { size.Domains = int(sum) }},
 		{`COUNT(*) FROM members`, nil, func(size *TeamSize, sum int64) { size.Members = int(sum) }},
 		{`CAST(SUM(compliant + non_compliant) AS BIGINT) FROM team_days WHERE day BETWEEN $1 AND $2`, []any{from, to}, func(size *TeamSize, sum int64) { size.Messages = sum }},
-		{`CAST(SUM(stored) AS BIGINT) FROM team_usage`, nil, func(size *TeamSize, sum int64) { size.Stored = sum }},
 	} {
 		sums, err := db.CollectMap[dmarcd.TeamID, int64](ctx, s.own(), `SELECT team_id, `+sum.query+` GROUP BY team_id`, sum.args...)
 		if err != nil {
@@ -145,7 +146,32 @@ func (s *Store) TeamSizes(ctx context.Context, days dmarcd.Days) ([]TeamSize, er
 			sum.set(&sizes[i], sums[sizes[i].ID])
 		}
 	}
-	return sizes, nil
+	err = s.eachUsage(ctx, func(team dmarcd.TeamID, quota dmarcd.Quota, usage dmarcd.Usage) {
+		if size := of[team]; size != nil { // it may be new
+			size.Quota, size.Usage = quota, usage
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return sizes, s.own().Query(ctx, `SELECT domains.team_id, `+stageWord+`, `+gradeWord+`, COUNT(*), CAST(COALESCE(SUM(postures.messages), 0) AS BIGINT),
+			CAST(COALESCE(SUM(postures.yours), 0) AS BIGINT), CAST(COALESCE(SUM(postures.yours_passing), 0) AS BIGINT)
+		FROM domains LEFT JOIN postures ON postures.team_id = domains.team_id AND postures.domain_id = domains.id
+		WHERE domains.deleted_at = 0 GROUP BY 1, 2, 3`, nil, func(scan db.Scanner) error {
+		var team dmarcd.TeamID
+		var stage, grade string
+		var domains int
+		var mail dmarcd.MailCounts
+		if err := scan(&team, &stage, &grade, &domains, &mail.Messages, &mail.Yours, &mail.YoursPassing); err != nil {
+			return err
+		}
+		if size := of[team]; size != nil {
+			size.Stages[stage] += domains
+			size.Grades[grade] += domains
+			size.Mail.Messages, size.Mail.Yours, size.Mail.YoursPassing = size.Mail.Messages+mail.Messages, size.Mail.Yours+mail.Yours, size.Mail.YoursPassing+mail.YoursPassing
+		}
+		return nil
+	})
 }
 
 // TeamByID returns the team with that id, or ErrNotFound.

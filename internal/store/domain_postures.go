@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -58,20 +57,28 @@ func (t *Team) SavePostures(ctx context.Context, postures []StoredPosture) error
 	return nil
 }
 
-// copyStages copies the stages of postures to their domains, where an index has them for
-// PostureCounts. Few change, and only these domains are locked.
+// copyStages copies the stages of postures, and whether someone has to act, to their domains, where an
+// index has them for PostureCounts. Few change, and only these domains are locked.
 func (t *Team) copyStages(ctx context.Context, tx tx, domains []dmarcd.DomainID) error {
+	type copied struct {
+		domain      dmarcd.DomainID
+		stage, next string
+	}
+	const next = `CASE WHEN postures.action IN ('', 'wait-for-reports') THEN 'nothing' ELSE 'act' END`
 	list, args := db.In([]any{t.id}, domains)
-	moved, err := db.CollectMap[dmarcd.DomainID, dmarcd.Stage](ctx, tx, `SELECT postures.domain_id, postures.stage`+posturesJoined+`
-		AND domains.stage <> postures.stage AND domains.id IN `+list, args...)
+	moved, err := db.Collect(ctx, tx, `SELECT postures.domain_id, postures.stage, `+next+posturesJoined+`
+		AND (domains.stage <> postures.stage OR domains.next_step <> `+next+`) AND domains.id IN `+list+` ORDER BY 1`, args, func(scan db.Scanner) (c copied, err error) {
+		err = scan(&c.domain, &c.stage, &c.next)
+		return c, err
+	})
 	if err != nil || len(moved) == 0 {
 		return err
 	}
 	if err := t.shareLock(ctx, tx); err != nil {
 		return err
 	}
-	for _, id := range slices.Sorted(maps.Keys(moved)) {
-		if _, err := tx.Exec(ctx, `UPDATE domains SET stage = $1 WHERE team_id = $2 AND id = $3 AND deleted_at = 0`, moved[id], t.id, id); err != nil {
+	for _, c := range moved {
+		if _, err := tx.Exec(ctx, `UPDATE domains SET stage = $1, next_step = $2 WHERE team_id = $3 AND id = $4 AND deleted_at = 0`, c.stage, c.next, t.id, c.domain); err != nil {
 			return err
 		}
 	}
@@ -115,8 +122,8 @@ type PostureFilter struct {
 	// Search is a substring of the name, ignoring case.
 	Search string
 	// Policy is none, quarantine, reject, Missing or Unknown; Grade a grade or Unknown; Stage a
-	// dmarcd.Stage or Unknown.
-	Policy, Grade, Stage string
+	// dmarcd.Stage or Unknown; Next is NextAct, NextNothing or Unknown.
+	Policy, Grade, Stage, Next string
 	// Sort is name, grade, policy, stage, messages or passing, with the prefix "-" for descending
 	// order. The default is name. Domains without the value come last in both directions.
 	Sort string
@@ -126,10 +133,18 @@ type PostureFilter struct {
 	Limit  int
 }
 
-// PosturePosition is the position of a row: its sort key, and its name among equals.
+// Whether someone has to act on a domain: waiting for reports is nothing to do.
+const (
+	NextAct     = "act"
+	NextNothing = "nothing"
+)
+
+// PosturePosition is the position of a row: its sort key, and its name among equals. A list that
+// continues after it begins with the row itself if Inclusive is set.
 type PosturePosition struct {
-	Key  int64
-	Name string
+	Key       int64
+	Name      string
+	Inclusive bool
 }
 
 // PostureRow is a domain with its posture.
@@ -140,10 +155,21 @@ type PostureRow struct {
 	Position PosturePosition
 }
 
-// PostureCount is the number of domains with a policy, a grade and a stage, as in PostureFilter.
+// PostureCount is the number of domains with a policy, a grade, a stage and a next step, as in
+// PostureFilter.
 type PostureCount struct {
-	Policy, Grade, Stage string
-	Domains              int
+	Policy, Grade, Stage, Next string
+	Domains                    int
+}
+
+// Matches reports whether a filter selects the domains of a count, whatever its search.
+func (f PostureFilter) Matches(c PostureCount) bool {
+	for _, of := range [][2]string{{f.Policy, c.Policy}, {f.Grade, c.Grade}, {f.Stage, c.Stage}, {f.Next, c.Next}} {
+		if of[0] != "" && of[0] != of[1] {
+			return false
+		}
+	}
+	return true
 }
 
 // The conditions of a PostureFilter as columns of a domain. A policy is known once the DNS has
@@ -152,6 +178,7 @@ const (
 	policyWord = `CASE WHEN domains.known_at = 0 THEN 'unknown' WHEN domains.policy = '' THEN 'missing' ELSE domains.policy END`
 	gradeWord  = `CASE WHEN domains.grade = '' THEN 'unknown' ELSE domains.grade END`
 	stageWord  = `CASE WHEN domains.stage = '' THEN 'unknown' ELSE domains.stage END`
+	nextWord   = `CASE WHEN domains.next_step = '' THEN 'unknown' ELSE domains.next_step END`
 
 	posturesJoined = ` FROM domains LEFT JOIN postures ON postures.team_id = domains.team_id AND postures.domain_id = domains.id
 		WHERE domains.team_id = $1 AND domains.deleted_at = 0`
@@ -183,20 +210,20 @@ func (f PostureFilter) base(t *Team) (string, []any) {
 	return base, args
 }
 
-// PostureCounts counts all domains that match the search and the tag of a filter, whatever their
-// policy, grade and stage.
+// PostureCounts counts all domains that match the search and the tag of a filter, whatever else it
+// selects.
 func (t *Team) PostureCounts(ctx context.Context, filter PostureFilter) ([]PostureCount, error) {
 	base, args := filter.base(t)
-	const columns = `domains.policy, domains.grade, domains.stage, domains.known_at = 0` // in the order of an index
+	const columns = `domains.policy, domains.grade, domains.stage, domains.next_step, domains.known_at = 0` // in the order of an index
 	return db.Collect(ctx, t.store, `SELECT `+columns+`, COUNT(*) FROM domains WHERE domains.team_id = $1 AND domains.deleted_at = 0`+base+` GROUP BY `+columns, args,
 		func(scan db.Scanner) (PostureCount, error) {
 			var c PostureCount
 			var unknown bool
-			err := scan(&c.Policy, &c.Grade, &c.Stage, &unknown, &c.Domains)
+			err := scan(&c.Policy, &c.Grade, &c.Stage, &c.Next, &unknown, &c.Domains)
 			if c.Policy = cmp.Or(c.Policy, Missing); unknown {
 				c.Policy = Unknown
 			}
-			c.Grade, c.Stage = cmp.Or(c.Grade, Unknown), cmp.Or(c.Stage, Unknown)
+			c.Grade, c.Stage, c.Next = cmp.Or(c.Grade, Unknown), cmp.Or(c.Stage, Unknown), cmp.Or(c.Next, Unknown)
 			return c, err
 		})
 }
@@ -209,7 +236,7 @@ func (t *Team) Postures(ctx context.Context, filter PostureFilter) ([]PostureRow
 		args = append(args, value)
 		return fmt.Sprintf("$%d", len(args))
 	}
-	for _, c := range []struct{ column, value string }{{policyWord, filter.Policy}, {gradeWord, filter.Grade}, {stageWord, filter.Stage}} {
+	for _, c := range []struct{ column, value string }{{policyWord, filter.Policy}, {gradeWord, filter.Grade}, {stageWord, filter.Stage}, {nextWord, filter.Next}} {
 		if c.value != "" {
 			base += ` AND ` + c.column + ` = ` + bind(db.Plain(c.value))
 		}
@@ -230,6 +257,9 @@ func (t *Team) Postures(ctx context.Context, filter PostureFilter) ([]PostureRow
 		}
 	}
 	if after := filter.After; after != nil {
+		if after.Inclusive {
+			follows += `=`
+		}
 		at, than := bind(after.Key), bind(db.Plain(after.Name))
 		base += ` AND (` + key + ` > ` + at + ` OR ` + key + ` = ` + at + ` AND domains.name ` + follows + ` ` + than + `)`
 	}

@@ -79,6 +79,9 @@ func TestPostures(t *testing.T) {
 			{"no grade", store.PostureFilter{Grade: store.Unknown}, "new"},
 			{"a stage", store.PostureFilter{Stage: "monitoring"}, "bad"},
 			{"no stage", store.PostureFilter{Stage: store.Unknown}, "new"},
+			{"something to do", store.PostureFilter{Next: store.NextAct}, "bad bare better"},
+			{"nothing to do", store.PostureFilter{Next: store.NextNothing}, "good"},
+			{"a next step that is not known", store.PostureFilter{Next: store.Unknown}, "new"},
 			{"all at once", store.PostureFilter{Search: "ba", Policy: "none", Grade: "F", Stage: "monitoring", Sort: "-messages"}, "bad"},
 		} {
 			// One page, pages of two after the row before, and pages of two by number are the same.
@@ -87,6 +90,14 @@ func TestPostures(t *testing.T) {
 			got := musttest.Get(team.Postures(t.Context(), whole))(t)
 			if names := shortNames(got); names != test.want {
 				t.Errorf("%s: got %q, want %q", test.name, names, test.want)
+			}
+			if len(got) > 1 {
+				from := whole
+				from.After = &got[1].Position
+				from.After.Inclusive = true
+				if names, want := shortNames(musttest.Get(team.Postures(t.Context(), from))(t)), shortNames(got[1:]); names != want {
+					t.Errorf("%s: got %q from the second row on, want %q", test.name, names, want)
+				}
 			}
 			var after, numbered []store.PostureRow
 			part := test.filter
@@ -141,7 +152,7 @@ func TestPosturesReportAll(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
-		if diff := cmp.Diff([]store.PostureCount{{Policy: "quarantine", Grade: "A", Stage: "partial", Domains: 1}}, musttest.Get(team.PostureCounts(t.Context(), store.PostureFilter{Search: "better"}))(t)); diff != "" {
+		if diff := cmp.Diff([]store.PostureCount{{Policy: "quarantine", Grade: "A", Stage: "partial", Next: "act", Domains: 1}}, musttest.Get(team.PostureCounts(t.Context(), store.PostureFilter{Search: "better"}))(t)); diff != "" {
 			t.Errorf("counts: -want +got\n%s", diff)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -96,6 +97,21 @@ func (t *Team) OpenAlerts(ctx context.Context, filter dmarcd.AlertFilter, limit 
 	filter.Open = true
 	conditions, args := t.alertConditions(filter, []any{t.id, limit})
 	return db.Value[int](db.Row(ctx, t.store, `SELECT count(*) FROM (SELECT seq FROM alerts WHERE alerts.team_id = $1`+conditions+` LIMIT $2) AS found`, args...))
+}
+
+// OpenAlertsOf returns the numbers of open alerts about domains; one without any is missing.
+func (t *Team) OpenAlertsOf(ctx context.Context, domains []dmarcd.DomainID) (map[dmarcd.DomainID]int, error) {
+	counts := make(map[dmarcd.DomainID]int)
+	for some := range slices.Chunk(domains, rowsPerQuery) {
+		list, args := db.In([]any{t.id}, some)
+		found, err := db.CollectMap[dmarcd.DomainID, int](ctx, t.store, `SELECT domain_id, count(*) FROM alerts
+			WHERE team_id = $1 AND open AND domain_id IN `+list+` GROUP BY domain_id`, args...)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(counts, found)
+	}
+	return counts, nil
 }
 
 // AlertGroups returns up to limit groups of open alerts that match the filter, those with the newest

@@ -152,6 +152,10 @@ func TestOpenAlerts(t *testing.T) {
 		if n := musttest.Get(w.team.OpenAlerts(ctx, dmarcd.AlertFilter{}, 2))(w); n != 2 {
 			w.Errorf("got %d open alerts, want 2 of 3", n)
 		}
+		ids := []dmarcd.DomainID{musttest.Get(w.team.Domain(ctx, "example.com"))(w).ID, musttest.Get(w.team.Domain(ctx, "example.net"))(w).ID}
+		if diff := cmp.Diff(map[dmarcd.DomainID]int{ids[0]: 2, ids[1]: 1}, musttest.Get(w.team.OpenAlertsOf(ctx, ids))(w)); diff != "" {
+			w.Errorf("open alerts by domain (-want +got):\n%s", diff)
+		}
 		through := musttest.Get(w.team.AlertGroups(ctx, dmarcd.AlertFilter{}, 0, 1, 1))(w)[0].Last
 		w.check("example.net", "v=DMARC1; p=none", facts.Facts{}, "spf.none", "mx.none")
 		describe := func(n int64) dmarcd.AuditEntry {

@@ -39,6 +39,10 @@ var alertAttacks = map[string]func(ctx context.Context, other *store.Team, v vic
 	"OpenAlerts": func(ctx context.Context, other *store.Team, _ victim) error {
 		return wantNone(other.OpenAlerts(ctx, dmarcd.AlertFilter{}, 100))
 	},
+	"OpenAlertsOf": func(ctx context.Context, other *store.Team, v victim) error {
+		counts, err := other.OpenAlertsOf(ctx, []dmarcd.DomainID{v.domain.ID})
+		return wantNone(len(counts), err)
+	},
 	"AcknowledgeAlerts": func(ctx context.Context, other *store.Team, v victim) error {
 		n, err := other.AcknowledgeAlerts(ctx, dmarcd.AlertFilter{Domain: v.domain.Name}, "other", func(int64) dmarcd.AuditEntry { return dmarcd.AuditEntry{Action: "alert.acknowledge"} })
 		return wantNone(int(n), err)

@@ -16,8 +16,10 @@ import (
 
 const domainsPath = Prefix + "/domains"
 
-// domainsView is the list of domains.
+// domainsView is a list of domains.
 type domainsView struct {
+	// Path is the page without a query.
+	Path string
 	// All is the number of domains of the team or with the tag, Matching of those that match.
 	All, Matching int
 	Search        string
@@ -27,7 +29,8 @@ type domainsView struct {
 	Clear string
 	Table ui.Table
 	Pager ui.Pager
-	Bulk  bulkView
+	// Bulk has no Path where nothing can be changed.
+	Bulk bulkView
 }
 
 // domainsFilter is a filter with its values, and how many domains each selects.
@@ -53,7 +56,7 @@ type bulkView struct {
 }
 
 // filterNames are the filters of the list of domains in the query.
-var filterNames = []string{"search", "policy", "grade", "stage"}
+var filterNames = []string{"search", "policy", "grade", "stage", "next"}
 
 // domainsFilters are the filters with their values in order. The label of the first is for no filter.
 var domainsFilters = []domainsFilter{
@@ -85,15 +88,28 @@ var domainsFilters = []domainsFilter{
 		{Value: string(dmarcd.StageParked), Label: "parked"},
 		{Value: "unknown", Label: "not known yet"},
 	}},
+	{Name: "next", Label: "Next", Choices: []ui.Choice{
+		{Label: "any next step"},
+		{Value: service.NextAct, Label: "needs you"},
+		{Value: service.NextNothing, Label: "nothing to do"},
+		{Value: "unknown", Label: "not known yet"},
+	}},
+}
+
+// postureValue returns the field of a filter by its name in the query.
+func postureValue(f *service.PostureFilter, name string) *string {
+	return map[string]*string{"search": &f.Search, "policy": &f.Policy, "grade": &f.Grade, "stage": &f.Stage, "next": &f.Next}[name]
 }
 
 // domainsQuery returns the filter and the order in a query. A value that does not exist matches
 // nothing.
 func domainsQuery(query url.Values) (service.PostureFilter, ui.Sorting) {
 	order := ui.NewSorting(domainsPath, query, "name", "grade", "policy", "stage", "-messages", "passing")
-	return service.PostureFilter{
-		Search: query.Get("search"), Policy: query.Get("policy"), Grade: query.Get("grade"), Stage: query.Get("stage"), Sort: order.By,
-	}, order
+	filter := service.PostureFilter{Sort: order.By}
+	for _, name := range filterNames {
+		*postureValue(&filter, name) = query.Get(name)
+	}
+	return filter, order
 }
 
 func (s *Web) domains(c *site.Call) error {
@@ -121,7 +137,7 @@ func (s *Web) showDomains(c *site.Call, status int, selected []string, bulk bulk
 	if err != nil {
 		return err
 	}
-	view := domainsView{Search: filter.Search, Tag: tags, Table: posturesTable(c, rows, order, selected), Bulk: bulk}
+	view := domainsView{Path: domainsPath, Search: filter.Search, Tag: tags, Table: posturesTable(c, rows, order, selected), Bulk: bulk}
 	view.count(filter, counts, query)
 	if filter.Search != "" {
 		all, err := c.Team.PostureCounts(c.R.Context(), service.PostureFilter{})
@@ -132,7 +148,7 @@ func (s *Web) showDomains(c *site.Call, status int, selected []string, bulk bulk
 	}
 	view.Pager = ui.NumberedPager(domainsPath, query, page, domainsPerPage, view.Matching)
 	if slices.ContainsFunc(append([]string{"tag"}, filterNames...), query.Has) {
-		view.Clear = ui.WithQuery(domainsPath, query, "search", "", "policy", "", "grade", "", "stage", "", "tag", "", "page", "")
+		view.Clear = ui.WithQuery(domainsPath, query, "search", "", "policy", "", "grade", "", "stage", "", "next", "", "tag", "", "page", "")
 	}
 	view.Bulk.Path = ui.WithQuery(domainsPath+"/bulk", query)
 	view.Bulk.Matching, view.Bulk.MayEdit, view.Bulk.MayDelete = view.Matching, c.Viewer.MayEdit(), c.Viewer.May(site.AccessOwn)
@@ -159,33 +175,20 @@ func countDomains(counts []service.PostureCount, selects func(service.PostureCou
 
 // count fills the counts. Those of a filter are of the domains that match all others.
 func (v *domainsView) count(filter service.PostureFilter, counts []service.PostureCount, query url.Values) {
-	values := map[string]string{"policy": filter.Policy, "grade": filter.Grade, "stage": filter.Stage}
-	of := func(c service.PostureCount, name string) string {
-		return map[string]string{"policy": c.Policy, "grade": c.Grade, "stage": c.Stage}[name]
-	}
-	matches := func(except string) func(service.PostureCount) bool {
-		return func(c service.PostureCount) bool {
-			for name, value := range values {
-				if name != except && value != "" && value != of(c, name) {
-					return false
-				}
-			}
-			return true
-		}
-	}
-	v.All, v.Matching = countDomains(counts, nil), countDomains(counts, matches(""))
+	v.All, v.Matching = countDomains(counts, nil), countDomains(counts, filter.Matches)
 	for _, f := range domainsFilters {
-		f.Value = values[f.Name]
-		others := matches(f.Name)
+		f.Value = *postureValue(&filter, f.Name)
 		for _, choice := range f.Choices[1:] {
-			n := countDomains(counts, func(c service.PostureCount) bool { return others(c) && of(c, f.Name) == choice.Value })
+			chosen := filter
+			*postureValue(&chosen, f.Name) = choice.Value
+			n := countDomains(counts, chosen.Matches)
 			current := choice.Value == f.Value
 			if n == 0 && !current {
 				continue
 			}
-			href := ui.WithQuery(domainsPath, query, f.Name, choice.Value, "page", "")
+			href := ui.WithQuery(v.Path, query, f.Name, choice.Value, "page", "", "after", "")
 			if current { // once more removes the filter
-				href = ui.WithQuery(domainsPath, query, f.Name, "", "page", "")
+				href = ui.WithQuery(v.Path, query, f.Name, "", "page", "", "after", "")
 			}
 			f.Counts = append(f.Counts, domainsCount{Label: choice.Label, Domains: n, Href: href, Current: current})
 		}
@@ -217,12 +220,9 @@ func posturesTable(c *site.Call, rows []service.PostureRow, order ui.Sorting, se
 		if row.Stage == "" {
 			passing, messages = ui.Text("–"), ui.Text("–")
 		}
-		next := ui.Text("–")
-		switch {
-		case row.Title != "":
-			next = ui.LinkTo(row.Title, href)
-		case row.Stage != "":
-			next = ui.Text("Nothing to do")
+		next := nextStep(row.Posture)
+		if row.Title != "" {
+			next.Href = href
 		}
 		var tags []ui.Link
 		for _, tag := range row.Tags {
@@ -237,6 +237,17 @@ func posturesTable(c *site.Call, rows []service.PostureRow, order ui.Sorting, se
 		return t.Without("Tags")
 	}
 	return t
+}
+
+// nextStep is the next action of a posture.
+func nextStep(p dmarcd.Posture) ui.Cell {
+	switch {
+	case p.Title != "":
+		return ui.Text(p.Title)
+	case p.Stage != "":
+		return ui.Text("Nothing to do")
+	}
+	return ui.Text("–")
 }
 
 // filterValues returns the filters that a query sets.

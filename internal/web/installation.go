@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/phrase"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
@@ -44,21 +46,18 @@ func (s *Web) showTeams(c *site.Call, status int, form ui.Form) error {
 	t := ui.Table{
 		ID: "teams", Caption: "Teams", CSV: Prefix + "/installation/teams?csv=teams",
 		Columns: []ui.Column{
-			{Title: "Team", Wide: true, Note: "Id"},
-			{Title: "Domains", Numeric: true},
-			{Title: "Members", Numeric: true},
+			{Title: "Team", Wide: true, Note: "Created"},
+			{Title: "Domains", Numeric: true, Note: "Members"},
+			{Title: "Stages", Wide: true},
+			{Title: "Grades", Wide: true},
 			{Title: "Messages, 30 days", Numeric: true},
-			{Title: "Stored", Numeric: true, Note: "Quota"},
+			{Title: "Yours passing", Numeric: true},
+			{Title: "Quota used", Numeric: true, Note: "Quota"},
 			{Title: "API"},
-			{Title: "Created"},
 			{Title: "Actions"},
 		},
 	}
 	for _, team := range teams {
-		quota := "no quota"
-		if team.StoredQuota > 0 {
-			quota = "of " + ui.Size(team.StoredQuota)
-		}
 		path := Prefix + "/installation/teams/" + team.ID.String() + "/api"
 		state, change := "blocked", ui.Action{Label: "Allow API access", Path: path, Name: "api", Value: "yes"}
 		if team.API {
@@ -66,11 +65,43 @@ func (s *Web) showTeams(c *site.Call, status int, form ui.Form) error {
 			change = ui.Action{Label: "Block API access", Path: path, Name: "api", Value: "no", Danger: true, Question: "Block API access? Programs that use a token of this team stop working at once."}
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
-			ui.Text(team.Name).Noted(team.ID.String()), ui.Count(int64(team.Domains)), ui.Count(int64(team.Members)), ui.Count(team.Messages), ui.Text(ui.Size(team.Stored)).Noted(quota), ui.Text(state), ui.At(team.CreatedAt),
+			ui.Text(team.Name).Noted("created " + ui.Moment(team.CreatedAt)), ui.Count(team.Usage[dmarcd.QuotaDomains]).Noted(phrase.Count(int64(team.Members), "member")),
+			ui.Text(countedWords("stage", team.Stages)), ui.Text(countedWords("grade", team.Grades)),
+			ui.Count(team.Messages), ui.Percent(team.Mail.YoursPassing, team.Mail.Yours), quotaCell(team), ui.Text(state),
 			ui.Actions(ui.Action{Label: "Open", Path: Prefix + "/team", Name: "team", Value: team.ID.String()}, change),
 		})
 	}
 	return c.Render(status, installationFrame("installation_teams", "Teams"), listView{Tabs: installationTabs("Teams"), Table: t, Form: form}, t)
+}
+
+// countedWords lists the numbers of domains by the values of a filter, in its order.
+func countedWords(filter string, domains map[string]int) string {
+	var parts []string
+	for _, f := range domainsFilters {
+		for _, choice := range f.Choices {
+			if n := domains[choice.Value]; f.Name == filter && n > 0 {
+				parts = append(parts, phrase.Number(int64(n))+" "+choice.Label)
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return "–"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// quotaCell is the quota of which a team uses the largest share.
+func quotaCell(team service.TeamSize) ui.Cell {
+	name, _ := team.Quota.Fullest(team.Usage)
+	if name == "" {
+		return ui.Text("no quota").Noted(ui.Size(team.Usage[dmarcd.QuotaStored]) + " stored")
+	}
+	used, most := team.Usage[name], team.Quota[name]
+	format := func(n int64) string { return phrase.Number(n) }
+	if name.InBytes() {
+		format = ui.Size
+	}
+	return ui.Percent(used, most).Noted(string(name) + ": " + format(used) + " of " + format(most))
 }
 
 func (s *Web) createTeam(c *site.Call, written url.Values) error {

@@ -26,6 +26,7 @@ func (s *Web) routes() []site.Route {
 		post("/sign-out", site.AccessPublic, s.signOut),
 		post("/team", site.AccessView, site.WithForm(s.chooseTeam)),
 
+		get("/teams", site.AccessView, s.teamDomains),
 		get("/account", site.AccessSignedIn, s.account),
 		post("/account/name", site.AccessSignedIn, site.WithForm(s.setName)),
 		post("/account/password", site.AccessSignedIn, site.WithForm(s.setPassword)),

@@ -76,14 +76,6 @@ func (s *Web) signOut(c *site.Call) error {
 	return c.Redirect(Prefix + "/sign-in")
 }
 
-func (s *Web) chooseTeam(c *site.Call, form url.Values) error {
-	team, err := dmarcd.ParseTeamID(form.Get("team"))
-	if err != nil {
-		return dmarcd.ErrNotFound
-	}
-	return c.Finish(c.Account.SelectTeam(c.R.Context(), team), Prefix+"/", teamSwitched)
-}
-
 // providerName stands for the identity provider: there is at most one.
 const providerName = "single sign-on"
 

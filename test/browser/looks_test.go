@@ -58,6 +58,7 @@ var shownPages = []shown{
 	{name: "overview", path: "/app/"},
 	{name: "overview-year", path: "/app/?days=365&trouble=yes"},
 	{name: "domains", path: "/app/domains"},
+	{name: "teams", path: "/app/teams"},
 	{name: "domain-new", path: "/app/domains/new"},
 	{name: "domain", path: "/app/domains/fernlea.example?days=365"},
 	{name: "domain-spoofed", path: "/app/domains/brightpay.example"},

@@ -27,6 +27,7 @@ const (
 	CellCheck   CellKind = "check"   // a checkbox of the form around the table
 	CellChoose  CellKind = "choose"  // a choice of the form around the table
 	CellDetails CellKind = "details" // a text that opens to a list
+	CellOpen    CellKind = "open"    // a text that is the button of its action
 )
 
 // Cell is one cell of a table.
@@ -103,6 +104,11 @@ func Spark(series []int64) Cell { return Cell{Kind: CellSpark, Series: series} }
 
 // Actions returns a cell with buttons.
 func Actions(buttons ...Action) Cell { return Cell{Kind: CellActions, Actions: buttons} }
+
+// Open returns a text that is the button of an action.
+func Open(text string, action Action) Cell {
+	return Cell{Kind: CellOpen, Text: text, Actions: []Action{action}}
+}
 
 // Links returns a list of links.
 func Links(links ...Link) Cell { return Cell{Kind: CellLinks, Links: links} }

@@ -293,6 +293,7 @@ CREATE TABLE domains (
     claiming            BOOLEAN NOT NULL DEFAULT FALSE,
     forwarding_accepted BIGINT  NOT NULL DEFAULT 0,
     stage               TEXT    NOT NULL DEFAULT '', -- of its posture, '' for none yet
+    next_step           TEXT    NOT NULL DEFAULT '', -- act or nothing, '' for none yet
     UNIQUE (team_id, id)
 );
 
@@ -302,8 +303,8 @@ CREATE INDEX domains_due ON domains (next_check_at, team_id) WHERE deleted_at = 
 CREATE INDEX domains_due_of_team ON domains (team_id, next_check_at) WHERE deleted_at = 0;
 CREATE INDEX domains_deleted ON domains (team_id, deleted_at) WHERE deleted_at > 0;
 CREATE INDEX domains_claiming ON domains (team_id) WHERE claiming;
--- The list of domains counts them by policy, grade and stage, and the tags.
-CREATE INDEX domains_by_posture ON domains (team_id, policy, grade, stage, (known_at = 0)) WHERE deleted_at = 0;
+-- The list of domains counts them by policy, grade, stage and next step, and the tags.
+CREATE INDEX domains_by_posture ON domains (team_id, policy, grade, stage, next_step, (known_at = 0)) WHERE deleted_at = 0;
 CREATE INDEX domains_tagged ON domains (team_id) WHERE deleted_at = 0 AND tags <> '';
 
 -- The history of full checks: one row for consecutive checks with the same result. first_at is
