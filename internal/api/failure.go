@@ -111,7 +111,7 @@ func newInvalidRequest(err error, code, text string) invalidRequest {
 
 // invalidInputs returns all invalid inputs of an error, which may join several.
 func invalidInputs(err error) []*dmarcd.InvalidError {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // unwraps one step
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []*dmarcd.InvalidError
 		for _, e := range joined.Unwrap() {
 			all = append(all, invalidInputs(e)...)

@@ -97,7 +97,7 @@ func quotaCell(team service.TeamSize) ui.Cell {
 		return ui.Text("no quota").Noted(ui.Size(team.Usage[dmarcd.QuotaStored]) + " stored")
 	}
 	used, most := team.Usage[name], team.Quota[name]
-	format := func(n int64) string { return phrase.Number(n) }
+	format := phrase.Number
 	if name.InBytes() {
 		format = ui.Size
 	}

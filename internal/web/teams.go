@@ -113,7 +113,8 @@ func teamDomainsTable(c *site.Call, rows []service.TeamDomain, order ui.Sorting)
 		Columns: []ui.Column{
 			order.Column("Domain", "name", false), order.Column("Team", "team", false), order.Column("Grade", "grade", false),
 			order.Column("Policy", "policy", false), order.Column("Stage", "stage", false),
-			{Title: "Next", Wide: true}, {Title: "Alerts", Numeric: true},
+			{Title: "Next", Wide: true},
+			{Title: "Alerts", Numeric: true},
 		},
 		Empty: ui.Empty{Title: "No domain matches", Advice: "Change or clear the filter above.", Action: ui.Link{Text: "Show all domains", Href: teamsPath}},
 	}

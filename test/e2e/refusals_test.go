@@ -235,6 +235,7 @@ func malformedRequests(t *testing.T, s *server) {
 			if received.StatusCode != row.status || coded != row.json {
 				t.Errorf("%s: got status %d, JSON with a code: %t; want %d, %t", row.name, received.StatusCode, coded, row.status, row.json)
 			}
+			_ = received.Body.Close() // the header was read
 		}
 		_ = connection.Close() // the answer was read
 	}
