@@ -32,7 +32,7 @@ var keyLimits = map[string]int{
 	// names in the program, and random ones
 	"installation.name": wordBytes, "job_leases.name": wordBytes, "alerts.kind": wordBytes,
 	"spool.name": wordBytes, "spool_chunks.name": wordBytes, "addresses.mailbox": wordBytes, "test_addresses.mailbox": wordBytes,
-	"domains.policy": wordBytes, "domains.grade": wordBytes, "domains.stage": wordBytes,
+	"domains.policy": wordBytes, "domains.grade": wordBytes, "domains.stage": wordBytes, "domains.next_step": wordBytes,
 	// hashes
 	"sessions.hash": hashBytes, "invites.hash": hashBytes, "tokens.hash": hashBytes, "originals.hash": hashBytes, "original_chunks.hash": hashBytes,
 	"unused_chunks.chunks": hashBytes, "reports.identity": hashBytes, "reports.content": hashBytes, "reports.original": hashBytes, "rejected.original": hashBytes,
