@@ -86,6 +86,8 @@ var packages = map[string][]string{
 	"internal/packtest":   nil,
 	"internal/musttest":   nil,
 
+	"client": {".", "internal/wire"},
+
 	"internal/config":                {"."},
 	"internal/facts":                 {"."},
 	"internal/pdf":                   nil,
@@ -168,7 +170,7 @@ var confined = []struct {
 	{"github.com/pressly/goose", []string{"internal/store/db"}},
 	{"github.com/miekg/dns", []string{"internal/resolver"}},
 	{"github.com/spf13", []string{"cmd/dmarcd"}},
-	{module + "/internal/wire", []string{"cmd/dmarcd", "internal/api", "internal/web", "internal/export", "internal/notify"}},
+	{module + "/internal/wire", []string{"client", "cmd/dmarcd", "internal/api", "internal/web", "internal/export", "internal/notify"}},
 	{module + "/internal/store", []string{"internal/store", "internal/service", "internal/app"}},
 	{module + "/internal/store/db", []string{"internal/store"}},
 }

@@ -1,6 +1,15 @@
 package wire
 
-import "github.com/dmarcd/dmarcd"
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
 
 // Webhook is an endpoint that receives events.
 type Webhook struct {
@@ -80,4 +89,27 @@ type WebhookMessage struct {
 // attempt.
 func NewWebhookMessage(e dmarcd.Event, baseURL string) WebhookMessage {
 	return WebhookMessage{Type: string(e.Kind), Timestamp: Time(e.At), Data: NewEvent(e, baseURL)}
+}
+
+// SecretPrefix begins the form of a secret that users copy.
+const SecretPrefix = "whsec_"
+
+// ParseSecret returns the bytes of a secret as users copy it.
+func ParseSecret(text string) ([]byte, error) {
+	encoded, ok := strings.CutPrefix(text, SecretPrefix)
+	secret, err := base64.StdEncoding.DecodeString(encoded)
+	if !ok || err != nil || len(secret) == 0 {
+		return nil, &dmarcd.InvalidError{Field: "secret", Message: "The secret of a webhook begins with " + SecretPrefix + "."}
+	}
+	return secret, nil
+}
+
+// Signature returns a signature of a message by Standard Webhooks 1.0:
+//
+//	signature = "v1," base64( HMAC-SHA256( secret, id "." seconds "." body ) )
+func Signature(id string, at time.Time, body, secret []byte) string {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(id + "." + strconv.FormatInt(at.Unix(), 10) + "."))
+	mac.Write(body)
+	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }

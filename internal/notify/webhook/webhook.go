@@ -7,9 +7,7 @@ package webhook
 import (
 	"bytes"
 	"context"
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
@@ -166,12 +164,8 @@ func post(ctx context.Context, endpoint string, body []byte) (*http.Request, err
 	return request, nil
 }
 
-const (
-	// secretPrefix begins the form of a secret that users see.
-	secretPrefix = "whsec_"
-	// secretSize is the number of random bytes of a secret; the standard requires 24 to 64.
-	secretSize = 32
-)
+// secretSize is the number of random bytes of a secret; the standard requires 24 to 64.
+const secretSize = 32
 
 // NewSecret returns a random secret.
 func NewSecret() []byte {
@@ -182,20 +176,15 @@ func NewSecret() []byte {
 
 // FormatSecret returns a secret as users copy it.
 func FormatSecret(secret []byte) string {
-	return secretPrefix + base64.StdEncoding.EncodeToString(secret)
+	return wire.SecretPrefix + base64.StdEncoding.EncodeToString(secret)
 }
 
-// sign returns the header webhook-signature of a message: a signature with each secret.
-//
-//	header    = signature *( SP signature )
-//	signature = "v1," base64( HMAC-SHA256( secret, id "." seconds "." body ) )
+// sign returns the header webhook-signature of a message: a signature with each secret, separated by
+// spaces.
 func sign(id string, at time.Time, body []byte, secrets [][]byte) string {
 	signatures := make([]string, len(secrets))
 	for i, secret := range secrets {
-		mac := hmac.New(sha256.New, secret)
-		mac.Write([]byte(id + "." + strconv.FormatInt(at.Unix(), 10) + "."))
-		mac.Write(body)
-		signatures[i] = "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+		signatures[i] = wire.Signature(id, at, body, secret)
 	}
 	return strings.Join(signatures, " ")
 }

@@ -1,0 +1,155 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+// GetMe returns the team of the token, its scopes and quotas, and the version of the server.
+func (c *Client) GetMe(ctx context.Context) (Me, error) { return get[Me](ctx, c, "me") }
+
+// domainsPage is the number of domains that are read at once.
+const domainsPage = 1000
+
+// ListDomains lists the domains with a tag, "" for all, by name.
+func (c *Client) ListDomains(ctx context.Context, tag string) iter.Seq2[Domain, error] {
+	return func(yield func(Domain, error) bool) {
+		query := url.Values{"limit": {strconv.Itoa(domainsPage)}}
+		if tag != "" {
+			query.Set("tag", tag)
+		}
+		for {
+			var part []Domain
+			header, err := c.decode(ctx, call{method: http.MethodGet, path: []string{"domains"}, query: query}, &part)
+			if err != nil {
+				yield(Domain{}, err)
+				return
+			}
+			for _, domain := range part {
+				if !yield(domain, nil) {
+					return
+				}
+			}
+			if header.Get("Link") == "" || len(part) == 0 {
+				return
+			}
+			query.Set("after", part[len(part)-1].Domain)
+		}
+	}
+}
+
+// AddDomain adds a domain. Its DNS is checked right away, after the answer.
+func (c *Client) AddDomain(ctx context.Context, domain string) (Domain, error) {
+	return post[Domain](ctx, c, map[string]string{"domain": domain}, "domains")
+}
+
+// GetDomain returns a domain.
+func (c *Client) GetDomain(ctx context.Context, domain string) (Domain, error) {
+	return get[Domain](ctx, c, "domains", domain)
+}
+
+// DeleteDomain deletes a domain. Its reports stay.
+func (c *Client) DeleteDomain(ctx context.Context, domain string) error {
+	return c.remove(ctx, "domains", domain)
+}
+
+// ChangeDomains adds and deletes up to 10,000 domains, with a result for each.
+func (c *Client) ChangeDomains(ctx context.Context, add, remove []string) ([]DomainResult, error) {
+	results, err := post[wire.DomainResults](ctx, c, map[string][]string{"add": add, "delete": remove}, "domains", "bulk")
+	return results.Items, err
+}
+
+// Verified is a domain after a check of its DNS. A check that was not conclusive changed nothing.
+type Verified struct {
+	Domain
+
+	Conclusive bool `json:"-"`
+}
+
+// VerifyDomain checks the DNS of a domain now.
+func (c *Client) VerifyDomain(ctx context.Context, domain string) (verified Verified, err error) {
+	header, err := c.decode(ctx, call{method: http.MethodPost, path: []string{"domains", domain, "verify"}}, &verified)
+	verified.Conclusive = header.Get("Dmarcd-Check") == "conclusive"
+	return verified, err
+}
+
+// GetSetup returns the records to publish for a domain.
+func (c *Client) GetSetup(ctx context.Context, domain string) (Setup, error) {
+	return get[Setup](ctx, c, "domains", domain, "setup")
+}
+
+// SelfTest sends a report about a domain through all steps and deletes it again.
+func (c *Client) SelfTest(ctx context.Context, domain string) (SelfTest, error) {
+	return post[SelfTest](ctx, c, nil, "domains", domain, "selftest")
+}
+
+// GetTags returns the tags of a domain.
+func (c *Client) GetTags(ctx context.Context, domain string) ([]string, error) {
+	tags, err := get[wire.Tags](ctx, c, "domains", domain, "tags")
+	return tags.Tags, err
+}
+
+// SetTags replaces the tags of a domain.
+func (c *Client) SetTags(ctx context.Context, domain string, tags []string) ([]string, error) {
+	result, err := put[wire.Tags](ctx, c, wire.NewTags(tags), "domains", domain, "tags")
+	return result.Tags, err
+}
+
+// ListTags lists the tags of the team with their numbers of domains.
+func (c *Client) ListTags(ctx context.Context) iter.Seq2[Tag, error] {
+	return list[Tag](ctx, c, nil, "tags")
+}
+
+// Search finds up to limit domains, senders and reports each; 0 is the default of the server.
+func (c *Client) Search(ctx context.Context, text string, limit int) iter.Seq2[Hit, error] {
+	return list[Hit](ctx, c, struct {
+		Text  string `query:"q"`
+		Limit int    `query:"limit"`
+	}{text, limit}, "search")
+}
+
+// SetParked marks a domain as not used for mail, or removes the mark.
+func (c *Client) SetParked(ctx context.Context, domain string, parked bool) (Parked, error) {
+	return put[Parked](ctx, c, map[string]bool{"parked": parked}, "domains", domain, "parked")
+}
+
+// AcceptForwarding accepts that a stricter policy affects so many forwarded messages in 30 days. Nil
+// withdraws it.
+func (c *Client) AcceptForwarding(ctx context.Context, domain string, messages *int64) (Forwarding, error) {
+	return put[Forwarding](ctx, c, map[string]*int64{"accepted": messages}, "domains", domain, "forwarding")
+}
+
+// CheckFilter selects checks of a domain.
+type CheckFilter struct {
+	Period
+	PageSize int `query:"limit"` // at most 1000
+}
+
+// ListChecks lists the checks of a domain with their changes, the latest first.
+func (c *Client) ListChecks(ctx context.Context, domain string, filter CheckFilter) iter.Seq2[Check, error] {
+	return list[Check](ctx, c, filter, "domains", domain, "checks")
+}
+
+// GetLatestCheck returns the latest check of a domain.
+func (c *Client) GetLatestCheck(ctx context.Context, domain string) (Check, error) {
+	return get[Check](ctx, c, "domains", domain, "checks", "latest")
+}
+
+// ChangeFilter selects changes in the DNS. Kind is a part of a check, such as spf.
+type ChangeFilter struct {
+	Period
+	Domain   string `query:"domain"`
+	Tag      string `query:"tag"`
+	Kind     string `query:"kind"`
+	PageSize int    `query:"limit"`
+}
+
+// ListChanges lists the checks that found changes in the DNS, the latest first.
+func (c *Client) ListChanges(ctx context.Context, filter ChangeFilter) iter.Seq2[DomainChange, error] {
+	return list[DomainChange](ctx, c, filter, "changes")
+}

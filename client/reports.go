@@ -1,0 +1,168 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+)
+
+// GetTeamSummary counts the messages of all domains.
+func (c *Client) GetTeamSummary(ctx context.Context, period Period) (Summary, error) {
+	return do[Summary](ctx, c, call{method: http.MethodGet, path: []string{"reports"}, filter: period})
+}
+
+// GetDomainSummary counts the messages of a domain.
+func (c *Client) GetDomainSummary(ctx context.Context, domain string, period Period) (Summary, error) {
+	return do[Summary](ctx, c, call{method: http.MethodGet, path: []string{"reports", domain}, filter: period})
+}
+
+// UploadReport sends a file or a message with reports. It is sent once: repeat it after an error
+// whose kind is dmarcd.ErrTemporary. A report that is known is not stored again.
+func (c *Client) UploadReport(ctx context.Context, content io.Reader) (Receipts, error) {
+	return post[Receipts](ctx, c, content, "reports")
+}
+
+// ReportFilter selects reports.
+type ReportFilter struct {
+	Period
+	Domain       string `query:"domain"`
+	Tag          string `query:"tag"`
+	Organization string `query:"org"`
+	ExternalID   string `query:"report_id"`
+	Kind         string `query:"kind"` // aggregate, failure or tls
+	Quirk        string `query:"quirk"`
+	Genuine      string `query:"genuine"` // yes, no or unknown
+	State        string `query:"state"`   // counted, excluded, replaced or held
+	Unclaimed    bool   `query:"unclaimed"`
+	PageSize     int    `query:"limit"`
+}
+
+// ListReports lists reports, the latest first.
+func (c *Client) ListReports(ctx context.Context, filter ReportFilter) iter.Seq2[Report, error] {
+	return list[Report](ctx, c, filter, "insights", "reports")
+}
+
+// GetReport returns a report with its first records.
+func (c *Client) GetReport(ctx context.Context, id string) (FullReport, error) {
+	return get[FullReport](ctx, c, "insights", "reports", id)
+}
+
+// SetReportCounted includes a report in the counters, or excludes it.
+func (c *Client) SetReportCounted(ctx context.Context, id string, counted bool) (FullReport, error) {
+	return patch[FullReport](ctx, c, map[string]bool{"counted": counted}, "insights", "reports", id)
+}
+
+// Selection selects reports of a reporter, of days, or both.
+type Selection struct {
+	Reporter *string `json:"reporter"`
+	From     *string `json:"from"`
+	To       *string `json:"to"`
+	Counted  bool    `json:"counted"`
+}
+
+// SetReportsCounted is SetReportCounted for all selected reports. It returns how many changed.
+func (c *Client) SetReportsCounted(ctx context.Context, selected Selection) (int, error) {
+	result, err := post[struct {
+		Changed int `json:"changed"`
+	}](ctx, c, selected, "insights", "reports", "exclude")
+	return result.Changed, err
+}
+
+// DeleteReport deletes a report for good.
+func (c *Client) DeleteReport(ctx context.Context, id string) error {
+	return c.remove(ctx, "insights", "reports", id)
+}
+
+// ListRecords lists the records of an aggregate report.
+func (c *Client) ListRecords(ctx context.Context, report string) iter.Seq2[Record, error] {
+	return list[Record](ctx, c, nil, "insights", "reports", report, "records")
+}
+
+// GetReportOriginal returns the original of a report. The caller closes it.
+func (c *Client) GetReportOriginal(ctx context.Context, id string) (io.ReadCloser, error) {
+	return c.original(ctx, "reports", id)
+}
+
+// ListRejected lists rejected reports, the latest first.
+func (c *Client) ListRejected(ctx context.Context) iter.Seq2[Rejected, error] {
+	return list[Rejected](ctx, c, nil, "insights", "rejected")
+}
+
+// GetRejectedOriginal returns the original of a rejected report. The caller closes it.
+func (c *Client) GetRejectedOriginal(ctx context.Context, id string) (io.ReadCloser, error) {
+	return c.original(ctx, "rejected", id)
+}
+
+func (c *Client) original(ctx context.Context, kind, id string) (io.ReadCloser, error) {
+	response, err := c.send(ctx, call{method: http.MethodGet, path: []string{"insights", kind, id, "original"}})
+	if err != nil {
+		return nil, err
+	}
+	return response.Body, nil
+}
+
+// RetryRejected reads the original of a rejected report again.
+func (c *Client) RetryRejected(ctx context.Context, id string) (Receipts, error) {
+	return post[Receipts](ctx, c, nil, "insights", "rejected", id, "retry")
+}
+
+// DeleteRejected deletes a rejected report.
+func (c *Client) DeleteRejected(ctx context.Context, id string) error {
+	return c.remove(ctx, "insights", "rejected", id)
+}
+
+// RecordFilter selects records of aggregate reports. All includes those that do not count.
+type RecordFilter struct {
+	Period
+	Domain string `query:"domain"`
+	All    bool   `query:"all"`
+	After  string `query:"after"` // the id of a record
+}
+
+// ExportRecords lists records with the data of their reports, in the order in which those arrived.
+// After a lost connection it goes on behind the last record.
+func (c *Client) ExportRecords(ctx context.Context, filter RecordFilter) iter.Seq2[ExportedRecord, error] {
+	return func(yield func(ExportedRecord, error) bool) {
+		for attempt := 0; ; attempt++ {
+			before := filter.After
+			ended, err := c.exportPart(ctx, &filter, yield)
+			if ended {
+				return
+			}
+			if filter.After != before {
+				attempt = 0
+			}
+			if attempt >= c.Retries || ctx.Err() != nil || errors.As(err, new(*Error)) {
+				yield(ExportedRecord{}, err)
+				return
+			}
+		}
+	}
+}
+
+// exportPart reads one answer, and reports whether the list or its reader ended. It sets the cursor of
+// the filter.
+func (c *Client) exportPart(ctx context.Context, filter *RecordFilter, yield func(ExportedRecord, error) bool) (ended bool, err error) {
+	response, err := c.send(ctx, call{method: http.MethodGet, path: []string{"insights", "records"}, filter: *filter})
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = response.Body.Close() }() // its reader may end early
+	for lines := json.NewDecoder(response.Body); ; {
+		var record ExportedRecord
+		err := lines.Decode(&record)
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		filter.After = record.ID
+		if !yield(record, nil) {
+			return true, nil
+		}
+	}
+}

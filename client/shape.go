@@ -1,0 +1,44 @@
+package client
+
+import "github.com/dmarcd/dmarcd/internal/wire"
+
+// Times in the shapes of the API are texts such as 2026-11-17T10:00:00+00:00.
+
+type (
+	Acknowledged      = wire.Acknowledged
+	Advice            = wire.Advice
+	Alert             = wire.Alert
+	AlertRules        = wire.AlertRules
+	Check             = wire.StoredCheck
+	Daily             = wire.Daily
+	Domain            = wire.Domain
+	DomainChange      = wire.DomainChange
+	DomainPosture     = wire.DomainPosture
+	DomainResult      = wire.DomainResult
+	Event             = wire.Event
+	ExportedRecord    = wire.ExportedRecord
+	Finding           = wire.Finding
+	Forwarding        = wire.Forwarding
+	FullReport        = wire.FullReport
+	Hit               = wire.Hit
+	Me                = wire.Me
+	Mute              = wire.Mute
+	Parked            = wire.Parked
+	QuietHours        = wire.QuietHours
+	Receipts          = wire.Receipts
+	Record            = wire.StoredRecord
+	Rejected          = wire.Rejected
+	Report            = wire.StoredReport
+	SelfTest          = wire.SelfTest
+	Sender            = wire.Sender
+	SenderClass       = wire.SenderClass
+	Setup             = wire.Setup
+	Simulation        = wire.Simulation
+	Summary           = wire.Summary
+	Tag               = wire.Tag
+	TeamSender        = wire.TeamSender
+	Webhook           = wire.Webhook
+	WebhookDelivery   = wire.WebhookDelivery
+	WebhookMessage    = wire.WebhookMessage
+	WebhookWithSecret = wire.WebhookWithSecret
+)
