@@ -148,6 +148,7 @@ var packages = map[string][]string{
 	"test/realmail":  {anything},
 	"test/oidc":      {anything},
 	"test/webhooks":  {anything},
+	"test/clients":   {anything},
 	"test/browser":   {anything},
 	"test/daemon":    {"internal/musttest"},
 	"test/rolling":   nil,

@@ -21,8 +21,8 @@ import (
 
 // withoutMethod are the operations that the client does not have, with the reason.
 var withoutMethod = map[string]string{
-	"getOpenAPI": "for programs that generate code",
-	"getDocs":    "a page for people",
+	"getDocument": "for programs that generate code",
+	"getDocs":     "a page for people",
 }
 
 // document is what the tests read of the OpenAPI document.

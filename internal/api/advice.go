@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
@@ -185,10 +184,10 @@ func (a *API) listAdvice(c *call) error {
 		return c.writeCacheable(page)
 	}
 	offset := 0
-	if after := c.query.Get("after"); after != "" {
+	if _, after := c.query.part(); after != "" {
 		var err error
-		if offset, err = strconv.Atoi(strings.TrimPrefix(after, "n")); err != nil || offset < 0 {
-			return wire.ErrAfter
+		if offset, err = strconv.Atoi(after); err != nil || offset < 0 {
+			c.query.fail("after", wire.ErrAfter)
 		}
 	}
 	team := tagged(c)
@@ -203,7 +202,7 @@ func (a *API) listAdvice(c *call) error {
 		page.Items = append(page.Items, wire.NewAdvice(advice))
 	}
 	if more {
-		page.Next = new("n" + strconv.Itoa(offset+limit))
+		page.Next = new(strconv.Itoa(offset + limit))
 	}
-	return c.writeCacheable(page)
+	return writePage(c, page)
 }

@@ -26,7 +26,7 @@ func (a *API) listAlerts(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.writeCacheable(wire.NewPage(alerts, limit, func(alert dmarcd.Alert) string { return wire.FormatCursor(alert.Event.At, alert.Event.Seq) },
+	return writePage(c, wire.NewPage(alerts, limit, func(alert dmarcd.Alert) string { return wire.FormatCursor(alert.Event.At, alert.Event.Seq) },
 		func(alert dmarcd.Alert) wire.Alert { return wire.NewAlert(alert, a.baseURL) }))
 }
 

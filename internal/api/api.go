@@ -189,7 +189,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 	if err != nil {
 		return err
 	}
-	c.query = &query{Values: parameters}
+	c.query = &query{Values: parameters, list: listMark(matched.path)}
 	defer func() {
 		c.encoded()
 		if c.release != nil {

@@ -237,10 +237,10 @@ func (a *API) latestCheck(c *call) error {
 
 func (a *API) listChecks(c *call) error {
 	limit, after := c.query.cursor()
+	within := service.TimesOf(c.query.days())
 	if err := c.reserveRows(limit); err != nil {
 		return err
 	}
-	within := service.TimesOf(c.query.days())
 	domain, err := namedDomain(c)
 	if err != nil {
 		return err
@@ -249,7 +249,7 @@ func (a *API) listChecks(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.writeCacheable(wire.NewPage(checks, limit, func(check facts.StoredCheck) string {
+	return writePage(c, wire.NewPage(checks, limit, func(check facts.StoredCheck) string {
 		return wire.FormatCursor(check.FirstAt, int64(check.ID))
 	}, wire.NewStoredCheck))
 }
@@ -266,7 +266,7 @@ func (a *API) listChanges(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.writeCacheable(wire.NewPage(changes, limit, func(change facts.DomainChange) string {
+	return writePage(c, wire.NewPage(changes, limit, func(change facts.DomainChange) string {
 		return wire.FormatCursor(change.At, int64(change.ID))
 	}, wire.NewDomainChange))
 }

@@ -57,7 +57,7 @@ func (a *API) listEvents(c *call) error {
 	if err != nil {
 		return err
 	}
-	return a.writeEvents(c, events, asked.limit, func(e dmarcd.Event) string { return wire.FormatCursor(e.At, e.Seq) })
+	return a.writeEvents(c, events, asked.limit, func(e dmarcd.Event) string { return c.query.list + wire.FormatCursor(e.At, e.Seq) })
 }
 
 // listEventsSince returns later events. The next page continues with since.

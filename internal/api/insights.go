@@ -47,7 +47,7 @@ func (a *API) listDaily(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.writeCacheable(wire.NewPage(found, limit, formatDailyCursor, func(d service.DailyCounts) wire.Daily {
+	return writePage(c, wire.NewPage(found, limit, formatDailyCursor, func(d service.DailyCounts) wire.Daily {
 		return wire.NewDaily(d.Day, d.Domain, d.Counts)
 	}))
 }
@@ -82,7 +82,7 @@ func (a *API) listClassDays(c *call, limit int, position string, after dmarcd.Da
 		}
 	}
 	cursor := func(d insight.ClassDay) string { return wire.FormatPosition(int64(d.Day), domain) }
-	return c.writeCacheable(wire.NewPage(rest[:min(len(rest), limit+1)], limit, cursor, func(d insight.ClassDay) wire.Daily {
+	return writePage(c, wire.NewPage(rest[:min(len(rest), limit+1)], limit, cursor, func(d insight.ClassDay) wire.Daily {
 		daily := wire.NewDaily(d.Day, domain, d.All())
 		daily.Classes = &wire.Classes{
 			YoursPassing: d.Yours.Compliant, YoursFailing: d.Yours.NonCompliant,

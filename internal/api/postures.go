@@ -41,7 +41,7 @@ func (a *API) listPostures(c *call) error {
 		return err
 	}
 	reportDomain := a.options.Service.ReportDomain()
-	return c.writeCacheable(wire.NewPage(list, limit, func(row service.PostureRow) string {
+	return writePage(c, wire.NewPage(list, limit, func(row service.PostureRow) string {
 		return wire.FormatPosition(row.Position.Key, filter.Sort+" "+row.Name)
 	}, func(row service.PostureRow) wire.DomainPosture {
 		return wire.NewDomainPosture(row.Domain, row.Posture, row.Tags, reportDomain)

@@ -46,7 +46,7 @@ func (a *API) listReports(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.writeCacheable(wire.NewPage(reports, limit, func(r dmarcd.Report) string {
+	return writePage(c, wire.NewPage(reports, limit, func(r dmarcd.Report) string {
 		return wire.FormatCursor(r.ReceivedAt, int64(r.ID))
 	}, wire.NewStoredReport))
 }
@@ -122,6 +122,9 @@ func (a *API) listRecords(c *call) error {
 	return c.writeCacheable(page)
 }
 
+// pathRecords is the list of the records of a report, which the report itself begins.
+const pathRecords = "/insights/reports/{id}/records"
+
 func readRecords(c *call, id dmarcd.ReportID, after service.RecordCursor, limit int) (wire.Page[wire.StoredRecord], error) {
 	if err := c.awaitTurn(limit); err != nil {
 		return wire.Page[wire.StoredRecord]{}, err
@@ -136,7 +139,7 @@ func readRecords(c *call, id dmarcd.ReportID, after service.RecordCursor, limit 
 	}
 	if more {
 		last := records[len(records)-1].Cursor
-		page.Next = new(wire.FormatRecordCursor(last.Share, last.N))
+		page.Next = new(listMark(pathRecords) + wire.FormatRecordCursor(last.Share, last.N))
 	}
 	return page, nil
 }
@@ -288,7 +291,7 @@ func (a *API) listRejected(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.writeCacheable(wire.NewPage(rejected, limit, func(r dmarcd.Rejected) string {
+	return writePage(c, wire.NewPage(rejected, limit, func(r dmarcd.Rejected) string {
 		return wire.FormatCursor(r.ReceivedAt, int64(r.ID))
 	}, wire.NewRejected))
 }

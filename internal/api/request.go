@@ -2,6 +2,8 @@ package api
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -26,10 +28,25 @@ const (
 )
 
 // query has the parameters of a request. It keeps the errors, which the caller checks after it has
-// read them: values may be invalid until then.
+// read them: values may be invalid until then. list begins the cursors of the list of the request.
 type query struct {
 	url.Values
-	err error
+	list string
+	err  error
+}
+
+// listMark returns how the cursors of a list begin, so that no other list takes them.
+func listMark(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return base64.RawURLEncoding.EncodeToString(sum[:3])
+}
+
+// writePage answers with a part of a list.
+func writePage[T any](c *call, page wire.Page[T]) error {
+	if page.Next != nil {
+		page.Next = new(c.query.list + *page.Next)
+	}
+	return c.writeCacheable(page)
 }
 
 // fail adds an error about a parameter.
@@ -59,7 +76,13 @@ func (q *query) limit(standard int) int {
 }
 
 // part returns the page size and the cursor of wire.NewPage; "" is the start.
-func (q *query) part() (limit int, after string) { return q.limit(defaultPage), q.Get("after") }
+func (q *query) part() (limit int, after string) {
+	after, ok := strings.CutPrefix(q.Get("after"), q.list)
+	if q.Get("after") != "" && (!ok || after == "") {
+		q.fail("after", wire.ErrAfter)
+	}
+	return q.limit(defaultPage), after
+}
 
 // cursor is part for a list ordered by time.
 func (q *query) cursor() (limit int, after service.Cursor) {

@@ -38,7 +38,7 @@ func (a *API) listSenders(c *call) error {
 	if list.Next != "" {
 		page.Next = &list.Next
 	}
-	return c.writeCacheable(page)
+	return writePage(c, page)
 }
 
 // listTeamSenders lists the senders that the team added or corrected.

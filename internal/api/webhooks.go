@@ -32,7 +32,7 @@ func (a *API) listWebhooks(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.writeCacheable(wire.NewPage(webhooks, len(webhooks), nil, wire.NewWebhook))
+	return writePage(c, wire.NewPage(webhooks, len(webhooks), nil, wire.NewWebhook))
 }
 
 func (a *API) updateWebhook(c *call) error {
@@ -110,7 +110,7 @@ func (a *API) listDeliveries(c *call) error {
 	if err != nil {
 		return missing(err, errNoSuchWebhook)
 	}
-	return c.writeCacheable(wire.NewPage(deliveries, limit, func(d dmarcd.WebhookDelivery) string { return wire.FormatCursor(d.CreatedAt, d.Event.Seq) },
+	return writePage(c, wire.NewPage(deliveries, limit, func(d dmarcd.WebhookDelivery) string { return wire.FormatCursor(d.CreatedAt, d.Event.Seq) },
 		func(d dmarcd.WebhookDelivery) wire.WebhookDelivery { return wire.NewWebhookDelivery(d, a.baseURL) }))
 }
 

@@ -1,0 +1,11 @@
+// A module of its own: the generated client of Go needs this library, and the daemon does not.
+module github.com/dmarcd/dmarcd/test/clients/oapi
+
+go 1.26
+
+require github.com/oapi-codegen/runtime v1.8.0
+
+require (
+	github.com/apapsch/go-jsonmerge/v2 v2.0.0 // indirect
+	github.com/google/uuid v1.6.0 // indirect
+)
