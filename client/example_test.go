@@ -87,7 +87,7 @@ func ExampleClient_UploadReport() {
 		return
 	}
 	for _, receipt := range receipts.Items {
-		fmt.Println(*receipt.Kind, receipt.Status, receipt.Messages)
+		fmt.Println(*receipt.Kind, receipt.Status, *receipt.Messages)
 	}
 	// Output: aggregate stored 7
 }

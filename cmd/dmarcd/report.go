@@ -82,16 +82,24 @@ about no domain of the team. They count once the domain is added.`,
 			for _, r := range reports {
 				unclaimed[r.ID.String()] = r.Unclaimed
 			}
-			heading := []string{"ID", "KIND", "FROM", "DOMAIN", "BEGIN", "RECORDS", "MESSAGES", "COMPLIANT", "STATE", "GENUINE", "AUTHENTICATED", "INTAKE", "RECEIVED"}
+			heading := []string{"ID", "KIND", "FROM", "DOMAIN", "BEGIN", "RECORDS", "MESSAGES", "COMPLIANT", "SESSIONS", "STATE", "GENUINE", "AUTHENTICATED", "INTAKE", "RECEIVED"}
 			return printList(p.out, *asJSON, convert(reports, wire.NewStoredReport), heading, func(r wire.StoredReport) []string {
 				return []string{
 					r.ID, r.Kind, orDash(r.Organization), orDash(r.Domain), orDash(r.Begin), strconv.Itoa(r.Records),
-					strconv.FormatInt(r.Messages, 10), strconv.FormatInt(r.Compliant, 10), stateWord(r, unclaimed[r.ID]), r.Genuine, orDash(r.Authenticated), r.Intake, r.ReceivedAt,
+					numberOrDash(r.Messages), numberOrDash(r.Compliant), numberOrDash(r.Sessions), stateWord(r, unclaimed[r.ID]), r.Genuine, orDash(r.Authenticated), r.Intake, r.ReceivedAt,
 				}
 			})
 		})
 	}
 	return cmd
+}
+
+// numberOrDash returns a number, "-" for none.
+func numberOrDash(number *int64) string {
+	if number == nil {
+		return "-"
+	}
+	return strconv.FormatInt(*number, 10)
 }
 
 // stateWord returns the state of a report. An included one may still be unclaimed.

@@ -60,7 +60,7 @@ func TestReportListShowsUnclaimedReports(t *testing.T) {
 			run(exitDone, "", "domain", "add", "--team", "acme", "example.com")
 		}
 		fields := strings.Fields(strings.Split(run(exitDone, "", "report", "list", "--team", "acme"), "\n")[1])
-		if got := fields[8]; got != want {
+		if got := fields[9]; got != want {
 			t.Errorf("got the state %q in %q, want %q", got, fields, want)
 		}
 	}

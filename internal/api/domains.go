@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -229,6 +230,9 @@ func (a *API) latestCheck(c *call) error {
 		return err
 	}
 	latest, err := c.service.LatestCheck(c.r.Context(), domain)
+	if errors.Is(err, dmarcd.ErrNotFound) && !domain.CheckedAt.IsZero() && domain.KnownAt.IsZero() {
+		latest, err = facts.Unanswered(domain.Name, domain.CheckedAt), nil
+	}
 	if err != nil {
 		return missing(err, errNotCheckedYet)
 	}
@@ -254,10 +258,23 @@ func (a *API) listChecks(c *call) error {
 	}, wire.NewStoredCheck))
 }
 
+// readPart returns the part that the parameter kind names, "" if absent.
+func readPart(q *query) facts.Part {
+	parts := facts.Parts()
+	words := make([]string, len(parts))
+	for i, part := range parts {
+		words[i] = wire.PartWord(part)
+	}
+	if i := slices.Index(words, word(q, "kind", words...)); i >= 0 {
+		return parts[i]
+	}
+	return ""
+}
+
 // listChanges lists the checks of all domains that found changes in DNS.
 func (a *API) listChanges(c *call) error {
 	limit, after := c.query.cursor()
-	filter := service.ChangeFilter{Domain: c.query.domain(), Part: word(c.query, "kind", facts.Parts()...), Times: service.TimesOf(c.query.days())}
+	filter := service.ChangeFilter{Domain: c.query.domain(), Part: readPart(c.query), Times: service.TimesOf(c.query.days())}
 	team := tagged(c)
 	if err := c.reserveRows(limit); err != nil {
 		return err

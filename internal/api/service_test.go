@@ -176,7 +176,7 @@ type receipts struct {
 		Kind, Reason, ID, Domain, Organization *string
 		ReportID                               *string `json:"report_id"`
 		Status, Member                         string
-		Records, Messages                      int
+		Records, Messages, Sessions            int
 		Quirks                                 []string
 	}
 }

@@ -39,7 +39,7 @@ func TestUploadReturnsTheResultOfEachReport(t *testing.T) {
 			name   string
 			body   []byte
 			status int
-			want   string // kind, status, domain, records, messages of each item
+			want   string // kind, status, domain, records, messages or sessions of each item
 			sum    string
 		}{
 			{"a new report", first, 201, "aggregate stored example.com 2 7", `{"total":7,"compliant":5,"non_compliant":2}`},
@@ -60,7 +60,7 @@ func TestUploadReturnsTheResultOfEachReport(t *testing.T) {
 			body := read[receipts](t, answer, tt.status)
 			var items []string
 			for _, item := range body.Items {
-				items = append(items, strings.Join([]string{orNull(item.Kind), item.Status, orNull(item.Domain), itoa(item.Records), itoa(item.Messages)}, " "))
+				items = append(items, strings.Join([]string{orNull(item.Kind), item.Status, orNull(item.Domain), itoa(item.Records), itoa(item.Messages + item.Sessions)}, " "))
 				if rejected := item.Status == "rejected"; rejected != (item.Reason != nil) || rejected == (item.ID != nil) {
 					t.Errorf("%s: got %s, want an id for what is kept and a reason for what is not", tt.name, answer.body)
 				}

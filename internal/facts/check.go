@@ -58,6 +58,18 @@ type StoredCheck struct {
 	Changes []Change
 }
 
+// Unanswered returns what is known of a domain whose DNS has never answered, when it was last checked.
+func Unanswered(domain string, at time.Time) StoredCheck {
+	const reason = "DNS did not answer"
+	return StoredCheck{FirstAt: at, LastAt: at, Check: Check{At: at, Facts: &Facts{
+		Domain: domain,
+		DMARC:  DMARC{Status: inconclusive, Reason: reason}, SPF: SPF{Status: inconclusive, Reason: reason},
+		MX: MX{Status: inconclusive, Reason: reason}, MTASTS: MTASTS{Status: inconclusive, Reason: reason},
+		TLSRPT: TLSRPT{Status: inconclusive, Reason: reason}, BIMI: BIMI{Status: inconclusive, Reason: reason},
+		DANE: DANE{Status: inconclusive, Reason: reason}, DNSSEC: DNSSEC{Status: inconclusive, Reason: reason},
+	}}}
+}
+
 // DomainChange is a check of a domain that found changes in DNS.
 type DomainChange struct {
 	ID     dmarcd.CheckID

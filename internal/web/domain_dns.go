@@ -111,7 +111,7 @@ func seenTable(check wire.StoredCheck, csv string) ui.Table {
 		add("DKIM "+key.Selector, key.Status, key.Record, key.Reason)
 	}
 	for _, host := range check.MX {
-		add("MX", host.Status, host.Host, "")
+		add("MX", strings.ReplaceAll(host.Status, "_", " "), host.Host, "")
 	}
 	add("MTA-STS", check.MTASTS.Status, check.MTASTS.Record, check.MTASTS.Reason)
 	add("TLS-RPT", check.TLSRPT.Status, check.TLSRPT.Record, check.TLSRPT.Reason)

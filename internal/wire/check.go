@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/facts"
@@ -172,10 +173,10 @@ func NewCheck(c facts.Check) Check {
 		},
 		DKIM: list(f.DKIM.Keys, newDKIMKey),
 		MX: list(f.MX.Hosts, func(h facts.MXHost) MXHost {
-			return MXHost{Host: h.Name, Preference: h.Preference, Status: h.Status, Addresses: notNull(h.Addresses)}
+			return MXHost{Host: h.Name, Preference: h.Preference, Status: word(h.Status), Addresses: notNull(h.Addresses)}
 		}),
 		MTASTS: MTASTS{
-			Status: f.MTASTS.Status, Reason: f.MTASTS.Reason, Record: f.MTASTS.Record, Fetch: f.MTASTS.Fetch,
+			Status: f.MTASTS.Status, Reason: f.MTASTS.Reason, Record: f.MTASTS.Record, Fetch: word(f.MTASTS.Fetch),
 			Mode: f.MTASTS.Mode, MaxAge: f.MTASTS.MaxAge, MX: notNull(f.MTASTS.MX),
 		},
 		TLSRPT: TLSRPT{
@@ -213,7 +214,7 @@ func newDMARC(f facts.DMARC) DMARC {
 			RecordDomain: f.Legacy.PolicyDomain(), OrganizationalDomain: f.Legacy.OrganizationalDomain, Policy: f.Legacy.Policy,
 		},
 		Destinations: list(f.Destinations, func(d facts.Destination) Destination {
-			return Destination{Tag: d.Tag, URI: d.URI, Consent: d.Consent}
+			return Destination{Tag: d.Tag, URI: d.URI, Consent: word(d.Consent)}
 		}),
 	}
 }
@@ -235,9 +236,9 @@ func newDKIMKey(k facts.DKIMKey) DKIMKey {
 // StoredCheck is an entry of a domain's history: a check that had the same result from FirstAt
 // to LastAt, and its changes from the previous entry.
 type StoredCheck struct {
-	ID      string `json:"id"`
-	FirstAt string `json:"first_at"`
-	LastAt  string `json:"last_at"`
+	ID      *string `json:"id"` // null if DNS has never answered, so that there is no entry
+	FirstAt string  `json:"first_at"`
+	LastAt  string  `json:"last_at"`
 	Check
 	Changes []Change `json:"changes"`
 }
@@ -246,9 +247,11 @@ type StoredCheck struct {
 func NewStoredCheck(c facts.StoredCheck) StoredCheck {
 	changes := list(c.Changes, newChange)
 	slices.SortStableFunc(changes, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
-	return StoredCheck{
-		ID: c.ID.String(), FirstAt: Time(c.FirstAt), LastAt: Time(c.LastAt), Check: NewCheck(c.Check), Changes: changes,
+	shape := StoredCheck{FirstAt: Time(c.FirstAt), LastAt: Time(c.LastAt), Check: NewCheck(c.Check), Changes: changes}
+	if c.ID != 0 {
+		shape.ID = new(c.ID.String())
 	}
+	return shape
 }
 
 // DomainChange is a check of a domain that found changes in DNS. Kinds are the parts of the check that
@@ -268,9 +271,15 @@ func NewDomainChange(c facts.DomainChange) DomainChange {
 	slices.SortStableFunc(changes, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
 	return DomainChange{
 		ID: c.ID.String(), Domain: c.Domain, At: Time(c.At), Grade: optionalText(c.Grade),
-		Kinds: list(c.Parts, func(part facts.Part) string { return string(part) }), Changes: changes,
+		Kinds: list(c.Parts, PartWord), Changes: changes,
 	}
 }
+
+// PartWord returns a part of a check as the name of its member.
+func PartWord(part facts.Part) string { return word(string(part)) }
+
+// word writes a word of an enumeration as all others.
+func word(text string) string { return strings.NewReplacer(" ", "_", "-", "_").Replace(text) }
 
 // Change is one difference between two checks. Path names the member, such as dmarc.record or
 // dkim.google.bits. In the SPF tree, only records that terms of both checks refer to are compared,
@@ -283,5 +292,9 @@ type Change struct {
 }
 
 func newChange(c facts.Change) Change {
+	switch c.Fact {
+	case "dmarc.destinations.{of}.consent", "mx.{of}.status", "mta_sts.fetch":
+		c.Before, c.After = word(c.Before), word(c.After)
+	}
 	return Change{Path: c.Path(), Before: c.Before, After: c.After}
 }

@@ -107,7 +107,7 @@ func TestStoredCheck(t *testing.T) {
 	}
 	got := wire.NewStoredCheck(stored)
 	want := wire.StoredCheck{
-		ID: "chk_10", FirstAt: "2001-09-09T01:46:40+00:00", LastAt: "2033-05-18T03:33:20+00:00", Check: wire.NewCheck(stored.Check),
+		ID: new("chk_10"), FirstAt: "2001-09-09T01:46:40+00:00", LastAt: "2033-05-18T03:33:20+00:00", Check: wire.NewCheck(stored.Check),
 		Changes: []wire.Change{
 			{Path: "findings.spf.ptr", After: "warning"},
 			{Path: "part.later", Before: "b"},

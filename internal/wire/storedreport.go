@@ -7,20 +7,23 @@ import (
 // StoredReport is a report in a list, with the members that all kinds have. Missing values are
 // null.
 type StoredReport struct {
-	ID           string   `json:"id"`
-	Kind         string   `json:"kind"`
-	Organization *string  `json:"organization"`
-	ReportID     *string  `json:"report_id"`
-	Domain       *string  `json:"domain"`
-	Begin        *string  `json:"begin"`
-	End          *string  `json:"end"`
-	Records      int      `json:"records"`
-	Messages     int64    `json:"messages"`
-	Compliant    int64    `json:"compliant"`
-	Quirks       []string `json:"quirks"`
-	Damage       *string  `json:"damage"` // null if the container is intact
-	Intake       string   `json:"intake"`
-	Genuine      string   `json:"genuine"`
+	ID           string  `json:"id"`
+	Kind         string  `json:"kind"`
+	Organization *string `json:"organization"`
+	ReportID     *string `json:"report_id"`
+	Domain       *string `json:"domain"`
+	Begin        *string `json:"begin"`
+	End          *string `json:"end"`
+	Records      int     `json:"records"`
+	// A TLS report counts sessions, others messages.
+	Messages       *int64   `json:"messages"`
+	Compliant      *int64   `json:"compliant"`
+	Sessions       *int64   `json:"sessions"`
+	FailedSessions *int64   `json:"failed_sessions"`
+	Quirks         []string `json:"quirks"`
+	Damage         *string  `json:"damage"` // null if the container is intact
+	Intake         string   `json:"intake"`
+	Genuine        string   `json:"genuine"`
 	// Authenticated is the domain that the mail was authenticated as, null for none.
 	Authenticated *string `json:"authenticated_domain"`
 	ReceivedAt    string  `json:"received_at"`
@@ -32,14 +35,26 @@ type StoredReport struct {
 
 // NewStoredReport returns the shape of a report in a list.
 func NewStoredReport(r dmarcd.Report) StoredReport {
+	messages, sessions := counted(r.Kind, r.Messages)
+	compliant, _ := counted(r.Kind, r.Compliant)
+	_, failed := counted(r.Kind, r.Messages-r.Compliant)
 	return StoredReport{
 		ID: r.ID.String(), Kind: string(r.Kind), Organization: optionalText(r.Organization), ReportID: optionalText(r.ExternalID),
 		Domain: optionalText(r.Domain), Begin: optionalTime(r.Begin), End: optionalTime(r.End),
-		Records: r.Records, Messages: r.Messages, Compliant: r.Compliant, Quirks: quirkNames(r.Quirks), Damage: optionalText(r.Damage),
+		Records: r.Records, Messages: messages, Compliant: compliant, Sessions: sessions, FailedSessions: failed, Quirks: quirkNames(r.Quirks), Damage: optionalText(r.Damage),
 		Intake: string(r.Intake), Genuine: genuine(r.Authentication), Authenticated: optionalText(r.Authentication.Domain),
 		ReceivedAt: Time(r.ReceivedAt), Member: r.Member, Replaced: r.State == dmarcd.ReportReplaced,
 		Counted: r.State == dmarcd.ReportCounted, HeldReason: optionalText(r.HeldReason),
 	}
+}
+
+// counted returns a number of a report as one of messages, or of sessions if it is a TLS report. The
+// other is nil.
+func counted(kind dmarcd.ReportKind, number int64) (messages, sessions *int64) {
+	if kind == dmarcd.KindTLS {
+		return nil, &number
+	}
+	return &number, nil
 }
 
 // FullReport is a report with its content. Next is the cursor of the records after RecordList,
@@ -140,7 +155,8 @@ type Receipt struct {
 	ReportID     *string  `json:"report_id"`
 	Domain       *string  `json:"domain"`
 	Records      int      `json:"records"`
-	Messages     int64    `json:"messages"`
+	Messages     *int64   `json:"messages"`
+	Sessions     *int64   `json:"sessions"` // of a TLS report, which counts no messages
 	Quirks       []string `json:"quirks"`
 	ID           *string  `json:"id"`
 	Organization *string  `json:"organization"`
@@ -149,9 +165,10 @@ type Receipt struct {
 }
 
 func newReceipt(r dmarcd.Receipt) Receipt {
+	messages, sessions := counted(r.Kind, r.Messages)
 	shape := Receipt{
 		Kind: optionalText(r.Kind), Status: string(r.Status), Reason: optionalText(r.Reason), ReportID: optionalText(r.ExternalID),
-		Domain: optionalText(r.Domain), Records: r.Records, Messages: r.Messages, Quirks: quirkNames(r.Quirks),
+		Domain: optionalText(r.Domain), Records: r.Records, Messages: messages, Sessions: sessions, Quirks: quirkNames(r.Quirks),
 		Organization: optionalText(r.Organization), Member: r.Member,
 	}
 	if r.ID != 0 {

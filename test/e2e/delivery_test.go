@@ -42,15 +42,17 @@ type receipt struct {
 
 // listedReport is an element of the list of reports.
 type listedReport struct {
-	ID        string  `json:"id"`
-	Kind      string  `json:"kind"`
-	ReportID  *string `json:"report_id"`
-	Domain    *string `json:"domain"`
-	Messages  int64   `json:"messages"`
-	Compliant int64   `json:"compliant"`
-	Intake    string  `json:"intake"`
-	Genuine   string  `json:"genuine"`
-	Replaced  bool    `json:"replaced"`
+	ID             string  `json:"id"`
+	Kind           string  `json:"kind"`
+	ReportID       *string `json:"report_id"`
+	Domain         *string `json:"domain"`
+	Messages       int64   `json:"messages"`
+	Compliant      int64   `json:"compliant"`
+	Sessions       int64   `json:"sessions"`
+	FailedSessions int64   `json:"failed_sessions"`
+	Intake         string  `json:"intake"`
+	Genuine        string  `json:"genuine"`
+	Replaced       bool    `json:"replaced"`
 }
 
 // listedRejection is an element of the list of rejected items.

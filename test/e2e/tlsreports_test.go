@@ -70,8 +70,8 @@ func TestTLSReportsAreDelivered(t *testing.T) {
 			return len(s.reports("?kind=tls&domain=example.com")) == 3
 		})
 		for _, r := range s.reports("?kind=tls") {
-			if r.Messages != 42 || r.Compliant != 40 {
-				t.Errorf("got %d sessions, %d of them good, want 42 and 40", r.Messages, r.Compliant)
+			if r.Sessions != 42 || r.FailedSessions != 2 || r.Messages != 0 {
+				t.Errorf("got %d sessions, %d of them failed, and %d messages, want 42, 2 and none", r.Sessions, r.FailedSessions, r.Messages)
 			}
 		}
 		// TLS reports count no messages.
