@@ -2,6 +2,7 @@ package wire
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 type Check struct {
 	Domain    string    `json:"domain"`
 	CheckedAt string    `json:"checked_at"`
-	Grade     string    `json:"grade"` // "" if the policy is unknown
+	Grade     Word      `json:"grade"` // "" if the policy is unknown
 	DMARC     DMARC     `json:"dmarc"`
 	SPF       SPF       `json:"spf"`
 	DKIM      []DKIMKey `json:"dkim"`
@@ -35,8 +36,8 @@ type DMARC struct {
 	Record               string        `json:"record"`
 	RecordDomain         string        `json:"record_domain"`
 	OrganizationalDomain string        `json:"organizational_domain"`
-	Policy               string        `json:"policy"`
-	Applied              string        `json:"applied"`
+	Policy               Word          `json:"policy"`
+	Applied              Word          `json:"applied"`
 	Queries              []string      `json:"queries"`
 	Legacy               Legacy        `json:"legacy"`
 	Destinations         []Destination `json:"destinations"`
@@ -46,7 +47,7 @@ type DMARC struct {
 type Legacy struct {
 	RecordDomain         string `json:"record_domain"`
 	OrganizationalDomain string `json:"organizational_domain"`
-	Policy               string `json:"policy"`
+	Policy               Word   `json:"policy"`
 }
 
 // Destination is where reports go.
@@ -104,8 +105,8 @@ type MTASTS struct {
 	Status string   `json:"status"`
 	Reason string   `json:"reason,omitempty"`
 	Record string   `json:"record"`
-	Fetch  string   `json:"fetch"`
-	Mode   string   `json:"mode"`
+	Fetch  Word     `json:"fetch"`
+	Mode   Word     `json:"mode"`
 	MaxAge int64    `json:"max_age"` // seconds
 	MX     []string `json:"mx"`
 }
@@ -165,7 +166,7 @@ type Finding struct {
 func NewCheck(c facts.Check) Check {
 	f := *c.Facts
 	shape := Check{
-		Domain: f.Domain, CheckedAt: Time(c.At), Grade: c.Grade,
+		Domain: f.Domain, CheckedAt: Time(c.At), Grade: Word(c.Grade),
 		DMARC: newDMARC(f.DMARC),
 		SPF: SPF{
 			Status: f.SPF.Status, Reason: f.SPF.Reason, Record: f.SPF.Record,
@@ -176,8 +177,8 @@ func NewCheck(c facts.Check) Check {
 			return MXHost{Host: h.Name, Preference: h.Preference, Status: word(h.Status), Addresses: notNull(h.Addresses)}
 		}),
 		MTASTS: MTASTS{
-			Status: f.MTASTS.Status, Reason: f.MTASTS.Reason, Record: f.MTASTS.Record, Fetch: word(f.MTASTS.Fetch),
-			Mode: f.MTASTS.Mode, MaxAge: f.MTASTS.MaxAge, MX: notNull(f.MTASTS.MX),
+			Status: f.MTASTS.Status, Reason: f.MTASTS.Reason, Record: f.MTASTS.Record, Fetch: Word(word(f.MTASTS.Fetch)),
+			Mode: Word(f.MTASTS.Mode), MaxAge: f.MTASTS.MaxAge, MX: notNull(f.MTASTS.MX),
 		},
 		TLSRPT: TLSRPT{
 			Status: f.TLSRPT.Status, Reason: f.TLSRPT.Reason, Record: f.TLSRPT.Record,
@@ -209,9 +210,9 @@ func newFinding(f dmarcd.Finding) Finding {
 func newDMARC(f facts.DMARC) DMARC {
 	return DMARC{
 		Status: f.Status, Reason: f.Reason, Record: f.Record, RecordDomain: f.PolicyDomain(),
-		OrganizationalDomain: f.OrganizationalDomain, Policy: f.Policy, Applied: f.Applied, Queries: notNull(f.Queries),
+		OrganizationalDomain: f.OrganizationalDomain, Policy: Word(f.Policy), Applied: Word(f.Applied), Queries: notNull(f.Queries),
 		Legacy: Legacy{
-			RecordDomain: f.Legacy.PolicyDomain(), OrganizationalDomain: f.Legacy.OrganizationalDomain, Policy: f.Legacy.Policy,
+			RecordDomain: f.Legacy.PolicyDomain(), OrganizationalDomain: f.Legacy.OrganizationalDomain, Policy: Word(f.Legacy.Policy),
 		},
 		Destinations: list(f.Destinations, func(d facts.Destination) Destination {
 			return Destination{Tag: d.Tag, URI: d.URI, Consent: word(d.Consent)}
@@ -277,6 +278,12 @@ func NewDomainChange(c facts.DomainChange) DomainChange {
 
 // PartWord returns a part of a check as the name of its member.
 func PartWord(part facts.Part) string { return word(string(part)) }
+
+// Word is a word of an enumeration, null in JSON if it is absent.
+type Word string
+
+// MarshalJSON implements json.Marshaler.
+func (w Word) MarshalJSON() ([]byte, error) { return json.Marshal(optionalText(w)) }
 
 // word writes a word of an enumeration as all others.
 func word(text string) string { return strings.NewReplacer(" ", "_", "-", "_").Replace(text) }
