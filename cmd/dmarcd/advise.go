@@ -161,6 +161,7 @@ func printAdvice(out io.Writer, advice wire.Advice, s service.Simulation) error 
 
 func (p *program) domainSenderCommand() *cobra.Command {
 	const automatic = "automatic"
+	classes := []string{string(dmarcd.ClassYours), string(dmarcd.ClassForwarder), string(dmarcd.ClassUnknown), string(dmarcd.ClassSpoofing), automatic}
 	cmd := &cobra.Command{
 		Use:   "sender --team NAME DOMAIN KEY CLASS",
 		Short: "Set the class of a sender for a domain: yours, forwarder, unknown, spoofing or automatic",
@@ -174,7 +175,7 @@ The class automatic removes the override.`,
 			if len(args) < 2 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return []string{string(dmarcd.ClassYours), string(dmarcd.ClassForwarder), string(dmarcd.ClassUnknown), string(dmarcd.ClassSpoofing), automatic}, cobra.ShellCompDirectiveNoFileComp
+			return classes, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	teamFlag(cmd)
@@ -183,7 +184,7 @@ The class automatic removes the override.`,
 		if args[2] != automatic {
 			var err error
 			if class, err = dmarcd.ParseSenderClass(args[2]); err != nil {
-				return errors.New("the class must be yours, forwarder, unknown, spoofing or automatic")
+				return fmt.Errorf("the class must be yours, forwarder, unknown, spoofing or automatic%s", didYouMean(args[2], classes))
 			}
 		}
 		return p.withInsight(cmd, func(t *service.Team) error {
@@ -209,7 +210,7 @@ class of the sender for the domain, and the next action follows from it.`,
 	teamFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if args[2] != "yours" && args[2] != "not-yours" {
-			return errors.New("the answer must be yours or not-yours")
+			return fmt.Errorf("the answer must be yours or not-yours%s", didYouMean(args[2], []string{"yours", "not-yours"}))
 		}
 		return p.withInsight(cmd, func(t *service.Team) error {
 			name, err := knownDomain(cmd.Context(), t, args[0])

@@ -35,6 +35,7 @@ func (p *program) completeCommand(cmd *cobra.Command) {
 	switch cmd.CommandPath() {
 	case "dmarcd report list":
 		words["kind"] = convert(dmarcd.ReportKinds(), func(k dmarcd.ReportKind) string { return string(k) })
+		words["state"] = convert(dmarcd.ReportStates(), func(s dmarcd.ReportState) string { return string(s) })
 	case "dmarcd export":
 		words["format"] = convert(export.Formats(), func(f export.Format) string { return string(f) })
 	}
@@ -44,6 +45,7 @@ func (p *program) completeCommand(cmd *cobra.Command) {
 			offer(cmd, f.Name, p.completeTeams)
 		case words[f.Name] != nil:
 			offer(cmd, f.Name, cobra.FixedCompletions(words[f.Name], cobra.ShellCompDirectiveNoFileComp))
+			noteChoices(cmd, f.Name, words[f.Name])
 		case f.Name != "output" && !strings.HasSuffix(f.Name, "-file"):
 			offer(cmd, f.Name, cobra.NoFileCompletions)
 		}

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	_ "time/tzdata" // for quiet hours where the system has no time zones
@@ -131,8 +131,9 @@ override the environment, which overrides the file. "dmarcd config" shows the re
 	return root
 }
 
-// wrongFlag explains an error about a flag that belongs, or belonged, to a setting.
-func wrongFlag(_ *cobra.Command, err error) error {
+// wrongFlag explains an error about a flag that belongs, or belonged, to a setting, or is similar to
+// one of the command.
+func wrongFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return err
@@ -143,7 +144,23 @@ func wrongFlag(_ *cobra.Command, err error) error {
 			return fmt.Errorf("%w; set %s instead", err, s.Env())
 		}
 	}
-	return cmp.Or(config.RemovedFlag(name), err)
+	if removed := config.RemovedFlag(name); removed != nil {
+		return removed
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if meant := config.Meant(name, names); meant != "" {
+		return fmt.Errorf("%w (did you mean --%s?)", err, meant)
+	}
+	return err
+}
+
+// didYouMean returns the end of an error about a word that is similar to one of the words, else "".
+func didYouMean(word string, words []string) string {
+	if meant := config.Meant(word, words); meant != "" && meant != word {
+		return fmt.Sprintf(" (did you mean %q?)", meant)
+	}
+	return ""
 }
 
 // ofEveryCommand reports whether every command has a flag for the setting.
@@ -167,6 +184,7 @@ func settingFlags(cmd *cobra.Command, flags *pflag.FlagSet, used func(key string
 			files = cobra.ShellCompDirectiveDefault
 		}
 		offer(cmd, s.Flag(), cobra.FixedCompletions(s.Words, files))
+		noteChoices(cmd, s.Flag(), s.Words)
 	}
 }
 
@@ -184,6 +202,9 @@ func only(key string) func(string) bool { return func(k string) bool { return k 
 func (p *program) noteBeginnings(cmd *cobra.Command) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			if err := explainChoices(cmd); err != nil {
+				return err
+			}
 			p.begun = true
 			return run(cmd, args)
 		}
@@ -191,6 +212,33 @@ func (p *program) noteBeginnings(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		p.noteBeginnings(sub)
 	}
+}
+
+// choices is the annotation of a flag with its valid words. One that ends with a colon begins a value.
+const choices = "choices"
+
+// noteChoices notes the valid words of a flag, so that a similar one is explained.
+func noteChoices(cmd *cobra.Command, flag string, words []string) {
+	if len(words) > 0 {
+		_ = cmd.Flags().SetAnnotation(flag, choices, words) // the flag exists
+	}
+}
+
+// explainChoices returns an error for a flag whose value is similar to a valid word. The command rejects
+// other values itself.
+func explainChoices(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		words := f.Annotations[choices]
+		for value := range strings.SplitSeq(strings.Trim(f.Value.String(), "[]"), ",") {
+			valid := slices.ContainsFunc(words, func(word string) bool {
+				return word == value || strings.HasSuffix(word, ":") && strings.HasPrefix(value, word)
+			})
+			if meant := didYouMean(value, words); !valid && meant != "" && err == nil {
+				err = fmt.Errorf("--%s %q is not valid%s", f.Name, value, meant)
+			}
+		}
+	})
+	return err
 }
 
 // explainedError is an error with a text that replaces its own.
@@ -214,9 +262,10 @@ func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 func wrongUsage(err error) error { return errors.New(err.Error()) }
 
 // noArguments rejects unknown subcommands.
-func noArguments(_ *cobra.Command, args []string) error {
+func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("unknown command %q", args[0])
+		names := convert(cmd.Commands(), (*cobra.Command).Name)
+		return fmt.Errorf("unknown command %q%s", args[0], didYouMean(args[0], names))
 	}
 	return nil
 }

@@ -37,20 +37,20 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 		Use:   "create --team NAME",
 		Short: "Create a token and print it; it is not shown again",
 		Example: `  dmarcd token create --team acme
-  dmarcd token create --team acme --name ci --scope read --expires 720h`,
+  dmarcd token create --team acme --name ci --scope read --expires 30d`,
 		Args: cobra.NoArgs,
 	}
 	teamFlag(cmd)
 	name := cmd.Flags().String("name", "", "description of the token")
 	scope := cmd.Flags().String("scope", string(dmarcd.ScopeWrite), "read or write (which includes read)")
-	expires := cmd.Flags().Duration("expires", 0, "validity, such as 720h (default: unlimited)")
+	expires := durationFlag(cmd, "expires", "validity, such as 30d, 12w or 720h (default: unlimited)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		parsed, err := dmarcd.ParseScope(*scope)
 		if err != nil {
 			return wrongUsage(err)
 		}
 		if *expires < 0 || cmd.Flags().Changed("expires") && *expires == 0 {
-			return errors.New("--expires must be positive, such as 720h")
+			return errors.New("--expires must be positive, such as 30d")
 		}
 		token := service.NewToken{Name: *name, Scope: parsed}
 		if *expires > 0 {
@@ -73,6 +73,25 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 		})
 	}
 	return cmd
+}
+
+// duration is the value of a flag in the form of the settings.
+type duration time.Duration
+
+func (d *duration) String() string { return time.Duration(*d).String() }
+func (d *duration) Type() string   { return "duration" }
+
+func (d *duration) Set(text string) error {
+	parsed, err := config.ParseDuration(text)
+	*d = duration(parsed)
+	return err
+}
+
+// durationFlag adds a flag with a duration.
+func durationFlag(cmd *cobra.Command, name, usage string) *time.Duration {
+	value := new(time.Duration)
+	cmd.Flags().Var((*duration)(value), name, usage)
+	return value
 }
 
 func (p *program) tokenListCommand() *cobra.Command {

@@ -69,6 +69,8 @@ type Options struct {
 type Invitation struct {
 	// Secret is the secret in the link, For the name of the user.
 	Secret, For string
+	// Token is a token for the API that is shown with the link, "" for none.
+	Token string
 }
 
 // App is the daemon.

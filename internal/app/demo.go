@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -200,6 +201,8 @@ type loader struct {
 	teams        map[string]dmarcd.Team
 	users        map[string]dmarcd.User
 	tokens       map[string]dmarcd.TokenID
+	// token is the first one, which stays valid.
+	token string
 	// teamOf maps domains to their teams, addresses to their reporting addresses.
 	teamOf    map[string]*store.Team
 	addresses map[string]string
@@ -300,8 +303,10 @@ func (o *loader) addDomain(ctx context.Context, team *store.Team, name string) e
 }
 
 func (o *loader) createToken(ctx context.Context, team *store.Team, step demo.Step) (id string, err error) {
+	token := auth.NewToken()
+	o.token = cmp.Or(o.token, token)
 	made, err := team.CreateToken(ctx, store.NewToken{
-		Name: step.Target, Scope: dmarcd.Scope(step.Detail), Hash: auth.HashToken(auth.NewToken()),
+		Name: step.Target, Scope: dmarcd.Scope(step.Detail), Hash: auth.HashToken(token),
 	})
 	o.tokens[step.Target] = made.ID
 	return made.ID.String(), err
@@ -320,7 +325,7 @@ func addUnreadMailbox(ctx context.Context, team *store.Team, step demo.Step) (id
 const forEver = 100 * 365 * 24 * time.Hour
 
 // close leases the mailboxes for ever, so that the daemon never connects to them, and returns
-// the sign-in link of the owner, as an operator.
+// the sign-in link of the owner, as an operator, and a token.
 func (o *loader) close(ctx context.Context) (Invitation, error) {
 	const many = 100
 	held, err := o.store.ClaimMailboxes(ctx, forEver, many)
@@ -336,5 +341,5 @@ func (o *loader) close(ctx context.Context) (Invitation, error) {
 	err = o.store.CreateInvitation(ctx, hash, dmarcd.Invitation{
 		Email: demo.Ada, Operator: true, ExpiresAt: o.clock.Add(dmarcd.InvitationLife),
 	})
-	return Invitation{Secret: secret, For: demo.NameOf(demo.Ada) + ", who owns two teams and operates the installation"}, err
+	return Invitation{Secret: secret, Token: o.token, For: demo.NameOf(demo.Ada) + ", who owns two teams and operates the installation"}, err
 }

@@ -44,7 +44,11 @@ Documentation: %[3]s/docs
 		return err
 	}
 	if whom := a.options.Invitation.For; whom != "" {
-		return a.print("\nThis link opens the web interface as %s. Choose a password there, and you are signed in. The link can be used once:\n\n    %s\n", whom, link)
+		err = a.print("\nThis link opens the web interface as %s. Choose a password there, and you are signed in. The link can be used once:\n\n    %s\n", whom, link)
+		if sample := a.options.Invitation.Token; err == nil && sample != "" {
+			err = a.print("\nThis token reads the data of the team %q through the API:\n\n    curl -H \"Authorization: Bearer %s\" %s/domains\n", dmarcd.DefaultTeam, sample, a.config.BaseURL)
+		}
+		return err
 	}
 	return a.print(`
 There are no users yet. This link creates the first one. It can be used once, within %d days:

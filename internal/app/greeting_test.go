@@ -59,12 +59,12 @@ func TestDemoReportsThatItsLinkAsksForAPassword(t *testing.T) {
 	secret, _ := auth.NewInvitation()
 	var out bytes.Buffer
 	a := musttest.Get(app.New(t.Context(), effective.Config, app.Options{
-		Log: slog.New(slog.DiscardHandler), Out: &out, Invitation: app.Invitation{Secret: secret, For: "Ada"},
+		Log: slog.New(slog.DiscardHandler), Out: &out, Invitation: app.Invitation{Secret: secret, For: "Ada", Token: "dmd_x"},
 	}))(t)
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	musttest.Do(t, a.Run(stopped))
-	if got := out.String(); !strings.Contains(got, "as Ada. Choose a password there") || !strings.Contains(got, secret) {
-		t.Errorf("got %q, want the link, and that a password must be chosen", got)
+	if got := out.String(); !strings.Contains(got, "as Ada. Choose a password there") || !strings.Contains(got, secret) || !strings.Contains(got, "Bearer dmd_x\" http") {
+		t.Errorf("got %q, want the link, that a password must be chosen, and the token", got)
 	}
 }

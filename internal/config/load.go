@@ -201,6 +201,9 @@ func UnknownEnvironment(environ []string) []UnknownName {
 	return unknown
 }
 
+// Meant returns the word that was probably meant with another, "" if none is similar.
+func Meant(word string, words []string) string { return nearest(word, words, 0) }
+
 // nearest returns the name with the smallest edit distance, or "" if the distance exceeds
 // a third of the length of name. The length does not include the first shared bytes, the
 // common prefix of all names.
@@ -214,23 +217,27 @@ func nearest(name string, names []string, shared int) string {
 	return best
 }
 
-// edits returns the Levenshtein distance of a and b in bytes.
+// edits returns the distance of a and b in bytes: how many are inserted, deleted or replaced, or swapped
+// with their neighbour.
 func edits(a, b string) int {
-	row := make([]int, len(b)+1)
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
+		next := make([]int, len(b)+1)
+		next[0] = i + 1
 		for j := range len(b) {
-			replaced := diagonal
+			replaced := row[j]
 			if a[i] != b[j] {
 				replaced++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+			next[j+1] = min(replaced, row[j+1]+1, next[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
 		}
+		before, row = row, next
 	}
 	return row[len(b)]
 }

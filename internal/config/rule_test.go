@@ -250,3 +250,20 @@ func TestIssuerOnTheSameMachine(t *testing.T) {
 		}
 	}
 }
+
+func TestParseDuration(t *testing.T) {
+	t.Parallel()
+	const hour = time.Hour
+	for text, want := range map[string]time.Duration{
+		"30d": 720 * hour, "12w": 2016 * hour, "1w2d12h": 228 * hour, "720h": 720 * hour, "1d30m": 24*hour + 30*time.Minute, "0": 0, "-5m": -5 * time.Minute,
+	} {
+		if got, err := config.ParseDuration(text); err != nil || got != want {
+			t.Errorf("%q: got %v, %v want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "d", "w", "-1d", "1d-2h", "1.5d", "2d1w", "30", "99999w", "65535w", "1d99999999h", "1d 2h"} {
+		if got, err := config.ParseDuration(text); err == nil {
+			t.Errorf("%q: got %v, want an error", text, got)
+		}
+	}
+}

@@ -1,7 +1,10 @@
 package config
 
 import (
+	"cmp"
+	"fmt"
 	"log/slog"
+	"math"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -200,11 +203,37 @@ func durationKind() kind[time.Duration] {
 	return kind[time.Duration]{
 		name: "duration",
 		parse: func(text string) (time.Duration, bool) {
-			d, err := time.ParseDuration(text)
+			d, err := ParseDuration(text)
 			return d, err == nil
 		},
 		print: printDuration,
 	}
+}
+
+// ParseDuration is time.ParseDuration with weeks and days, each a whole number before the other
+// units: 12w, 30d, 1w2d12h.
+func ParseDuration(text string) (time.Duration, error) {
+	rest, hours := text, uint64(0)
+	for _, larger := range []struct {
+		unit  string
+		hours uint64
+	}{{"w", 7 * 24}, {"d", 24}} {
+		if count, after, found := strings.Cut(rest, larger.unit); found {
+			n, err := strconv.ParseUint(count, 10, 16)
+			if err != nil {
+				return 0, fmt.Errorf("invalid duration %q", text)
+			}
+			rest, hours = after, hours+n*larger.hours
+		}
+	}
+	if rest == text {
+		return time.ParseDuration(text)
+	}
+	smaller, err := time.ParseDuration(cmp.Or(rest, "0"))
+	if err != nil || strings.HasPrefix(rest, "-") || hours > math.MaxInt64/uint64(time.Hour)/2 || smaller > math.MaxInt64/2 {
+		return 0, fmt.Errorf("invalid duration %q", text)
+	}
+	return time.Duration(hours)*time.Hour + smaller, nil //nolint:gosec // at most half of the largest
 }
 
 // printDuration is d.String without trailing zero units: 1h instead of 1h0m0s.

@@ -125,7 +125,7 @@ func TestDocumentedSettings(t *testing.T) {
 	b.WriteString("# Configuration\n\n" +
 		"Settings come from defaults, a file (`--config`, TOML or YAML), the environment and flags; later sources\n" +
 		"override earlier ones. `dmarcd config` shows the effective values and their origins. A setting of dmarcd that\n" +
-		"is not in this table stops the start with one line.\n\n")
+		"is not in this table stops the start with one line. Durations are such as `90s`, `12h`, `30d` or `12w`.\n\n")
 	b.WriteString("| environment | in a file | default | meaning |\n|---|---|---|---|\n")
 	for _, s := range config.Settings() {
 		def := s.Default
