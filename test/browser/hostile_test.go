@@ -210,3 +210,15 @@ func (b *tab) unveiled(list string, words ...string) {
 		}
 	}
 }
+
+// upload sends files by the form, and returns what became of them.
+func (b *tab) upload(files ...string) string {
+	b.t.Helper()
+	b.visit("/app/reports/upload", http.StatusOK)
+	b.do(
+		chromedp.SetUploadFiles(chromedp.CSS("#files"), files),
+		chromedp.Click(chromedp.CSS("main form button")),
+		chromedp.WaitVisible(chromedp.CSS("[data-upload-result] table")),
+	)
+	return b.text("[data-upload-result]")
+}

@@ -1,9 +1,7 @@
 package browser_test
 
 import (
-	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 )
 
@@ -11,18 +9,8 @@ import (
 func TestQuestionTakesTwoClicks(t *testing.T) {
 	t.Parallel()
 	const domain = "example.com"
-	s := serve(t, `_dmarc.example.com. TXT "v=DMARC1; p=none"
-example.com. TXT "v=spf1 ip4:192.0.2.10 -all"`)
-	s.run("domain", "add", "--team", "default", domain)
-	s.run("domain", "verify", "--team", "default", domain)
-	for ago := range 20 {
-		report := document(sample{org: "Receiver Inc.", id: fmt.Sprint(ago), domain: domain, ago: ago},
-			sample{source: "192.0.2.10", headerFrom: domain, selector: "spring", dkimDomain: domain, spfDomain: domain, messages: 70, disposition: "none", dkim: "pass", spf: "pass"},
-			sample{source: "198.51.100.66", headerFrom: domain, selector: "autumn", dkimDomain: "letters.example", messages: 50, disposition: "none", dkim: "fail", spf: "fail"},
-		)
-		// The signature is valid, but not aligned.
-		s.deliver(strings.ReplaceAll(report, "<selector>autumn</selector><result>fail", "<selector>autumn</selector><result>pass"))
-	}
+	s := serve(t, zoneOf(domain, "none"))
+	s.plantUnknown(domain)
 	b := s.open(t)
 	b.acceptInvitation(s.link, "ada@example.com")
 	b.visit("/app/", http.StatusOK)

@@ -1,14 +1,10 @@
 package browser_test
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/facts"
@@ -47,28 +43,15 @@ func (p planting) add(domain string) {
 	musttest.Get(p.team.AddDomain(p.Context(), domain, p.now.AddDate(0, 0, 1)))(p)
 }
 
-// tabTo moves the focus with the key Tab until it is on an element, and presses a key there.
-func (b *tab) tabTo(selector string, key string) {
-	b.t.Helper()
-	for range 150 {
-		b.do(chromedp.KeyEvent(kb.Tab))
-		if read(b, evaluate[bool](fmt.Sprintf(`document.activeElement.matches(%q)`, selector))) {
-			b.load(chromedp.KeyEvent(key))
-			return
-		}
-	}
-	b.t.Fatalf("%s: the key Tab never reaches %s", b.address(), selector)
-}
-
 // rows returns the text of each row of the list.
 func (b *tab) rows() []string {
 	b.t.Helper()
 	return read(b, evaluate[[]string](`[...document.querySelectorAll("table.activity tbody tr")].map((row) => row.innerText.replace(/\s+/g, " "))`))
 }
 
-// TestTask05ChangesOfLastWeek plants changes of every record type, and finds those of last week in two
-// clicks: one row for each domain and check, with the terms that changed. The same with the keyboard.
-func TestTask05ChangesOfLastWeek(t *testing.T) {
+// TestTask05 plants changes of every record type, and finds those of last week in two
+// clicks: one row for each domain and check, with the terms that changed.
+func TestTask05(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "")
 	p := s.plants(t)
@@ -97,10 +80,10 @@ func TestTask05ChangesOfLastWeek(t *testing.T) {
 	p.check("quiet.example", 40, none, facts.Facts{})
 	p.check("quiet.example", 1, none, facts.Facts{}, dmarcd.Finding{ID: "spf.none", Level: dmarcd.LevelError, What: "quiet.example has no SPF record."})
 
-	b := s.open(t)
-	b.acceptInvitation(s.link, "ada@example.com")
-	want := func() {
-		t.Helper()
+	inBothWays(t, s.shared, func(t *testing.T, b *task) {
+		b.click(`nav.main a[href="/app/activity"]`)
+		b.click(`.tabs a[href="/app/activity/dns"]`)
+		b.took(2)
 		rows := b.rows()
 		for i, words := range [][]string{
 			{"gamma.example", "MTA-STS", "TLS-RPT", "BIMI", "v=STSv1; id=20261101", "v=TLSRPTv1; rua=mailto:tls@gamma.example", "v=BIMI1;"},
@@ -118,37 +101,28 @@ func TestTask05ChangesOfLastWeek(t *testing.T) {
 			t.Errorf("got %d rows, want 4: %q", len(rows), rows)
 		}
 		// The order of terms does not matter: only these differ.
-		changed := read(b, evaluate[[]string](`[...document.querySelectorAll("table.activity tbody tr:nth-child(3) dl :is(ins, del)")].map((e) => e.innerText)`))
+		changed := read(b.tab, evaluate[[]string](`[...document.querySelectorAll("table.activity tbody tr:nth-child(3) dl :is(ins, del)")].map((e) => e.innerText)`))
 		if got := strings.Join(changed, " | "); got != "sp=reject | include:old.example | include:new.example" {
 			t.Errorf("got the differences %s, want the tag and the terms that changed", got)
 		}
-	}
-	b.visit("/app/", http.StatusOK)
-	b.click(`nav.main a[href="/app/activity"]`)
-	b.click(`.tabs a[href="/app/activity/dns"]`)
-	want()
-	b.inspect("changes of last week")
-
-	b.visit("/app/", http.StatusOK)
-	b.tabTo(`nav.main a[href="/app/activity"]`, kb.Enter)
-	b.tabTo(`.tabs a[href="/app/activity/dns"]`, kb.Enter)
-	want()
-	b.tabTo(`.segments a[href*="days=30"]`, kb.Enter)
-	if got := len(b.rows()); got != 5 {
-		t.Errorf("got %d rows in 30 days, want 5", got)
-	}
-	b.visit("/app/activity/dns?kind=spf", http.StatusOK)
-	if rows := b.rows(); len(rows) != 1 || !strings.Contains(rows[0], "alpha.example") {
-		t.Errorf("SPF alone: got %q, want alpha.example", rows)
-	}
-	b.visit("/app/domains/beta.example/changes", http.StatusOK)
-	if rows := b.rows(); len(rows) != 2 || !strings.Contains(rows[0], "DNSSEC") {
-		t.Errorf("a domain: got %q, want its two checks", rows)
-	}
-	b.visit("/app/activity/everything?domain=quiet.example", http.StatusOK)
-	if rows := b.rows(); len(rows) != 1 || !strings.Contains(rows[0], "New problem: quiet.example has no SPF record.") {
-		t.Errorf("everything about a domain: got %q, want its problem", rows)
-	}
+		b.inspect("changes of last week")
+		b.click(`.segments a[href*="days=30"]`)
+		if got := len(b.rows()); got != 5 {
+			t.Errorf("got %d rows in 30 days, want 5", got)
+		}
+		b.visit("/app/activity/dns?kind=spf", http.StatusOK)
+		if rows := b.rows(); len(rows) != 1 || !strings.Contains(rows[0], "alpha.example") {
+			t.Errorf("SPF alone: got %q, want alpha.example", rows)
+		}
+		b.visit("/app/domains/beta.example/changes", http.StatusOK)
+		if rows := b.rows(); len(rows) != 2 || !strings.Contains(rows[0], "DNSSEC") {
+			t.Errorf("a domain: got %q, want its two checks", rows)
+		}
+		b.visit("/app/activity/everything?domain=quiet.example", http.StatusOK)
+		if rows := b.rows(); len(rows) != 1 || !strings.Contains(rows[0], "New problem: quiet.example has no SPF record.") {
+			t.Errorf("everything about a domain: got %q, want its problem", rows)
+		}
+	})
 }
 
 // TestAcknowledgeAll acknowledges the alerts of a group and then all others, with the keyboard alone.
@@ -166,17 +140,13 @@ func TestAcknowledgeAll(t *testing.T) {
 		{Kind: dmarcd.MailboxFailing, Day: 1, Subject: "a", Name: "a@mail.example", Reason: "the password is wrong."},
 		{Kind: dmarcd.MailboxFailing, Day: 1, Subject: "b", Name: "b@mail.example", Reason: "the password is wrong."},
 	}, nil))
-	b := s.open(t)
+	b := &task{tab: s.open(t), keyboard: true}
 	b.acceptInvitation(s.link, "ada@example.com")
-	b.visit("/app/", http.StatusOK)
-	b.tabTo(`nav.main a[href="/app/activity"]`, kb.Enter)
-	for _, want := range []string{"5 alerts need you", "Mailbox fails", "New DNS problem", "not sent"} {
-		b.shows(want)
-	}
+	b.click(`nav.main a[href="/app/activity"]`)
+	b.wants("5 alerts need you", "Mailbox fails", "New DNS problem", "not sent")
 	b.inspect("what needs you")
-	b.tabTo(`form:has(input[name=kind][value="finding.appeared"]) button`, kb.Enter)
-	b.shows("The alerts were acknowledged.")
-	b.shows("2 alerts need you")
-	b.tabTo(`.head form[action="/app/activity/acknowledge"] button`, kb.Enter)
-	b.shows("Nothing needs you")
+	b.click(`form:has(input[name=kind][value="finding.appeared"]) button`)
+	b.wants("The alerts were acknowledged.", "2 alerts need you")
+	b.click(`.head form[action="/app/activity/acknowledge"] button`)
+	b.wants("Nothing needs you")
 }

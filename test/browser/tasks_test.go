@@ -1,142 +1,229 @@
 package browser_test
 
 import (
-	"bytes"
-	"compress/zlib"
-	"io"
+	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// doTasks does what administrators come for, in the demo. The clicks of each task are
-// those of docs/tasks.md.
-func (b *tab) doTasks() {
-	b.t.Helper()
-	const spoofed = "/app/domains/brightpay.example"
-	for _, task := range []struct {
-		name, start string
-		// clicks are the selectors of what is clicked, one after the other.
-		clicks  []string
-		message []string
-	}{
-		{"are my domains safe, and what is next", "/app/", nil, []string{"domains are protected", "To do", "Publish p="}},
-		{"is my domain safe, and what is next", spoofed, nil, []string{"spoofed messages"}},
-		{"who spoofs me", spoofed, []string{`a[href*="class=spoofing"]`}, []string{"Spoofing", "Senders"}},
-		{"which sender fails, and how is it fixed", "/app/", []string{`main a[href="/app/domains/tinwhistle.example"]`, `main a[href^="/app/senders/sender/"]`}, []string{"Why mail fails", "Fix:"}},
-		{"may I move to reject, and what would break", spoofed, []string{`a[href$="/policy?p=reject"]`}, []string{"Legitimate", "Forwarded", "Unknown", "Spoofed", "p=reject"}},
-		{"a report for management", "/app/", []string{`main a[href="/app/print"]`}, []string{"Email protection of default"}},
-		{"a report about one domain for management", "/app/", []string{`main a[href="/app/domains/brightpay.example"]`, `a[href$="/print"]`}, []string{"Email protection of brightpay.example"}},
-	} {
-		b.visit(task.start, http.StatusOK)
-		for _, selector := range task.clicks {
-			b.click(selector)
-		}
-		for _, want := range task.message {
-			if got := b.text("main"); !strings.Contains(got, want) {
-				b.t.Errorf("%s: got %q, want it to say %q", task.name, got, want)
-			}
-		}
-	}
-	b.oneReport()
-	b.findByKey()
-	b.clickChart(spoofed, "days", `^/app/domains/brightpay\.example/reports\?from=(\S+)&kind=aggregate&to=(\S+)$`)
-	b.clickChart(spoofed+"/senders", "flow", `^/app/senders/sender/`)
-	for _, path := range []string{"/app/print", spoofed + "/print"} {
-		b.visit(path, http.StatusOK)
-		b.printsOn(1)
-	}
+// task is a task of docs/tasks.md in the tab of an owner, done by the pointer or by the keyboard
+// alone. It counts the clicks, or the keys that stand for them.
+type task struct {
+	*tab
+	keyboard bool
+	clicks   int
 }
 
-// oneReport finds the report of one receiver about one day: the list, its filter, the
-// report.
-func (b *tab) oneReport() {
-	b.t.Helper()
-	b.visit("/app/", http.StatusOK)
-	b.click(`nav.main a[href="/app/reports"]`)
-	day := time.Now().UTC().AddDate(0, 0, -3).Format(time.DateOnly)
-	b.write("organization", "bigmail")
-	for _, end := range []string{"from", "to"} {
-		b.do(chromedp.SetValue(chromedp.CSS(`main input[name="`+end+`"]`), day))
-	}
-	b.press("Filter")
-	b.click(`main a[href^="/app/reports/rep_"]`)
-	b.shows("Bigmail on ")
-	if began := read(b, evaluate[string](`document.querySelector("main .lead time").dateTime`)); !strings.HasPrefix(began, day) {
-		b.t.Errorf("got the report of %s, want that of %s", began, day)
-	}
-}
-
-// findByKey finds a domain by the keyboard: the key /, a part of the name, Enter.
-func (b *tab) findByKey() {
-	b.t.Helper()
-	b.visit("/app/reports", http.StatusOK)
-	b.do(chromedp.KeyEvent("/"))
-	if got := read(b, evaluate[string](`document.activeElement.name`)); got != "q" {
-		b.t.Fatalf("after /: got the focus on %q, want it on the search field", got)
-	}
-	b.load(chromedp.KeyEvent("bright" + kb.Enter))
-	b.click(`main a[href="/app/domains/brightpay.example"]`)
-	b.shows("brightpay.example")
-}
-
-// clickChart clicks into a chart of a page: a day leads to its reports, a sender to the
-// sender.
-func (b *tab) clickChart(path, kind, want string) {
-	b.t.Helper()
-	b.visit(path, http.StatusOK)
-	// The centre of a chart of days is a day; a flow has its senders on the left.
-	at := read(b, evaluate[[]float64](`(() => {
-		const plot = document.querySelector("figure[data-chart=`+kind+`] .plot");
-		plot.scrollIntoView({ block: "center" });
-		const { left, top, width, height } = plot.getBoundingClientRect();
-		return [left + (plot.closest("[data-chart=flow]") ? 10 : width / 2), top + (plot.closest("[data-chart=flow]") ? height / 4 : height / 2)];
-	})()`))
-	b.load(chromedp.MouseClickXY(at[0], at[1]))
-	found := regexp.MustCompile(want).FindStringSubmatch(b.path())
-	if found == nil || len(found) == 3 && found[1] != found[2] {
-		b.t.Errorf("%s: a click into the chart leads to %s, want %s", path, b.path(), want)
-	}
-}
-
-// printsOn wants the page to fit on that many sheets of A4, with its chart drawn on them.
-func (b *tab) printsOn(sheets int) {
-	b.t.Helper()
-	const width, height = 8.27, 11.69 // A4, in inches
-	paper, err := chromedp.Call(b.ctx, page.PrintToPDF, page.PrintToPDFParams{PaperWidth: width, PaperHeight: height})
-	if err != nil {
-		b.t.Fatalf("%s: print: %v", b.address(), err)
-	}
-	if got := bytes.Count(paper.Data, []byte("/Type /Page\n")); got != sheets {
-		b.t.Errorf("%s: got %d sheets, want %d", b.address(), got, sheets)
-	}
-	bars := read(b, evaluate[int](`document.querySelectorAll(".bars > svg > rect").length`))
-	if got := rectangles(b.t, paper.Data); bars < 20 || got < bars {
-		b.t.Errorf("%s: got %d rectangles on paper and a chart of %d bars, want all of at least 20", b.address(), got, bars)
-	}
-}
-
-// pdfStream matches a stream of a PDF file.
-var pdfStream = regexp.MustCompile(`(?s)/FlateDecode[^>]*>>\s*stream\r?\n(.*?)\nendstream`)
-
-// rectangles counts those that a PDF file draws.
-func rectangles(t *testing.T, file []byte) (n int) {
+// inBothWays does a task with the pointer and with the keyboard alone, from the overview. The ways
+// share the site that on returns, or have one each if the task changes it.
+func inBothWays(t *testing.T, on func(*testing.T) *site, do func(*testing.T, *task)) {
 	t.Helper()
-	for _, stream := range pdfStream.FindAllSubmatch(file, -1) {
-		r, err := zlib.NewReader(bytes.NewReader(stream[1]))
-		if err != nil {
-			continue // not a compressed stream
-		}
-		text := musttest.Get(io.ReadAll(r))(t)
-		n += bytes.Count(text, []byte(" re\n"))
+	for _, way := range []string{"pointer", "keyboard"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			s := on(t)
+			b := &task{tab: s.open(t), keyboard: way == "keyboard"}
+			b.acceptInvitation(s.invite(way+"@example.com", "default", "owner"), way+"@example.com")
+			b.visit("/app/", http.StatusOK)
+			do(t, b)
+		})
 	}
-	return n
+}
+
+// empty is a new site without domains.
+func empty(t *testing.T) *site {
+	t.Helper()
+	return serve(t, "")
+}
+
+// shared is the same site for both ways.
+func (s *site) shared(*testing.T) *site { return s }
+
+// took wants the task to have taken that many clicks.
+func (b *task) took(want int) {
+	b.t.Helper()
+	if b.clicks != want {
+		b.t.Errorf("%s: got %d clicks, want %d", b.path(), b.clicks, want)
+	}
+}
+
+// focus moves the focus to an element with the Tab key.
+func (b *task) focus(selector string) {
+	b.t.Helper()
+	const most = 250
+	for range most {
+		if read(b.tab, evaluate[bool](`document.activeElement.matches(`+quote(selector)+`)`)) {
+			return
+		}
+		b.do(chromedp.KeyEvent(kb.Tab))
+	}
+	b.t.Fatalf("%s: the Tab key does not reach %s", b.path(), selector)
+}
+
+// choice is one click on the present page, or the key for it on the focused element.
+func (b *task) choice(selector, key string) chromedp.Action[chromedp.Void] {
+	b.t.Helper()
+	b.clicks++
+	if !b.keyboard {
+		return chromedp.Click(chromedp.CSS(selector))
+	}
+	b.focus(selector)
+	return chromedp.KeyEvent(key)
+}
+
+// mark clicks what changes the present page: a summary, a checkbox.
+func (b *task) mark(selector, key string) {
+	b.t.Helper()
+	b.do(b.choice(selector, key))
+}
+
+// click clicks what leads to another page.
+func (b *task) click(selector string) {
+	b.t.Helper()
+	b.clickFor(selector, http.StatusOK)
+}
+
+// clickFor clicks what leads to a page with a status.
+func (b *task) clickFor(selector string, want int) {
+	b.t.Helper()
+	if got := b.load(b.choice(selector, kb.Enter)); got != want {
+		b.t.Fatalf("after %s: got status %d, want %d; the page says: %s", selector, got, want, b.summary())
+	}
+}
+
+// settings opens a page of the team settings: two clicks from any page.
+func (b *task) settings(path string) {
+	b.t.Helper()
+	b.mark("details.menu > summary", kb.Enter)
+	b.click(`details.menu a[href="` + path + `"]`)
+}
+
+// enter writes a text into an empty field, or chooses the option that begins with it.
+func (b *task) enter(name, text string) {
+	b.t.Helper()
+	selector := `main [name="` + name + `"]`
+	switch {
+	case b.keyboard:
+		b.focus(selector)
+		b.do(chromedp.KeyEvent(text))
+	case b.has(`main select[name="` + name + `"]`): // and not a hidden field of that name
+		b.pick(`main select[name="`+name+`"]`, text)
+	default:
+		b.write(name, text)
+	}
+}
+
+// pick chooses the option that begins with a text, in lower case.
+func (b *task) pick(selector, text string) {
+	b.t.Helper()
+	if b.keyboard {
+		b.focus(selector)
+		b.do(chromedp.KeyEvent(text))
+		return
+	}
+	b.do(chromedp.SetValue(chromedp.CSS(selector), read(b.tab, evaluate[string](
+		`[...document.querySelectorAll(`+quote(selector+" option")+`)].find((o) => o.text.toLowerCase().startsWith(`+quote(text)+`)).value`))))
+}
+
+// finds types into the search field of every page and opens the first result, which says want.
+func (b *task) finds(text, want string) {
+	b.t.Helper()
+	if b.keyboard {
+		b.do(chromedp.KeyEvent("/"), chromedp.KeyEvent(text))
+	} else {
+		b.do(chromedp.SendKeys(chromedp.CSS("#find"), text))
+	}
+	b.becomes("#found-0", want)
+	b.clicks++
+	step := chromedp.Click(chromedp.CSS("#found-0"))
+	if b.keyboard {
+		b.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.WaitVisible(chromedp.CSS(`#found-0[aria-selected="true"]`)))
+		// Not chromedp.KeyEvent, which sends the form although the page handled the key.
+		step = evaluate[chromedp.Void](`void document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }))`)
+	}
+	if got := b.load(step); got != http.StatusOK {
+		b.t.Fatalf("search for %q: got status %d want 200; the page says: %s", text, got, b.summary())
+	}
+}
+
+// value returns what is in a field.
+func (b *tab) value(name string) string {
+	b.t.Helper()
+	return read(b, evaluate[string](`document.querySelector('main [name="`+name+`"]').value`))
+}
+
+// wants wants the page to say all of these, and none of the texts after a "-".
+func (b *tab) wants(texts ...string) {
+	b.t.Helper()
+	got, wrong := strings.Join(strings.Fields(b.text("main")), " "), false
+	for _, text := range texts {
+		unwanted, not := strings.CutPrefix(text, "-")
+		if strings.Contains(got, unwanted) == not {
+			b.t.Errorf("%s: want it to contain %q: %v", b.path(), unwanted, !not)
+			wrong = true
+		}
+	}
+	if wrong {
+		b.t.Errorf("%s: got %q", b.path(), got)
+	}
+}
+
+// becomes waits until an element says a text.
+func (b *tab) becomes(selector, want string) {
+	b.t.Helper()
+	daemon.Eventually(b.t, guideLimit, "the page says "+want, func() bool { // a part that is replaced may be gone
+		return strings.Contains(read(b, evaluate[string](`document.querySelector(`+quote(selector)+`)?.innerText ?? ""`)), want)
+	})
+}
+
+// The mail of a day that tests plant. The office passes. The shop is yours, since a part of its mail
+// carries a signature of the domain; the rest fails because SPF does not list it. The spoofer has
+// nothing to do with the domain.
+func office(domain string) sample {
+	return sample{source: "192.0.2.10", headerFrom: domain, selector: "spring", dkimDomain: domain, spfDomain: domain, messages: 70, disposition: "none", dkim: "pass", spf: "pass"}
+}
+
+func shop(domain string) []sample {
+	return []sample{
+		{source: "192.0.2.20", headerFrom: domain, selector: "shop", dkimDomain: domain, spfDomain: domain, messages: 10, disposition: "none", dkim: "pass", spf: "fail"},
+		{source: "192.0.2.20", headerFrom: domain, spfDomain: domain, messages: 30, disposition: "none", dkim: "fail", spf: "fail"},
+	}
+}
+
+func spoofer(domain string) sample {
+	return sample{source: "198.51.100.66", headerFrom: domain, spfDomain: "elsewhere.example", messages: 50, disposition: "none", dkim: "fail", spf: "fail"}
+}
+
+// plant adds a domain whose DNS is in the zone, with the same mail on each of 20 days.
+func (s *site) plant(domain string, mail ...sample) {
+	s.t.Helper()
+	s.run("domain", "add", "--team", "default", domain)
+	s.run("domain", "verify", "--team", "default", domain)
+	for ago := range 20 {
+		s.deliver(document(sample{org: "Receiver Inc.", id: fmt.Sprint(domain, ago), domain: domain, ago: ago}, mail...))
+	}
+}
+
+// plantUnknown adds a domain with mail of the office, and of an address of which nothing is known: a
+// valid signature of another domain is in its mail.
+func (s *site) plantUnknown(domain string) {
+	s.t.Helper()
+	s.run("domain", "add", "--team", "default", domain)
+	s.run("domain", "verify", "--team", "default", domain)
+	unknown := sample{source: "198.51.100.66", headerFrom: domain, selector: "autumn", dkimDomain: "letters.example", messages: 50, disposition: "none", dkim: "fail", spf: "fail"}
+	for ago := range 20 {
+		report := document(sample{org: "Receiver Inc.", id: fmt.Sprint(ago), domain: domain, ago: ago}, office(domain), unknown)
+		s.deliver(strings.ReplaceAll(report, "<selector>autumn</selector><result>fail", "<selector>autumn</selector><result>pass"))
+	}
+}
+
+// zoneOf is the DNS of a domain with a policy whose SPF record lists the office.
+func zoneOf(domain, policy string) string {
+	return fmt.Sprintf("_dmarc.%[1]s. TXT \"v=DMARC1; p=%[2]s; rua=mailto:d@%[1]s\"\n%[1]s. TXT \"v=spf1 ip4:192.0.2.10 -all\"\n", domain, policy)
 }
