@@ -109,7 +109,7 @@ func (p *program) domainVerifyCommand() *cobra.Command {
 func (p *program) domainDeleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "delete --team NAME DOMAIN",
-		Short:   "Delete a domain with its checks, reports and counters",
+		Short:   "Delete a domain with its checks, reports and figures",
 		Example: "  dmarcd domain delete --team acme example.com",
 		Args:    cobra.ExactArgs(1),
 	}

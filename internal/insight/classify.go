@@ -48,7 +48,7 @@ func (s *assessed) teamClass() dmarcd.Class {
 // class returns the class of the sender with the evidence. asks is true if only a person can decide.
 func (s *assessed) class() (class dmarcd.Class, evidence []string, asks bool) {
 	if s.network.inCatalogue() {
-		evidence = append(evidence, fmt.Sprintf("%s is in the catalogue: %s.", s.network.name, s.network.sender.Category))
+		evidence = append(evidence, fmt.Sprintf("%s is a known sender: %s.", s.network.name, s.network.sender.Category))
 	}
 	counts := s.counts()
 	evidence = append(evidence, fmt.Sprintf("%s of %s pass DMARC.", phrase.Number(counts.Compliant), phrase.Count(counts.Total(), "message")))

@@ -76,7 +76,7 @@ func Details(e dmarcd.Event) []Detail {
 // detected describes an event that package alert detected, or an event about alerts.
 func detected(e dmarcd.Event) string {
 	about := cmp.Or(e.SubjectName, e.Subject)
-	if e.SubjectClass != "" {
+	if e.SubjectClass != "" && !strings.Contains(about, ", your ") { // which says it already
 		about += " (" + string(e.SubjectClass) + ")"
 	}
 	messages := Number(e.Messages)

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -50,7 +51,9 @@ type domainsCount struct {
 
 // bulkView is the form that changes selected domains.
 type bulkView struct {
-	Path, Tags, Error       string
+	Path, Tags string
+	// Error says why nothing was changed, and Field is the field that it is about.
+	Error, Field            string
 	Matching                int
 	All, MayEdit, MayDelete bool
 }
@@ -327,11 +330,11 @@ func (s *Web) bulk(c *site.Call, written url.Values) error {
 			return site.ErrBadForm
 		}
 	}
-	form, invalid := ui.Form{}.Filled(written, err)
-	if !invalid {
+	var invalid *dmarcd.InvalidError
+	if !errors.As(err, &invalid) {
 		return err
 	}
-	return s.showDomains(c, http.StatusUnprocessableEntity, written["domain"], bulkView{Error: form.Error, Tags: written.Get("tags"), All: written.Get("all") != ""})
+	return s.showDomains(c, http.StatusUnprocessableEntity, written["domain"], bulkView{Error: invalid.Message, Field: invalid.Field, Tags: written.Get("tags"), All: written.Get("all") != ""})
 }
 
 // doneOr redirects to a target, unless there was an error.

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"compress/gzip"
+	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -63,9 +64,14 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// TestFieldErrors sends what cannot be saved to each form: the field is named, what was typed stays,
+// except passwords, and nothing is changed.
 func TestFieldErrors(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
+	entries := s.audit(t)
+	// No form can show these again: they are none of its choices.
+	choices := map[string]bool{"war": true, "all": true, "king": true, "rot13": true, "fax": true, "x": true, "soon": true}
 	mailbox := func(name, value string) url.Values {
 		form := url.Values{
 			"server": {"imap.example.org"}, "security": {"tls"}, "username": {"kept"}, "password": {"hunter-22"}, "folder": {"INBOX"}, "after": {"flag"},
@@ -88,7 +94,11 @@ func TestFieldErrors(t *testing.T) {
 		{"/app/domains/new", url.Values{"domain": {sampleDomain}}, "The team already has this domain."},
 		{"/app/domains/example.com/purpose", url.Values{"purpose": {"war"}}, `id="error-purpose"`},
 		{"/app/domains/example.com/tags", url.Values{"tags": {"a/b"}}, `id="error-tags"`},
-		{"/app/settings/tokens", url.Values{"name": {"x"}, "scope": {"all"}}, `id="error-scope"`},
+		{"/app/settings/tokens", url.Values{"name": {"nightly"}, "scope": {"all"}, "days": {"365"}}, `id="error-scope"`},
+		{"/app/settings/tokens", url.Values{"name": {"nightly"}, "scope": {"write"}, "days": {"soon"}}, `id="error-days"`},
+		{"/app/settings/tokens", url.Values{"name": {" "}, "scope": {"write"}, "days": {"365"}}, `id="error-name"`},
+		{"/app/domains/bulk?search=exam", url.Values{"action": {"tag"}, "domain": {sampleDomain}, "tags": {"a/b"}}, `id="error-tags"`},
+		{"/app/domains/bulk", url.Values{"action": {"tag"}, "tags": {"kept"}}, `id="error-domain"`},
 		{"/app/settings/members", url.Values{"email": {"no address"}, "role": {"viewer"}}, `id="error-email"`},
 		{"/app/settings/members", url.Values{"email": {"x@example.com"}, "role": {"king"}}, `id="error-role"`},
 		{"/app/settings/mailboxes", mailbox("server", ""), `id="error-server"`},
@@ -117,9 +127,24 @@ func TestFieldErrors(t *testing.T) {
 		{"/app/installation/teams", url.Values{"name": {"Example & Sons"}}, "A team with this name already exists. Choose another name."},
 	} {
 		w := s.post(operator, row.path, row.form)
-		if body := w.Body.String(); w.Code != 422 || !strings.Contains(body, row.message) || strings.Contains(body, "hunter-22") {
+		if body := html.UnescapeString(w.Body.String()); w.Code != 422 || !strings.Contains(body, row.message) || strings.Contains(body, "hunter-22") {
 			t.Errorf("%s with %v: got %d, want 422 with %q and no password", row.path, row.form, w.Code, row.message)
 		}
+		for name, values := range row.form {
+			value, body := strings.TrimSpace(values[0]), html.UnescapeString(w.Body.String())
+			if value != "" && name != "password" && name != "action" && !choices[value] && strings.Contains(body, `name="`+name+`"`) &&
+				!strings.Contains(body, `value="`+value+`"`) && !strings.Contains(body, ">"+value+"</textarea>") {
+				t.Errorf("%s with %v: got no %s %q again, want what was typed", row.path, row.form, name, value)
+			}
+		}
+	}
+	for _, builder := range []string{"dmarc?p=reject&rua=kept@example.com", "spf?include=kept.example", "mta-sts?mode=enforce&mx=kept.example", "tls-rpt?rua=kept@example.com", "bimi?l=https://kept.example/logo.svg"} {
+		if body := s.body(t, viewer, "/app/tools/"+builder+"&domain=-bad-"); !strings.Contains(body, `id="error-domain"`) || !strings.Contains(body, `value="-bad-"`) || !strings.Contains(body, "kept") {
+			t.Errorf("%s: got a page without the error at the domain and what was typed, want both", builder)
+		}
+	}
+	if got := s.audit(t); got != entries {
+		t.Errorf("got %d audit entries after what cannot be saved, want %d", got, entries)
 	}
 	if w := s.post(operator, "/app/settings/invitations/withdraw", url.Values{"email": {"a\x00@example.com"}}); w.Code != 400 {
 		t.Errorf("a form with NUL: got %d, want 400", w.Code)

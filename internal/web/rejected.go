@@ -47,7 +47,7 @@ func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) ui.Tab
 		Columns: []ui.Column{
 			{Title: "Received"},
 			{Title: "Name", Wide: true, Note: "Member"},
-			{Title: "Received by"},
+			{Title: "Arrived"},
 			{Title: "Looks like"},
 			{Title: "Size"},
 			{Title: "Reason", Wide: true},
@@ -67,7 +67,7 @@ func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) ui.Tab
 			last.Text, last.Href = "Original", path+"/original"
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
-			ui.At(r.ReceivedAt), ui.Text(name).Noted(r.Member), ui.Text(string(r.Intake)), ui.Text(kind), ui.Text(ui.Size(r.Size)), ui.Text(r.Reason), last,
+			ui.At(r.ReceivedAt), ui.Text(name).Noted(r.Member), ui.Text(arrival(r.Intake)), ui.Text(kind), ui.Text(ui.Size(r.Size)), ui.Text(r.Reason), last,
 		})
 	}
 	return t

@@ -1,9 +1,11 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -71,8 +73,15 @@ func tokenTable(tokens []dmarcd.Token, now time.Time, mayRevoke bool) ui.Table {
 // createToken shows the secret in its response, because it is not stored.
 func (s *Web) createToken(c *site.Call, written url.Values) error {
 	scope, err := dmarcd.ParseScope(written.Get("scope"))
-	wanted := service.NewToken{Name: written.Get("name"), Scope: scope}
-	if days, errDays := strconv.ParseUint(written.Get("days"), 10, 16); errDays == nil && days > 0 {
+	wanted := service.NewToken{Name: strings.TrimSpace(written.Get("name")), Scope: scope}
+	days, errDays := strconv.ParseUint(cmp.Or(written.Get("days"), "0"), 10, 16)
+	switch {
+	case err != nil:
+	case wanted.Name == "":
+		err = &dmarcd.InvalidError{Field: "name", Message: "Enter a name, such as that of the program that uses the token."}
+	case errDays != nil:
+		err = &dmarcd.InvalidError{Field: "days", Message: "Choose when the token expires."}
+	case days > 0:
 		wanted.ExpiresAt = s.options.Now().AddDate(0, 0, int(days))
 	}
 	var secret string

@@ -15,6 +15,8 @@ import (
 type uploadView struct {
 	// MaxUpload limits a file, in bytes.
 	MaxUpload int64
+	// Problem says why files were not read, "" if all were.
+	Problem string
 	// Receipts is the result of an upload.
 	Receipts ui.Table
 }
@@ -42,8 +44,26 @@ const uploadTime = 10 * time.Minute
 // maxFiles limits the files of an upload: all their receipts are in memory.
 const maxFiles = 1000
 
-// upload streams the files of a form, one after another. A script gets only the receipts.
+// upload stores the files of a form. A script gets only the receipts.
 func (s *Web) upload(c *site.Call) error {
+	read, err := s.readUpload(c)
+	view := uploadView{MaxUpload: s.options.MaxUpload, Receipts: receiptTable(read...)}
+	var invalid *dmarcd.InvalidError
+	switch {
+	case errors.As(err, &invalid):
+		view.Problem = invalid.Message
+		return c.Render(http.StatusUnprocessableEntity, uploadFrame(), view)
+	case err != nil:
+		return err
+	case c.WantsFragment():
+		return c.Fragment(uploadFrame(), "receipts", view)
+	}
+	return c.Render(http.StatusOK, uploadFrame(), view)
+}
+
+// readUpload streams the files of a form, one after another. It returns those that were read, also
+// beside an InvalidError.
+func (s *Web) readUpload(c *site.Call) (read []readFile, err error) {
 	// The server's writer supports deadlines; writers in tests may not.
 	_ = http.NewResponseController(c.W).SetWriteDeadline(time.Now().Add(uploadTime))
 	body := s.options.Uploads.Body(c.W, c.R, c.Viewer.Team.ID)
@@ -51,37 +71,32 @@ func (s *Web) upload(c *site.Call) error {
 	c.R.Body = http.MaxBytesReader(c.W, io.NopCloser(body), s.options.MaxUpload)
 	parts, err := c.R.MultipartReader()
 	if err != nil {
-		return site.ErrBadForm
+		return nil, site.ErrBadForm
 	}
-	var read []readFile
 	for {
 		part, err := parts.NextPart()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return brokenUpload(err)
+			return nil, brokenUpload(err)
 		}
 		if part.FileName() == "" {
 			continue
 		}
 		if len(read) == maxFiles {
-			return &dmarcd.InvalidError{Field: "file", Message: "The first 1,000 files are stored, which is the most at once. Send the others again, or all of them in one archive."}
+			return read, &dmarcd.InvalidError{Field: "file", Message: "The first 1,000 files are stored, which is the most at once. Send the others again, or all of them in one archive."}
 		}
 		receipts, err := s.uploadFile(c, part)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		read = append(read, readFile{part.FileName(), receipts})
 	}
 	if len(read) == 0 {
-		return &dmarcd.InvalidError{Field: "file", Message: "No file was sent. Choose one or more report files."}
+		return nil, &dmarcd.InvalidError{Field: "file", Message: "No file was sent. Choose one or more report files."}
 	}
-	view := uploadView{s.options.MaxUpload, receiptTable(read...)}
-	if c.WantsFragment() {
-		return c.Fragment(uploadFrame(), "receipts", view)
-	}
-	return c.Render(http.StatusOK, uploadFrame(), view)
+	return read, nil
 }
 
 func (s *Web) uploadFile(c *site.Call, part *multipart.Part) ([]dmarcd.Receipt, error) {

@@ -83,8 +83,9 @@ func TestRejectedUploads(t *testing.T) {
 		{"no form", httptest.NewRequest(http.MethodPost, "/app/reports/upload", strings.NewReader("x")), 400},
 		{"too large", uploadOf(t, map[string]string{"a": strings.Repeat("x", 1<<20+1)}), 413},
 	} {
-		if w := s.send(editor, row.request); w.Code != row.want {
-			t.Errorf("%s: got %d, want %d", row.name, w.Code, row.want)
+		w := s.send(editor, row.request)
+		if w.Code != row.want || strings.Contains(w.Body.String(), `id="error-file"`) != (row.want == http.StatusUnprocessableEntity) {
+			t.Errorf("%s: got %d, want %d, and the error at the field if it can be sent again", row.name, w.Code, row.want)
 		}
 	}
 }

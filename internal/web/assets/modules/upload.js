@@ -45,7 +45,7 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
         return;
       }
       const page = new DOMParser().parseFromString(request.responseText, "text/html");
-      status.textContent = page.querySelector("main p:not(.quiet)")?.textContent ?? "The upload was rejected.";
+      status.textContent = (page.querySelector("main [role=alert]") ?? page.querySelector("main p:not(.quiet)"))?.textContent ?? "The upload was rejected.";
     });
     request.addEventListener("error", () => {
       bar.hidden = true;
