@@ -2,8 +2,9 @@ package client
 
 import "github.com/dmarcd/dmarcd/internal/wire"
 
-// Times in the shapes of the API are texts such as 2026-11-17T10:00:00+00:00.
-
+// The shapes of the API. Times are texts such as 2026-11-17T10:00:00+00:00.
+//
+//nolint:revive // the comments of the shapes are in package wire
 type (
 	Acknowledged      = wire.Acknowledged
 	Advice            = wire.Advice

@@ -233,7 +233,7 @@ func ParseDuration(text string) (time.Duration, error) {
 	if err != nil || strings.HasPrefix(rest, "-") || hours > math.MaxInt64/uint64(time.Hour)/2 || smaller > math.MaxInt64/2 {
 		return 0, fmt.Errorf("invalid duration %q", text)
 	}
-	return time.Duration(hours)*time.Hour + smaller, nil //nolint:gosec // at most half of the largest
+	return time.Duration(hours)*time.Hour + smaller, nil
 }
 
 // printDuration is d.String without trailing zero units: 1h instead of 1h0m0s.
