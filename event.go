@@ -49,7 +49,7 @@ func EventKinds() []EventKind {
 		ChecksSuspended, HeldReport, WebhookDisabled, WebhookTest,
 		SenderNew, SenderFailing, SelectorFailing, PassRateDropped, VolumeSpike, SpoofingBurst,
 		ReportsStopped, ReportsUnreadable, ReportsUnverified, TLSFailing, MailboxFailing, DiskLow, AlertsGrouped, AlertTest,
-		DigestDaily, DigestWeekly, DigestMonthly,
+		DigestDaily, DigestWeekly, DigestMonthly, DigestManagers,
 	}
 }
 
@@ -209,9 +209,10 @@ func strictness(policy string) int {
 
 // The kinds of digests. A digest is an event that is sent only to webhooks that select its kind.
 const (
-	DigestDaily   EventKind = "digest.daily"
-	DigestWeekly  EventKind = "digest.weekly"  // from Monday to Sunday
-	DigestMonthly EventKind = "digest.monthly" // a calendar month
+	DigestDaily    EventKind = "digest.daily"
+	DigestWeekly   EventKind = "digest.weekly"   // from Monday to Sunday
+	DigestMonthly  EventKind = "digest.monthly"  // a calendar month
+	DigestManagers EventKind = "digest.managers" // the report for managers about a calendar month
 )
 
 // digestHour is the hour (UTC) after the end of a period at which its digest is due: most
@@ -219,7 +220,9 @@ const (
 const digestHour = 12
 
 // Digests returns the kinds of digests.
-func Digests() []EventKind { return []EventKind{DigestDaily, DigestWeekly, DigestMonthly} }
+func Digests() []EventKind {
+	return []EventKind{DigestDaily, DigestWeekly, DigestMonthly, DigestManagers}
+}
 
 // IsDigest reports whether events of the kind are digests.
 func (k EventKind) IsDigest() bool { return slices.Contains(Digests(), k) }
@@ -230,7 +233,7 @@ func (k EventKind) LastDigest(now time.Time) (last Day, due time.Time) {
 	switch k {
 	case DigestWeekly:
 		next -= Day((next.Time().Weekday() + 6) % 7) // the days since Monday
-	case DigestMonthly:
+	case DigestMonthly, DigestManagers:
 		next -= Day(next.Time().Day() - 1) //nolint:gosec // 0 to 30
 	}
 	return next - 1, next.Time().Add(digestHour * time.Hour)
@@ -241,7 +244,7 @@ func (e Event) DigestPeriod() (from, to Day) {
 	switch e.Kind {
 	case DigestWeekly:
 		return e.Day - 6, e.Day
-	case DigestMonthly:
+	case DigestMonthly, DigestManagers:
 		return e.Day - Day(e.Day.Time().Day()) + 1, e.Day //nolint:gosec // 1 to 31
 	}
 	return e.Day, e.Day

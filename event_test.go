@@ -22,6 +22,8 @@ func TestDigestPeriods(t *testing.T) {
 		{dmarcd.DigestMonthly, "2026-03-01T11:59:59Z", "2026-01-01", "2026-01-31"},
 		{dmarcd.DigestMonthly, "2026-03-01T12:00:00Z", "2026-02-01", "2026-02-28"},
 		{dmarcd.DigestMonthly, "2026-03-31T13:00:00Z", "2026-02-01", "2026-02-28"},
+		{dmarcd.DigestManagers, "2026-03-01T11:59:59Z", "2026-01-01", "2026-01-31"},
+		{dmarcd.DigestManagers, "2026-03-01T12:00:00Z", "2026-02-01", "2026-02-28"},
 	} {
 		now := musttest.Get(time.Parse(time.RFC3339, row.now))(t)
 		last, due := row.kind.LastDigest(now)

@@ -132,7 +132,7 @@ func TestErrorsListTheChoices(t *testing.T) {
 	}{
 		{"webhook add --team acme --kind foo https://example.com/", exitProblem, kinds},
 		{"alert list --team acme --kind foo", exitFailed, kinds},
-		{"event list --team acme --kind foo", exitFailed, "digest.weekly or digest.monthly.\n"},
+		{"event list --team acme --kind foo", exitFailed, "digest.monthly or digest.managers.\n"},
 		{"domain sender --team acme example.com AS64496 foo", exitFailed, "must be yours, forwarder, unknown, spoofing or automatic"},
 		{"domain sender --team acme example.com bad_key yours", exitProblem, "such as sendgrid or AS64496:yours, an address, or a network of at least /8 for IPv4 and /32 for IPv6"},
 		{"domain sender --team acme example.com nosuch yours", exitProblem, "There is no such sender"},

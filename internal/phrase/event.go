@@ -42,7 +42,7 @@ func Event(e dmarcd.Event) string {
 		return fmt.Sprintf("Channel %s was turned off: %s", e.Webhook, e.Reason)
 	case dmarcd.WebhookTest:
 		return "This is a test: notifications arrive in this channel."
-	case dmarcd.DigestDaily, dmarcd.DigestWeekly, dmarcd.DigestMonthly:
+	case dmarcd.DigestDaily, dmarcd.DigestWeekly, dmarcd.DigestMonthly, dmarcd.DigestManagers:
 		return digest(e)
 	}
 	return detected(e)
@@ -135,7 +135,7 @@ func digest(e dmarcd.Event) string {
 	from, to := e.DigestPeriod()
 	period := map[dmarcd.EventKind]string{
 		dmarcd.DigestDaily: "Daily digest of " + to.String(), dmarcd.DigestWeekly: fmt.Sprintf("Weekly digest of %s to %s", from, to),
-		dmarcd.DigestMonthly: "Monthly digest of " + to.Time().Format("January 2006"),
+		dmarcd.DigestMonthly: "Monthly digest of " + to.Time().Format("January 2006"), dmarcd.DigestManagers: "Report for managers of " + to.Time().Format("January 2006"),
 	}[e.Kind]
 	if e.Messages == 0 {
 		return period + ": no mail was reported."

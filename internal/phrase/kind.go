@@ -55,6 +55,7 @@ var kindTexts = map[dmarcd.EventKind][2]string{
 	dmarcd.DigestDaily:        {"Daily digest", "The figures of a day, at noon UTC on the next one."},
 	dmarcd.DigestWeekly:       {"Weekly digest", "The figures of a week, on Monday."},
 	dmarcd.DigestMonthly:      {"Monthly digest", "The figures of a month, on the first day of the next one."},
+	dmarcd.DigestManagers:     {"Report for managers", "A month in words for managers, on the first day of the next one. By email, with a PDF."},
 	dmarcd.AlertsGrouped:      {"Several alerts", "Alerts of one kind that were sent together."},
 	dmarcd.AlertTest:          {"Test", "A test of all channels."},
 	dmarcd.WebhookTest:        {"Test", "A test of this channel."},

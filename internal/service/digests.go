@@ -110,6 +110,9 @@ func measured(s Series) dmarcd.Measured {
 // DigestContent returns the content of the message with a digest: the figures as they are now,
 // which late reports may have changed since its event.
 func (s *Service) DigestContent(ctx context.Context, team dmarcd.TeamID, e dmarcd.Event) (mail.Content, error) {
+	if e.Kind == dmarcd.DigestManagers {
+		return s.managersContent(ctx, team, e)
+	}
 	from, to := e.DigestPeriod()
 	d, err := s.asViewer(team).Digest(ctx, from, to)
 	if err != nil {
@@ -119,15 +122,14 @@ func (s *Service) DigestContent(ctx context.Context, team dmarcd.TeamID, e dmarc
 	if err != nil {
 		return mail.Content{}, err
 	}
-	base, err := url.Parse(s.options.BaseURL)
+	page, err := s.digestPage("/app/", from, to)
 	if err != nil {
 		return mail.Content{}, err
 	}
-	page := url.URL{Scheme: base.Scheme, Host: base.Host, Path: "/app/", RawQuery: url.Values{"from": {from.String()}, "to": {to.String()}}.Encode()}
 	e.Measured = measured(d.Series)
 	content := mail.Content{
 		Subject: named.Name + ": " + phrase.Event(e), Title: phrase.Event(e), Paragraphs: d.paragraphs(), Figures: d.figures(), Table: d.table(), Details: d.details(),
-		Action: mail.Link{Text: "Open the overview", URL: page.String()},
+		Action: mail.Link{Text: "Open the overview", URL: page},
 	}
 	bars := make([]mail.Bar, len(d.Days))
 	for i, day := range d.Days {
@@ -137,6 +139,16 @@ func (s *Service) DigestContent(ctx context.Context, team dmarcd.TeamID, e dmarc
 		content.Chart, err = mail.NewChart(bars, fmt.Sprintf("of the team %s from %s to %s", named.Name, from, to))
 	}
 	return content, err
+}
+
+// digestPage returns the URL of a page about a period.
+func (s *Service) digestPage(path string, from, to dmarcd.Day) (string, error) {
+	base, err := url.Parse(s.options.BaseURL)
+	if err != nil {
+		return "", err
+	}
+	page := url.URL{Scheme: base.Scheme, Host: base.Host, Path: path, RawQuery: url.Values{"from": {from.String()}, "to": {to.String()}}.Encode()}
+	return page.String(), nil
 }
 
 // figures returns the figures of the overview, with the same names.
@@ -232,7 +244,7 @@ func (t *Team) SetOwnDigest(ctx context.Context, kind dmarcd.EventKind) error {
 	wanted := dmarcd.Webhook{URL: "mailto:" + address, Format: dmarcd.FormatEmail, Kinds: []dmarcd.EventKind{kind}}
 	switch {
 	case kind != "" && !kind.IsDigest():
-		return &dmarcd.InvalidError{Field: "digest", Message: "A digest is daily, weekly or monthly."}
+		return &dmarcd.InvalidError{Field: "digest", Message: "A digest is daily, weekly or monthly, or the report for managers."}
 	case !isMember:
 		return &dmarcd.InvalidError{Field: "digest", Message: "Digests are for members of the team. Sign in as one."}
 	}

@@ -1,7 +1,9 @@
 package service_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -77,6 +79,49 @@ func TestDigestsAreWrittenOnce(t *testing.T) {
 		}
 		if _, err := digestService(w, later.Add(7*24*time.Hour)).QueueDigests(t.Context()); err != nil || len(w.digests()) != 2 {
 			t.Errorf("got %d digests after another week, want 2: %v", len(w.digests()), err)
+		}
+	})
+}
+
+// TestManagersGetOneReport has several replicas write the report for managers of a month: there is one
+// event, whose message has the report as a file, of limited size also for many domains.
+func TestManagersGetOneReport(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		w := newWorld(t, db)
+		team := w.store.Team(w.team.ID)
+		musttest.Get(team.AddWebhook(t.Context(), dmarcd.Webhook{URL: "mailto:chief@example.com", Format: dmarcd.FormatEmail, Kinds: []dmarcd.EventKind{dmarcd.DigestManagers}},
+			func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil }))(t)
+		names := make([]string, 80)
+		for i := range names {
+			names[i] = fmt.Sprintf("d%d.%s.example", i, strings.Repeat("a-long-name.", 15))
+		}
+		musttest.Get(team.AddDomains(t.Context(), names, time.Now().Add(time.Hour)))(t)
+		later := time.Now().Add(32 * 24 * time.Hour)
+		var replicas sync.WaitGroup
+		for range 4 {
+			replicas.Go(func() {
+				if _, err := digestService(w, later).QueueDigests(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		replicas.Wait()
+		found := w.digests()
+		if len(found) != 1 || found[0].Kind != dmarcd.DigestManagers {
+			t.Fatalf("got the digests %+v, want one report", found)
+		}
+		content := musttest.Get(digestService(w, later).DigestContent(t.Context(), w.team.ID, found[0]))(t)
+		from, to := found[0].DigestPeriod()
+		const most = 128 << 10
+		if f := content.File; f == nil || f.Type != "application/pdf" || !bytes.HasPrefix(f.Data, []byte("%PDF-")) || len(f.Data) > most || !strings.HasSuffix(f.Name, to.String()+".pdf") {
+			t.Errorf("got the attachment %+v, want a PDF of at most %d bytes", content.File, most)
+		}
+		if want := "https://dmarc.example/app/print?from=" + from.String() + "&to=" + to.String(); content.Action.URL != want {
+			t.Errorf("got the link %q, want %q", content.Action.URL, want)
+		}
+		if !strings.HasSuffix(content.Subject, to.Time().Format(", January 2006")) || len(content.Figures) != 4 || len(content.Details) > 3 || content.Paragraphs[0] == "" {
+			t.Errorf("got %+v", content)
 		}
 	})
 }

@@ -21,6 +21,7 @@ func digestForm(kind dmarcd.EventKind) ui.Form {
 			{Value: string(dmarcd.DigestDaily), Label: "daily"},
 			{Value: string(dmarcd.DigestWeekly), Label: "weekly, on Monday"},
 			{Value: string(dmarcd.DigestMonthly), Label: "monthly, on the first day"},
+			{Value: string(dmarcd.DigestManagers), Label: "report for managers, monthly"},
 		},
 	}}}
 }

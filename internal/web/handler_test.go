@@ -114,6 +114,8 @@ func TestFieldErrors(t *testing.T) {
 		{"/app/settings/notifications/new/pagerduty", channel("key", "short"), `id="error-key"`},
 		{"/app/settings/notifications/new/pagerduty", channel("key", "https://events.pagerduty.com/v2/enqueue"), `id="error-key"`},
 		{"/app/settings/notifications/new/email", channel("address", "nobody"), `id="error-address"`},
+		{"/app/settings/notifications/new/managers", url.Values{"address": {"the boss"}}, `value="the boss"`},
+		{"/app/settings/notifications/new/managers", url.Values{}, `id="error-address"`},
 		{"/app/settings/notifications/new/slack", channel("kinds", "x"), `id="error-kinds"`},
 		{"/app/settings/notifications/new/slack", channel("kinds", ""), `id="error-kinds"`},
 		{"/app/settings/notifications/new/slack", channel("domains", "a_b"), `id="error-domains"`},

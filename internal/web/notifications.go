@@ -32,17 +32,21 @@ type channelKind struct {
 // Path is the path of the form.
 func (k channelKind) Path() string { return notificationsPath + "/new/" + k.Slug }
 
+// managersSlug is the kind of channel that gets the report for managers and nothing else.
+const managersSlug = "managers"
+
 // channelKinds are the kinds of channels in the order of the page.
 func channelKinds() []channelKind {
 	target := func(name, label, placeholder, hint string) ui.Field {
 		return ui.Field{Name: name, Label: label, Type: "text", Required: true, Autocomplete: "off", Placeholder: placeholder, Hint: hint}
 	}
+	address := target("address", "Email address", "name@example.com", "Unless it is your own, its owner first gets a message with a link. Nothing else is sent until they confirm.")
 	const secret = " It is stored encrypted, and never shown again."
 	return []channelKind{
 		{
 			"email", "Email", "Messages to an address of your choice.",
 			[]dmarcd.WebhookFormat{dmarcd.FormatEmail},
-			target("address", "Email address", "name@example.com", "Unless it is your own, its owner first gets a message with a link. Nothing else is sent until they confirm."),
+			address,
 		},
 		{
 			"slack", "Slack", "Messages in a Slack channel.",
@@ -69,6 +73,10 @@ func channelKinds() []channelKind {
 			[]dmarcd.WebhookFormat{dmarcd.FormatStandard, dmarcd.FormatJSON},
 			target("url", "URL", "https://example.com/hooks/dmarc", "It must answer with a status 2xx within 15 seconds. The secret to verify signatures is shown once, after this form."),
 		},
+		{
+			managersSlug, "Report for managers", "A PDF by email, on the first day of each month.",
+			[]dmarcd.WebhookFormat{dmarcd.FormatEmail}, address,
+		},
 	}
 }
 
@@ -82,8 +90,12 @@ func kindOfChannel(format dmarcd.WebhookFormat) channelKind {
 // form returns the form for a new channel. Channels that page a person begin with errors alone.
 func (k channelKind) form() ui.Form {
 	form := ui.Form{Path: k.Path(), Method: "post", Submit: "Add and test", Fields: []ui.Field{k.Target}}
-	if k.Slug == "email" {
+	switch k.Slug {
+	case "email":
 		form.Submit = "Add email channel"
+	case managersSlug:
+		form.Submit = "Send each month"
+		return form
 	}
 	if len(k.Formats) > 1 {
 		form.Fields = append(form.Fields, ui.Field{Name: "format", Label: "Format", Type: "select", Value: string(k.Formats[0]), Choices: []ui.Choice{
@@ -153,7 +165,7 @@ func (k channelKind) read(written url.Values) (dmarcd.Webhook, error) {
 	target := strings.TrimSpace(written.Get(k.Target.Name))
 	w := dmarcd.Webhook{URL: target, Format: k.Formats[0], Domains: splitList[string](written.Get("domains"))}
 	switch {
-	case k.Slug == "email":
+	case w.Format == dmarcd.FormatEmail:
 		address, err := dmarcd.ParseEmail(target)
 		if err != nil {
 			return w, renamedField(err, map[string]string{"email": "address"})
@@ -165,6 +177,10 @@ func (k channelKind) read(written url.Values) (dmarcd.Webhook, error) {
 		return w, &dmarcd.InvalidError{Field: "key", Message: "An integration key has 32 letters and digits. Copy it from the integration in PagerDuty."}
 	case len(k.Formats) > 1:
 		w.Format = dmarcd.WebhookFormat(written.Get("format"))
+	}
+	if k.Slug == managersSlug {
+		w.Kinds = []dmarcd.EventKind{dmarcd.DigestManagers}
+		return w, nil
 	}
 	var err error
 	w.Kinds, err = readKinds(written)
@@ -350,7 +366,7 @@ func (s *Web) showNewChannel(c *site.Call, status int, kind channelKind, form ui
 	frame := settingsFrame("notifications_new", "Add "+kind.Name)
 	frame.Trail = []ui.Link{{Text: "Notifications", Href: notificationsPath}}
 	return c.Render(status, frame, newChannelView{
-		Tabs: settingsTabs(c.Viewer, "Notifications"), Kind: kind, Form: form, NoRelay: kind.Slug == "email" && !s.options.Service.SendsMail(),
+		Tabs: settingsTabs(c.Viewer, "Notifications"), Kind: kind, Form: form, NoRelay: kind.Formats[0] == dmarcd.FormatEmail && !s.options.Service.SendsMail(),
 	})
 }
 

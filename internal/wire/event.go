@@ -62,7 +62,7 @@ func NewEvent(e dmarcd.Event, baseURL string) Event {
 	return Event{Seq: e.Seq, ID: e.ID.String(), Kind: string(e.Kind), Domain: data.Domain, At: Time(e.At), Summary: phrase.Event(e), Data: data}
 }
 
-// eventLink returns the page of the report or the domain, or the overview.
+// eventLink returns the page of the report, of the domain or for managers, or the overview.
 func eventLink(e dmarcd.Event, baseURL string) string {
 	base, err := url.Parse(baseURL)
 	if err != nil {
@@ -74,6 +74,10 @@ func eventLink(e dmarcd.Event, baseURL string) string {
 		page.Path += "reports/" + e.Report.String()
 	case e.Domain != "":
 		page.Path += "domains/" + e.Domain
+	case e.Kind == dmarcd.DigestManagers:
+		from, to := e.DigestPeriod()
+		page.Path += "print"
+		page.RawQuery = url.Values{"from": {from.String()}, "to": {to.String()}}.Encode()
 	}
 	return page.String()
 }

@@ -31,8 +31,16 @@ type Content struct {
 	Details    []phrase.Detail
 	// Action is what to do next.
 	Action Link
+	// File is attached.
+	File *File
 	// Footer explains why the recipient gets the message.
 	Footer string
+}
+
+// File is an attachment.
+type File struct {
+	Name, Type string
+	Data       []byte
 }
 
 // Figure is a number with what it counts.

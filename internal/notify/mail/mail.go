@@ -141,6 +141,11 @@ func (r *Relay) message(m Message) (*gomail.Msg, error) {
 			return nil, err
 		}
 	}
+	if m.File != nil {
+		if err := message.AttachReader(m.File.Name, bytes.NewReader(m.File.Data), gomail.WithFileContentType(gomail.ContentType(m.File.Type))); err != nil {
+			return nil, err
+		}
+	}
 	return message, nil
 }
 
@@ -289,7 +294,7 @@ func (s *Sender) message(ctx context.Context, c dmarcd.ClaimedDelivery) (Message
 // content returns the content of a message about an event.
 func (s *Sender) content(ctx context.Context, c dmarcd.ClaimedDelivery) (Content, error) {
 	e := c.Delivery.Event
-	footer := fmt.Sprintf("You get this message because %s is subscribed to %s events of dmarcd.", c.Webhook.Address(), e.Kind)
+	footer := fmt.Sprintf("You get this message because %s is subscribed to “%s” of dmarcd.", c.Webhook.Address(), phrase.Kind(e.Kind))
 	if e.Kind.IsDigest() {
 		content, err := s.Digest(ctx, c.Team, e)
 		content.Footer = footer

@@ -181,7 +181,7 @@ func readParts(t *testing.T, contentType string, body io.Reader, parts map[strin
 		var content io.Reader = part // quoted-printable is decoded already
 		if part.Header.Get("Content-Transfer-Encoding") == "base64" {
 			content = base64.NewDecoder(base64.StdEncoding, part)
-			if part.Header.Get("Content-Id") != "<chart>" {
+			if inner == "image/png" && part.Header.Get("Content-Id") != "<chart>" {
 				t.Errorf("got the Content-Id %s", part.Header.Get("Content-Id"))
 			}
 		}
@@ -304,6 +304,39 @@ func TestDigest(t *testing.T) {
 	golden(t, "digest.golden.txt", parts["text/plain"])
 	golden(t, "digest.golden.html", parts["text/html"])
 	golden(t, "digestchart.golden.png", parts["image/png"])
+}
+
+// TestAttachment sends the report for managers, which the recipient can read without the page and
+// end with one click.
+func TestAttachment(t *testing.T) {
+	t.Parallel()
+	office := newPostOffice(t)
+	sender := newSender(t, mail.Settings{Relay: "smtp://" + office.address + "?tls=off", From: "dmarcd <dmarc@sender.example>"})
+	file := bytes.Repeat([]byte("%PDF-\r\n\x00\xff"), 10000)
+	sender.Digest = func(context.Context, dmarcd.TeamID, dmarcd.Event) (mail.Content, error) {
+		return mail.Content{
+			Subject: "Email protection of acme, October 2026", Title: "Email protection of acme, October 2026", Paragraphs: []string{"All domains are protected."},
+			Figures: []mail.Figure{{Value: "3 of 3", Label: "Domains protected"}}, Details: []phrase.Detail{{Name: "Wait for more reports", Value: "fernlea.example (Happens by itself)"}},
+			Action: mail.Link{Text: "Open the report", URL: "https://dmarc.example/app/print?from=2026-10-01&to=2026-10-31"},
+			File:   &mail.File{Name: "dmarc-report-2026-10-31.pdf", Type: "application/pdf", Data: file},
+		}, nil
+	}
+	report := dmarcd.Event{Kind: dmarcd.DigestManagers, ID: 131, At: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)}
+	if result, err := sender.Send(t.Context(), delivery("chief@example.com", report)); err != nil || result.Status != 250 {
+		t.Fatalf("got %+v, %v", result, err)
+	}
+	got := <-office.messages
+	message := musttest.Get(netmail.ReadMessage(bytes.NewReader(got.data)))(t)
+	if click := message.Header.Get("List-Unsubscribe-Post"); click != "List-Unsubscribe=One-Click" {
+		t.Errorf("got List-Unsubscribe-Post %q", click)
+	}
+	parts := map[string][]byte{}
+	readParts(t, message.Header.Get("Content-Type"), message.Body, parts)
+	if !bytes.Equal(parts["application/pdf"], file) || !bytes.Contains(got.data, []byte(`filename="dmarc-report-2026-10-31.pdf"`)) {
+		t.Errorf("got an attachment of %d bytes, want the %d that were sent, with their name", len(parts["application/pdf"]), len(file))
+	}
+	golden(t, "managers.golden.txt", parts["text/plain"])
+	golden(t, "managers.golden.html", parts["text/html"])
 }
 
 // TestTextsOfOutsiders sends an event and a digest whose texts try to be header fields, links,
