@@ -146,6 +146,32 @@ func TestBackRestoresTheFilter(t *testing.T) {
 	}
 }
 
+// TestFilterKeepsThePosition chooses in a filter on a small screen: the page with the result begins
+// where the one before was, with the same field focused.
+func TestFilterKeepsThePosition(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "")
+	b := s.open(t)
+	b.acceptInvitation(s.link, "ada@example.com")
+	b.visit("/app/activity/everything", http.StatusOK)
+	narrow.wear(b)
+	const position = 150
+	b.load(evaluate[chromedp.Void](fmt.Sprintf(`(() => {
+		const kind = document.querySelector("#field-kind");
+		scrollTo(0, %d);
+		kind.focus({ preventScroll: true });
+		kind.value = "dns";
+		kind.dispatchEvent(new Event("change", { bubbles: true }));
+	})()`, position)))
+	if got := read(b, evaluate[string](`new URLSearchParams(location.search).get("kind") + " " + document.activeElement.id + " " + scrollY`)); got != fmt.Sprint("dns field-kind ", position) {
+		t.Errorf("got %q, want the same field and position, with the choice in the address", got)
+	}
+	b.visit("/app/activity/everything", http.StatusOK)
+	if got := read(b, evaluate[int](`scrollY`)); got != 0 {
+		t.Errorf("got the position %d of a page that was opened, want its top", got)
+	}
+}
+
 // TestDoneIsReportedOnce checks the DNS, and loads the page again.
 func TestDoneIsReportedOnce(t *testing.T) {
 	t.Parallel()
