@@ -136,11 +136,12 @@ var packages = map[string][]string{
 
 	"internal/api":         join(workers, "internal/httproute", "internal/fair", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire", "internal/intake"),
 	"internal/api/apitest": {".", "internal/api", "internal/wire"},
+	"internal/mcp":         {".", "dmarc", "internal/facts", "internal/insight", "internal/recovered", "internal/service", "internal/wire"},
 	"internal/web/ui":      {".", "internal/phrase", "internal/wire"},
 	"internal/web/site":    {".", "internal/clientaddr", "internal/fair", "internal/httproute", "internal/insight", "internal/memory", "internal/phrase", "internal/service", "internal/web/ui", "internal/wire"},
 	"internal/web":         join(protocols, ".", "internal/facts", "internal/web/site", "internal/web/ui", "internal/service", "internal/insight", "internal/intake", "internal/phrase", "internal/recovered", "internal/upload", "internal/wire"),
 	"internal/app": join(append(slices.Clone(workers), transports...), "internal/memory", "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/store/shape", "internal/config",
-		"internal/resolver", "internal/resolver/zone", "internal/outbound", "internal/starttls", "internal/api", "internal/web", "internal/web/ui", "internal/secret", "internal/senders", "internal/demo", "internal/recovered", "internal/trace"),
+		"internal/resolver", "internal/resolver/zone", "internal/outbound", "internal/starttls", "internal/api", "internal/mcp", "internal/web", "internal/web/ui", "internal/secret", "internal/senders", "internal/demo", "internal/recovered", "internal/trace"),
 
 	"cmd/dmarcd":     {anything},
 	"test/e2e":       {anything},
@@ -171,7 +172,7 @@ var confined = []struct {
 	{"github.com/pressly/goose", []string{"internal/store/db"}},
 	{"github.com/miekg/dns", []string{"internal/resolver"}},
 	{"github.com/spf13", []string{"cmd/dmarcd"}},
-	{module + "/internal/wire", []string{"client", "cmd/dmarcd", "internal/api", "internal/web", "internal/export", "internal/notify"}},
+	{module + "/internal/wire", []string{"client", "cmd/dmarcd", "internal/api", "internal/mcp", "internal/web", "internal/export", "internal/notify"}},
 	{module + "/internal/store", []string{"internal/store", "internal/service", "internal/app"}},
 	{module + "/internal/store/db", []string{"internal/store"}},
 }
@@ -195,7 +196,7 @@ var forbidden = []struct {
 var fetching = []string{"bimi", "mtasts"}
 
 // frontEnds decode, call the service and encode.
-var frontEnds = []string{"cmd", "internal/api", "internal/web"}
+var frontEnds = []string{"cmd", "internal/api", "internal/mcp", "internal/web"}
 
 // vagueNames do not describe what a package provides.
 var vagueNames = []string{"util", "utils", "common", "helper", "helpers", "misc", "model", "models", "types", "shared"}

@@ -14,6 +14,8 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
 	"github.com/dmarcd/dmarcd/internal/fair"
+	"github.com/dmarcd/dmarcd/internal/httproute"
+	"github.com/dmarcd/dmarcd/internal/service"
 )
 
 // lost returns the error for a request whose token was revoked, or whose team was denied, after
@@ -77,6 +79,58 @@ func (a *API) authenticate(w http.ResponseWriter, r *http.Request) (dmarcd.Crede
 	}
 	w.Header().Set("WWW-Authenticate", invalidToken)
 	return dmarcd.Credential{}, err
+}
+
+// admit returns the token of a request, after the checks that all requests with a token have: the token,
+// the whitelist, the rates, and the number of requests at once. Call leave at its end.
+func (a *API) admit(w http.ResponseWriter, r *http.Request) (token dmarcd.Token, leave func(), err error) {
+	credential, err := a.authenticate(w, r)
+	if err != nil {
+		return token, nil, err
+	}
+	token = credential.Token
+	httproute.Note(w, "team", token.Team.String())
+	httproute.Note(w, "token", token.ID.String())
+	limited := a.tokens.take(w.Header(), token.ID)
+	switch {
+	case !credential.API:
+		return token, nil, errNotWhitelisted
+	case limited:
+		a.tokens.setRetryAfter(w.Header(), token.ID)
+		return token, nil, errTooManyRequests
+	}
+	if _, limited := a.teams.allow(token.Team); limited {
+		a.teams.setRetryAfter(w.Header(), token.Team)
+		return token, nil, errTooManyRequests
+	}
+	leave, ok := a.requests.Try(token.Team)
+	if !ok {
+		w.Header().Set("Retry-After", retryAfter)
+		return token, nil, errTooManyRequests
+	}
+	return token, leave, nil
+}
+
+// Admit returns a handler for requests outside the prefix that need a token: it checks them like the
+// requests of the API, and passes them on with the use cases of the token.
+func (a *API) Admit(next func(w http.ResponseWriter, r *http.Request, team *service.Team, token dmarcd.Token)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.cors.answer(w, r) {
+			return
+		}
+		token, leave, err := a.admit(w, r)
+		if err != nil {
+			a.fail(w, r, true, err)
+			return
+		}
+		defer leave()
+		next(w, r, a.useCases(r, token), token)
+	})
+}
+
+// useCases returns the use cases with the rights of the token of a request.
+func (a *API) useCases(r *http.Request, token dmarcd.Token) *service.Team {
+	return a.options.Service.Team(token.Team, service.Token(token.ID, token.Scope, clientaddr.Of(r)))
 }
 
 // buckets is an in-process token bucket per key.
@@ -157,7 +211,7 @@ func (c cors) answer(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	header.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE")
-	header.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, If-None-Match, Last-Event-ID")
+	header.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, If-None-Match, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version")
 	header.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return true

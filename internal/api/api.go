@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/clientaddr"
 	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/httproute"
 	"github.com/dmarcd/dmarcd/internal/service"
@@ -150,29 +149,9 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 			return matched.handle(c)
 		}
 	}
-	credential, err := a.authenticate(w, r)
+	token, leave, err := a.admit(w, r)
 	if err != nil {
 		return err
-	}
-	token := credential.Token
-	httproute.Note(w, "team", token.Team.String())
-	httproute.Note(w, "token", token.ID.String())
-	limited := a.tokens.take(w.Header(), token.ID)
-	switch {
-	case !credential.API:
-		return errNotWhitelisted
-	case limited:
-		a.tokens.setRetryAfter(w.Header(), token.ID)
-		return errTooManyRequests
-	}
-	if _, limited := a.teams.allow(token.Team); limited {
-		a.teams.setRetryAfter(w.Header(), token.Team)
-		return errTooManyRequests
-	}
-	leave, ok := a.requests.Try(token.Team)
-	if !ok {
-		w.Header().Set("Retry-After", retryAfter)
-		return errTooManyRequests
 	}
 	defer leave()
 	switch {
@@ -197,6 +176,6 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 		}
 	}()
 	c.teamID, c.token = token.Team, token
-	c.service = a.options.Service.Team(token.Team, service.Token(token.ID, token.Scope, clientaddr.Of(r)))
+	c.service = a.useCases(r, token)
 	return lost(w, matched.handle(c))
 }

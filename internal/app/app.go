@@ -30,6 +30,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/mcp"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/notify"
 	mailer "github.com/dmarcd/dmarcd/internal/notify/mail"
@@ -280,7 +281,14 @@ func (a *App) handler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return clientaddr.Behind(a.config.TrustedProxies, a.observed(a.dispatch(interfaceAPI, page))), nil
+	assistants, err := mcp.New(mcp.Options{
+		BaseURL: a.config.BaseURL, Origins: a.config.HTTP.CORSOrigins, ReportDomain: a.config.ReportDomain,
+		Version: a.options.Version, Recovered: a.recovered, Log: a.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return clientaddr.Behind(a.config.TrustedProxies, a.observed(a.dispatch(interfaceAPI, assistants.Handler(interfaceAPI.Admit), page))), nil
 }
 
 // withMail adds the relay, if there is one.

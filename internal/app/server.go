@@ -17,6 +17,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
+	"github.com/dmarcd/dmarcd/internal/mcp"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/web"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
@@ -48,7 +49,7 @@ func newServer(handler http.Handler, log *slog.Logger) *http.Server {
 
 // dispatch routes a request. The daemon's own paths are outside the API prefix and take
 // precedence.
-func (a *App) dispatch(endpoints *api.API, page http.Handler) http.Handler {
+func (a *App) dispatch(endpoints *api.API, assistants, page http.Handler) http.Handler {
 	own := map[string]http.Handler{
 		"/healthz": probe(a.healthy),
 		"/readyz":  probe(a.ready),
@@ -63,6 +64,9 @@ func (a *App) dispatch(endpoints *api.API, page http.Handler) http.Handler {
 			handler.ServeHTTP(w, r)
 		case strings.HasPrefix(path, dmarcd.TLSReportPath):
 			endpoints.ServeTLSReport(w, r)
+		case path == mcp.Path:
+			note(w, "route", "POST "+path)
+			assistants.ServeHTTP(w, r)
 		case strings.HasPrefix(path, web.Prefix+"/"):
 			page.ServeHTTP(w, r)
 		case path == "/" || path == web.Prefix:

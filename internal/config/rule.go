@@ -201,7 +201,7 @@ var pathPattern = regexp.MustCompile(`^(/[0-9A-Za-z._~-]+)*/?$`)
 // baseURL allows absolute URLs whose path does not collide with the other endpoints of the
 // server.
 func baseURL() rule[string] {
-	taken := []string{"app", "healthz", "readyz", "metrics", "tlsrpt"}
+	taken := []string{"app", "healthz", "readyz", "metrics", "mcp", "tlsrpt"}
 	return rule[string]{
 		want: "an http or https URL without user, query and fragment, such as https://dmarc.example.com/api; " +
 			"its path must not start with /" + strings.Join(taken, ", /"),

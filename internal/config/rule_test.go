@@ -22,7 +22,7 @@ func TestBadValues(t *testing.T) {
 		wantDatabase = "must be the path of an SQLite file, or postgres://user:password@host:port/database"
 		wantListen   = "must be host:port, such as 127.0.0.1:8080 or :8080"
 		wantBaseURL  = "must be an http or https URL without user, query and fragment, such as https://dmarc.example.com/api; " +
-			"its path must not start with /app, /healthz, /readyz, /metrics, /tlsrpt"
+			"its path must not start with /app, /healthz, /readyz, /metrics, /mcp, /tlsrpt"
 		wantProxies = "must be a comma-separated list of addresses and networks, such as 127.0.0.1,10.1.2.0/24,2001:db8::/64"
 		wantDNS     = "must be a comma-separated list of host:port, such as 192.0.2.53:53,[2001:db8::53]:53"
 		wantSMTP    = "must be host:port, such as :2525, or empty for no SMTP listener"
@@ -72,6 +72,7 @@ func TestBadValues(t *testing.T) {
 		{name: "base_url with an escape", flag: "base-url", value: "https://example.com/a%20b", want: wantBaseURL},
 		{name: "base_url over the web page", flag: "base-url", value: "https://example.com/app", want: wantBaseURL},
 		{name: "base_url below the web page", flag: "base-url", value: "https://example.com/app/api", want: wantBaseURL},
+		{name: "base_url over the assistants", flag: "base-url", value: "https://example.com/mcp", want: wantBaseURL},
 		{name: "base_url over the metrics", flag: "base-url", value: "https://example.com/metrics", want: wantBaseURL},
 		{name: "base_url with a bad port", flag: "base-url", value: "https://example.com:99999/api", want: wantBaseURL},
 

@@ -14,7 +14,7 @@ func pathsAreTakenAsTheyStand(t *testing.T, s *server) {
 		"/domains/example.com//verify", "/domains/example.com/other", "/./domains", "/x/../domains",
 		"/domains/../reports", "/domains/example.com/..", "/domains/example.com/../example.com",
 		"/domains%2Fexample.com", "/domains/example.com%2Fverify", "/%2e%2e/api/domains", "/Domains", "/DOMAINS",
-		"/reports/", "/reports//", "/docs/", "/openapi.json/", "/openapi", "/index.html", "/healthz", "/metrics",
+		"/reports/", "/reports//", "/docs/", "/openapi.json/", "/openapi", "/index.html", "/healthz", "/metrics", "/mcp",
 	}
 	for _, path := range paths {
 		s.send(request{method: http.MethodGet, path: path, token: in.token}).wantStatus(t, http.StatusNotFound)

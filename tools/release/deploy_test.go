@@ -182,11 +182,11 @@ func TestChartOpensPorts(t *testing.T) {
 func TestChartPublishes(t *testing.T) {
 	t.Parallel()
 	for base, want := range map[string][]string{
-		"":                                  {"Exact /", "Prefix /api", "Prefix /app", "Prefix /tlsrpt"},
-		"https://dmarc.example.com/api":     {"Exact /", "Prefix /api", "Prefix /app", "Prefix /tlsrpt"},
-		"https://dmarc.example.com/v1/mail": {"Exact /", "Prefix /app", "Prefix /tlsrpt", "Prefix /v1/mail"},
-		"https://dmarc.example.com/":        {"Prefix /", "Prefix /app", "Prefix /tlsrpt"},
-		"https://dmarc.example.com":         {"Prefix /", "Prefix /app", "Prefix /tlsrpt"},
+		"":                                  {"Exact /", "Exact /mcp", "Prefix /api", "Prefix /app", "Prefix /tlsrpt"},
+		"https://dmarc.example.com/api":     {"Exact /", "Exact /mcp", "Prefix /api", "Prefix /app", "Prefix /tlsrpt"},
+		"https://dmarc.example.com/v1/mail": {"Exact /", "Exact /mcp", "Prefix /app", "Prefix /tlsrpt", "Prefix /v1/mail"},
+		"https://dmarc.example.com/":        {"Exact /mcp", "Prefix /", "Prefix /app", "Prefix /tlsrpt"},
+		"https://dmarc.example.com":         {"Exact /mcp", "Prefix /", "Prefix /app", "Prefix /tlsrpt"},
 	} {
 		text, err := render(least + "ingress: {enabled: true, host: dmarc.example.com}\nsettings: {DMARCD_BASE_URL: '" + base + "'}")
 		if err != nil {
