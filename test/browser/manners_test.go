@@ -146,9 +146,9 @@ func TestBackRestoresTheFilter(t *testing.T) {
 	}
 }
 
-// TestFilterKeepsThePosition chooses in a filter on a small screen: the page with the result begins
+// TestFilterRestoresThePosition chooses in a filter on a small screen: the page with the result begins
 // where the one before was, with the same field focused.
-func TestFilterKeepsThePosition(t *testing.T) {
+func TestFilterRestoresThePosition(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "")
 	b := s.open(t)
