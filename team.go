@@ -148,10 +148,12 @@ const (
 	ScopeRead Scope = "read"
 	// ScopeWrite allows reading and writing.
 	ScopeWrite Scope = "write"
+	// ScopeAdmin allows what an owner may, except making owners.
+	ScopeAdmin Scope = "admin"
 )
 
 // scopes are all scopes. Each includes those before it.
-var scopes = []Scope{ScopeRead, ScopeWrite}
+var scopes = []Scope{ScopeRead, ScopeWrite, ScopeAdmin}
 
 // Includes reports whether a token of this scope may do what needs the other one.
 func (s Scope) Includes(other Scope) bool {
@@ -163,11 +165,10 @@ func (s Scope) All() []Scope { return slices.Clone(scopes[:slices.Index(scopes, 
 
 // ParseScope returns the scope named s, or an InvalidError.
 func ParseScope(s string) (Scope, error) {
-	switch scope := Scope(s); scope {
-	case ScopeRead, ScopeWrite:
-		return scope, nil
+	if slices.Contains(scopes, Scope(s)) {
+		return Scope(s), nil
 	}
-	return "", &InvalidError{Field: "scope", Message: "The scope must be read or write."}
+	return "", &InvalidError{Field: "scope", Message: "The scope must be read, write or admin."}
 }
 
 // Token is the metadata of a bearer token. Only the hash of its secret is stored.

@@ -42,7 +42,7 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 	}
 	teamFlag(cmd)
 	name := cmd.Flags().String("name", "", "description of the token")
-	scope := cmd.Flags().String("scope", string(dmarcd.ScopeWrite), "read or write (which includes read)")
+	scope := cmd.Flags().String("scope", string(dmarcd.ScopeWrite), "read, write (which includes read) or admin (which includes write, and manages tokens, members, mailboxes, retention and the audit log)")
 	expires := durationFlag(cmd, "expires", "validity, such as 30d, 12w or 720h (default: unlimited)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		parsed, err := dmarcd.ParseScope(*scope)
@@ -61,7 +61,7 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			secret, err := i.Service.Team(team.ID, service.CommandLine()).CreateToken(cmd.Context(), token)
+			_, secret, err := i.Service.Team(team.ID, service.CommandLine()).CreateToken(cmd.Context(), token)
 			if err != nil {
 				return err
 			}

@@ -48,6 +48,7 @@ var (
 	errNoSuchSender     = &failure{http.StatusNotFound, "sender_not_found", "The team did not add such a sender. GET /senders lists those it added."}
 	errNoSuchAlert      = &failure{http.StatusNotFound, "alert_not_found", "The team has no such alert. GET /alerts lists those it has."}
 	errNoSuchDelivery   = &failure{http.StatusNotFound, "delivery_not_found", "The webhook has no such delivery. GET /webhooks/{id}/deliveries lists those it has."}
+	errNoSuchToken      = &failure{http.StatusNotFound, "token_not_found", "The team has no such token. GET /tokens lists those it has."}
 	errBadForm          = &failure{http.StatusBadRequest, "invalid_form", "The form is malformed. Send multipart/form-data with a file in each part, and at most 100 parts."}
 	errTooManyRequests  = &failure{http.StatusTooManyRequests, "too_many_requests", "Too many requests. Try again after the number of seconds in Retry-After."}
 )

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/dmarcd/dmarcd"
@@ -268,6 +269,18 @@ func (o *object) day(name string) *dmarcd.Day {
 		o.reject(name, `The member "`+name+`" must be a day such as 2026-11-15.`)
 	}
 	return &day
+}
+
+// time returns a member that is a time, zero if missing or null.
+func (o *object) time(name string) time.Time {
+	if !o.states(name) {
+		return time.Time{}
+	}
+	at, err := time.Parse(time.RFC3339, o.text(name))
+	if err != nil {
+		o.reject(name, `The member "`+name+`" must be a time such as 2026-11-15T09:30:00Z, or null.`)
+	}
+	return at
 }
 
 // texts returns a member that is a list of strings, nil if missing or null.

@@ -103,6 +103,9 @@ func (a *API) routes() ([]route, error) {
 		{method: "DELETE", path: "/senders/{key}", scope: dmarcd.ScopeWrite, handle: a.removeTeamSender},
 
 		{method: "GET", path: "/me", scope: dmarcd.ScopeRead, handle: a.getMe},
+		{method: "GET", path: "/tokens", scope: dmarcd.ScopeAdmin, handle: a.listTokens},
+		{method: "POST", path: "/tokens", scope: dmarcd.ScopeAdmin, handle: a.createToken},
+		{method: "DELETE", path: "/tokens/{id}", scope: dmarcd.ScopeAdmin, handle: a.revokeToken},
 
 		{method: "GET", path: "/openapi.json", scope: scopeNone, handle: docs.document},
 		{method: "GET", path: "/docs", scope: scopeNone, handle: docs.page},

@@ -31,7 +31,7 @@ func (n onlyTeam) Authenticate(context.Context, string) (dmarcd.Credential, erro
 // tokenOf creates the token of a team.
 func tokenOf(t *testing.T, s *store.Store, team dmarcd.TeamID) onlyTeam {
 	t.Helper()
-	token := store.NewToken{Scope: dmarcd.ScopeWrite, Hash: sha256.Sum256([]byte(rand.Text()))}
+	token := store.NewToken{Scope: dmarcd.ScopeAdmin, Hash: sha256.Sum256([]byte(rand.Text()))}
 	return onlyTeam{musttest.Get(s.Team(team).CreateToken(t.Context(), token))(t)}
 }
 
@@ -45,6 +45,7 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 		victim, other := newTeam(t, s, "victim"), newTeam(t, s, "other")
 		musttest.Get(s.Team(victim).AddDomain(t.Context(), "theirs.example", time.Time{}))(t)
 		theirReport, theirRejected := victimised(t, s, victim)
+		theirToken := tokenOf(t, s, victim).token.ID
 		zone := dnstest.New(`_dmarc.theirs.example TXT "v=DMARC1; p=reject"`)
 		handler := newAPI(t, s, tokenOf(t, s, other), zone)
 
@@ -63,8 +64,8 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 			slices.Sort(headers)
 			return http.StatusText(w.Code) + "\n" + strings.Join(headers, "\n") + "\n" + string(body), s.Stats().Queries - before, len(zone.Asked()) - asked
 		}
-		theirs := strings.NewReplacer("NAME", "theirs.example", "REPORT", theirReport.String(), "REJECTED", theirRejected.String())
-		unknown := strings.NewReplacer("NAME", "unknown.example", "REPORT", (theirReport + 1).String(), "REJECTED", (theirRejected + 1).String())
+		theirs := strings.NewReplacer("NAME", "theirs.example", "REPORT", theirReport.String(), "REJECTED", theirRejected.String(), "TOKEN", theirToken.String())
+		unknown := strings.NewReplacer("NAME", "unknown.example", "REPORT", (theirReport + 1).String(), "REJECTED", (theirRejected + 1).String(), "TOKEN", (theirToken + 1).String())
 		for _, operation := range []struct{ method, path string }{
 			{"GET", "/api/domains/NAME"},
 			{"HEAD", "/api/domains/NAME"},
@@ -97,6 +98,7 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 			{"GET", "/api/insights/daily?by=domain"},
 			{"GET", "/api/insights/senders"},
 			{"GET", "/api/insights/senders?by=address&domain=NAME"},
+			{"DELETE", "/api/tokens/TOKEN"},
 			{"PUT", "/api/domains/NAME"},
 			{"GET", "/api/domains/NAME/nothing"},
 		} {
@@ -113,6 +115,9 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 		}
 		if _, err := s.Team(victim).Domain(t.Context(), "theirs.example"); err != nil {
 			t.Errorf("the other team's domain suffered: %v", err)
+		}
+		if tokens := musttest.Get(s.Team(victim).Tokens(t.Context()))(t); slices.ContainsFunc(tokens, func(token dmarcd.Token) bool { return !token.RevokedAt.IsZero() }) {
+			t.Errorf("the other team's tokens suffered: %+v", tokens)
 		}
 		if report, err := s.Team(victim).Report(t.Context(), theirReport); err != nil || report.State != dmarcd.ReportCounted {
 			t.Errorf("the other team's report suffered: %s, %v", report.State, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
@@ -292,4 +293,19 @@ func TestQuotasInTheAuditLog(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
+}
+
+// TestTokensMakeNoOwner gives the role owner with a token.
+func TestTokensMakeNoOwner(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	token := musttest.Get(w.store.Team(w.team.ID).CreateToken(ctx, store.NewToken{Scope: dmarcd.ScopeAdmin, Hash: [32]byte{1}}))(t)
+	team := w.service.Team(w.team.ID, service.Token(token.ID, dmarcd.ScopeAdmin, ""))
+	if err := team.SetRole(ctx, w.member.ID, dmarcd.RoleOwner); !errors.Is(err, dmarcd.ErrInvalid) {
+		t.Errorf("a role: got %v, want ErrInvalid", err)
+	}
+	if _, err := team.InviteMember(ctx, "eve@example.com", dmarcd.RoleOwner); !errors.Is(err, dmarcd.ErrInvalid) {
+		t.Errorf("an invitation: got %v, want ErrInvalid", err)
+	}
+	w.must(team.SetRole(ctx, w.member.ID, dmarcd.RoleEditor))
 }

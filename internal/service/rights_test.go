@@ -90,8 +90,11 @@ func TestLostRights(t *testing.T) {
 					u.prepare(w)
 				}
 				w.losesUser(db, u)
-				if u.needs == change || u.needs == remove {
-					w.losesToken(db, u)
+				switch u.needs {
+				case change, remove:
+					w.losesToken(db, u, dmarcd.ScopeWrite)
+				case manage:
+					w.losesToken(db, u, dmarcd.ScopeAdmin)
 				}
 			})
 		})
@@ -127,16 +130,16 @@ func (w *world) forgetLink(db storetest.DB) {
 	w.must(err)
 }
 
-func (w *world) losesToken(db storetest.DB, u use) {
+func (w *world) losesToken(db storetest.DB, u use, scope dmarcd.Scope) {
 	w.Helper()
 	for name, lose := range tokenLosses {
-		wanted := store.NewToken{Name: "lost", Scope: dmarcd.ScopeWrite, Hash: sha256.Sum256([]byte(name))}
+		wanted := store.NewToken{Name: "lost", Scope: scope, Hash: sha256.Sum256([]byte(name))}
 		if name == "expired" {
 			wanted.ExpiresAt = time.Now().Add(-time.Second)
 		}
 		id := musttest.Get(w.store.Team(w.team.ID).CreateToken(ctx, wanted))(w).ID
 		lose(w, id)
-		w.expectDenied(db, "token "+name, func() error { return u.make(w, service.Token(id, dmarcd.ScopeWrite, "")) })
+		w.expectDenied(db, "token "+name, func() error { return u.make(w, service.Token(id, scope, "")) })
 		w.must(w.store.SetAPI(ctx, w.team.Name, true))
 	}
 }

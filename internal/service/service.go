@@ -204,11 +204,15 @@ func User(of dmarcd.Session, address string) Actor {
 }
 
 // Token is a token of the team, used from address. A writing token has the rights of an editor
-// and may delete domains.
+// and may delete domains; one with the scope admin has those of an owner, but makes no owner.
 func Token(id dmarcd.TokenID, scope dmarcd.Scope, address string) Actor {
 	role := dmarcd.RoleViewer
-	if scope == dmarcd.ScopeWrite {
+	switch scope {
+	case dmarcd.ScopeRead:
+	case dmarcd.ScopeWrite:
 		role = dmarcd.RoleEditor
+	case dmarcd.ScopeAdmin:
+		role = dmarcd.RoleOwner
 	}
 	return Actor{
 		role: role, token: true, grant: store.Grant{Token: id},

@@ -490,10 +490,12 @@ var uses = joined(joined(joined(joined(joined(webhookUses, alertUses), labelUses
 	"CreateToken": {
 		needs: manage, action: "token.create", wants: dmarcd.ErrInvalid,
 		team: func(_ *world, t *service.Team) error {
-			return finds(t.CreateToken(ctx, service.NewToken{Name: "ci", Scope: dmarcd.ScopeRead}))
+			_, secret, err := t.CreateToken(ctx, service.NewToken{Name: "ci", Scope: dmarcd.ScopeRead})
+			return finds(secret, err)
 		},
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
-			return errorOf(t.CreateToken(ctx, service.NewToken{Name: "\x00", Scope: dmarcd.ScopeRead}))
+			_, _, err := t.CreateToken(ctx, service.NewToken{Name: "\x00", Scope: dmarcd.ScopeRead})
+			return err
 		},
 	},
 	"RevokeToken": {

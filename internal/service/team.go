@@ -24,19 +24,23 @@ type NewToken struct {
 	ExpiresAt time.Time
 }
 
-// CreateToken creates a token and returns its secret, which is not shown again.
-func (t *Team) CreateToken(ctx context.Context, wanted NewToken) (secret string, err error) {
+// CreateToken creates a token, and returns it with its secret, which is not shown again. A token
+// creates none that grants more than it has.
+func (t *Team) CreateToken(ctx context.Context, wanted NewToken) (created dmarcd.Token, secret string, err error) {
 	if err := t.may(dmarcd.RightManage); err != nil {
-		return "", err
+		return dmarcd.Token{}, "", err
+	}
+	if !wanted.ExpiresAt.IsZero() && !wanted.ExpiresAt.After(t.service.options.Now()) {
+		return dmarcd.Token{}, "", &dmarcd.InvalidError{Field: "expires_at", Message: "A token must expire in the future."}
 	}
 	secret = auth.NewToken()
-	_, err = t.team.CreateToken(ctx, store.NewToken{
-		Name: wanted.Name, Scope: wanted.Scope, ExpiresAt: wanted.ExpiresAt, Hash: auth.HashToken(secret),
+	created, err = t.team.CreateToken(ctx, store.NewToken{
+		Name: wanted.Name, Scope: wanted.Scope, ExpiresAt: wanted.ExpiresAt, Hash: auth.HashToken(secret), CreatedBy: t.actor.entry.User,
 	}, t.actor.to("token.create", "", wanted.Name+", "+string(wanted.Scope)))
 	if err != nil {
-		return "", err
+		return dmarcd.Token{}, "", err
 	}
-	return secret, nil
+	return created, secret, nil
 }
 
 // RevokeToken revokes a token.
@@ -47,9 +51,21 @@ func (t *Team) RevokeToken(ctx context.Context, id dmarcd.TokenID) error {
 	return t.team.RevokeToken(ctx, id, t.actor.to("token.revoke", id.String(), ""))
 }
 
+// grantRole returns an *dmarcd.InvalidError for a role that the actor may not give: a token makes no
+// owner.
+func (t *Team) grantRole(role dmarcd.Role) error {
+	if t.actor.token && role == dmarcd.RoleOwner {
+		return &dmarcd.InvalidError{Field: "role", Message: "A token makes no owner. An owner can do that on the page Members."}
+	}
+	return nil
+}
+
 // SetRole changes the role of a member. The last owner is an *dmarcd.InvalidError.
 func (t *Team) SetRole(ctx context.Context, user dmarcd.UserID, role dmarcd.Role) error {
 	if err := t.may(dmarcd.RightManage); err != nil {
+		return err
+	}
+	if err := t.grantRole(role); err != nil {
 		return err
 	}
 	return t.team.SetRole(ctx, user, role, t.actor.to("member.role", "", string(role)))
@@ -96,6 +112,9 @@ func (s *Service) mailInvitation(ctx context.Context, email string, team dmarcd.
 // then counts as confirmed. An invitation that could not be sent is withdrawn.
 func (t *Team) InviteMember(ctx context.Context, email string, role dmarcd.Role) (invitation SentInvitation, err error) {
 	if err := t.may(dmarcd.RightManage); err != nil {
+		return SentInvitation{}, err
+	}
+	if err := t.grantRole(role); err != nil {
 		return SentInvitation{}, err
 	}
 	if email, err = dmarcd.ParseEmail(email); err != nil {

@@ -178,6 +178,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"command line", service.CommandLine(), []access{see, change, remove, manage, operate}},
 		{"token that reads", service.Token(token, dmarcd.ScopeRead, ""), []access{see}},
 		{"token that writes", service.Token(token, dmarcd.ScopeWrite, ""), []access{see, change, remove}},
+		{"token that manages", service.Token(token, dmarcd.ScopeAdmin, ""), []access{see, change, remove, manage}},
 	}
 	for name, u := range uses {
 		for _, a := range actors {

@@ -26,7 +26,8 @@ func scanMember(scan db.Scanner) (dmarcd.Member, error) {
 }
 
 // SetRole changes the role of a member. An unknown member is ErrNotFound; the last owner is an
-// InvalidError. Open invitations from a member who is no longer an owner become void.
+// InvalidError. Open invitations and tokens with the scope admin from a member who is no longer an
+// owner become void.
 func (t *Team) SetRole(ctx context.Context, user dmarcd.UserID, role dmarcd.Role, audit ...dmarcd.AuditEntry) error {
 	return t.changeMember(ctx, user, role != dmarcd.RoleOwner, audit, func(tx tx) error {
 		return tx.ExecOr(ctx, dmarcd.ErrNotFound, `UPDATE members SET role = $1 WHERE team_id = $2 AND user_id = $3`, role, t.id, user)
@@ -34,8 +35,8 @@ func (t *Team) SetRole(ctx context.Context, user dmarcd.UserID, role dmarcd.Role
 }
 
 // RemoveMember removes a user from the team. An unknown member is ErrNotFound; the last owner
-// is an InvalidError. Open invitations for and from the user become void, and no mail of the team
-// is sent to the user any more.
+// is an InvalidError. Open invitations for and from the user and the user's tokens with the scope
+// admin become void, and no mail of the team is sent to the user any more.
 func (t *Team) RemoveMember(ctx context.Context, user dmarcd.UserID, audit ...dmarcd.AuditEntry) error {
 	return t.changeMember(ctx, user, true, audit, func(tx tx) error {
 		_, err := tx.Exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND used_at = 0
@@ -88,6 +89,9 @@ func (t *Team) changeMember(ctx context.Context, user dmarcd.UserID, disowns boo
 		}
 		if disowns {
 			_, err := tx.Exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND used_at = 0 AND created_by = $2`, t.id, user)
+			if err == nil {
+				err = t.revokeAdmin(ctx, tx, user)
+			}
 			if err != nil {
 				return err
 			}

@@ -38,14 +38,20 @@ type NewToken struct {
 	Scope     dmarcd.Scope
 	Hash      [32]byte  // SHA-256 of the secret
 	ExpiresAt time.Time // zero: never
+	// CreatedBy is the user who creates it, 0 for none.
+	CreatedBy dmarcd.UserID
 }
 
 // CreateToken stores a new token of the team, and removes the oldest revoked and expired ones
-// beyond maxTokens. Too many valid tokens are a *dmarcd.InvalidError.
+// beyond maxTokens. Too many valid tokens are a *dmarcd.InvalidError, as is a token that grants more
+// than the one that creates it.
 func (t *Team) CreateToken(ctx context.Context, n NewToken, audit ...dmarcd.AuditEntry) (dmarcd.Token, error) {
 	var token dmarcd.Token
 	err := t.tx(ctx, func(tx tx) (err error) {
 		if err := t.limitTokens(ctx, tx); err != nil {
+			return err
+		}
+		if n.CreatedBy, err = t.delegate(ctx, tx, n); err != nil {
 			return err
 		}
 		if token, err = tx.createToken(ctx, t.id, n); err != nil {
@@ -54,6 +60,41 @@ func (t *Team) CreateToken(ctx context.Context, n NewToken, audit ...dmarcd.Audi
 		return tx.noteAll(ctx, t.id, audit, token.ID.String())
 	})
 	return token, err
+}
+
+// delegate returns the user who creates a token; if a token does, the user who created that one. A
+// token that grants more than the one that creates it is a *dmarcd.InvalidError.
+func (t *Team) delegate(ctx context.Context, tx tx, n NewToken) (creator dmarcd.UserID, err error) {
+	if t.store.grant == nil || t.store.grant.Token == 0 {
+		return n.CreatedBy, nil
+	}
+	own, err := scanToken(db.Row(ctx, tx, `SELECT `+tokenColumns+`, COALESCE(tokens.created_by, 0) FROM tokens
+		WHERE team_id = $1 AND id = $2`, t.id, t.store.grant.Token).Before(&creator))
+	switch {
+	case errors.Is(err, dmarcd.ErrNotFound):
+		return 0, dmarcd.ErrUnauthorized
+	case err != nil:
+		return 0, err
+	case !own.Scope.Includes(n.Scope):
+		return 0, &dmarcd.InvalidError{Field: "scope", Message: "A token cannot grant a scope that it does not have."}
+	case !own.ExpiresAt.IsZero() && (n.ExpiresAt.IsZero() || n.ExpiresAt.After(own.ExpiresAt)):
+		return 0, &dmarcd.InvalidError{Field: "expires_at", Message: "A token cannot create one that is valid longer than itself, which expires at " + own.ExpiresAt.Format(time.RFC3339) + "."}
+	}
+	return creator, nil
+}
+
+// revokeAdmin revokes the tokens with the scope admin that a user created, or a token of the user:
+// who is no longer an owner keeps no way to manage the team.
+func (t *Team) revokeAdmin(ctx context.Context, tx tx, user dmarcd.UserID) error {
+	for {
+		// A statement may wait for a token that is creating another one, which only the next
+		// statement sees.
+		revoked, err := tx.Exec(ctx, `UPDATE tokens SET revoked_at = $1 WHERE team_id = $2 AND created_by = $3 AND scope = $4 AND revoked_at = 0`,
+			unix(t.store.now()), t.id, user, dmarcd.ScopeAdmin)
+		if err != nil || revoked == 0 {
+			return err
+		}
+	}
 }
 
 // limitTokens removes the oldest revoked and expired tokens beyond maxTokens. Too many valid ones
@@ -86,9 +127,9 @@ func (t tx) createToken(ctx context.Context, team dmarcd.TeamID, n NewToken) (dm
 		ID: dmarcd.TokenID(db.NewID()), Team: team, Name: n.Name, Scope: n.Scope,
 		CreatedAt: t.store.now(), ExpiresAt: n.ExpiresAt.UTC().Truncate(time.Second),
 	}
-	_, err := t.Exec(ctx, `INSERT INTO tokens (id, team_id, name, hash, scope, created_at, expires_at, used_at, revoked_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0)`,
-		token.ID, token.Team, token.Name, n.Hash[:], token.Scope, unix(token.CreatedAt), unix(token.ExpiresAt))
+	_, err := t.Exec(ctx, `INSERT INTO tokens (id, team_id, name, hash, scope, created_by, created_at, expires_at, used_at, revoked_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0)`,
+		token.ID, token.Team, token.Name, n.Hash[:], token.Scope, nullable(n.CreatedBy), unix(token.CreatedAt), unix(token.ExpiresAt))
 	if err != nil {
 		return dmarcd.Token{}, fmt.Errorf("create token: %w", err)
 	}
@@ -104,9 +145,21 @@ func (t *Team) Tokens(ctx context.Context) ([]dmarcd.Token, error) {
 
 // RevokeToken revokes a token of the team. It is idempotent.
 func (t *Team) RevokeToken(ctx context.Context, id dmarcd.TokenID, audit ...dmarcd.AuditEntry) error {
-	return t.change(ctx, audit, `UPDATE tokens
-		SET revoked_at = CASE WHEN revoked_at = 0 THEN $1 ELSE revoked_at END
-		WHERE team_id = $2 AND id = $3`, unix(t.store.now()), t.id, id)
+	// Tokens that revoke each other deadlock.
+	return t.retryTx(ctx, func(tx tx) error {
+		if grant := t.store.grant; grant != nil && grant.Token == id { // it may revoke itself
+			if err := tx.checkGrant(ctx); err != nil {
+				return err
+			}
+		}
+		err := tx.ExecOr(ctx, dmarcd.ErrNotFound, `UPDATE tokens
+			SET revoked_at = CASE WHEN revoked_at = 0 THEN $1 ELSE revoked_at END
+			WHERE team_id = $2 AND id = $3`, unix(t.store.now()), t.id, id)
+		if err != nil {
+			return err
+		}
+		return tx.noteAll(ctx, t.id, audit, "")
+	})
 }
 
 // Credential returns the token with that SHA-256, in any state, or ErrNotFound. It is one

@@ -118,7 +118,7 @@ func scanMembership(scan db.Scanner) (dmarcd.Membership, error) {
 }
 
 // RemoveUser removes a user with their sessions, memberships, and unused links for or
-// from them. It returns the names of teams without an owner. An unknown user is
+// from them, and revokes their tokens with the scope admin. It returns the names of teams without an owner. An unknown user is
 // ErrNotFound.
 func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarcd.AuditEntry) (ownerless []string, err error) {
 	// Operators who remove each other deadlock.
@@ -144,6 +144,16 @@ func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarc
 		}
 		for _, team := range teams {
 			if err := s.Team(team).disableMail(ctx, t, id); err != nil {
+				return err
+			}
+		}
+		// An operator may have created tokens in other teams.
+		teams, err = db.Collect(ctx, t, `SELECT DISTINCT team_id FROM tokens WHERE created_by = $1 ORDER BY team_id`, []any{id}, db.Value[dmarcd.TeamID])
+		if err != nil {
+			return err
+		}
+		for _, team := range teams {
+			if err := s.Team(team).revokeAdmin(ctx, t, id); err != nil {
 				return err
 			}
 		}

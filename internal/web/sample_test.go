@@ -170,7 +170,8 @@ const secretPath = "T000-B000-XXXX"
 // makeSettings adds a token, a mailbox and webhooks.
 func (s *site) makeSettings(t *testing.T, team *service.Team) {
 	t.Helper()
-	musttest.Get(team.CreateToken(t.Context(), service.NewToken{Name: hostile, Scope: dmarcd.ScopeRead}))(t)
+	_, _, err := team.CreateToken(t.Context(), service.NewToken{Name: hostile, Scope: dmarcd.ScopeRead})
+	musttest.Do(t, err)
 	tokens := musttest.Get(team.Tokens(t.Context()))(t)
 	s.token = tokens[0].ID.String()
 	crm := dmarcd.TeamSender{Key: "crm", Name: "CRM " + hostile[:min(len(hostile), 60)], Class: dmarcd.ClassYours, Hosts: []string{"out.crm.example"}}

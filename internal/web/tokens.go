@@ -19,6 +19,7 @@ func tokenForm() ui.Form {
 		{Name: "name", Label: "Name", Type: "text", Required: true, Autocomplete: "off", Hint: "What uses it, such as the name of a script."},
 		{Name: "scope", Label: "Scope", Type: "select", Value: string(dmarcd.ScopeRead), Choices: []ui.Choice{
 			{Value: string(dmarcd.ScopeRead), Label: "read"}, {Value: string(dmarcd.ScopeWrite), Label: "read and write"},
+			{Value: string(dmarcd.ScopeAdmin), Label: "admin: also tokens, members, mailboxes, retention and audit log"},
 		}},
 		{Name: "days", Label: "Expires after", Type: "select", Value: "90", Choices: []ui.Choice{
 			{Value: "30", Label: "30 days"}, {Value: "90", Label: "90 days"}, {Value: "365", Label: "a year"}, {Value: "0", Label: "never"},
@@ -86,7 +87,7 @@ func (s *Web) createToken(c *site.Call, written url.Values) error {
 	}
 	var secret string
 	if err == nil {
-		secret, err = c.Team.CreateToken(c.R.Context(), wanted)
+		_, secret, err = c.Team.CreateToken(c.R.Context(), wanted)
 	}
 	if err != nil {
 		return site.Again(tokenForm(), written, err, func(form ui.Form) error { return s.showTokens(c, http.StatusUnprocessableEntity, form, "") })

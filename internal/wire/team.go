@@ -73,6 +73,18 @@ func NewToken(t dmarcd.Token) Token {
 	}
 }
 
+// TokenWithSecret is a token at the one time when its secret is shown.
+type TokenWithSecret struct {
+	Token
+
+	Secret string `json:"secret"`
+}
+
+// NewTokenWithSecret returns the shape of a new token.
+func NewTokenWithSecret(t dmarcd.Token, secret string) TokenWithSecret {
+	return TokenWithSecret{Token: NewToken(t), Secret: secret}
+}
+
 // Mailbox is a mailbox in an operator's list.
 type Mailbox struct {
 	ID        string  `json:"id"`

@@ -31,7 +31,7 @@ func otherRequests(token string) []request {
 	for _, e := range append(additions("example.com"), storedThings("rep_1", "rej_1")...) {
 		all = append(all, e.request(token))
 	}
-	return slices.Concat(all, stateRequests("rep_1", "rej_1", token), advisorRequests("example.com", advised{"whk_1", "dlv_1", "sendgrid:rest"}, token), teamRequests(token))
+	return slices.Concat(all, stateRequests("rep_1", "rej_1", token), advisorRequests("example.com", advised{"whk_1", "dlv_1", "sendgrid:rest"}, token), teamRequests(token), adminRequests("tok_1", token))
 }
 
 func TestAdditionsAreReadByATokenOfTheTeam(t *testing.T) {

@@ -23,11 +23,12 @@ func TestDatabaseOutOfReach(t *testing.T) {
 		p, through := startProxy(t, in.db.DSN)
 		s := in.serve("DMARCD_DATABASE=" + through)
 		before := s.add("example.com")
+		admin := in.newToken("default", "--scope", "admin")
 
 		for range 2 {
 			p.cut()
 			// A token that was just used is cached for a second.
-			for _, r := range otherRequests(in.token) {
+			for _, r := range otherRequests(admin) {
 				s.send(r).wantStatus(t, http.StatusServiceUnavailable)
 			}
 			daemon.Eventually(t, recoveryLimit, "the server notices", func() bool {

@@ -1,9 +1,14 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
@@ -46,5 +51,127 @@ func TestMe(t *testing.T) {
 		daemon.Eventually(t, answerLimit, "the answer is not modified", func() bool {
 			return s.ifNoneMatch("/me", s.get("/me").header.Get("ETag")).status == http.StatusNotModified
 		})
+	})
+}
+
+// adminRequests returns the requests for which a token needs the scope admin. They change nothing
+// for an id of nothing.
+func adminRequests(id, token string) []request {
+	return []request{
+		changing(http.MethodGet, "/tokens", token, ""),
+		changing(http.MethodPost, "/tokens", token, `{"scope":"read"}`),
+		changing(http.MethodDelete, "/tokens/"+id, token, ""),
+	}
+}
+
+// TestAnswersOfAdministration causes the documented answers about tokens.
+func TestAnswersOfAdministration(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve()
+		cast := newErrorFixture(in)
+		admin := in.newToken("default", "--scope", "admin")
+		want := func(r request, status int) answer {
+			t.Helper()
+			a := s.send(r)
+			a.wantStatus(t, status)
+			return a
+		}
+		for token, status := range map[string]int{
+			"": http.StatusUnauthorized, cast.revoked: http.StatusUnauthorized,
+			cast.denied: http.StatusForbidden, cast.read: http.StatusForbidden, cast.write: http.StatusForbidden,
+		} {
+			for _, r := range adminRequests("tok_1", token) {
+				refused := want(r, status)
+				if header := refused.header.Get("WWW-Authenticate"); status == http.StatusForbidden && token != cast.denied && !strings.Contains(header, `scope="admin"`) {
+					t.Errorf("%s %s: got the header %q, want the scope admin", r.method, r.path, header)
+				}
+			}
+		}
+		for _, r := range adminRequests("tok_1", admin) {
+			unknown := r
+			unknown.path += "?unknown=1"
+			want(unknown, http.StatusUnprocessableEntity)
+			switch {
+			case r.method == http.MethodGet:
+				r.header = map[string]string{"If-None-Match": want(r, http.StatusOK).header.Get("ETag")}
+				want(r, http.StatusNotModified)
+			case strings.HasSuffix(r.path, "_1"):
+				want(r, http.StatusNotFound)
+			case r.body != "":
+				for body, status := range map[string]int{"{": http.StatusBadRequest, tooLarge: http.StatusRequestEntityTooLarge, "[]": http.StatusUnprocessableEntity, `{"unknown":1}`: http.StatusUnprocessableEntity} {
+					want(changing(r.method, r.path, admin, body), status)
+				}
+				r.header = map[string]string{"Content-Type": "text/plain"}
+				want(r, http.StatusUnsupportedMediaType)
+			}
+		}
+	})
+}
+
+// listedToken is an item of GET /tokens.
+type listedToken struct {
+	ID, Name, Scope, Secret string
+	ExpiresAt               *string `json:"expires_at"`
+	RevokedAt               *string `json:"revoked_at"`
+}
+
+func TestTokensOverTheAPI(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve()
+		in.do("team", "create", "other", "--api")
+		admin, other := in.newToken("default", "--scope", "admin", "--expires", "48h"), in.newToken("other", "--scope", "admin")
+		tokens := func(token string) []listedToken {
+			return readAs[page[listedToken]](t, s.send(changing(http.MethodGet, "/tokens", token, ""))).Items
+		}
+		create := func(body string, status int) listedToken {
+			t.Helper()
+			a := s.send(changing(http.MethodPost, "/tokens", admin, body))
+			a.wantStatus(t, status)
+			var created listedToken
+			musttest.Do(t, json.Unmarshal(a.body, &created))
+			in.remember(created.Secret)
+			if status == http.StatusCreated && a.header.Get("Location") != s.baseURL+"/tokens/"+created.ID {
+				t.Errorf("got the location %q", a.header.Get("Location"))
+			}
+			return created
+		}
+		in24, in72 := time.Now().Add(24*time.Hour).UTC().Format(time.RFC3339), time.Now().Add(72*time.Hour).UTC().Format(time.RFC3339)
+		before := len(tokens(admin))
+		for _, body := range []string{
+			`{"scope":"read"}`, `{"scope":"read","expires_at":null}`, `{"scope":"admin","expires_at":"` + in72 + `"}`, // longer than its creator
+			`{"scope":"owner","expires_at":"` + in24 + `"}`, `{"expires_at":"` + in24 + `"}`, `{"scope":null}`, `{"scope":["admin"]}`,
+			`{"scope":"read","expires_at":"2001-01-01T00:00:00Z"}`, `{"scope":"read","expires_at":"tomorrow"}`,
+			`{"scope":"read","expires_at":"` + in24 + `","name":"` + strings.Repeat("x", 101) + `"}`,
+		} {
+			create(body, http.StatusUnprocessableEntity)
+		}
+		if got := len(tokens(admin)); got != before {
+			t.Fatalf("got %d tokens after errors, want %d", got, before)
+		}
+
+		created := create(`{"name":"ci","scope":"write","expires_at":"`+in24+`"}`, http.StatusCreated)
+		s.send(adding(created.Secret, "example.com")).wantStatus(t, http.StatusCreated)
+		s.send(changing(http.MethodPost, "/tokens", created.Secret, `{"scope":"read"}`)).wantStatus(t, http.StatusForbidden)
+		listed := tokens(admin)
+		if at := slices.IndexFunc(listed, func(l listedToken) bool { return l.ID == created.ID }); at < 0 || listed[at].Name != "ci" || listed[at].ExpiresAt == nil || listed[at].Secret != "" {
+			t.Errorf("got the tokens %+v, want the new one without its secret", listed)
+		}
+		if slices.ContainsFunc(tokens(other), func(l listedToken) bool { return l.ID == created.ID }) {
+			t.Error("another team sees the token")
+		}
+		revoke := func(token, id string) answer {
+			return s.send(changing(http.MethodDelete, "/tokens/"+id, token, ""))
+		}
+		revoke(other, created.ID).wantStatus(t, http.StatusNotFound)
+		revoke(created.Secret, created.ID).wantStatus(t, http.StatusForbidden)
+		for range 2 { // it has no effect again
+			revoke(admin, created.ID).wantStatus(t, http.StatusNoContent)
+		}
+		s.soon("the token is revoked", created.Secret, http.StatusUnauthorized)
+
+		// A token may revoke itself.
+		child := create(`{"scope":"admin","expires_at":"`+in24+`"}`, http.StatusCreated)
+		revoke(child.Secret, child.ID).wantStatus(t, http.StatusNoContent)
+		s.soon("the token has revoked itself", child.Secret, http.StatusUnauthorized)
 	})
 }

@@ -115,13 +115,15 @@ CREATE INDEX invites_of_team ON invites (team_id);
 CREATE INDEX invites_by_email ON invites (email);
 CREATE INDEX invites_by_expiry ON invites (expires_at);
 
--- hash is the SHA-256 of the token's secret.
+-- hash is the SHA-256 of the token's secret. created_by is the user who created it, or whose token
+-- did; it has no reference: the user may be gone.
 CREATE TABLE tokens (
     id         BIGINT PRIMARY KEY,
     team_id    BIGINT NOT NULL REFERENCES teams (id),
     name       TEXT   NOT NULL,
     hash       BYTEA  NOT NULL UNIQUE,
     scope      TEXT   NOT NULL,
+    created_by BIGINT,
     created_at BIGINT NOT NULL,
     expires_at BIGINT NOT NULL,
     used_at    BIGINT NOT NULL,

@@ -1,0 +1,126 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// TestTokensGrantNoMore creates tokens with tokens.
+func TestTokensGrantNoMore(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		w := newWorld(t, db)
+		ctx, of := t.Context(), w.Team(w.team("a").ID)
+		end := w.clock.Now().Add(time.Hour).UTC().Truncate(time.Second)
+		for _, tt := range []struct {
+			name       string
+			own, wants store.NewToken
+			ok         bool
+		}{
+			{"all of its rights", store.NewToken{Scope: dmarcd.ScopeAdmin}, store.NewToken{Scope: dmarcd.ScopeAdmin}, true},
+			{"fewer", store.NewToken{Scope: dmarcd.ScopeAdmin, ExpiresAt: end}, store.NewToken{Scope: dmarcd.ScopeRead, ExpiresAt: end}, true},
+			{"a higher scope", store.NewToken{Scope: dmarcd.ScopeWrite}, store.NewToken{Scope: dmarcd.ScopeAdmin}, false},
+			{"a later end", store.NewToken{Scope: dmarcd.ScopeAdmin, ExpiresAt: end}, store.NewToken{Scope: dmarcd.ScopeRead, ExpiresAt: end.Add(time.Second)}, false},
+			{"no end", store.NewToken{Scope: dmarcd.ScopeAdmin, ExpiresAt: end}, store.NewToken{Scope: dmarcd.ScopeRead}, false},
+		} {
+			tt.own.Hash, tt.wants.Hash = w.hash(), w.hash()
+			own := musttest.Get(of.CreateToken(ctx, tt.own))(t)
+			_, err := w.As(store.Grant{Token: own.ID}).Team(own.Team).CreateToken(ctx, tt.wants)
+			if (err == nil) != tt.ok || err != nil && !errors.Is(err, dmarcd.ErrInvalid) {
+				t.Errorf("%s: got %v, want it created: %t", tt.name, err, tt.ok)
+			}
+		}
+	})
+}
+
+// TestTokensOfAFormerOwner ends the rights of an owner in every way while a token of the owner
+// creates others: none of them with the scope admin stays valid.
+func TestTokensOfAFormerOwner(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		w := newWorld(t, db)
+		ctx, team := t.Context(), w.team("a")
+		of := w.Team(team.ID)
+		other := w.member("other@example.com", team, dmarcd.RoleOwner)
+		stays := musttest.Get(of.CreateToken(ctx, store.NewToken{Name: "stays", Scope: dmarcd.ScopeAdmin, Hash: w.hash(), CreatedBy: other.ID}))(t)
+		for name, end := range map[string]func(dmarcd.UserID) error{
+			"remove": func(id dmarcd.UserID) error { return of.RemoveMember(ctx, id) },
+			"demote": func(id dmarcd.UserID) error { return of.SetRole(ctx, id, dmarcd.RoleEditor) },
+			"delete": func(id dmarcd.UserID) error { _, err := w.RemoveUser(ctx, id); return err },
+		} {
+			user := w.member(name+"@example.com", team, dmarcd.RoleOwner)
+			writes := musttest.Get(of.CreateToken(ctx, store.NewToken{Name: name, Scope: dmarcd.ScopeWrite, Hash: w.hash(), CreatedBy: user.ID}))(t)
+			first := musttest.Get(of.CreateToken(ctx, store.NewToken{Name: name, Scope: dmarcd.ScopeAdmin, Hash: w.hash(), CreatedBy: user.ID}))(t)
+			acting := w.As(store.Grant{Token: first.ID}).Team(team.ID)
+			made := make(chan struct{}, 4*attempts)
+			var creators sync.WaitGroup
+			for creator := range 4 {
+				creators.Go(func() {
+					for i := range 20 {
+						hash := [32]byte{0xfe, byte(creator), byte(i)}
+						copy(hash[3:], name)
+						_, err := acting.CreateToken(ctx, store.NewToken{Name: fmt.Sprint(creator, i), Scope: dmarcd.ScopeAdmin, Hash: hash})
+						if errors.Is(err, dmarcd.ErrUnauthorized) {
+							return
+						}
+						if err != nil && !errors.Is(err, dmarcd.ErrTemporary) {
+							t.Errorf("%s: %v", name, err)
+							return
+						}
+						made <- struct{}{}
+					}
+				})
+			}
+			awaitSome(t, made)
+			w.must(end(user.ID))
+			valid := map[dmarcd.TokenID]bool{}
+			for _, token := range musttest.Get(of.Tokens(ctx))(t) {
+				valid[token.ID] = token.Valid(w.clock.Now())
+				if token.ID != stays.ID && token.Scope == dmarcd.ScopeAdmin && valid[token.ID] {
+					t.Errorf("%s: the token %q is still valid", name, token.Name)
+				}
+			}
+			if !valid[stays.ID] || !valid[writes.ID] {
+				t.Errorf("%s: a token of another owner, or one that writes, was revoked", name)
+			}
+			creators.Wait()
+		}
+	})
+}
+
+// TestTokensRevokeEachOther has two tokens revoke each other: one of them is refused. A token may
+// revoke itself.
+func TestTokensRevokeEachOther(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		w := newWorld(t, db)
+		ctx, of := t.Context(), w.Team(w.team("a").ID)
+		create := func() dmarcd.Token {
+			return musttest.Get(of.CreateToken(ctx, store.NewToken{Scope: dmarcd.ScopeAdmin, Hash: w.hash()}))(t)
+		}
+		for range 5 {
+			pair := [2]dmarcd.Token{create(), create()}
+			errs := make([]error, 2)
+			var both sync.WaitGroup
+			for i, token := range pair {
+				both.Go(func() {
+					errs[i] = w.As(store.Grant{Token: token.ID}).Team(token.Team).RevokeToken(ctx, pair[1-i].ID)
+				})
+			}
+			both.Wait()
+			if (errs[0] == nil) == (errs[1] == nil) || !errors.Is(errors.Join(errs...), dmarcd.ErrUnauthorized) {
+				t.Errorf("got %v and %v, want one to be refused", errs[0], errs[1])
+			}
+		}
+		itself := create()
+		w.must(w.As(store.Grant{Token: itself.ID}).Team(itself.Team).RevokeToken(ctx, itself.ID))
+	})
+}
