@@ -177,5 +177,5 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 	}()
 	c.teamID, c.token = token.Team, token
 	c.service = a.useCases(r, token)
-	return lost(w, matched.handle(c))
+	return lost(w, a.once(c))
 }

@@ -259,8 +259,11 @@ func readDocument() (document openAPI, err error) {
 	return document, nil
 }
 
-// inputs are the names of the query parameters of a route, and of the members of its JSON body.
-type inputs struct{ parameters, members []string }
+// inputs are what a route reads: the names of query parameters, headers, and members of the JSON body.
+type inputs struct {
+	parameters, headers, members []string
+	readsBody                    bool
+}
 
 // documentedInputs returns the inputs of each route of the OpenAPI document, by its name.
 func documentedInputs() (map[string]inputs, error) {
@@ -279,11 +282,15 @@ func documentedInputs() (map[string]inputs, error) {
 				if target, isRef := strings.CutPrefix(p.Ref, "#/components/parameters/"); isRef {
 					p.Name, p.In = document.Components.Parameters[target].Name, document.Components.Parameters[target].In
 				}
-				if p.In == "query" {
+				switch p.In {
+				case "query":
 					in.parameters = append(in.parameters, p.Name)
+				case "header":
+					in.headers = append(in.headers, p.Name)
 				}
 			}
 			body := strings.TrimPrefix(o.RequestBody.Content["application/json"].Schema.Ref, "#/components/schemas/")
+			in.readsBody = len(o.RequestBody.Content) > 0
 			in.members = slices.Sorted(maps.Keys(document.Components.Schemas[body].Properties))
 			r := route{method: method, path: path}
 			all[r.name()] = in

@@ -49,9 +49,14 @@ var (
 	errNoSuchAlert      = &failure{http.StatusNotFound, "alert_not_found", "The team has no such alert. GET /alerts lists those it has."}
 	errNoSuchDelivery   = &failure{http.StatusNotFound, "delivery_not_found", "The webhook has no such delivery. GET /webhooks/{id}/deliveries lists those it has."}
 	errNoSuchToken      = &failure{http.StatusNotFound, "token_not_found", "The team has no such token. GET /tokens lists those it has."}
+	errKeyInUse         = &failure{http.StatusConflict, "key_in_use", "A request with this Idempotency-Key is under way. Try again in a few seconds."}
+	errAnswerNotStored  = &failure{http.StatusConflict, "answer_not_stored", "A request with this Idempotency-Key was handled, but its answer was too large to be stored. Read the result with a GET."}
 	errBadForm          = &failure{http.StatusBadRequest, "invalid_form", "The form is malformed. Send multipart/form-data with a file in each part, and at most 100 parts."}
 	errTooManyRequests  = &failure{http.StatusTooManyRequests, "too_many_requests", "Too many requests. Try again after the number of seconds in Retry-After."}
 )
+
+// errKeyReused is for an idempotency key that was used for another request.
+var errKeyReused = &dmarcd.InvalidError{Field: keyHeader, Code: "key_reused", Message: "The Idempotency-Key was used for another request within 24 hours. Use a new key for each request."}
 
 // errScope is for a token without the scope of the operation.
 func errScope(scope dmarcd.Scope) *failure {

@@ -21,10 +21,9 @@ type route struct {
 	handle func(c *call) error
 
 	// addition marks a route outside the seven endpoints, whose responses never change.
-	// parameters are its query parameters, members those of its JSON body.
-	addition   bool
-	parameters []string
-	members    []string
+	// repeatable means that it takes an idempotency key. The rest is what it reads.
+	addition, repeatable bool
+	inputs
 }
 
 // interfaceRoutes is the number of routes at the start of the list that belong to the
@@ -111,14 +110,14 @@ func (a *API) routes() ([]route, error) {
 		{method: "GET", path: "/docs", scope: scopeNone, handle: docs.page},
 		{method: "GET", path: "/docs/{file}", scope: scopeNone, handle: docs.viewerFile},
 	}
-	inputs, err := documentedInputs()
+	documented, err := documentedInputs()
 	if err != nil {
 		return nil, err
 	}
 	for i := range routes {
 		r := &routes[i]
-		documented := inputs[r.name()]
-		r.addition, r.parameters, r.members = i >= interfaceRoutes, documented.parameters, documented.members
+		r.addition, r.inputs = i >= interfaceRoutes, documented[r.name()]
+		r.repeatable = slices.Contains(r.headers, keyHeader)
 	}
 	return routes, nil
 }

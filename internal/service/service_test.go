@@ -498,6 +498,35 @@ var uses = joined(joined(joined(joined(joined(webhookUses, alertUses), labelUses
 			return err
 		},
 	},
+	"ClaimKey": {
+		needs: change, wants: dmarcd.ErrConflict,
+		team: func(_ *world, t *service.Team) error {
+			claim, _, err := t.ClaimKey(ctx, "key")
+			return finds(claim, err)
+		},
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			_, _, first := t.ClaimKey(ctx, "another")
+			_, _, second := t.ClaimKey(ctx, "another")
+			return errors.Join(first, second)
+		},
+	},
+	"SaveAnswer": {
+		needs: change, wants: dmarcd.ErrNotFound,
+		team: func(_ *world, t *service.Team) error {
+			claim, _, err := t.ClaimKey(ctx, "saved")
+			if err != nil {
+				return err
+			}
+			return t.SaveAnswer(ctx, claim, service.StoredAnswer{Answer: []byte("{}")})
+		},
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			return t.SaveAnswer(ctx, service.KeyClaim{}, service.StoredAnswer{})
+		},
+	},
+	"ReleaseKey": {
+		needs: change,
+		team:  func(_ *world, t *service.Team) error { return t.ReleaseKey(ctx, service.KeyClaim{}) },
+	},
 	"RevokeToken": {
 		needs: manage, action: "token.revoke", wants: dmarcd.ErrNotFound,
 		team:  func(w *world, t *service.Team) error { return t.RevokeToken(ctx, w.token) },

@@ -364,6 +364,8 @@ func TestPurgeSignIns(t *testing.T) {
 			w.link(dmarcd.Invitation{Email: "old@example.com"})
 		}
 		old := w.signIn(user)
+		_, _, err := w.Team(w.team("b").ID).ClaimKey(ctx, [32]byte{1})
+		w.must(err)
 		w.clock.advance(40 * 24 * time.Hour)
 		present, link := w.signIn(user), w.link(dmarcd.Invitation{Email: "new@example.com"})
 		if steps := storetest.All(t, w.PurgeSignIns); steps != 2 {
@@ -376,8 +378,8 @@ func TestPurgeSignIns(t *testing.T) {
 			t.Errorf("the invitation: %v", err)
 		}
 		var left int
-		if err := db.SQL(t).QueryRowContext(ctx, `SELECT count(*) FROM invites`).Scan(&left); err != nil || left != 1 {
-			t.Errorf("%d invites are left, %v; want 1", left, err)
+		if err := db.SQL(t).QueryRowContext(ctx, `SELECT (SELECT count(*) FROM invites) + (SELECT count(*) FROM idempotency_keys)`).Scan(&left); err != nil || left != 1 {
+			t.Errorf("%d invites and keys are left, %v; want 1", left, err)
 		}
 	})
 }

@@ -31,7 +31,12 @@ type victim struct {
 	sender   string
 	// testAddress is a local part.
 	testAddress string
+	// claimedUntil is the end of the claim of claimedKey.
+	claimedUntil time.Time
 }
+
+// Idempotency keys of the victim.
+var answeredKey, claimedKey = [32]byte{1}, [32]byte{2}
 
 func (v victim) delivery() *dmarcd.Delivery {
 	name := v.domain.Name
@@ -420,6 +425,19 @@ var attacks = joined(joined(joined(joined(webhookAttacks, alertAttacks), labelAt
 		}
 		return err
 	},
+	"ClaimKey": func(ctx context.Context, other *store.Team, v victim) error {
+		until, known, err := other.ClaimKey(ctx, answeredKey)
+		if err == nil && (known != nil || until.IsZero()) {
+			err = errors.New("another team has the victim's answer")
+		}
+		return err
+	},
+	"SaveAnswer": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.SaveAnswer(ctx, claimedKey, v.claimedUntil, store.StoredAnswer{}))
+	},
+	"ReleaseKey": func(ctx context.Context, other *store.Team, v victim) error {
+		return other.ReleaseKey(ctx, claimedKey, v.claimedUntil)
+	},
 	"RevokeToken": func(ctx context.Context, other *store.Team, v victim) error {
 		return wantNotFound(other.RevokeToken(ctx, v.token.ID))
 	},
@@ -500,6 +518,11 @@ func addVictim(t *testing.T, s *store.Store) (*store.Team, victim) {
 	if v.mailbox, err = mine.AddMailbox(ctx, reportsMailbox(), sealFor); err != nil {
 		t.Fatal(err)
 	}
+	until, _, err := mine.ClaimKey(ctx, answeredKey)
+	musttest.Do(t, errors.Join(err, mine.SaveAnswer(ctx, answeredKey, until, store.StoredAnswer{Answer: []byte("theirs")})))
+	if v.claimedUntil, _, err = mine.ClaimKey(ctx, claimedKey); err != nil {
+		t.Fatal(err)
+	}
 	address := musttest.Get(mine.TestAddress(ctx, v.member.ID))(t)
 	v.testAddress = address.Mailbox
 	musttest.Do(t, mine.AddTestMail(ctx, v.testAddress, dmarcd.TestMail{ID: "1", From: "example.com"}))
@@ -541,6 +564,7 @@ type victimState struct {
 	webhooks        string
 	senders         string
 	testMail        string
+	keys            string
 }
 
 func state(t *testing.T, mine *store.Team, v victim) victimState {
@@ -572,6 +596,9 @@ func state(t *testing.T, mine *store.Team, v victim) victimState {
 	got.webhooks = fmt.Sprintf("%+v %+v", webhooks, deliveries)
 	senders := musttest.Get(mine.TeamSenders(ctx))(t)
 	got.senders = fmt.Sprint(senders)
+	_, answered, err := mine.ClaimKey(ctx, answeredKey)
+	_, _, claimed := mine.ClaimKey(ctx, claimedKey)
+	got.keys = fmt.Sprintf("%+v %v %v", answered, err, claimed)
 	members := musttest.Get(mine.Members(ctx))(t)
 	invitations := musttest.Get(mine.Invitations(ctx))(t)
 	audit := musttest.Get(mine.Audit(ctx, store.AuditFilter{}, store.Cursor{}, 100))(t)

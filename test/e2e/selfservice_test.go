@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
@@ -173,5 +175,46 @@ func TestTokensOverTheAPI(t *testing.T) {
 		child := create(`{"scope":"admin","expires_at":"`+in24+`"}`, http.StatusCreated)
 		revoke(child.Secret, child.ID).wantStatus(t, http.StatusNoContent)
 		s.soon("the token has revoked itself", child.Secret, http.StatusUnauthorized)
+	})
+}
+
+// TestIdempotencyKeysInUse sends every POST that takes a key while another request with it is under
+// way.
+func TestIdempotencyKeysInUse(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve()
+		admin := in.newToken("default", "--scope", "admin")
+		database := in.db.Open(t, store.Options{})
+		team := musttest.Get(database.TeamByName(t.Context(), "default"))(t)
+		_, _, err := service.New(database, service.Options{}).Team(team.ID, service.CommandLine()).ClaimKey(t.Context(), "under way")
+		musttest.Do(t, err)
+		document := readAs[struct {
+			Paths map[string]map[string]json.RawMessage
+		}](t, s.send(request{method: http.MethodGet, path: "/openapi.json"}))
+		sent := 0
+		for path, operations := range document.Paths {
+			operation, ok := operations["post"]
+			if !ok || !strings.Contains(string(operation), "/IdempotencyKey") {
+				continue
+			}
+			path = strings.NewReplacer("{domain}", "example.com", "{delivery}", "dlv_1").Replace(path)
+			switch {
+			case strings.Contains(path, "/webhooks/"):
+				path = strings.Replace(path, "{id}", "whk_1", 1)
+			case strings.Contains(path, "/rejected/"):
+				path = strings.Replace(path, "{id}", "rej_1", 1)
+			default:
+				path = strings.Replace(path, "{id}", "1", 1)
+			}
+			a := s.send(request{method: http.MethodPost, path: path, token: admin, body: "{}", header: map[string]string{"Content-Type": "application/json", "Idempotency-Key": "under way"}})
+			a.wantStatus(t, http.StatusConflict)
+			if code := a.header.Get("Dmarcd-Error"); code != "key_in_use" {
+				t.Errorf("%s: got the code %q, want key_in_use", path, code)
+			}
+			sent++
+		}
+		if sent < 11 {
+			t.Errorf("%d operations take a key, want at least 11", sent)
+		}
 	})
 }

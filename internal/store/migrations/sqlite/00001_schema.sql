@@ -133,6 +133,21 @@ CREATE TABLE tokens (
 
 CREATE INDEX tokens_of_team ON tokens (team_id, created_at);
 
+-- The idempotency keys of requests. hash is the SHA-256 of the key, request the hash of the request, answer
+-- its answer, '' if it was too large. claimed_until is the end of the claim of a request that is under
+-- way, 0 after its answer.
+CREATE TABLE idempotency_keys (
+    team_id       BIGINT NOT NULL REFERENCES teams (id),
+    hash          BLOB   NOT NULL,
+    claimed_until BIGINT NOT NULL,
+    expires_at    BIGINT NOT NULL,
+    request       BLOB   NOT NULL,
+    answer        BLOB   NOT NULL,
+    PRIMARY KEY (team_id, hash)
+);
+
+CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at);
+
 -- The reporting addresses: mailbox is the local part, which belongs to one domain only. The
 -- address of a deleted domain is retired; a domain that is added again within 90 days gets its
 -- address back.
