@@ -105,6 +105,9 @@ func (a *API) routes() ([]route, error) {
 		{method: "GET", path: "/tokens", scope: dmarcd.ScopeAdmin, handle: a.listTokens},
 		{method: "POST", path: "/tokens", scope: dmarcd.ScopeAdmin, handle: a.createToken},
 		{method: "DELETE", path: "/tokens/{id}", scope: dmarcd.ScopeAdmin, handle: a.revokeToken},
+		{method: "GET", path: "/audit", scope: dmarcd.ScopeAdmin, handle: a.listAudit},
+		{method: "GET", path: "/retention", scope: dmarcd.ScopeAdmin, handle: a.getRetention},
+		{method: "PUT", path: "/retention", scope: dmarcd.ScopeAdmin, handle: a.setRetention},
 
 		{method: "GET", path: "/openapi.json", scope: scopeNone, handle: docs.document},
 		{method: "GET", path: "/docs", scope: scopeNone, handle: docs.page},

@@ -234,13 +234,13 @@ func (t *Team) Invitations(ctx context.Context) ([]dmarcd.Invitation, error) {
 	return see(t, func() ([]dmarcd.Invitation, error) { return t.team.Invitations(ctx) })
 }
 
-// Audit returns up to limit entries of the audit log, the latest first, older than the
-// cursor.
-func (t *Team) Audit(ctx context.Context, before Cursor, limit int) ([]dmarcd.AuditEntry, error) {
+// Audit returns up to limit entries of the audit log within some time, the latest first, older than
+// the cursor.
+func (t *Team) Audit(ctx context.Context, within Times, before Cursor, limit int) ([]dmarcd.AuditEntry, error) {
 	if err := t.may(dmarcd.RightManage); err != nil {
 		return nil, err
 	}
-	return t.team.Audit(ctx, store.AuditFilter{}, before, limit)
+	return t.team.Audit(ctx, store.AuditFilter{Times: within}, before, limit)
 }
 
 // Series are messages by day.

@@ -188,10 +188,18 @@ func (t *Team) Quota(ctx context.Context) (quota dmarcd.Quota, used dmarcd.Usage
 	return quota, used, err
 }
 
+// maxRetention limits a number of days: a century.
+const maxRetention = 36525
+
 // SetRetention sets the retention of the team.
 func (t *Team) SetRetention(ctx context.Context, retention Retention) error {
 	if err := t.may(dmarcd.RightManage); err != nil {
 		return err
+	}
+	for field, days := range map[string]int{"counters": retention.Counters, "records": retention.Records, "originals": retention.Originals} {
+		if days < 0 || days > maxRetention {
+			return &dmarcd.InvalidError{Field: field, Message: "Enter a number of days from 1 to 36,525, or 0 for no limit."}
+		}
 	}
 	if retention.Counters != 0 && (retention.Records == 0 || retention.Records > retention.Counters) {
 		return &dmarcd.InvalidError{Field: "counters", Message: "Daily totals must be stored at least as long as the records."}

@@ -14,17 +14,19 @@ type AuditFilter struct {
 	Actor  string
 	Action string
 	Target string
+	Times
 }
 
 const auditQuery = `SELECT id, COALESCE(team_id, 0), COALESCE(user_id, 0), actor, at, action, target, detail, address FROM audit
 	WHERE (at < $1 OR at = $1 AND id < $2)
-		AND ($3 = '' OR actor = $3) AND ($4 = '' OR action = $4) AND ($5 = '' OR target = $5) `
+		AND ($3 = '' OR actor = $3) AND ($4 = '' OR action = $4) AND ($5 = '' OR target = $5) AND at >= $6 AND at < $7 `
 
-const auditOrder = ` ORDER BY at DESC, id DESC LIMIT $6`
+const auditOrder = ` ORDER BY at DESC, id DESC LIMIT $8`
 
 func auditArguments(filter AuditFilter, before Cursor, limit int) []any {
 	at, id := before.bounds()
-	return []any{at, id, filter.Actor, filter.Action, filter.Target, limit}
+	from, until := filter.bounds()
+	return []any{at, id, filter.Actor, filter.Action, filter.Target, from, until, limit}
 }
 
 func scanAuditEntry(scan db.Scanner) (dmarcd.AuditEntry, error) {
@@ -69,6 +71,6 @@ func (s *Store) Audit(ctx context.Context, filter AuditFilter, before Cursor, li
 // Audit returns up to limit entries of the team, newest first, older than the
 // cursor.
 func (t *Team) Audit(ctx context.Context, filter AuditFilter, before Cursor, limit int) ([]dmarcd.AuditEntry, error) {
-	return db.Collect(ctx, t.store, auditQuery+`AND team_id = $7`+auditOrder,
+	return db.Collect(ctx, t.store, auditQuery+`AND team_id = $9`+auditOrder,
 		append(auditArguments(filter, before, limit), t.id), scanAuditEntry)
 }

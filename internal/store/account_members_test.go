@@ -308,6 +308,7 @@ func TestAudit(t *testing.T) {
 		for range 3 {
 			w.must(w.Team(a.ID).Note(ctx, dmarcd.AuditEntry{Actor: "ann@example.com", Action: "domain.add", Target: "example.com", Team: b.ID}))
 		}
+		w.clock.advance(time.Minute)
 		at := w.clock.Now()
 		w.must(w.Team(a.ID).Note(ctx, dmarcd.AuditEntry{
 			User: 7, Actor: "bob@example.com", Action: "token.create", Target: "tok_1", Detail: "ci", Address: "192.0.2.1",
@@ -336,6 +337,8 @@ func TestAudit(t *testing.T) {
 			{"by actor", store.AuditFilter{Actor: "bob@example.com"}, "token.create"},
 			{"by action", store.AuditFilter{Action: "domain.add"}, "domain.add domain.add domain.add"},
 			{"by target", store.AuditFilter{Target: "tok_1"}, "token.create"},
+			{"by time", store.AuditFilter{Times: store.Times{From: at, Until: at.Add(time.Second)}}, "token.create"},
+			{"before", store.AuditFilter{Times: store.Times{Until: at}}, "domain.add domain.add domain.add"},
 			{"nothing", store.AuditFilter{Actor: "eve@example.com"}, ""},
 		} {
 			if got := strings.Join(list(test.filter), " "); got != test.want {

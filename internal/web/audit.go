@@ -17,7 +17,9 @@ const auditPerPage = 100
 // audit shows the audit log of the team.
 func (s *Web) audit(c *site.Call) error {
 	view := listView{Heading: "Team settings", Tabs: settingsTabs(c.Viewer, "Audit log")}
-	return showAudit(c, settingsFrame("audit", "Audit log"), view, auditTable, c.Team.Audit)
+	return showAudit(c, settingsFrame("audit", "Audit log"), view, auditTable, func(ctx context.Context, before service.Cursor, limit int) ([]dmarcd.AuditEntry, error) {
+		return c.Team.Audit(ctx, service.Times{}, before, limit)
+	})
 }
 
 // installationAudit shows the audit log of the installation and all teams.

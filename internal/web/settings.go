@@ -79,9 +79,6 @@ func (s *Web) setRetention(c *site.Call, written url.Values) error {
 	return c.Done(Prefix+"/settings/retention", "retention-set")
 }
 
-// maxRetention limits a number of days: a century.
-const maxRetention = 36525
-
 func readRetention(written url.Values) (service.Retention, error) {
 	var r service.Retention
 	for _, field := range []struct {
@@ -91,7 +88,7 @@ func readRetention(written url.Values) (service.Retention, error) {
 		{"counters", &r.Counters}, {"records", &r.Records}, {"originals", &r.Originals},
 	} {
 		days, err := strconv.Atoi(written.Get(field.name))
-		if err != nil || days < 0 || days > maxRetention {
+		if err != nil {
 			return service.Retention{}, &dmarcd.InvalidError{Field: field.name, Message: "Enter a number of days from 1 to 36,525, or 0 for no limit."}
 		}
 		*field.days = days

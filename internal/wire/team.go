@@ -85,6 +85,32 @@ func NewTokenWithSecret(t dmarcd.Token, secret string) TokenWithSecret {
 	return TokenWithSecret{Token: NewToken(t), Secret: secret}
 }
 
+// AuditEntry is an entry of the audit log.
+type AuditEntry struct {
+	ID      string  `json:"id"`
+	At      string  `json:"at"`
+	Actor   string  `json:"actor"`
+	Action  string  `json:"action"`
+	Target  *string `json:"target"`
+	Detail  *string `json:"detail"`
+	Address *string `json:"address"`
+}
+
+// NewAuditEntry returns the shape of an entry of the audit log.
+func NewAuditEntry(e dmarcd.AuditEntry) AuditEntry {
+	return AuditEntry{
+		ID: e.ID.String(), At: Time(e.At), Actor: e.Actor, Action: e.Action,
+		Target: optionalText(e.Target), Detail: optionalText(e.Detail), Address: optionalText(e.Address),
+	}
+}
+
+// Retention is in days; 0 means forever.
+type Retention struct {
+	Counters  int `json:"counters"`
+	Records   int `json:"records"`
+	Originals int `json:"originals"`
+}
+
 // Mailbox is a mailbox in an operator's list.
 type Mailbox struct {
 	ID        string  `json:"id"`

@@ -63,6 +63,9 @@ func adminRequests(id, token string) []request {
 		changing(http.MethodGet, "/tokens", token, ""),
 		changing(http.MethodPost, "/tokens", token, `{"scope":"read"}`),
 		changing(http.MethodDelete, "/tokens/"+id, token, ""),
+		changing(http.MethodGet, "/audit", token, ""),
+		changing(http.MethodGet, "/retention", token, ""),
+		changing(http.MethodPut, "/retention", token, `{"counters":30,"records":20,"originals":10}`),
 	}
 }
 
@@ -215,6 +218,59 @@ func TestIdempotencyKeysInUse(t *testing.T) {
 		}
 		if sent < 11 {
 			t.Errorf("%d operations take a key, want at least 11", sent)
+		}
+	})
+}
+
+func TestAuditAndRetentionOverTheAPI(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve()
+		in.do("team", "create", "other", "--api")
+		admin, other := in.newToken("default", "--scope", "admin"), in.newToken("other", "--scope", "admin")
+		get := func(token, path string) answer {
+			return s.send(changing(http.MethodGet, path, token, ""))
+		}
+		type retention struct{ Counters, Records, Originals int }
+		want := retention{30, 20, 10}
+		set := s.send(changing(http.MethodPut, "/retention", admin, `{"counters":30,"records":20,"originals":10}`))
+		if got := readAs[retention](t, set); got != want {
+			t.Errorf("got %+v want %+v", got, want)
+		}
+		if got := readAs[retention](t, get(admin, "/retention")); got != want {
+			t.Errorf("got %+v want %+v", got, want)
+		}
+		if got := readAs[retention](t, get(other, "/retention")); got == want {
+			t.Error("the retention of another team was changed")
+		}
+		for _, body := range []string{
+			`{}`, `{"counters":30,"records":20}`, `{"counters":10,"records":20,"originals":10}`, `{"counters":-1,"records":0,"originals":0}`,
+			`{"counters":0,"records":36526,"originals":0}`, `{"counters":0,"records":9223372036854775807,"originals":0}`, `{"counters":0,"records":1.5,"originals":0}`,
+		} {
+			s.send(changing(http.MethodPut, "/retention", admin, body)).wantStatus(t, http.StatusUnprocessableEntity)
+		}
+		s.add("example.com")
+		type entry struct {
+			ID, Actor, Action string
+			Target            *string
+		}
+		first := readAs[page[entry]](t, get(admin, "/audit?limit=1"))
+		if len(first.Items) != 1 || first.Items[0].Action != "domain.add" || *first.Items[0].Target != "example.com" || first.Next == nil {
+			t.Fatalf("got %+v, want the new domain and a cursor", first)
+		}
+		second := readAs[page[entry]](t, get(admin, "/audit?limit=1&after="+*first.Next))
+		if len(second.Items) != 1 || second.Items[0].Action != "retention.set" || !strings.HasPrefix(second.Items[0].Actor, "token tok_") {
+			t.Errorf("got %+v, want the retention", second)
+		}
+		if got := readAs[page[entry]](t, get(admin, "/audit?from=2001-01-01&to=2001-01-31")); len(got.Items) != 0 {
+			t.Errorf("got %+v, want nothing of 2001", got)
+		}
+		for _, e := range readAs[page[entry]](t, get(other, "/audit")).Items {
+			if e.Action == "retention.set" || e.Action == "domain.add" {
+				t.Errorf("another team sees %+v", e)
+			}
+		}
+		for _, query := range []string{"limit=0", "after=x", "from=x", "from=2026-02-01&to=2026-01-01"} {
+			get(admin, "/audit?"+query).wantStatus(t, http.StatusUnprocessableEntity)
 		}
 	})
 }
