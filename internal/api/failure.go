@@ -48,6 +48,8 @@ var (
 	errNoSuchSender     = &failure{http.StatusNotFound, "sender_not_found", "The team did not add such a sender. GET /senders lists those it added."}
 	errNoSuchAlert      = &failure{http.StatusNotFound, "alert_not_found", "The team has no such alert. GET /alerts lists those it has."}
 	errNoSuchDelivery   = &failure{http.StatusNotFound, "delivery_not_found", "The webhook has no such delivery. GET /webhooks/{id}/deliveries lists those it has."}
+	// A mailbox that is read for a team; errNoSuchMailbox is about an address.
+	errNoSuchTeamMailbox = &failure{http.StatusNotFound, "mailbox_not_found", "The team has no such mailbox. GET /mailboxes lists those it has."}
 	errNoSuchToken      = &failure{http.StatusNotFound, "token_not_found", "The team has no such token. GET /tokens lists those it has."}
 	errKeyInUse         = &failure{http.StatusConflict, "key_in_use", "A request with this Idempotency-Key is under way. Try again in a few seconds."}
 	errAnswerNotStored  = &failure{http.StatusConflict, "answer_not_stored", "A request with this Idempotency-Key was handled, but its answer was too large to be stored. Read the result with a GET."}

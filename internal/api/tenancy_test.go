@@ -46,6 +46,9 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 		musttest.Get(s.Team(victim).AddDomain(t.Context(), "theirs.example", time.Time{}))(t)
 		theirReport, theirRejected := victimised(t, s, victim)
 		theirToken := tokenOf(t, s, victim).token.ID
+		theirMailbox := musttest.Get(s.Team(victim).AddMailbox(t.Context(), dmarcd.Mailbox{
+			Host: "imap.example.com", Port: 993, Security: dmarcd.SecurityTLS, Username: "theirs", Method: dmarcd.LoginPassword, Folder: "INBOX", After: dmarcd.AfterKeep,
+		}, func(dmarcd.Mailbox) ([]byte, error) { return []byte("sealed"), nil }))(t)
 		zone := dnstest.New(`_dmarc.theirs.example TXT "v=DMARC1; p=reject"`)
 		handler := newAPI(t, s, tokenOf(t, s, other), zone)
 
@@ -64,8 +67,8 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 			slices.Sort(headers)
 			return http.StatusText(w.Code) + "\n" + strings.Join(headers, "\n") + "\n" + string(body), s.Stats().Queries - before, len(zone.Asked()) - asked
 		}
-		theirs := strings.NewReplacer("NAME", "theirs.example", "REPORT", theirReport.String(), "REJECTED", theirRejected.String(), "TOKEN", theirToken.String())
-		unknown := strings.NewReplacer("NAME", "unknown.example", "REPORT", (theirReport + 1).String(), "REJECTED", (theirRejected + 1).String(), "TOKEN", (theirToken + 1).String())
+		theirs := strings.NewReplacer("NAME", "theirs.example", "REPORT", theirReport.String(), "REJECTED", theirRejected.String(), "TOKEN", theirToken.String(), "MAILBOX", theirMailbox.ID.String())
+		unknown := strings.NewReplacer("NAME", "unknown.example", "REPORT", (theirReport + 1).String(), "REJECTED", (theirRejected + 1).String(), "TOKEN", (theirToken + 1).String(), "MAILBOX", (theirMailbox.ID + 1).String())
 		for _, operation := range []struct{ method, path string }{
 			{"GET", "/api/domains/NAME"},
 			{"HEAD", "/api/domains/NAME"},
@@ -99,6 +102,8 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 			{"GET", "/api/insights/senders"},
 			{"GET", "/api/insights/senders?by=address&domain=NAME"},
 			{"DELETE", "/api/tokens/TOKEN"},
+			{"DELETE", "/api/mailboxes/MAILBOX"},
+			{"GET", "/api/mailboxes"},
 			{"PUT", "/api/domains/NAME"},
 			{"GET", "/api/domains/NAME/nothing"},
 		} {
@@ -115,6 +120,9 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 		}
 		if _, err := s.Team(victim).Domain(t.Context(), "theirs.example"); err != nil {
 			t.Errorf("the other team's domain suffered: %v", err)
+		}
+		if mailboxes := musttest.Get(s.Team(victim).Mailboxes(t.Context()))(t); len(mailboxes) != 1 {
+			t.Errorf("the other team's mailbox suffered: %+v", mailboxes)
 		}
 		if tokens := musttest.Get(s.Team(victim).Tokens(t.Context()))(t); slices.ContainsFunc(tokens, func(token dmarcd.Token) bool { return !token.RevokedAt.IsZero() }) {
 			t.Errorf("the other team's tokens suffered: %+v", tokens)

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -59,10 +60,15 @@ func TestMe(t *testing.T) {
 // adminRequests returns the requests for which a token needs the scope admin. They change nothing
 // for an id of nothing.
 func adminRequests(id, token string) []request {
+	mailbox := changing(http.MethodPost, "/mailboxes", token, `{"host":"imap.invalid","user":"dmarc"}`)
+	mailbox.header["Idempotency-Key"] = "mailbox" // which is checked before the login
 	return []request{
 		changing(http.MethodGet, "/tokens", token, ""),
 		changing(http.MethodPost, "/tokens", token, `{"scope":"read"}`),
 		changing(http.MethodDelete, "/tokens/"+id, token, ""),
+		changing(http.MethodGet, "/mailboxes", token, ""),
+		mailbox,
+		changing(http.MethodDelete, "/mailboxes/"+strings.Replace(id, "tok_", "box_", 1), token, ""),
 		changing(http.MethodGet, "/audit", token, ""),
 		changing(http.MethodGet, "/retention", token, ""),
 		changing(http.MethodPut, "/retention", token, `{"counters":30,"records":20,"originals":10}`),
@@ -272,5 +278,57 @@ func TestAuditAndRetentionOverTheAPI(t *testing.T) {
 		for _, query := range []string{"limit=0", "after=x", "from=x", "from=2026-02-01&to=2026-01-01"} {
 			get(admin, "/audit?"+query).wantStatus(t, http.StatusUnprocessableEntity)
 		}
+	})
+}
+
+func TestMailboxesOverTheAPI(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		mail := newMailStore(t)
+		host, port, err := net.SplitHostPort(mail.address)
+		musttest.Do(t, err)
+		s := in.serve("DMARCD_OUTBOUND_ALLOW=127.0.0.0/8")
+		in.do("team", "create", "other", "--api")
+		admin, other := in.newToken("default", "--scope", "admin"), in.newToken("other", "--scope", "admin")
+		body := func(password, rest string) string {
+			return `{"host":"` + host + `","port":` + port + `,"security":"none","user":"` + mailboxUser + `","password":"` + password + `"` + rest + `}`
+		}
+		add := func(body string, status int) answer {
+			t.Helper()
+			a := s.send(changing(http.MethodPost, "/mailboxes", admin, body))
+			a.wantStatus(t, status)
+			if strings.Contains(a.text(), mailboxPassword) {
+				t.Errorf("the answer has the password: %s", a.body)
+			}
+			return a
+		}
+		type refused struct{ Field, Message string }
+		for sent, field := range map[string]string{
+			body("wrong", ""): "password", body(mailboxPassword, `,"folder":"Nowhere"`): "folder", body(mailboxPassword, `,"after":"move"`): "move_to",
+			body(mailboxPassword, `,"oauth":{"token_url":"https://login.example/token","client_id":"x"}`): "password",
+			`{"host":"` + host + `","user":"x","oauth":{"token_url":"https://login.example/token","client_id":"x","unknown":1}}`: "oauth",
+			`{"host":"` + host + `","port":70000,"user":"x","password":"x"}`:                                                   "port", `{"user":"x","password":"x"}`: "host",
+		} {
+			var got refused
+			musttest.Do(t, json.Unmarshal(add(sent, http.StatusUnprocessableEntity).body, &got))
+			if got.Field != field || got.Message == "" {
+				t.Errorf("%s: got %+v, want an error of %s", sent, got, field)
+			}
+		}
+		type mailbox struct{ ID, User string }
+		var added mailbox
+		musttest.Do(t, json.Unmarshal(add(body(mailboxPassword, ""), http.StatusCreated).body, &added))
+		list := func(token string) answer { return s.send(changing(http.MethodGet, "/mailboxes", token, "")) }
+		if got := readAs[page[mailbox]](t, list(admin)); len(got.Items) != 1 || got.Items[0] != added || strings.Contains(list(admin).text(), mailboxPassword) {
+			t.Errorf("got %+v, want the mailbox %+v without its password", got, added)
+		}
+		if got := readAs[page[mailbox]](t, list(other)); len(got.Items) != 0 {
+			t.Errorf("another team sees %+v", got)
+		}
+		remove := func(token string) answer {
+			return s.send(changing(http.MethodDelete, "/mailboxes/"+added.ID, token, ""))
+		}
+		remove(other).wantStatus(t, http.StatusNotFound)
+		remove(admin).wantStatus(t, http.StatusNoContent)
+		remove(admin).wantStatus(t, http.StatusNotFound)
 	})
 }
