@@ -113,13 +113,17 @@ type Invitation struct {
 	Role Role
 	// Operator is true if the person becomes an operator.
 	Operator bool
-	// CreatedBy is the member who created it; 0 is the command line or the first start.
-	// Only the latter sign in to existing users: a member must not get access to another
-	// account by inviting its owner.
+	// CreatedBy is the member who created it, Token the token that did; without both it is from the
+	// command line or the first start. See FromTeam.
 	CreatedBy UserID
+	Token     TokenID
 	ExpiresAt time.Time
 	UsedAt    time.Time // zero: not yet
 }
+
+// FromTeam reports whether a member or a token of the team created the invitation. Only others sign in
+// to existing users: a member must not get access to another account by inviting its owner.
+func (i Invitation) FromTeam() bool { return i.CreatedBy != 0 || i.Token != 0 }
 
 // InvitationLife is how long an invitation is valid.
 const InvitationLife = 7 * 24 * time.Hour

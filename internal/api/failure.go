@@ -50,11 +50,13 @@ var (
 	errNoSuchDelivery   = &failure{http.StatusNotFound, "delivery_not_found", "The webhook has no such delivery. GET /webhooks/{id}/deliveries lists those it has."}
 	// A mailbox that is read for a team; errNoSuchMailbox is about an address.
 	errNoSuchTeamMailbox = &failure{http.StatusNotFound, "mailbox_not_found", "The team has no such mailbox. GET /mailboxes lists those it has."}
-	errNoSuchToken      = &failure{http.StatusNotFound, "token_not_found", "The team has no such token. GET /tokens lists those it has."}
-	errKeyInUse         = &failure{http.StatusConflict, "key_in_use", "A request with this Idempotency-Key is under way. Try again in a few seconds."}
-	errAnswerNotStored  = &failure{http.StatusConflict, "answer_not_stored", "A request with this Idempotency-Key was handled, but its answer was too large to be stored. Read the result with a GET."}
-	errBadForm          = &failure{http.StatusBadRequest, "invalid_form", "The form is malformed. Send multipart/form-data with a file in each part, and at most 100 parts."}
-	errTooManyRequests  = &failure{http.StatusTooManyRequests, "too_many_requests", "Too many requests. Try again after the number of seconds in Retry-After."}
+	errNoSuchMember      = &failure{http.StatusNotFound, "member_not_found", "The team has no such member. GET /members lists those it has."}
+	errNoSuchInvitation  = &failure{http.StatusNotFound, "invitation_not_found", "The team has no open invitation for this address. GET /invitations lists those it has."}
+	errNoSuchToken       = &failure{http.StatusNotFound, "token_not_found", "The team has no such token. GET /tokens lists those it has."}
+	errKeyInUse          = &failure{http.StatusConflict, "key_in_use", "A request with this Idempotency-Key is under way. Try again in a few seconds."}
+	errAnswerNotStored   = &failure{http.StatusConflict, "answer_not_stored", "A request with this Idempotency-Key was handled, but its answer was too large to be stored. Read the result with a GET."}
+	errBadForm           = &failure{http.StatusBadRequest, "invalid_form", "The form is malformed. Send multipart/form-data with a file in each part, and at most 100 parts."}
+	errTooManyRequests   = &failure{http.StatusTooManyRequests, "too_many_requests", "Too many requests. Try again after the number of seconds in Retry-After."}
 )
 
 // errKeyReused is for an idempotency key that was used for another request.

@@ -46,6 +46,8 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 		musttest.Get(s.Team(victim).AddDomain(t.Context(), "theirs.example", time.Time{}))(t)
 		theirReport, theirRejected := victimised(t, s, victim)
 		theirToken := tokenOf(t, s, victim).token.ID
+		theirMember := memberOf(t, s, victim, "ann@theirs.example")
+		musttest.Do(t, s.Team(victim).Invite(t.Context(), sha256.Sum256([]byte("theirs")), dmarcd.Invitation{Email: "theirs@theirs.example", Role: dmarcd.RoleViewer, CreatedBy: theirMember, ExpiresAt: time.Now().Add(time.Hour)}))
 		theirMailbox := musttest.Get(s.Team(victim).AddMailbox(t.Context(), dmarcd.Mailbox{
 			Host: "imap.example.com", Port: 993, Security: dmarcd.SecurityTLS, Username: "theirs", Method: dmarcd.LoginPassword, Folder: "INBOX", After: dmarcd.AfterKeep,
 		}, func(dmarcd.Mailbox) ([]byte, error) { return []byte("sealed"), nil }))(t)
@@ -67,8 +69,8 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 			slices.Sort(headers)
 			return http.StatusText(w.Code) + "\n" + strings.Join(headers, "\n") + "\n" + string(body), s.Stats().Queries - before, len(zone.Asked()) - asked
 		}
-		theirs := strings.NewReplacer("NAME", "theirs.example", "REPORT", theirReport.String(), "REJECTED", theirRejected.String(), "TOKEN", theirToken.String(), "MAILBOX", theirMailbox.ID.String())
-		unknown := strings.NewReplacer("NAME", "unknown.example", "REPORT", (theirReport + 1).String(), "REJECTED", (theirRejected + 1).String(), "TOKEN", (theirToken + 1).String(), "MAILBOX", (theirMailbox.ID + 1).String())
+		theirs := strings.NewReplacer("NAME", "theirs.example", "REPORT", theirReport.String(), "REJECTED", theirRejected.String(), "TOKEN", theirToken.String(), "MAILBOX", theirMailbox.ID.String(), "MEMBER", theirMember.String(), "INVITED", "theirs@theirs.example")
+		unknown := strings.NewReplacer("NAME", "unknown.example", "REPORT", (theirReport + 1).String(), "REJECTED", (theirRejected + 1).String(), "TOKEN", (theirToken + 1).String(), "MAILBOX", (theirMailbox.ID + 1).String(), "MEMBER", (theirMember + 1).String(), "INVITED", "nobody@theirs.example")
 		for _, operation := range []struct{ method, path string }{
 			{"GET", "/api/domains/NAME"},
 			{"HEAD", "/api/domains/NAME"},
@@ -103,6 +105,10 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 			{"GET", "/api/insights/senders?by=address&domain=NAME"},
 			{"DELETE", "/api/tokens/TOKEN"},
 			{"DELETE", "/api/mailboxes/MAILBOX"},
+			{"DELETE", "/api/members/MEMBER"},
+			{"GET", "/api/members"},
+			{"DELETE", "/api/invitations/INVITED"},
+			{"GET", "/api/invitations"},
 			{"GET", "/api/mailboxes"},
 			{"PUT", "/api/domains/NAME"},
 			{"GET", "/api/domains/NAME/nothing"},
@@ -120,6 +126,10 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 		}
 		if _, err := s.Team(victim).Domain(t.Context(), "theirs.example"); err != nil {
 			t.Errorf("the other team's domain suffered: %v", err)
+		}
+		members, invitations := musttest.Get(s.Team(victim).Members(t.Context()))(t), musttest.Get(s.Team(victim).Invitations(t.Context()))(t)
+		if len(members) != 1 || len(invitations) != 1 {
+			t.Errorf("the other team's people suffered: %+v, %+v", members, invitations)
 		}
 		if mailboxes := musttest.Get(s.Team(victim).Mailboxes(t.Context()))(t); len(mailboxes) != 1 {
 			t.Errorf("the other team's mailbox suffered: %+v", mailboxes)
@@ -149,6 +159,14 @@ func victimised(t *testing.T, s *store.Store, victim dmarcd.TeamID) (dmarcd.Repo
 		t.Fatalf("got %v and error %v, want what was rejected", rejected, err)
 	}
 	return receipts[0][0].ID, rejected[0].ID
+}
+
+// memberOf returns a new owner of a team.
+func memberOf(t *testing.T, s *store.Store, team dmarcd.TeamID, email string) dmarcd.UserID {
+	t.Helper()
+	link := sha256.Sum256([]byte(email))
+	musttest.Do(t, s.CreateInvitation(t.Context(), link, dmarcd.Invitation{Email: email, Team: team, Role: dmarcd.RoleOwner, ExpiresAt: time.Now().Add(time.Hour)}))
+	return musttest.Get(s.UseInvitation(t.Context(), link, dmarcd.Claim{PasswordHash: "x"}))(t).ID
 }
 
 func newTeam(t *testing.T, s *store.Store, name string) dmarcd.TeamID {

@@ -286,7 +286,7 @@ func (s *Service) Invitation(ctx context.Context, link string, client Client) (I
 	switch _, err := s.store.UserByEmail(ctx, stored.Email); {
 	case err == nil:
 		invitation.Known = true
-		invitation.SignInFirst = stored.CreatedBy != 0 && present.User.ID == 0 // see dmarcd.Invitation
+		invitation.SignInFirst = stored.FromTeam() && present.User.ID == 0 // see dmarcd.Invitation
 	case !errors.Is(err, dmarcd.ErrNotFound):
 		return Invitation{}, err
 	}

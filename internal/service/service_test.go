@@ -298,7 +298,10 @@ var uses = joined(joined(joined(joined(joined(webhookUses, alertUses), labelUses
 	"Setup":       reads(func(_ *world, t *service.Team) (dmarcd.Setup, error) { return t.Setup(ctx, ours) }),
 	"Retention":   asks(func(_ *world, t *service.Team) (service.Retention, error) { return t.Retention(ctx) }),
 	"Audit": {
-		needs: manage, team: func(_ *world, t *service.Team) error { _, err := t.Audit(ctx, service.Times{}, service.Cursor{}, 10); return err },
+		needs: manage, team: func(_ *world, t *service.Team) error {
+			_, err := t.Audit(ctx, service.Times{}, service.Cursor{}, 10)
+			return err
+		},
 	},
 	"TopAdvice": reads(func(_ *world, t *service.Team) ([]dmarcd.Advice, error) { return t.TopAdvice(ctx) }),
 	"Watch": {

@@ -98,7 +98,8 @@ func (t *Team) changeMember(ctx context.Context, user dmarcd.UserID, disowns boo
 		}
 		// The audit log names members by address, even after they are removed.
 		var email string
-		if err := tx.QueryRow(ctx, `SELECT email FROM users WHERE id = $1`, []any{user}, &email); err != nil {
+		if err := tx.QueryRow(ctx, `SELECT users.email FROM users JOIN members ON members.user_id = users.id
+			WHERE members.team_id = $1 AND users.id = $2`, []any{t.id, user}, &email); err != nil {
 			return err
 		}
 		if err := change(tx); err != nil {
@@ -112,11 +113,11 @@ func (t *Team) changeMember(ctx context.Context, user dmarcd.UserID, disowns boo
 	return nil
 }
 
-// Invite stores an invitation to the team from the member invitation.CreatedBy. The hash
+// Invite stores an invitation to the team from a member or a token of the team. The hash
 // is the SHA-256 of the secret in the link. Members cannot invite operators: that is
 // ErrForbidden.
 func (t *Team) Invite(ctx context.Context, hash [32]byte, invitation dmarcd.Invitation, audit ...dmarcd.AuditEntry) error {
-	if invitation.CreatedBy == 0 || invitation.Email == "" || invitation.Operator {
+	if !invitation.FromTeam() || invitation.Email == "" || invitation.Operator {
 		return fmt.Errorf("invite into a team: %w", dmarcd.ErrForbidden)
 	}
 	invitation.Team = t.id
@@ -157,12 +158,12 @@ func (t *Team) WithdrawInvitation(ctx context.Context, email string, audit ...dm
 	return t.change(ctx, audit, `DELETE FROM invites WHERE team_id = $1 AND email = $2 AND used_at = 0`, t.id, email)
 }
 
-const invitationColumns = `email, COALESCE(team_id, 0), role, operator, COALESCE(created_by, 0), expires_at, used_at`
+const invitationColumns = `email, COALESCE(team_id, 0), role, operator, COALESCE(created_by, 0), COALESCE(token_id, 0), expires_at, used_at`
 
 func scanInvitation(scan db.Scanner) (dmarcd.Invitation, error) {
 	var invitation dmarcd.Invitation
 	var expiresAt, usedAt int64
-	err := scan(&invitation.Email, &invitation.Team, &invitation.Role, &invitation.Operator, &invitation.CreatedBy, &expiresAt, &usedAt)
+	err := scan(&invitation.Email, &invitation.Team, &invitation.Role, &invitation.Operator, &invitation.CreatedBy, &invitation.Token, &expiresAt, &usedAt)
 	invitation.ExpiresAt, invitation.UsedAt = fromUnix(expiresAt), fromUnix(usedAt)
 	return invitation, err
 }
@@ -181,9 +182,9 @@ func (t tx) createInvitation(ctx context.Context, hash [32]byte, invitation dmar
 		}
 		invitation.Email = email
 	}
-	_, err := t.Exec(ctx, `INSERT INTO invites (hash, email, team_id, role, operator, created_by, expires_at, used_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, 0)`,
-		hash[:], invitation.Email, nullable(invitation.Team), invitation.Role, invitation.Operator, nullable(invitation.CreatedBy), unix(invitation.ExpiresAt))
+	_, err := t.Exec(ctx, `INSERT INTO invites (hash, email, team_id, role, operator, created_by, token_id, expires_at, used_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)`,
+		hash[:], invitation.Email, nullable(invitation.Team), invitation.Role, invitation.Operator, nullable(invitation.CreatedBy), nullable(invitation.Token), unix(invitation.ExpiresAt))
 	if err != nil {
 		return fmt.Errorf("create invitation: %w", err)
 	}
@@ -254,7 +255,7 @@ func (t tx) claimant(ctx context.Context, invitation dmarcd.Invitation, claim dm
 		return t.createUser(ctx, email, claim.Name, claim.PasswordHash)
 	case err != nil:
 		return dmarcd.User{}, err
-	case invitation.Email == "", invitation.CreatedBy != 0:
+	case invitation.Email == "", invitation.FromTeam():
 		return dmarcd.User{}, dmarcd.ErrConflict
 	case claim.PasswordHash != "":
 		return user, t.setPassword(ctx, user.ID, claim.PasswordHash)

@@ -91,10 +91,20 @@ func (t *Team) revokeAdmin(ctx context.Context, tx tx, user dmarcd.UserID) error
 		// statement sees.
 		revoked, err := tx.Exec(ctx, `UPDATE tokens SET revoked_at = $1 WHERE team_id = $2 AND created_by = $3 AND scope = $4 AND revoked_at = 0`,
 			unix(t.store.now()), t.id, user, dmarcd.ScopeAdmin)
-		if err != nil || revoked == 0 {
+		if err != nil {
 			return err
 		}
+		if revoked == 0 {
+			return t.voidInvitations(ctx, tx)
+		}
 	}
+}
+
+// voidInvitations removes the open invitations of revoked tokens.
+func (t *Team) voidInvitations(ctx context.Context, tx tx) error {
+	_, err := tx.Exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND used_at = 0
+		AND token_id IN (SELECT id FROM tokens WHERE team_id = $1 AND revoked_at > 0)`, t.id)
+	return err
 }
 
 // limitTokens removes the oldest revoked and expired tokens beyond maxTokens. Too many valid ones
@@ -143,7 +153,7 @@ func (t *Team) Tokens(ctx context.Context) ([]dmarcd.Token, error) {
 		WHERE team_id = $1 ORDER BY created_at, id`, []any{t.id}, scanToken)
 }
 
-// RevokeToken revokes a token of the team. It is idempotent.
+// RevokeToken revokes a token of the team. Its open invitations become void. It is idempotent.
 func (t *Team) RevokeToken(ctx context.Context, id dmarcd.TokenID, audit ...dmarcd.AuditEntry) error {
 	// Tokens that revoke each other deadlock.
 	return t.retryTx(ctx, func(tx tx) error {
@@ -155,6 +165,9 @@ func (t *Team) RevokeToken(ctx context.Context, id dmarcd.TokenID, audit ...dmar
 		err := tx.ExecOr(ctx, dmarcd.ErrNotFound, `UPDATE tokens
 			SET revoked_at = CASE WHEN revoked_at = 0 THEN $1 ELSE revoked_at END
 			WHERE team_id = $2 AND id = $3`, unix(t.store.now()), t.id, id)
+		if err == nil {
+			err = t.voidInvitations(ctx, tx)
+		}
 		if err != nil {
 			return err
 		}

@@ -124,3 +124,32 @@ func TestTokensRevokeEachOther(t *testing.T) {
 		w.must(w.As(store.Grant{Token: itself.ID}).Team(itself.Team).RevokeToken(ctx, itself.ID))
 	})
 }
+
+// TestInvitationsOfTokens invites with a token: the link gives no access to an existing account, and
+// stops working with the token.
+func TestInvitationsOfTokens(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		w := newWorld(t, db)
+		ctx, of := t.Context(), w.Team(w.team("a").ID)
+		known := w.member("known@example.com", w.team("b"), dmarcd.RoleOwner)
+		token := musttest.Get(of.CreateToken(ctx, store.NewToken{Scope: dmarcd.ScopeAdmin, Hash: w.hash()}))(t)
+		acting := w.As(store.Grant{Token: token.ID}).Team(token.Team)
+		invite := func(email string) [32]byte {
+			hash := w.hash()
+			w.must(acting.Invite(ctx, hash, dmarcd.Invitation{Email: email, Role: dmarcd.RoleViewer, Token: token.ID, ExpiresAt: w.clock.Now().Add(time.Hour)}))
+			return hash
+		}
+		if _, err := w.UseInvitation(ctx, invite(known.Email), dmarcd.Claim{PasswordHash: "stolen"}); !errors.Is(err, dmarcd.ErrConflict) {
+			t.Errorf("an existing user: got %v, want ErrConflict", err)
+		}
+		if _, err := w.UseInvitation(ctx, invite("new@example.com"), dmarcd.Claim{PasswordHash: "x"}); err != nil {
+			t.Errorf("a new user: %v", err)
+		}
+		late := invite("late@example.com")
+		w.must(of.RevokeToken(ctx, token.ID))
+		if _, err := w.UseInvitation(ctx, late, dmarcd.Claim{PasswordHash: "x"}); !errors.Is(err, dmarcd.ErrNotFound) {
+			t.Errorf("after the token was revoked: got %v, want ErrNotFound", err)
+		}
+	})
+}

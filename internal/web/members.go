@@ -67,7 +67,7 @@ func memberTable(members []dmarcd.Member, viewer site.Viewer) ui.Table {
 				}
 			}
 			last.Actions = append(last.Actions, ui.Action{
-				Label: "Remove", Path: path + "/remove", Danger: true, Question: "Remove the member? Everything they created stays.",
+				Label: "Remove", Path: path + "/remove", Danger: true, Question: "Remove the member? Their tokens with the scope admin are revoked. Everything else that they created stays.",
 			})
 		}
 		t.Rows = append(t.Rows, []ui.Cell{ui.Text(m.User.Name), ui.Code(m.User.Email), ui.Text(string(m.Role)), ui.At(m.JoinedAt), ui.At(m.User.SignedInAt), last})
@@ -112,6 +112,9 @@ func invitationTable(invitations []dmarcd.Invitation, members []dmarcd.Member) u
 	for _, invitation := range invitations {
 		// Invitations of former members are void, so this one is from an operator.
 		maker := cmp.Or(by[invitation.CreatedBy], "operator")
+		if invitation.Token != 0 {
+			maker = "token " + invitation.Token.String()
+		}
 		whom := ui.Code(invitation.Email)
 		if invitation.Email == "" {
 			whom = ui.Text("anyone with the link")

@@ -111,6 +111,43 @@ type Retention struct {
 	Originals int `json:"originals"`
 }
 
+// Member is a member of a team.
+type Member struct {
+	ID       string `json:"id"`
+	Email    string `json:"email"`
+	Name     string `json:"name"`
+	Role     string `json:"role"`
+	JoinedAt string `json:"joined_at"`
+}
+
+// NewMember returns the shape of a member.
+func NewMember(m dmarcd.Member) Member {
+	return Member{ID: m.User.ID.String(), Email: m.User.Email, Name: m.User.Name, Role: string(m.Role), JoinedAt: Time(m.JoinedAt)}
+}
+
+// Invitation is an open invitation.
+type Invitation struct {
+	Email     *string `json:"email"` // null: anyone with the link
+	Role      string  `json:"role"`
+	ExpiresAt string  `json:"expires_at"`
+}
+
+// NewInvitation returns the shape of an open invitation.
+func NewInvitation(i dmarcd.Invitation) Invitation {
+	return Invitation{Email: optionalText(i.Email), Role: string(i.Role), ExpiresAt: Time(i.ExpiresAt)}
+}
+
+// SentInvitation is a new invitation.
+type SentInvitation struct {
+	Mailed bool    `json:"mailed"`
+	Link   *string `json:"link"` // null if it was mailed
+}
+
+// NewSentInvitation returns the shape of a new invitation.
+func NewSentInvitation(mailed bool, link string) SentInvitation {
+	return SentInvitation{Mailed: mailed, Link: optionalText(link)}
+}
+
 // Mailbox is a mailbox in an operator's list.
 type Mailbox struct {
 	ID        string  `json:"id"`

@@ -108,6 +108,7 @@ CREATE TABLE invites (
     role       TEXT    NOT NULL,
     operator   BOOLEAN NOT NULL,
     created_by BIGINT,
+    token_id   BIGINT, -- the token that created it
     expires_at BIGINT  NOT NULL,
     used_at    BIGINT  NOT NULL
 ) WITHOUT ROWID;

@@ -1,0 +1,84 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+func (a *API) listMembers(c *call) error {
+	members, err := c.service.Members(c.r.Context())
+	if err != nil {
+		return err
+	}
+	return c.writeCacheable(wire.NewPage(members, len(members), nil, wire.NewMember))
+}
+
+// namedMember returns the user id of the path.
+func namedMember(c *call) (dmarcd.UserID, error) {
+	id, err := dmarcd.ParseUserID(c.params.Get("id"))
+	if err != nil {
+		return 0, errNoSuchMember
+	}
+	return id, nil
+}
+
+func readRole(body *object) dmarcd.Role {
+	role, err := dmarcd.ParseRole(body.text("role"))
+	body.accept("role", err)
+	return role
+}
+
+func (a *API) setRole(c *call) error {
+	body := readObject(c, "role", `{"role": "editor"}`)
+	role := readRole(body)
+	if body.err != nil {
+		return body.err
+	}
+	id, err := namedMember(c)
+	if err != nil {
+		return err
+	}
+	return c.deleted(c.service.SetRole(c.r.Context(), id, role), errNoSuchMember)
+}
+
+func (a *API) removeMember(c *call) error {
+	id, err := namedMember(c)
+	if err != nil {
+		return err
+	}
+	return c.deleted(c.service.RemoveMember(c.r.Context(), id), errNoSuchMember)
+}
+
+func (a *API) listInvitations(c *call) error {
+	invitations, err := c.service.Invitations(c.r.Context())
+	if err != nil {
+		return err
+	}
+	return c.writeCacheable(wire.NewPage(invitations, len(invitations), nil, wire.NewInvitation))
+}
+
+// inviteMember answers with the link of the invitation where no mail is sent: it is a secret.
+func (a *API) inviteMember(c *call) error {
+	body := readObject(c, "email", `{"email": "ann@example.com", "role": "editor"}`)
+	email, role := body.text("email"), readRole(body)
+	if body.err != nil {
+		return body.err
+	}
+	answer := a.bodyRead(c.w)
+	sent, err := c.service.InviteMember(c.r.Context(), email, role)
+	answer()
+	if err != nil {
+		return err
+	}
+	return c.writeJSON(http.StatusCreated, wire.NewSentInvitation(sent.Mailed, sent.Link))
+}
+
+func (a *API) withdrawInvitation(c *call) error {
+	email, err := dmarcd.ParseEmail(c.params.Get("email"))
+	if err != nil {
+		return errNoSuchInvitation
+	}
+	return c.deleted(c.service.WithdrawInvitation(c.r.Context(), email), errNoSuchInvitation)
+}
