@@ -220,6 +220,23 @@ func TestDocument(t *testing.T) {
 		"rotateWebhook":     func() error { return second(c.RotateWebhook(ctx, "w")) },
 		"listDeliveries":    func() error { return all(c.ListDeliveries(ctx, "w")) },
 		"retryDelivery":     func() error { return second(c.RetryDelivery(ctx, "w", "d")) },
+		"listTokens":        func() error { return all(c.ListTokens(ctx)) },
+		"createToken":       func() error { return second(c.CreateToken(ctx, client.NewToken{Scope: "read"})) },
+		"revokeToken":       func() error { return c.RevokeToken(ctx, "t") },
+		"listMembers":       func() error { return all(c.ListMembers(ctx)) },
+		"setRole":           func() error { return c.SetRole(ctx, "u", "editor") },
+		"removeMember":      func() error { return c.RemoveMember(ctx, "u") },
+		"listInvitations":   func() error { return all(c.ListInvitations(ctx)) },
+		"inviteMember":      func() error { return second(c.InviteMember(ctx, "a@a.example", "viewer")) },
+		"withdrawInvitation": func() error {
+			return c.WithdrawInvitation(ctx, "a@a.example")
+		},
+		"listMailboxes": func() error { return all(c.ListMailboxes(ctx)) },
+		"addMailbox":    func() error { return second(c.AddMailbox(ctx, client.NewMailbox{})) },
+		"removeMailbox": func() error { return c.RemoveMailbox(ctx, "m") },
+		"listAudit":     func() error { return all(c.ListAudit(ctx, client.AuditFilter{})) },
+		"getRetention":  func() error { return second(c.GetRetention(ctx)) },
+		"setRetention":  func() error { return second(c.SetRetention(ctx, client.Retention{})) },
 	}
 	for _, o := range d.operations {
 		call, ok := calls[o.ID]

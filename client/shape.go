@@ -10,6 +10,7 @@ type (
 	Advice            = wire.Advice
 	Alert             = wire.Alert
 	AlertRules        = wire.AlertRules
+	AuditEntry        = wire.AuditEntry
 	Check             = wire.StoredCheck
 	Daily             = wire.Daily
 	Domain            = wire.Domain
@@ -22,7 +23,10 @@ type (
 	Forwarding        = wire.Forwarding
 	FullReport        = wire.FullReport
 	Hit               = wire.Hit
+	Invitation        = wire.Invitation
+	Mailbox           = wire.Mailbox
 	Me                = wire.Me
+	Member            = wire.Member
 	Mute              = wire.Mute
 	Parked            = wire.Parked
 	QuietHours        = wire.QuietHours
@@ -30,7 +34,9 @@ type (
 	Record            = wire.StoredRecord
 	Rejected          = wire.Rejected
 	Report            = wire.StoredReport
+	Retention         = wire.Retention
 	SelfTest          = wire.SelfTest
+	SentInvitation    = wire.SentInvitation
 	Sender            = wire.Sender
 	SenderClass       = wire.SenderClass
 	Setup             = wire.Setup
@@ -38,6 +44,8 @@ type (
 	Summary           = wire.Summary
 	Tag               = wire.Tag
 	TeamSender        = wire.TeamSender
+	Token             = wire.Token
+	TokenWithSecret   = wire.TokenWithSecret
 	Webhook           = wire.Webhook
 	WebhookDelivery   = wire.WebhookDelivery
 	WebhookMessage    = wire.WebhookMessage

@@ -57,7 +57,7 @@ func (a *API) once(c *call) error {
 	case err != nil:
 		return err
 	}
-	// With the key, whose hash alone is stored, nobody can guess a password in a body.
+	// With the key, whose hash alone is stored, an attacker cannot guess a password in a body.
 	request := hmac.New(sha256.New, []byte(key))
 	_, _ = io.WriteString(request, c.route.method+" "+c.r.URL.RequestURI()+"\n") // never fails
 	if known != nil {

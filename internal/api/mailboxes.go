@@ -17,7 +17,7 @@ func (a *API) listMailboxes(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.writeCacheable(wire.NewPage(mailboxes, len(mailboxes), nil, wire.NewMailbox))
+	return writePage(c, wire.NewPage(mailboxes, len(mailboxes), nil, wire.NewMailbox))
 }
 
 // addMailbox logs in to the mailbox first. Its password is in no answer.

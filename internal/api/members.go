@@ -12,7 +12,7 @@ func (a *API) listMembers(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.writeCacheable(wire.NewPage(members, len(members), nil, wire.NewMember))
+	return writePage(c, wire.NewPage(members, len(members), nil, wire.NewMember))
 }
 
 // namedMember returns the user id of the path.
@@ -56,7 +56,7 @@ func (a *API) listInvitations(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.writeCacheable(wire.NewPage(invitations, len(invitations), nil, wire.NewInvitation))
+	return writePage(c, wire.NewPage(invitations, len(invitations), nil, wire.NewInvitation))
 }
 
 // inviteMember answers with the link of the invitation where no mail is sent: it is a secret.

@@ -83,8 +83,30 @@ func useCases(s *store.Store, options usecase.Options) *usecase.Service {
 	if options.Checker == nil {
 		options.Checker = newChecker(dnstest.New(""))
 	}
+	options.Mailboxes = noMailboxes{}
+	if options.Secrets == nil {
+		options.Secrets = plain{}
+	}
 	return usecase.New(s, options)
 }
+
+// noMailboxes rejects every login to a mailbox.
+type noMailboxes struct{}
+
+func (noMailboxes) Secret(string, *usecase.OAuth) ([]byte, error) { return []byte("secret"), nil }
+
+func (noMailboxes) Try(context.Context, dmarcd.Mailbox, []byte) ([]byte, error) {
+	return nil, &usecase.MailboxError{Field: "host", Message: "The connection failed.", Reason: io.ErrUnexpectedEOF}
+}
+
+func (noMailboxes) Explain(dmarcd.Mailbox) string { return "" }
+
+// plain are Secrets that hide nothing.
+type plain struct{}
+
+func (plain) Seal(secret []byte, _ string) ([]byte, error) { return secret, nil }
+
+func (plain) Open(sealed []byte, _ string) ([]byte, error) { return sealed, nil }
 
 func newChecker(resolver dns.Resolver) *dnscheck.Checker {
 	return dnscheck.New(dnscheck.Options{Resolver: resolver, Interval: time.Hour, Now: time.Now})

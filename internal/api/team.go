@@ -31,7 +31,7 @@ func (a *API) listAudit(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.writeCacheable(wire.NewPage(entries, limit, func(e dmarcd.AuditEntry) string { return wire.FormatCursor(e.At, int64(e.ID)) }, wire.NewAuditEntry))
+	return writePage(c, wire.NewPage(entries, limit, func(e dmarcd.AuditEntry) string { return wire.FormatCursor(e.At, int64(e.ID)) }, wire.NewAuditEntry))
 }
 
 func (a *API) getRetention(c *call) error {

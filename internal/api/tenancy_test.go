@@ -70,7 +70,7 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 			return http.StatusText(w.Code) + "\n" + strings.Join(headers, "\n") + "\n" + string(body), s.Stats().Queries - before, len(zone.Asked()) - asked
 		}
 		theirs := strings.NewReplacer("NAME", "theirs.example", "REPORT", theirReport.String(), "REJECTED", theirRejected.String(), "TOKEN", theirToken.String(), "MAILBOX", theirMailbox.ID.String(), "MEMBER", theirMember.String(), "INVITED", "theirs@theirs.example")
-		unknown := strings.NewReplacer("NAME", "unknown.example", "REPORT", (theirReport + 1).String(), "REJECTED", (theirRejected + 1).String(), "TOKEN", (theirToken + 1).String(), "MAILBOX", (theirMailbox.ID + 1).String(), "MEMBER", (theirMember + 1).String(), "INVITED", "nobody@theirs.example")
+		unknown := strings.NewReplacer("NAME", "unknown.example", "REPORT", (theirReport + 1).String(), "REJECTED", (theirRejected + 1).String(), "TOKEN", (theirToken + 1).String(), "MAILBOX", (theirMailbox.ID + 1).String(), "MEMBER", (theirMember + 1).String(), "INVITED", "unknown@theirs.example")
 		for _, operation := range []struct{ method, path string }{
 			{"GET", "/api/domains/NAME"},
 			{"HEAD", "/api/domains/NAME"},

@@ -15,7 +15,7 @@ func (a *API) listTokens(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.writeCacheable(wire.NewPage(tokens, len(tokens), nil, wire.NewToken))
+	return writePage(c, wire.NewPage(tokens, len(tokens), nil, wire.NewToken))
 }
 
 func (a *API) createToken(c *call) error {

@@ -205,7 +205,7 @@ func (w *world) importTwice(ctx context.Context, t *service.Team) error {
 
 // uses has one for every method of service.Team and service.System. Where both have a
 // method, the name of that of service.System begins with its type.
-var uses = joined(joined(joined(joined(joined(webhookUses, alertUses), labelUses), managerUses), postureUses), map[string]use{
+var uses = joined(joined(joined(joined(joined(webhookUses, alertUses), labelUses), managerUses), joined(postureUses, keyUses)), map[string]use{
 	"Domain":  reads(func(_ *world, t *service.Team) (dmarcd.Domain, error) { return t.Domain(ctx, "Example.COM.") }),
 	"Domains": reads(func(_ *world, t *service.Team) ([]dmarcd.Domain, error) { return t.Domains(ctx, "", 10) }),
 	"Summary": reads(func(_ *world, t *service.Team) (dmarcd.Summary, error) { return t.Summary(ctx, dmarcd.Days{}) }),
@@ -500,35 +500,6 @@ var uses = joined(joined(joined(joined(joined(webhookUses, alertUses), labelUses
 			_, _, err := t.CreateToken(ctx, service.NewToken{Name: "\x00", Scope: dmarcd.ScopeRead})
 			return err
 		},
-	},
-	"ClaimKey": {
-		needs: change, wants: dmarcd.ErrConflict,
-		team: func(_ *world, t *service.Team) error {
-			claim, _, err := t.ClaimKey(ctx, "key")
-			return finds(claim, err)
-		},
-		fails: func(_ *world, t *service.Team, _ *service.System) error {
-			_, _, first := t.ClaimKey(ctx, "another")
-			_, _, second := t.ClaimKey(ctx, "another")
-			return errors.Join(first, second)
-		},
-	},
-	"SaveAnswer": {
-		needs: change, wants: dmarcd.ErrNotFound,
-		team: func(_ *world, t *service.Team) error {
-			claim, _, err := t.ClaimKey(ctx, "saved")
-			if err != nil {
-				return err
-			}
-			return t.SaveAnswer(ctx, claim, service.StoredAnswer{Answer: []byte("{}")})
-		},
-		fails: func(_ *world, t *service.Team, _ *service.System) error {
-			return t.SaveAnswer(ctx, service.KeyClaim{}, service.StoredAnswer{})
-		},
-	},
-	"ReleaseKey": {
-		needs: change,
-		team:  func(_ *world, t *service.Team) error { return t.ReleaseKey(ctx, service.KeyClaim{}) },
 	},
 	"RevokeToken": {
 		needs: manage, action: "token.revoke", wants: dmarcd.ErrNotFound,

@@ -81,3 +81,23 @@ func TestIdempotencyKeyOfManyRequests(t *testing.T) {
 		}
 	})
 }
+
+// Idempotency keys of the victim.
+var answeredKey, claimedKey = [32]byte{1}, [32]byte{2}
+
+// keyAttacks are the attacks on idempotency keys.
+var keyAttacks = map[string]func(ctx context.Context, other *store.Team, v victim) error{
+	"ClaimKey": func(ctx context.Context, other *store.Team, v victim) error {
+		until, known, err := other.ClaimKey(ctx, answeredKey)
+		if err == nil && (known != nil || until.IsZero()) {
+			err = errors.New("another team has the victim's answer")
+		}
+		return err
+	},
+	"SaveAnswer": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.SaveAnswer(ctx, claimedKey, v.claimedUntil, store.StoredAnswer{}))
+	},
+	"ReleaseKey": func(ctx context.Context, other *store.Team, v victim) error {
+		return other.ReleaseKey(ctx, claimedKey, v.claimedUntil)
+	},
+}

@@ -35,9 +35,6 @@ type victim struct {
 	claimedUntil time.Time
 }
 
-// Idempotency keys of the victim.
-var answeredKey, claimedKey = [32]byte{1}, [32]byte{2}
-
 func (v victim) delivery() *dmarcd.Delivery {
 	name := v.domain.Name
 	delivery := storetest.Delivery(storetest.Aggregate("1", name, 20000, storetest.Passed(name, 7), storetest.Failed(name, 3)))
@@ -47,7 +44,7 @@ func (v victim) delivery() *dmarcd.Delivery {
 
 // attacks calls every method of store.Team as another team, with the names and ids of the victim,
 // and checks the result. A missing method fails the test.
-var attacks = joined(joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks), postureAttacks), map[string]func(ctx context.Context, other *store.Team, v victim) error{
+var attacks = joined(joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks), joined(postureAttacks, keyAttacks)), map[string]func(ctx context.Context, other *store.Team, v victim) error{
 	"Domain": func(ctx context.Context, other *store.Team, v victim) error {
 		_, err := other.Domain(ctx, v.domain.Name)
 		return wantNotFound(err)
@@ -424,19 +421,6 @@ var attacks = joined(joined(joined(joined(webhookAttacks, alertAttacks), labelAt
 			}
 		}
 		return err
-	},
-	"ClaimKey": func(ctx context.Context, other *store.Team, v victim) error {
-		until, known, err := other.ClaimKey(ctx, answeredKey)
-		if err == nil && (known != nil || until.IsZero()) {
-			err = errors.New("another team has the victim's answer")
-		}
-		return err
-	},
-	"SaveAnswer": func(ctx context.Context, other *store.Team, v victim) error {
-		return wantNotFound(other.SaveAnswer(ctx, claimedKey, v.claimedUntil, store.StoredAnswer{}))
-	},
-	"ReleaseKey": func(ctx context.Context, other *store.Team, v victim) error {
-		return other.ReleaseKey(ctx, claimedKey, v.claimedUntil)
 	},
 	"RevokeToken": func(ctx context.Context, other *store.Team, v victim) error {
 		return wantNotFound(other.RevokeToken(ctx, v.token.ID))

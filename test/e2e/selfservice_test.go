@@ -102,8 +102,8 @@ func TestAnswersOfAdministration(t *testing.T) {
 			cast.denied: http.StatusForbidden, cast.read: http.StatusForbidden, cast.write: http.StatusForbidden,
 		} {
 			for _, r := range adminRequests("tok_1", token) {
-				refused := want(r, status)
-				if header := refused.header.Get("WWW-Authenticate"); status == http.StatusForbidden && token != cast.denied && !strings.Contains(header, `scope="admin"`) {
+				rejected := want(r, status)
+				if header := rejected.header.Get("WWW-Authenticate"); status == http.StatusForbidden && token != cast.denied && !strings.Contains(header, `scope="admin"`) {
 					t.Errorf("%s %s: got the header %q, want the scope admin", r.method, r.path, header)
 				}
 			}
@@ -318,14 +318,14 @@ func TestMailboxesOverTheAPI(t *testing.T) {
 			}
 			return a
 		}
-		type refused struct{ Field, Message string }
+		type rejection struct{ Field, Message string }
 		for sent, field := range map[string]string{
 			body("wrong", ""): "password", body(mailboxPassword, `,"folder":"Nowhere"`): "folder", body(mailboxPassword, `,"after":"move"`): "move_to",
 			body(mailboxPassword, `,"oauth":{"token_url":"https://login.example/token","client_id":"x"}`):                        "password",
 			`{"host":"` + host + `","user":"x","oauth":{"token_url":"https://login.example/token","client_id":"x","unknown":1}}`: "oauth",
 			`{"host":"` + host + `","port":70000,"user":"x","password":"x"}`:                                                     "port", `{"user":"x","password":"x"}`: "host",
 		} {
-			var got refused
+			var got rejection
 			musttest.Do(t, json.Unmarshal(add(sent, http.StatusUnprocessableEntity).body, &got))
 			if got.Field != field || got.Message == "" {
 				t.Errorf("%s: got %+v, want an error of %s", sent, got, field)
@@ -395,7 +395,7 @@ func TestMembersOverTheAPI(t *testing.T) {
 		want(http.MethodDelete, "/members/"+bob.ID.String(), "", http.StatusNoContent)
 
 		want(http.MethodPost, "/invitations", `{"email":"new@example.com","role":"owner"}`, http.StatusUnprocessableEntity)
-		want(http.MethodPost, "/invitations", `{"email":"nobody","role":"viewer"}`, http.StatusUnprocessableEntity)
+		want(http.MethodPost, "/invitations", `{"email":"none","role":"viewer"}`, http.StatusUnprocessableEntity)
 		type invitation struct{ Email, Role, Link string }
 		invite := func(token, email string) {
 			a := s.send(changing(http.MethodPost, "/invitations", token, `{"email":"`+email+`","role":"viewer"}`))
