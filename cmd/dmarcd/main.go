@@ -231,7 +231,7 @@ func explainChoices(cmd *cobra.Command) (err error) {
 		words := f.Annotations[choices]
 		for value := range strings.SplitSeq(strings.Trim(f.Value.String(), "[]"), ",") {
 			valid := slices.ContainsFunc(words, func(word string) bool {
-				return word == value || strings.HasSuffix(word, ":") && strings.HasPrefix(value, word)
+				return strings.TrimSuffix(word, ":") == value || strings.HasSuffix(word, ":") && strings.HasPrefix(value, word)
 			})
 			if meant := didYouMean(value, words); !valid && meant != "" && err == nil {
 				err = fmt.Errorf("--%s %q is not valid%s", f.Name, value, meant)

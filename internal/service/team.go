@@ -196,9 +196,12 @@ func (t *Team) SetRetention(ctx context.Context, retention Retention) error {
 	if err := t.may(dmarcd.RightManage); err != nil {
 		return err
 	}
-	for field, days := range map[string]int{"counters": retention.Counters, "records": retention.Records, "originals": retention.Originals} {
-		if days < 0 || days > maxRetention {
-			return &dmarcd.InvalidError{Field: field, Message: "Enter a number of days from 1 to 36,525, or 0 for no limit."}
+	for _, field := range []struct {
+		name string
+		days int
+	}{{"counters", retention.Counters}, {"records", retention.Records}, {"originals", retention.Originals}} {
+		if field.days < 0 || field.days > maxRetention {
+			return &dmarcd.InvalidError{Field: field.name, Message: "Enter a number of days from 1 to 36,525, or 0 for no limit."}
 		}
 	}
 	if retention.Counters != 0 && (retention.Records == 0 || retention.Records > retention.Counters) {

@@ -124,7 +124,7 @@ func TestFieldErrors(t *testing.T) {
 		{"/app/settings/notifications/" + s.webhook + "/selection", url.Values{"kinds": {"digest.daily"}, "domains": {sampleDomain}}, `value="digest.daily" checked`},
 		{"/app/settings/notifications/rules", url.Values{"min_level": {"info"}, "group_minutes": {"x"}, "cool_down_minutes": {"0"}}, `id="error-group_minutes"`},
 		{"/app/settings/notifications/rules", url.Values{"min_level": {"info"}, "quiet_hours": {"22:00"}, "group_minutes": {"0"}, "cool_down_minutes": {"77"}}, `value="77"`},
-		{"/app/settings/retention", url.Values{"counters": {"-1"}}, `id="error-counters"`},
+		{"/app/settings/retention", url.Values{"counters": {"-1"}, "records": {"0"}, "originals": {"0"}}, `id="error-counters"`},
 		{"/app/settings/retention", url.Values{"counters": {"10"}, "records": {"20"}, "originals": {"1"}}, `id="error-counters"`},
 		{"/app/installation/teams", url.Values{"name": {"Example & Sons"}}, "A team with this name already exists. Choose another name."},
 	} {
