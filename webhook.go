@@ -81,6 +81,11 @@ func (w Webhook) IsDigest() bool {
 	return w.Format == FormatEmail && len(w.Kinds) > 0 && !slices.ContainsFunc(w.Kinds, func(kind EventKind) bool { return !kind.IsDigest() })
 }
 
+// IsForManagers reports whether the webhook sends the report for managers and nothing else.
+func (w Webhook) IsForManagers() bool {
+	return w.Format == FormatEmail && slices.Equal(w.Kinds, []EventKind{DigestManagers})
+}
+
 // Wants reports whether the webhook receives the event. A webhook without Kinds receives no digests.
 func (w Webhook) Wants(e Event) bool {
 	if w.Kinds == nil && e.Kind.IsDigest() {

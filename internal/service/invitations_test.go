@@ -34,8 +34,8 @@ func (l *letters) SendInvitation(_ context.Context, to, team, link string) error
 	return l.send(to, team, link)
 }
 
-func (l *letters) SendConfirmation(_ context.Context, to, team, link string) error {
-	return l.send(to, team, link)
+func (l *letters) SendConfirmation(_ context.Context, team string, w dmarcd.Webhook, link string) error {
+	return l.send(w.Address(), team, link)
 }
 
 // TestInvitationsAreMailed sends invitations with and without a relay.

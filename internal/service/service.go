@@ -115,7 +115,7 @@ type SelfTests interface {
 // Mailer sends mail to users. Links in it work once, or without signing in.
 type Mailer interface {
 	SendInvitation(ctx context.Context, to, team, link string) error
-	SendConfirmation(ctx context.Context, to, team, link string) error
+	SendConfirmation(ctx context.Context, team string, w dmarcd.Webhook, link string) error
 	SendDisabled(ctx context.Context, to, team string, w dmarcd.Webhook, link string) error
 }
 

@@ -126,7 +126,7 @@ type mailer struct{ service.Mailer }
 
 func (mailer) SendInvitation(context.Context, string, string, string) error { return nil }
 
-func (mailer) SendConfirmation(context.Context, string, string, string) error { return nil }
+func (mailer) SendConfirmation(context.Context, string, dmarcd.Webhook, string) error { return nil }
 
 // nameless has no names of addresses.
 type nameless struct{}

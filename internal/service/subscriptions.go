@@ -50,7 +50,7 @@ func (t *Team) askConfirmation(ctx context.Context, w dmarcd.Webhook) error {
 	if err != nil {
 		return err
 	}
-	if err := options.Mail.SendConfirmation(ctx, w.Address(), team.Name, link); err != nil {
+	if err := options.Mail.SendConfirmation(ctx, team.Name, w, link); err != nil {
 		options.Log.WarnContext(ctx, "confirmation not sent", "error", err, "team", t.team.ID(), "webhook", w.ID)
 	}
 	return nil
@@ -81,10 +81,10 @@ const (
 	unsubscribePage = "unsubscribe"
 )
 
-// Subscription is an address that events of a team are sent to.
+// Subscription is an address that events of a team are sent to, or only its report for managers.
 type Subscription struct {
-	Address, Team string
-	Enabled       bool
+	Address, Team        string
+	Enabled, ForManagers bool
 }
 
 // ConfirmableSubscription returns the subscription of the token in a confirmation link, or
@@ -165,7 +165,7 @@ func (s *Service) subscription(ctx context.Context, token, page string) (*store.
 		return nil, Subscription{}, dmarcd.ErrNotFound
 	}
 	named, err := s.store.TeamByID(ctx, team)
-	return t, Subscription{Address: w.Address(), Team: named.Name, Enabled: w.Enabled()}, err
+	return t, Subscription{Address: w.Address(), Team: named.Name, Enabled: w.Enabled(), ForManagers: w.IsForManagers()}, err
 }
 
 // NotifyOwners notifies the owners of teams by mail of webhooks that were disabled because

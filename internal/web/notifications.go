@@ -75,7 +75,8 @@ func channelKinds() []channelKind {
 		},
 		{
 			managersSlug, "Report for managers", "A PDF by email, on the first day of each month.",
-			[]dmarcd.WebhookFormat{dmarcd.FormatEmail}, address,
+			[]dmarcd.WebhookFormat{dmarcd.FormatEmail},
+			address,
 		},
 	}
 }

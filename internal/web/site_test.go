@@ -104,8 +104,8 @@ func (m *mailbag) SendInvitation(_ context.Context, to, _, link string) error {
 	return m.retained(to, link)
 }
 
-func (m *mailbag) SendConfirmation(_ context.Context, to, _, link string) error {
-	return m.retained(to, link)
+func (m *mailbag) SendConfirmation(_ context.Context, _ string, w dmarcd.Webhook, link string) error {
+	return m.retained(w.Address(), link)
 }
 
 func (m *mailbag) SendDisabled(_ context.Context, to, _ string, _ dmarcd.Webhook, link string) error {

@@ -82,6 +82,40 @@ func TestAddressIsConfirmed(t *testing.T) {
 	}
 }
 
+// TestReportForManagersIsConfirmed adds a recipient of the report for managers. The pages of the links
+// in the mail name the report, since no events are sent.
+func TestReportForManagersIsConfirmed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	if w := s.post(owner, "/app/settings/notifications/new/managers", url.Values{"address": {"boss@example.net"}}); w.Code != http.StatusSeeOther {
+		t.Fatalf("got %d: %s", w.Code, w.Body)
+	}
+	webhooks := musttest.Get(s.store.Team(s.team).Webhooks(t.Context()))(t)
+	added := webhooks[len(webhooks)-1]
+	unsubscribe := musttest.Get(mail.PageLink("https://dmarc.example/api", "unsubscribe", added.ID, added.Secrets[0]))(t)
+	for _, test := range []struct {
+		link string
+		post bool
+		want string
+	}{
+		{s.mail.links["boss@example.net"], false, "Send the report for managers of the team"},
+		{s.mail.links["boss@example.net"], true, "The report for managers of the team"},
+		{unsubscribe, false, "Stop sending the report for managers of the team"},
+		{unsubscribe, true, "no longer sends the report for managers to it"},
+	} {
+		path := strings.TrimPrefix(test.link, "https://dmarc.example")
+		body := ""
+		if test.post {
+			body = s.post("", path, nil).Body.String()
+		} else {
+			body = s.body(t, "", path)
+		}
+		if !strings.Contains(body, test.want) || strings.Contains(strings.ToLower(body), "events") {
+			t.Errorf("%s: got %s want %q and no events", path, body, test.want)
+		}
+	}
+}
+
 // TestOwnAddressNeedsNoConfirmation checks that an address is used immediately only if it is the
 // user's own, that the page says so, and that an invitation is shown to its recipient alone.
 func TestOwnAddressNeedsNoConfirmation(t *testing.T) {

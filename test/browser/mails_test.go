@@ -15,7 +15,7 @@ import (
 )
 
 // mails are the golden messages of package mail, with the picture of each.
-var mails = map[string]string{"digest": "digestchart", "event": "chart", "managers": "", "invitation": "", "confirmation": "", "disabled": ""}
+var mails = map[string]string{"digest": "digestchart", "event": "chart", "managers": "", "invitation": "", "confirmation": "", "confirmation-managers": "", "disabled": ""}
 
 // TestMails renders the messages that dmarcd sends, as a mail program does: nothing is wider
 // than the screen, the chart is shown, and colours have contrast on light and dark ground.

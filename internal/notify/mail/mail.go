@@ -206,11 +206,16 @@ func (r *Relay) SendInvitation(ctx context.Context, to, team, link string) error
 	return r.sendOnce(ctx, to, "invitation", content)
 }
 
-// SendConfirmation asks the owner of an address whether to send events of a team to it.
-func (r *Relay) SendConfirmation(ctx context.Context, to, team, link string) error {
-	return r.sendOnce(ctx, to, "confirmation", Content{
+// SendConfirmation asks the owner of the address of w whether to send events of a team to it, or the
+// report for managers.
+func (r *Relay) SendConfirmation(ctx context.Context, team string, w dmarcd.Webhook, link string) error {
+	what := "events of its domains, such as DNS changes and problems with DMARC,"
+	if w.IsForManagers() {
+		what = "its report for managers, a PDF about the protection of its domains, each month"
+	}
+	return r.sendOnce(ctx, w.Address(), "confirmation", Content{
 		Subject: fmt.Sprintf("Confirm email from the team %s", team), Title: fmt.Sprintf("Receive email from the team %s?", team),
-		Paragraphs: []string{"The team wants to send events of its domains, such as DNS changes and problems with DMARC, to this address. You can unsubscribe at any time."},
+		Paragraphs: []string{"The team wants to send " + what + " to this address. You can unsubscribe at any time."},
 		Action:     Link{Text: "Confirm", URL: link},
 		Footer:     "You get this message because a member of the team entered your address. If you do not want to receive email, ignore it.",
 	})

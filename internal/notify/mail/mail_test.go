@@ -209,7 +209,11 @@ func TestLetters(t *testing.T) {
 			return relay.SendInvitation(t.Context(), "new@example.com", "acme <&>", "https://dmarc.example/app/invitation/x")
 		},
 		"confirmation": func() error {
-			return relay.SendConfirmation(t.Context(), "ops@example.com", "acme", "https://dmarc.example/app/confirm/x")
+			return relay.SendConfirmation(t.Context(), "acme", dmarcd.Webhook{Format: dmarcd.FormatEmail, URL: "mailto:ops@example.com"}, "https://dmarc.example/app/confirm/x")
+		},
+		"confirmation-managers": func() error {
+			w := dmarcd.Webhook{Format: dmarcd.FormatEmail, URL: "mailto:boss@example.com", Kinds: []dmarcd.EventKind{dmarcd.DigestManagers}}
+			return relay.SendConfirmation(t.Context(), "acme", w, "https://dmarc.example/app/confirm/x")
 		},
 		"disabled": func() error {
 			w := dmarcd.Webhook{ID: 5, URL: "https://hooks.example/in?key=Zk3y", Format: dmarcd.FormatStandard, DisabledReason: "All deliveries failed for 5 days. The last failure: The endpoint answered with status 500."}
