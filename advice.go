@@ -128,6 +128,14 @@ func (a Advice) Next() *Action {
 	return nil
 }
 
+// DNSRecords returns the record of the action to take now, if it has one.
+func (a Advice) DNSRecords() []DNSRecord {
+	if next := a.Next(); next != nil && next.Record != nil {
+		return []DNSRecord{{Name: next.Record.Name, Type: "TXT", Data: next.Record.Value}}
+	}
+	return nil
+}
+
 // Done returns how many of the steps are done, in percent.
 func (a Advice) Done() int {
 	done := 0

@@ -108,6 +108,7 @@ var packages = map[string][]string{
 	"internal/starttls":        {"dns", "internal/cache"},
 	"internal/dnscheck":        join(protocols, ".", "internal/facts", "internal/outbound", "internal/fair", "internal/recovered", "internal/trace"),
 	"internal/proposal":        {".", "internal/facts", "internal/phrase", "dns", "dmarc", "spf", "dkim", "mtasts"},
+	"internal/recordfile":      {".", "dmarc"},
 	"internal/alert":           {"."},
 	"internal/alert/alerttest": {"."},
 	"internal/notify":          {".", "internal/jobs", "internal/recovered", "internal/trace"},
@@ -134,12 +135,12 @@ var packages = map[string][]string{
 	"internal/senders/networks": {"internal/senders", "internal/senders/mmdb"},
 	"internal/demo":             join(protocols, ".", "internal/senders", "internal/resolver/zone"),
 
-	"internal/api":         join(workers, "internal/httproute", "internal/fair", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire", "internal/intake"),
+	"internal/api":         join(workers, "internal/httproute", "internal/fair", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire", "internal/intake", "internal/recordfile"),
 	"internal/api/apitest": {".", "internal/api", "internal/wire"},
 	"internal/mcp":         {".", "dmarc", "internal/facts", "internal/insight", "internal/recovered", "internal/service", "internal/wire"},
 	"internal/web/ui":      {".", "internal/phrase", "internal/wire"},
 	"internal/web/site":    {".", "internal/clientaddr", "internal/fair", "internal/httproute", "internal/insight", "internal/memory", "internal/phrase", "internal/service", "internal/web/ui", "internal/wire"},
-	"internal/web":         join(protocols, ".", "internal/facts", "internal/web/site", "internal/web/ui", "internal/service", "internal/insight", "internal/intake", "internal/phrase", "internal/recovered", "internal/upload", "internal/wire"),
+	"internal/web":         join(protocols, ".", "internal/facts", "internal/web/site", "internal/web/ui", "internal/service", "internal/insight", "internal/intake", "internal/phrase", "internal/recordfile", "internal/recovered", "internal/upload", "internal/wire"),
 	"internal/app": join(append(slices.Clone(workers), transports...), "internal/memory", "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/store/shape", "internal/config",
 		"internal/resolver", "internal/resolver/zone", "internal/outbound", "internal/starttls", "internal/api", "internal/mcp", "internal/web", "internal/web/ui", "internal/secret", "internal/senders", "internal/demo", "internal/recovered", "internal/trace"),
 
@@ -158,7 +159,7 @@ var packages = map[string][]string{
 	"bench":          {anything},
 
 	"internal/service": join(protocols, ".", "internal/alert", "internal/cache", "internal/facts", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth", "internal/insight",
-		"internal/memory", "internal/outbound", "internal/fair", "internal/phrase", "internal/notify/chat", "internal/notify/mail", "internal/notify/webhook", "internal/pdf", "internal/recovered"),
+		"internal/memory", "internal/outbound", "internal/fair", "internal/phrase", "internal/notify/chat", "internal/notify/mail", "internal/notify/webhook", "internal/pdf", "internal/recordfile", "internal/recovered"),
 }
 
 // confined are imports that are restricted to some packages and those below them.

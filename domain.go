@@ -234,6 +234,15 @@ type Setup struct {
 	Records []SetupRecord
 }
 
+// DNSRecords returns the records to publish.
+func (s Setup) DNSRecords() []DNSRecord {
+	records := make([]DNSRecord, len(s.Records))
+	for i, r := range s.Records {
+		records[i] = DNSRecord{Name: r.Name, Type: "TXT", Data: r.Value}
+	}
+	return records
+}
+
 // SelfTest is the result of sending a synthetic report to the reporting address of a
 // domain. The report has no messages, and is deleted afterwards.
 type SelfTest struct {

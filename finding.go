@@ -85,17 +85,21 @@ const maxString = 255
 // escapes escapes a string for zone file syntax.
 var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// String returns the record in zone file syntax, "" for none. A text is split between characters
-// into strings of at most 255 bytes.
+// String returns the record in zone file syntax, "" for none.
 func (r DNSRecord) String() string {
-	if r == (DNSRecord{}) {
+	switch {
+	case r == (DNSRecord{}):
 		return ""
+	case r.Type != "TXT":
+		return r.Name + ". " + r.Type + " " + r.Data
 	}
-	line := r.Name + ". " + r.Type
-	if r.Type != "TXT" {
-		return line + " " + r.Data
-	}
-	text := r.Data
+	return r.Name + `. TXT "` + strings.Join(EscapedStrings(r.Data), `" "`) + `"`
+}
+
+// EscapedStrings returns the strings of a TXT record with a text, escaped for zone file syntax. The
+// text is split between characters into strings of at most 255 bytes.
+func EscapedStrings(text string) []string {
+	var all []string
 	for first := true; first || text != ""; first = false {
 		end := len(text)
 		if end > maxString {
@@ -103,8 +107,8 @@ func (r DNSRecord) String() string {
 				end--
 			}
 		}
-		line += ` "` + escapes.Replace(text[:end]) + `"`
+		all = append(all, escapes.Replace(text[:end]))
 		text = text[end:]
 	}
-	return line
+	return all
 }

@@ -124,7 +124,7 @@ func (d *documented) find(method, path string) string {
 // example returns a body of a response, without cursors.
 func (d *documented) example(r response) []byte {
 	for media, content := range r.Content {
-		if media == "text/event-stream" {
+		if media == "text/event-stream" || media == "text/plain" { // instead of JSON
 			continue
 		}
 		value := content.Example

@@ -30,18 +30,30 @@ func (p *program) adviseCommand() *cobra.Command {
 now, its reason and the record to publish, and the senders of the last 30 days: what each is
 to the domain, how much of its mail the current policy affects, why it fails, and how to fix it.
 
+With --format it prints only the record, as a file for the tool that manages the zone.
+
 A question that only a person can answer is answered by "dmarcd domain answer".
 
 Without a domain it lists the next actions of all domains, or of those with a tag, the most
 urgent first.`,
 		Example: `  dmarcd advise --team acme example.com
+  dmarcd advise --team acme --format bind example.com
   dmarcd advise --team acme --tag shop`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	teamFlag(cmd)
 	asJSON, tag := jsonFlag(cmd), tagFlag(cmd)
 	limit := cmd.Flags().Int("limit", defaultAdvised, "maximum number of domains that are listed")
+	var flags recordFlags
+	flags.addTo(cmd, "json", "tag")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		format, asked, err := flags.parse()
+		if err != nil {
+			return err
+		}
+		if asked && len(args) == 0 {
+			return errors.New("--format needs a domain")
+		}
 		if len(args) > 0 && *tag != "" {
 			return errors.New("--tag selects domains of the list: give a domain or a tag, not both")
 		}
@@ -56,6 +68,9 @@ urgent first.`,
 			advice, err := t.Advice(cmd.Context(), name)
 			if err != nil {
 				return err
+			}
+			if asked {
+				return flags.print(cmd.Context(), p.out, t, format, name, advice.DNSRecords())
 			}
 			if *asJSON {
 				return printJSON(p.out, wire.NewAdvice(advice))

@@ -33,6 +33,8 @@ const (
 type checkOptions struct {
 	json, verbose bool
 	selectors     []string
+	// files prints the records as files instead; nil does not.
+	files *checkFiles
 }
 
 func (p *program) checkCommand() *cobra.Command {
@@ -49,14 +51,24 @@ Exit status: 0 if there are no errors; 1 if there are errors; 2 if a domain coul
 be checked or is not a domain name.`,
 		Example: `  dmarcd check example.com
   dmarcd check --verbose --selector s1 --selector s2 example.com
+  dmarcd check --format bind example.com
   dmarcd check --json - < domains.txt`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&options.json, "json", false, "print JSON")
 	flags.BoolVarP(&options.verbose, "verbose", "v", false, "show all findings and all SPF lookups")
+	var records recordFlags
+	records.addTo(cmd, "json", "verbose")
 	flags.StringSliceVar(&options.selectors, "selector", nil, "DKIM selector that the domains use; can be repeated")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		format, asked, err := records.parse()
+		if err != nil {
+			return err
+		}
+		if asked {
+			options.files = &checkFiles{out: p.out, format: format, zone: records.zone}
+		}
 		effective, err := p.configuration(cmd)
 		if err != nil {
 			return err
@@ -154,6 +166,9 @@ type checkPrinter interface {
 }
 
 func (p *program) checkPrinter(count int, options checkOptions) checkPrinter {
+	if options.files != nil {
+		return options.files
+	}
 	if options.json {
 		return &jsonChecks{jsonArray{out: p.out}}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/export"
+	"github.com/dmarcd/dmarcd/internal/recordfile"
 )
 
 // completeTimeout bounds the lookup of team names.
@@ -36,6 +37,8 @@ func (p *program) completeCommand(cmd *cobra.Command) {
 	case "dmarcd report list":
 		words["kind"] = convert(dmarcd.ReportKinds(), func(k dmarcd.ReportKind) string { return string(k) })
 		words["state"] = convert(dmarcd.ReportStates(), func(s dmarcd.ReportState) string { return string(s) })
+	case "dmarcd advise", "dmarcd check", "dmarcd domain setup":
+		words["format"] = recordfile.IDs()
 	case "dmarcd export":
 		words["format"] = convert(export.Formats(), func(f export.Format) string { return string(f) })
 	}

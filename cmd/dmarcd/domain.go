@@ -23,7 +23,7 @@ func (p *program) domainCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "domain", Short: "Manage the domains of a team", Args: noArguments, RunE: showHelp}
 	cmd.AddCommand(p.domainListCommand(), p.domainAddCommand(), p.domainVerifyCommand(),
 		p.domainDeleteCommand(), p.domainPurposeCommand(), p.domainTagsCommand(), p.domainSenderCommand(),
-		p.domainAnswerCommand(), p.domainForwardingCommand(), p.domainParkedCommand())
+		p.domainAnswerCommand(), p.domainForwardingCommand(), p.domainParkedCommand(), p.domainSetupCommand())
 	return cmd
 }
 

@@ -170,7 +170,10 @@ const defaultAdvice = 25
 
 // listAdvice returns the next action of one or all domains, most urgent first.
 func (a *API) listAdvice(c *call) error {
-	limit, name := c.query.limit(defaultAdvice), c.query.domain()
+	limit, name, file := c.query.limit(defaultAdvice), c.query.domain(), c.query.file()
+	if file.asked && !c.query.Has("domain") {
+		c.query.reject("format", "The parameter format needs the parameter domain.")
+	}
 	if c.query.err != nil {
 		return c.query.err
 	}
@@ -179,6 +182,9 @@ func (a *API) listAdvice(c *call) error {
 		advice, err := c.service.Advice(c.r.Context(), name)
 		if err != nil {
 			return missing(err, errNoSuchDomain)
+		}
+		if file.asked {
+			return c.writeFile(file, advice.Domain, advice.DNSRecords())
 		}
 		page.Items = append(page.Items, wire.NewAdvice(advice))
 		return c.writeCacheable(page)

@@ -225,6 +225,10 @@ func namedDomain(c *call) (dmarcd.Domain, error) {
 }
 
 func (a *API) latestCheck(c *call) error {
+	file := c.query.file()
+	if c.query.err != nil {
+		return c.query.err
+	}
 	domain, err := namedDomain(c)
 	if err != nil {
 		return err
@@ -235,6 +239,9 @@ func (a *API) latestCheck(c *call) error {
 	}
 	if err != nil {
 		return missing(err, errNotCheckedYet)
+	}
+	if file.asked {
+		return c.writeFile(file, domain.Name, latest.Check.DNSRecords())
 	}
 	return c.writeCacheable(wire.NewStoredCheck(latest))
 }
@@ -291,9 +298,16 @@ func (a *API) listChanges(c *call) error {
 // setup returns the records to publish and whether the latest check found them. It makes no
 // DNS queries.
 func (a *API) setup(c *call) error {
+	file := c.query.file()
+	if c.query.err != nil {
+		return c.query.err
+	}
 	setup, err := c.service.Setup(c.r.Context(), c.params.Get("domain"))
 	if err != nil {
 		return missing(err, errNoSuchDomain)
+	}
+	if file.asked {
+		return c.writeFile(file, setup.Domain.Name, setup.DNSRecords())
 	}
 	return c.writeCacheable(wire.NewSetup(setup))
 }

@@ -128,7 +128,7 @@ func (a *API) repeat(c *call, request hash.Hash, known *service.StoredAnswer) er
 	for name, value := range answer.Header {
 		c.w.Header().Set(name, value)
 	}
-	writeBody(c.w, answer.Status, answer.Body)
+	writeBody(c.w, answer.Status, answer.Header["Content-Type"], answer.Body)
 	return nil
 }
 

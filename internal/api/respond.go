@@ -38,12 +38,12 @@ func (c *call) deleted(err error, words *failure) error {
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
-	writeBody(w, status, encode(v))
+	writeBody(w, status, "application/json", encode(v))
 }
 
-func writeBody(w http.ResponseWriter, status int, body []byte) {
+func writeBody(w http.ResponseWriter, status int, mediaType string, body []byte) {
 	header := w.Header()
-	header.Set("Content-Type", "application/json")
+	header.Set("Content-Type", mediaType)
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	header.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
@@ -67,7 +67,11 @@ func (a *API) partDeadline() func() time.Time {
 
 // writeCacheable answers a GET with 200, or with 304 if the ETag matches.
 func (c *call) writeCacheable(v any) error {
-	body := encode(v)
+	return c.writeCacheableBody("application/json", encode(v))
+}
+
+// writeCacheableBody is writeCacheable for an encoded body.
+func (c *call) writeCacheableBody(mediaType string, body []byte) error {
 	sum := sha256.Sum256(body)
 	c.encoded()
 	// Weak, because proxies may compress it.
@@ -76,10 +80,11 @@ func (c *call) writeCacheable(v any) error {
 	header.Set("ETag", tag)
 	header.Set("Cache-Control", "private, no-cache") // cache, but revalidate
 	if hasTag(c.r.Header.Values("If-None-Match"), tag) {
+		header.Del("Content-Disposition")
 		c.w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	writeBody(c.w, http.StatusOK, body)
+	writeBody(c.w, http.StatusOK, mediaType, body)
 	return nil
 }
 

@@ -46,6 +46,20 @@ type Check struct {
 	Next *dmarcd.Finding
 }
 
+// DNSRecords returns the records that findings propose, that of the next step first.
+func (c Check) DNSRecords() []dmarcd.DNSRecord {
+	var records []dmarcd.DNSRecord
+	if c.Next != nil && c.Next.Record.Name != "" {
+		records = append(records, c.Next.Record)
+	}
+	for _, f := range c.Findings {
+		if f.Record.Name != "" {
+			records = append(records, f.Record)
+		}
+	}
+	return records
+}
+
 // StoredCheck is an entry of a domain's history: all full checks from FirstAt to LastAt had
 // the same result.
 type StoredCheck struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/facts"
+	"github.com/dmarcd/dmarcd/internal/recordfile"
 )
 
 // AddDomain adds a domain and checks its DNS before it returns. If the check fails the domain
@@ -204,6 +205,31 @@ func (t *Team) Setup(ctx context.Context, name string) (dmarcd.Setup, error) {
 	published.Repaired = dnscheck.Repaired(latest.Check, domain)
 	records := dnscheck.Setup(domain, options.ReportDomain, options.BaseURL, published, t.service.store.ActiveMailbox(ctx))
 	return dmarcd.Setup{Domain: domain, Address: address, Records: records}, nil
+}
+
+// Zone returns the DNS zone of a name: that of the domain of the team at or above it, as its latest
+// check found, or else the organizational domain.
+func (t *Team) Zone(ctx context.Context, name string) (string, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return "", err
+	}
+	if !recordfile.IsName(name) {
+		return "", dmarcd.ErrNotFound
+	}
+	organization, found := recordfile.Zone(name, ""), ""
+	for above, more := name, true; more && len(above) >= len(organization); _, above, more = strings.Cut(above, ".") {
+		latest, err := t.team.LatestCheck(ctx, above)
+		if err == nil {
+			if latest.Check.Facts != nil {
+				found = latest.Check.Facts.DNSSEC.Zone
+			}
+			break
+		}
+		if !errors.Is(err, dmarcd.ErrNotFound) {
+			return "", err
+		}
+	}
+	return recordfile.Zone(name, found), nil
 }
 
 // parseNames returns the names of domains as stored, each once; what is not a name is left out.

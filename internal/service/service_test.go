@@ -295,6 +295,7 @@ var uses = joined(joined(joined(joined(joined(webhookUses, alertUses), labelUses
 	"Members":     reads(func(_ *world, t *service.Team) ([]dmarcd.Member, error) { return t.Members(ctx) }),
 	"Invitations": reads(func(_ *world, t *service.Team) ([]dmarcd.Invitation, error) { return t.Invitations(ctx) }),
 	"Mailboxes":   reads(func(_ *world, t *service.Team) ([]dmarcd.Mailbox, error) { return t.Mailboxes(ctx) }),
+	"Zone":        reads(func(_ *world, t *service.Team) (string, error) { return t.Zone(ctx, "_dmarc."+ours) }),
 	"Setup":       reads(func(_ *world, t *service.Team) (dmarcd.Setup, error) { return t.Setup(ctx, ours) }),
 	"Retention":   asks(func(_ *world, t *service.Team) (service.Retention, error) { return t.Retention(ctx) }),
 	"Audit": {

@@ -60,6 +60,7 @@ func (s *Web) routes() []site.Route {
 		post("/domains/{domain}/tags", site.AccessEdit, site.WithDomain(s.setTags)),
 		post("/domains/{domain}/delete", site.AccessOwn, site.WithDomain(s.deleteDomain)),
 
+		get("/record", site.AccessView, s.recordFile),
 		get("/search", site.AccessView, s.search),
 		get("/senders", site.AccessView, s.senders),
 		post("/senders", site.AccessEdit, site.WithForm(s.setTeamClasses)),

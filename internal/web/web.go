@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/internal/phrase"
+	"github.com/dmarcd/dmarcd/internal/recordfile"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/upload"
 	"github.com/dmarcd/dmarcd/internal/web/site"
@@ -79,13 +80,15 @@ var builtIn embed.FS
 // loadFiles loads the built-in files, once per process: they never change.
 var loadFiles = sync.OnceValues(func() (*site.Files, error) {
 	return site.Load(builtIn, template.FuncMap{
-		"eventCell": eventCell,
-		"eventDiff": eventDiff,
-		"eventText": phrase.Event,
-		"figures":   figures,
-		"zoneLine":  newZoneLine,
-		"verified":  verifiedCell,
-		"arrival":   arrival,
+		"eventCell":     eventCell,
+		"eventDiff":     eventDiff,
+		"eventText":     phrase.Event,
+		"figures":       figures,
+		"zoneLine":      newZoneLine,
+		"dnsRecord":     newRecord,
+		"recordFormats": recordfile.Formats,
+		"verified":      verifiedCell,
+		"arrival":       arrival,
 	})
 })
 

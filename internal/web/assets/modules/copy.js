@@ -31,5 +31,32 @@ function addCopyButtons(root) {
   }
 }
 
-addCopyButtons(document);
-document.addEventListener("dmarcd:added", (event) => addCopyButtons(event.target));
+// Puts a button into every form that downloads a file of a record, which copies it instead.
+function addFileButtons(root) {
+  for (const form of root.querySelectorAll("form.recordfile:not(:has(button[type=button]))")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "small";
+    button.textContent = "Copy";
+    button.addEventListener("click", async () => {
+      try {
+        const answer = await fetch(`${form.action}?${new URLSearchParams(new FormData(form))}`);
+        if (!answer.ok) {
+          throw new Error(answer.statusText);
+        }
+        await navigator.clipboard.writeText(await answer.text());
+        button.textContent = "Copied";
+      } catch {
+        // Without https there is no clipboard, and the page of an error says more.
+        form.requestSubmit();
+      }
+      setTimeout(() => (button.textContent = "Copy"), 2000);
+    });
+    form.append(button);
+  }
+}
+
+for (const add of [addCopyButtons, addFileButtons]) {
+  add(document);
+  document.addEventListener("dmarcd:added", (event) => add(event.target));
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/facts"
+	"github.com/dmarcd/dmarcd/internal/recordfile"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+// recordFlags are the flags of commands that print records as a file.
+type recordFlags struct{ format, zone string }
+
+// addTo adds the flags to a command; another flag of it selects another output.
+func (f *recordFlags) addTo(cmd *cobra.Command, others ...string) {
+	cmd.Flags().StringVar(&f.format, "format", "", "print the records as a file: "+strings.Join(recordfile.IDs(), ", "))
+	cmd.Flags().StringVar(&f.zone, "zone", "", "zone of the file (default: the zone of the domain)")
+	for _, other := range others {
+		onlyOne(cmd, "format", other)
+	}
+}
+
+// parse returns the format, false if no file is to be printed.
+func (f *recordFlags) parse() (format recordfile.Format, asked bool, err error) {
+	if f.format == "" {
+		if f.zone != "" {
+			err = errors.New("--zone needs --format")
+		}
+		return format, false, err
+	}
+	if f.zone != "" {
+		if f.zone, err = dmarcd.ParseName(f.zone); err != nil {
+			return format, false, wrongUsage(err)
+		}
+	}
+	if format, err = recordfile.Parse(f.format); err != nil {
+		err = wrongUsage(err)
+	}
+	return format, true, err
+}
+
+// print prints records of a domain of the team.
+func (f *recordFlags) print(ctx context.Context, out io.Writer, t *service.Team, format recordfile.Format, domain string, records []dmarcd.DNSRecord) error {
+	zone := f.zone
+	if zone == "" {
+		var err error
+		if zone, err = t.Zone(ctx, domain); err != nil {
+			return err
+		}
+	}
+	text, err := format.File(zone, records)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, text)
+	return err
+}
+
+// checkFiles prints the records that the findings of checks propose.
+type checkFiles struct {
+	out    io.Writer
+	format recordfile.Format
+	zone   string
+}
+
+func (c *checkFiles) print(check facts.Check) error {
+	records := check.DNSRecords()
+	if !check.Conclusive || len(records) == 0 {
+		return nil
+	}
+	zone := c.zone
+	if zone == "" {
+		zone = recordfile.Zone(check.Facts.Domain, check.Facts.DNSSEC.Zone)
+	}
+	text, err := c.format.File(zone, records)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(c.out, text)
+	return err
+}
+
+func (c *checkFiles) end() error { return nil }
+
+func (p *program) domainSetupCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "setup --team NAME DOMAIN",
+		Short: "Print the records to publish so that reports about a domain arrive here",
+		Long: `Prints the records to publish, and whether the latest check found them. With --format it is a file
+for the tool that manages the zone. The record that authorizes reports is in the zone of the
+report domain: select it with --zone.`,
+		Example: `  dmarcd domain setup --team acme example.com
+  dmarcd domain setup --team acme --format bind example.com
+  dmarcd domain setup --team acme --format octodns --zone reports.example.net example.com`,
+		Args: cobra.ExactArgs(1),
+	}
+	teamFlag(cmd)
+	asJSON := jsonFlag(cmd)
+	var flags recordFlags
+	flags.addTo(cmd, "json")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		format, asked, err := flags.parse()
+		if err != nil {
+			return err
+		}
+		return p.withDomain(cmd, args[0], func(_ config.Config, t *service.Team, name string) error {
+			setup, err := t.Setup(cmd.Context(), name)
+			if err != nil {
+				return err
+			}
+			if asked {
+				return flags.print(cmd.Context(), p.out, t, format, name, setup.DNSRecords())
+			}
+			shape := wire.NewSetup(setup)
+			if *asJSON {
+				return printJSON(p.out, shape)
+			}
+			return printList(p.out, false, shape.Records, []string{"NAME", "TYPE", "SEEN", "VALUE"}, func(r wire.SetupRecord) []string {
+				seen := "-"
+				if r.Seen != nil {
+					seen = yesNo(*r.Seen)
+				}
+				return []string{r.Name, r.Type, seen, r.Value}
+			})
+		})
+	}
+	return cmd
+}
