@@ -10,6 +10,20 @@ import (
 	"github.com/dmarcd/dmarcd/internal/service"
 )
 
+// mailer sends nothing.
+type mailer struct{ service.Mailer }
+
+func (mailer) SendInvitation(context.Context, string, string, string) error { return nil }
+
+func (mailer) SendConfirmation(context.Context, string, dmarcd.Webhook, string) error { return nil }
+
+// nameless has no names of addresses.
+type nameless struct{}
+
+func (nameless) Known(context.Context, dmarcd.TeamID, []netip.Addr) (map[netip.Addr]string, error) {
+	return nil, nil
+}
+
 // plainSecrets does not encrypt.
 type plainSecrets struct{}
 

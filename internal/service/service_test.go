@@ -121,20 +121,6 @@ func (w *world) with(actor service.Actor, change func(*service.Options)) *servic
 	return service.New(w.store, options).Team(w.team.ID, actor)
 }
 
-// mailer sends nothing.
-type mailer struct{ service.Mailer }
-
-func (mailer) SendInvitation(context.Context, string, string, string) error { return nil }
-
-func (mailer) SendConfirmation(context.Context, string, dmarcd.Webhook, string) error { return nil }
-
-// nameless has no names of addresses.
-type nameless struct{}
-
-func (nameless) Known(context.Context, dmarcd.TeamID, []netip.Addr) (map[netip.Addr]string, error) {
-	return nil, nil
-}
-
 func (w *world) must(err error) {
 	w.Helper()
 	musttest.Do(w, err)
