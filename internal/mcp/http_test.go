@@ -28,9 +28,10 @@ func (in *installation) send(t *testing.T, method, secret, body string, header .
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	got := musttest.Get(http.DefaultClient.Do(r))(t)
+	got, err := http.DefaultClient.Do(r)
+	musttest.Do(t, err)
+	defer func() { _ = got.Body.Close() }() // read to the end
 	text := musttest.Get(io.ReadAll(got.Body))(t)
-	_ = got.Body.Close()
 	return got.StatusCode, string(text), got.Header
 }
 
