@@ -19,7 +19,7 @@ SEQUENTIAL := . ./aggregate ./bimi ./dane ./dkim ./dmarc ./dns ./dns/txt ./failu
 
 # The packages that only test the built daemon. The race detector is for the daemon, and not
 # for their tests (DMARCD_TEST_RACE).
-OUTSIDE := ./test/e2e ./test/browser ./test/adversary ./test/truth ./test/clients
+OUTSIDE := ./test/e2e ./test/browser ./test/adversary ./test/truth ./test/clients ./test/mcp
 
 # What make mutate tries: the packages in which a wrong condition costs most.
 MUTATE := dmarc spf dkim aggregate failure tlsrpt internal/auth internal/intake/unpack

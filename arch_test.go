@@ -149,6 +149,7 @@ var packages = map[string][]string{
 	"test/realdns":   {anything},
 	"test/realmail":  {anything},
 	"test/oidc":      {anything},
+	"test/mcp":       {anything},
 	"test/webhooks":  {anything},
 	"test/clients":   {anything},
 	"test/browser":   {anything},

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes sure that there are Node.js and npm, the packages of the OpenID provider
 # that tests in test/oidc start, the library that test/webhooks verifies
-# deliveries with, and the linters and generators of test/clients. As root, on Debian and its kin, missing programs are installed.
+# deliveries with, the linters and generators of test/clients, and the inspector of
+# test/mcp. As root, on Debian and its kin, missing programs are installed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/debian.sh
@@ -19,6 +20,6 @@ if ! complete; then
 fi
 
 # npm writes what it installed into node_modules; the same again is not needed.
-for folder in test/oidc test/webhooks test/clients; do
+for folder in test/oidc test/webhooks test/clients test/mcp; do
 	[ "$folder/node_modules/.package-lock.json" -nt "$folder/package-lock.json" ] || (cd "$folder" && npm ci --silent)
 done
