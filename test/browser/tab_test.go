@@ -108,10 +108,10 @@ func (b *tab) press(text string) {
 	}
 }
 
-// write types a text into the field of a name.
+// write types a text into the visible field of a name; forms in a table have hidden ones.
 func (b *tab) write(name, text string) {
 	b.t.Helper()
-	selector := `main [name="` + name + `"]`
+	selector := `main [name="` + name + `"]:not([type="hidden"])`
 	field := chromedp.CSS(selector)
 	// Not chromedp.Clear, which fails for an empty text area.
 	empty := evaluate[chromedp.Void](`void (document.querySelector(` + quote(selector) + `).value = "")`)
