@@ -181,10 +181,10 @@ func runNode(t *testing.T, file string) (records []dmarcd.DNSRecord) {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "dnsconfig.js")
 	musttest.Do(t, os.WriteFile(script, []byte(dnscontrolStub+file), 0o600))
-	if out, err := exec.CommandContext(t.Context(), "node", "--check", script).CombinedOutput(); err != nil { //nolint:gosec // our own file
+	if out, err := exec.CommandContext(t.Context(), "node", "--check", script).CombinedOutput(); err != nil {
 		t.Fatalf("scripts/need-node.sh installs node: %v %s", err, out)
 	}
-	out := musttest.Get(exec.CommandContext(t.Context(), "node", script).Output())(t) //nolint:gosec // our own file
+	out := musttest.Get(exec.CommandContext(t.Context(), "node", script).Output())(t)
 	for line := range strings.Lines(string(out)) {
 		var read struct {
 			Name, Type, Data string

@@ -18,7 +18,8 @@ func tokenForm() ui.Form {
 	return ui.Form{Path: Prefix + "/settings/tokens", Method: "post", Submit: "Create token", Fields: []ui.Field{
 		{Name: "name", Label: "Name", Type: "text", Required: true, Autocomplete: "off", Hint: "What uses it, such as the name of a script."},
 		{Name: "scope", Label: "Scope", Type: "select", Value: string(dmarcd.ScopeRead), Choices: []ui.Choice{
-			{Value: string(dmarcd.ScopeRead), Label: "read"}, {Value: string(dmarcd.ScopeWrite), Label: "read and write"},
+			{Value: string(dmarcd.ScopeRead), Label: "read"},
+			{Value: string(dmarcd.ScopeWrite), Label: "read and write"},
 			{Value: string(dmarcd.ScopeAdmin), Label: "admin: also tokens, members, mailboxes, retention and audit log"},
 		}},
 		{Name: "days", Label: "Expires after", Type: "select", Value: "90", Choices: []ui.Choice{

@@ -112,15 +112,15 @@ func TestAnswersOfAdministration(t *testing.T) {
 			unknown := r
 			unknown.path += "?unknown=1"
 			want(unknown, http.StatusUnprocessableEntity)
-			switch {
-			case r.method == http.MethodGet:
+			switch r.method {
+			case http.MethodGet:
 				// The last use of a token may change between two requests.
 				daemon.Eventually(t, answerLimit, "the answer is not modified", func() bool {
 					again := r
 					again.header = map[string]string{"If-None-Match": want(r, http.StatusOK).header.Get("ETag")}
 					return s.send(again).status == http.StatusNotModified
 				})
-			case r.method == http.MethodDelete:
+			case http.MethodDelete:
 				want(r, http.StatusNotFound)
 			default:
 				if r.method == http.MethodPatch {
