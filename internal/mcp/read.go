@@ -292,12 +292,13 @@ func getReport(ctx context.Context, team *service.Team, in reportInput) (any, er
 	if err != nil {
 		return nil, err
 	}
-	defer release()
+	defer release() // after the answer is bounded, which takes the most memory
 	report, err := team.Report(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return fitting(in.limit(), func(limit int) (full wire.FullReport, err error) {
+	cut := false
+	full, err := fitting(in.limit(), func(limit int) (full wire.FullReport, err error) {
 		records, more, err := team.Records(ctx, id, after, limit)
 		if err != nil {
 			return full, err
@@ -310,8 +311,58 @@ func getReport(ctx context.Context, team *service.Team, in reportInput) (any, er
 			last := records[len(records)-1].Cursor
 			list.Next = new(wire.FormatRecordCursor(last.Share, last.N))
 		}
-		return wire.NewFullReport(report, list), nil
+		full = wire.NewFullReport(report, list)
+		if tls, ok := full.Report.(wire.TLSReport); ok {
+			cut = cutTLS(&tls)
+			full.Report = tls
+		}
+		return full, nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	short := bounded(full)
+	short.Cut = short.Cut || cut
+	return short, nil
+}
+
+// space counts down the bytes that an answer has space for. cut means that there were more.
+type space struct {
+	left int
+	cut  bool
+}
+
+func (s *space) take(texts ...string) {
+	for _, text := range texts {
+		s.left -= len(text) + len(`"":"",`)
+	}
+}
+
+// firsts returns the first items, as long as there is space.
+func firsts[T any](s *space, items []T, take func(item *T)) []T {
+	for i := range items {
+		if s.left <= 0 {
+			s.cut = true
+			return items[:i]
+		}
+		take(&items[i])
+	}
+	return items
+}
+
+// cutTLS removes policies and failures of a TLS report that no answer has space for: it may have
+// 100,000 failures, and bounded copies all that it gets. It reports whether there were any.
+func cutTLS(r *wire.TLSReport) (cut bool) {
+	s := &space{left: 2 * maxAnswer}
+	text := func(text *string) { s.take(*text) }
+	r.Policies = firsts(s, r.Policies, func(p *wire.TLSPolicy) {
+		s.take(p.Type, p.Domain)
+		p.Strings, p.MXHosts, p.ResultTypes = firsts(s, p.Strings, text), firsts(s, p.MXHosts, text), firsts(s, p.ResultTypes, text)
+		p.DetailList = firsts(s, p.DetailList, func(f *wire.TLSFailure) {
+			s.take(f.ResultType, f.SendingMTAIP, f.ReceivingMXHostname, f.ReceivingMXHelo, f.ReceivingIP, f.AdditionalInformation, f.ReasonCode)
+		})
+	})
+	return s.cut
 }
 
 type eventsInput struct {

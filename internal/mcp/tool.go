@@ -49,7 +49,11 @@ func register[In any](s *Server, tool sdk.Tool, call func(ctx context.Context, t
 		if err != nil {
 			return nil, nil, s.explain(ctx, tool.Name, err)
 		}
-		body := encode(bounded(data))
+		result, done := data.(answer)
+		if !done {
+			result = bounded(data)
+		}
+		body := encode(result)
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(body)}}}, json.RawMessage(body), nil
 	}
 	if tool.Annotations.ReadOnlyHint {

@@ -33,6 +33,32 @@ func TestBounded(t *testing.T) {
 	}
 }
 
+// TestCutTLS cuts the largest report before all of it is encoded, and leaves a usual one as it is.
+func TestCutTLS(t *testing.T) {
+	t.Parallel()
+	report := func(policies, failures int) *wire.TLSReport {
+		r := &wire.TLSReport{}
+		for range policies {
+			list := make([]wire.TLSFailure, failures)
+			for i := range list {
+				list[i] = wire.TLSFailure{ResultType: "certificate-expired", ReceivingMXHostname: "mx.example.com"}
+			}
+			r.Policies = append(r.Policies, wire.TLSPolicy{Domain: "example.com", Strings: []string{"version: STSv1"}, DetailList: list})
+		}
+		return r
+	}
+	for _, row := range []struct {
+		policies, failures int
+		cut                bool
+	}{{2, 20, false}, {2, 50_000, true}, {10_000, 10, true}, {100_000, 0, true}} {
+		r := report(row.policies, row.failures)
+		cut := cutTLS(r)
+		if size := len(encode(r)); cut != row.cut || size > 12*maxAnswer || len(r.Policies) == 0 {
+			t.Errorf("%d policies with %d failures: got %d bytes, cut: %t, want %t", row.policies, row.failures, size, cut, row.cut)
+		}
+	}
+}
+
 // TestFitting reads pages that are too large with a smaller limit, and continues after what they have.
 func TestFitting(t *testing.T) {
 	t.Parallel()

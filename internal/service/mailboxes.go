@@ -92,7 +92,7 @@ type NewMailbox struct {
 }
 
 // AddMailbox logs in to a mailbox and adds it. A failure is a *MailboxError: it is written to
-// the audit log, and attempts are throttled by team and user, because passwords could be
+// the audit log, and attempts are throttled by team and actor, because passwords could be
 // guessed here.
 func (t *Team) AddMailbox(ctx context.Context, wanted NewMailbox) (dmarcd.Mailbox, error) {
 	if err := t.may(dmarcd.RightManage); err != nil {
@@ -122,12 +122,12 @@ func (t *Team) AddMailbox(ctx context.Context, wanted NewMailbox) (dmarcd.Mailbo
 func (t *Team) tryMailbox(ctx context.Context, mailbox dmarcd.Mailbox, secret []byte) ([]byte, error) {
 	team, user := t.team.ID(), t.actor.entry.User
 	attempts := t.service.mailboxAttempts
-	if err := attempts.Attempt(team.String(), user.String()); err != nil {
+	if err := attempts.Attempt(team.String(), t.actor.entry.Actor); err != nil {
 		return nil, &dmarcd.InvalidError{Field: "host", Message: err.Error()}
 	}
 	secret, failed := t.logIn(ctx, mailbox, secret)
 	if failed == nil {
-		attempts.Succeeded(team.String(), user.String())
+		attempts.Succeeded(team.String(), t.actor.entry.Actor)
 		return secret, nil
 	}
 	log, detail := t.service.options.Log, failed.Message

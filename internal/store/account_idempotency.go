@@ -12,9 +12,9 @@ import (
 const (
 	// keyMemory is how long an idempotency key is stored.
 	keyMemory = 24 * time.Hour
-	// keyLease limits a request with an idempotency key: after a crash of the process, the key can
-	// be claimed again.
-	keyLease = 5 * time.Minute
+	// keyLease limits a request with an idempotency key, longer than the largest upload may take:
+	// after a crash of the process, the key can be claimed again.
+	keyLease = 15 * time.Minute
 	// maxKeys limits the stored idempotency keys of a team.
 	maxKeys = 10_000
 )

@@ -1,6 +1,6 @@
 // Calls every operation of the document with the client that @hey-api/openapi-ts generated, and
 // prints for each what was answered. Arguments are the examples of the document; the id of an item
-// is that of the first in its list.
+// is that of the last in its list: the first token is that of the calls.
 import document from "./openapi.json";
 import { client } from "./hey/client.gen";
 import * as sdk from "./hey/sdk.gen";
@@ -36,7 +36,7 @@ async function optionsOf(path: string, operation: Node): Promise<Options> {
 	for (const parameter of parametersOf(path, operation)) {
 		if (!parameter.required) continue;
 		const into = parameter.in === "path" ? options.path : options.query;
-		into[parameter.name] = parameter.name === "domain" ? process.env.DOMAIN : await firstOf(path, parameter, options) ?? exampleOf(parameter);
+		into[parameter.name] = parameter.name === "domain" ? process.env.DOMAIN : await lastOf(path, parameter, options) ?? exampleOf(parameter);
 	}
 	const content = resolve(operation.requestBody)?.content;
 	if (content?.["application/json"]) options.body = exampleOf(content["application/json"]);
@@ -44,14 +44,14 @@ async function optionsOf(path: string, operation: Node): Promise<Options> {
 	return options;
 }
 
-// firstOf returns the id of the first item of the list that an item's path begins with.
-async function firstOf(path: string, parameter: Node, options: Options): Promise<unknown> {
+// lastOf returns the id of the last item of the list that an item's path begins with.
+async function lastOf(path: string, parameter: Node, options: Options): Promise<unknown> {
 	const list = path.split(`/{${parameter.name}}`)[0];
 	const operation = root.paths[list]?.get;
 	if (parameter.in !== "path" || !operation) return undefined;
 	const { data } = await calls[operation.operationId as keyof typeof calls]({ path: options.path, query: {} });
-	const item = (data as Node)?.items?.[0];
-	return item?.id ?? item?.key ?? item?.seq;
+	const item = (data as Node)?.items?.at(-1);
+	return item?.[parameter.name] ?? item?.id ?? item?.key ?? item?.seq;
 }
 
 // What makes something comes first, and what deletes last, domains at the end.

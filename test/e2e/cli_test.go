@@ -50,7 +50,7 @@ func TestExitStatuses(t *testing.T) {
 			{"team deny", nil, 2},
 			{"token create", nil, 2},
 			{"token create --team unknown", nil, 1},
-			{"token create --team crew --scope admin", nil, 2},
+			{"token create --team crew --scope owner", nil, 2},
 			{"token create --team crew --expires tomorrow", nil, 2},
 			{"token create --team crew --expires -1h", nil, 2},
 			{"token list", nil, 2},

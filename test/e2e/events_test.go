@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bufio"
 	"cmp"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -182,29 +183,37 @@ func TestEventsAreFilteredAndPaged(t *testing.T) {
 
 func badQueriesOfTheAdditions(t *testing.T, s *server) {
 	encoded := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
-	cursors := []string{
-		"limit=0", "limit=1001", "limit=-1", "limit=1.5", "limit=ten", "limit=", "limit=99999999999999999999",
-		"after=x", "after=example.com", "after=%00", "after=" + encoded("now"), "after=" + encoded("1794714845"),
-		"after=" + encoded("1."), "after=" + encoded("99999999999999999999.1"), "limit=1;after=x", "limit=%zz",
+	// after is a cursor, which begins with a mark of its list.
+	after := func(list, position string) string {
+		sum := sha256.Sum256([]byte(list))
+		return "after=" + encoded(string(sum[:3])) + encoded(position)
 	}
+	cursors := func(list, other string) []string {
+		return []string{
+			"limit=0", "limit=1001", "limit=-1", "limit=1.5", "limit=ten", "limit=", "limit=99999999999999999999",
+			"after=x", "after=example.com", "after=%00", after(list, "now"), after(list, "1794714845"),
+			after(list, "1."), after(list, "99999999999999999999.1"), after(other, "1.1"), "limit=1;after=x", "limit=%zz",
+		}
+	}
+	const events, checks = "/events", "/domains/{domain}/checks"
 	filters := []string{
 		"kind=", "kind=changed", "kind=RECORD.CHANGED", "kind=record.changed,record.removed",
-		"since=", "since=-1", "since=x", "since=1&after=" + encoded("1.1"), "wait=1", "since=0&wait=61", "since=0&wait=-1", "since=0&wait=x", "since=0&wait=",
+		"since=", "since=-1", "since=x", "since=1&" + after(events, "1.1"), "wait=1", "since=0&wait=61", "since=0&wait=-1", "since=0&wait=x", "since=0&wait=",
 		"domain=", "domain=example", "domain=a_b.example", "domain=*.example.com", "domain=192.0.2.1", "domain=example.com&kind=x",
 	}
 	s.add("example.com")
 	for path, queries := range map[string][]string{
-		"/events":                         slices.Concat(cursors, filters),
-		"/domains/example.com/checks":     cursors,
-		"/domains/unknown.example/checks": cursors, // 422 comes before 404
+		"/events":                         slices.Concat(cursors(events, checks), filters),
+		"/domains/example.com/checks":     cursors(checks, events),
+		"/domains/unknown.example/checks": cursors(checks, events), // 422 comes before 404
 	} {
 		for _, query := range queries {
 			s.get(path+"?"+query).wantStatus(t, http.StatusUnprocessableEntity)
 		}
 	}
 	// A cursor whose row no longer exists is valid.
-	for _, path := range []string{"/events", "/domains/example.com/checks"} {
-		s.get(path+"?after="+encoded("1.1")).wantBody(t, `{"items":[],"next":null}`)
+	for path, list := range map[string]string{"/events": events, "/domains/example.com/checks": checks} {
+		s.get(path+"?"+after(list, "1.1")).wantBody(t, `{"items":[],"next":null}`)
 	}
 }
 
