@@ -26,7 +26,7 @@ func (c *Client) CreateToken(ctx context.Context, token NewToken) (TokenWithSecr
 	return post[TokenWithSecret](ctx, c, token, "tokens")
 }
 
-// RevokeToken revokes a token permanently.
+// RevokeToken revokes a token permanently, with the tokens that it created.
 func (c *Client) RevokeToken(ctx context.Context, id string) error {
 	return c.remove(ctx, "tokens", id)
 }

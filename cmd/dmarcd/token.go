@@ -105,7 +105,7 @@ func (p *program) tokenListCommand() *cobra.Command {
 func (p *program) tokenRevokeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "revoke ID",
-		Short:   "Revoke a token permanently",
+		Short:   "Revoke a token permanently, with those that it created",
 		Example: "  dmarcd token revoke tok_1omg",
 		Args:    cobra.ExactArgs(1),
 		RunE: withItem(p, "token", dmarcd.ParseTokenID, (*service.System).TeamOfToken,

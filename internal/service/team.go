@@ -43,7 +43,7 @@ func (t *Team) CreateToken(ctx context.Context, wanted NewToken) (created dmarcd
 	return created, secret, nil
 }
 
-// RevokeToken revokes a token.
+// RevokeToken revokes a token, with those that it created.
 func (t *Team) RevokeToken(ctx context.Context, id dmarcd.TokenID) error {
 	if err := t.may(dmarcd.RightManage); err != nil {
 		return err

@@ -137,9 +137,13 @@ func (t tx) createToken(ctx context.Context, team dmarcd.TeamID, n NewToken) (dm
 		ID: dmarcd.TokenID(db.NewID()), Team: team, Name: n.Name, Scope: n.Scope,
 		CreatedAt: t.store.now(), ExpiresAt: n.ExpiresAt.UTC().Truncate(time.Second),
 	}
-	_, err := t.Exec(ctx, `INSERT INTO tokens (id, team_id, name, hash, scope, created_by, created_at, expires_at, used_at, revoked_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0)`,
-		token.ID, token.Team, token.Name, n.Hash[:], token.Scope, nullable(n.CreatedBy), unix(token.CreatedAt), unix(token.ExpiresAt))
+	var creator dmarcd.TokenID
+	if t.store.grant != nil {
+		creator = t.store.grant.Token
+	}
+	_, err := t.Exec(ctx, `INSERT INTO tokens (id, team_id, name, hash, scope, created_by, token_id, created_at, expires_at, used_at, revoked_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0)`,
+		token.ID, token.Team, token.Name, n.Hash[:], token.Scope, nullable(n.CreatedBy), nullable(creator), unix(token.CreatedAt), unix(token.ExpiresAt))
 	if err != nil {
 		return dmarcd.Token{}, fmt.Errorf("create token: %w", err)
 	}
@@ -153,22 +157,31 @@ func (t *Team) Tokens(ctx context.Context) ([]dmarcd.Token, error) {
 		WHERE team_id = $1 ORDER BY created_at, id`, []any{t.id}, scanToken)
 }
 
-// RevokeToken revokes a token of the team. Its open invitations become void. It is idempotent.
+// RevokeToken revokes a token of the team, with those that it created, and those that they created.
+// Their open invitations become void. It is idempotent.
 func (t *Team) RevokeToken(ctx context.Context, id dmarcd.TokenID, audit ...dmarcd.AuditEntry) error {
 	// Tokens that revoke each other deadlock.
 	return t.retryTx(ctx, func(tx tx) error {
-		if grant := t.store.grant; grant != nil && grant.Token == id { // it may revoke itself
+		if grant := t.store.grant; grant != nil && grant.Token != 0 { // it may revoke itself
 			if err := tx.checkGrant(ctx); err != nil {
 				return err
 			}
 		}
-		err := tx.ExecOr(ctx, dmarcd.ErrNotFound, `UPDATE tokens
-			SET revoked_at = CASE WHEN revoked_at = 0 THEN $1 ELSE revoked_at END
-			WHERE team_id = $2 AND id = $3`, unix(t.store.now()), t.id, id)
-		if err == nil {
-			err = t.voidInvitations(ctx, tx)
+		const revoke = `UPDATE tokens SET revoked_at = CASE WHEN revoked_at = 0 THEN $1 ELSE revoked_at END WHERE team_id = $2 AND `
+		now := unix(t.store.now())
+		if err := tx.ExecOr(ctx, dmarcd.ErrNotFound, revoke+`id = $3`, now, t.id, id); err != nil {
+			return err
 		}
-		if err != nil {
+		// The update of a token waits while it creates another one, which only the next statement sees.
+		revoked := []dmarcd.TokenID{id}
+		for i := 0; i < len(revoked); i++ {
+			created, err := db.Collect(ctx, tx, revoke+`token_id = $3 RETURNING id`, []any{now, t.id, revoked[i]}, db.Value[dmarcd.TokenID])
+			if err != nil {
+				return err
+			}
+			revoked = append(revoked, created...)
+		}
+		if err := t.voidInvitations(ctx, tx); err != nil {
 			return err
 		}
 		return tx.noteAll(ctx, t.id, audit, "")

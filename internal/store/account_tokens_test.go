@@ -96,6 +96,57 @@ func TestTokensOfAFormerOwner(t *testing.T) {
 	})
 }
 
+// TestTokensOfARevokedToken revokes a token while one that it created creates others: none of them stays
+// valid, in contrast to a token of a user. A token can revoke the one that created it, and so itself.
+func TestTokensOfARevokedToken(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		w := newWorld(t, db)
+		ctx, of := t.Context(), w.Team(w.team("a").ID)
+		create := func(creator *store.Team, scope dmarcd.Scope) dmarcd.Token {
+			return musttest.Get(creator.CreateToken(ctx, store.NewToken{Scope: scope, Hash: w.hash()}))(t)
+		}
+		by := func(token dmarcd.Token) *store.Team { return w.As(store.Grant{Token: token.ID}).Team(token.Team) }
+		stays := create(of, dmarcd.ScopeAdmin)
+		for _, revokes := range []func(first, second dmarcd.Token) error{
+			func(first, _ dmarcd.Token) error { return of.RevokeToken(ctx, first.ID) },
+			func(first, _ dmarcd.Token) error { return by(stays).RevokeToken(ctx, first.ID) },
+			func(first, second dmarcd.Token) error { return by(second).RevokeToken(ctx, first.ID) },
+		} {
+			first := create(of, dmarcd.ScopeAdmin)
+			create(by(first), dmarcd.ScopeRead)
+			second := create(by(first), dmarcd.ScopeAdmin)
+			made := make(chan struct{}, attempts)
+			hashes := make([][32]byte, 100)
+			for i := range hashes {
+				hashes[i] = w.hash()
+			}
+			var creator sync.WaitGroup
+			creator.Go(func() {
+				for _, hash := range hashes {
+					_, err := by(second).CreateToken(ctx, store.NewToken{Scope: dmarcd.ScopeWrite, Hash: hash})
+					if errors.Is(err, dmarcd.ErrUnauthorized) {
+						return
+					}
+					if err != nil && !errors.Is(err, dmarcd.ErrTemporary) {
+						t.Error(err)
+						return
+					}
+					made <- struct{}{}
+				}
+			})
+			awaitSome(t, made)
+			w.must(revokes(first, second))
+			for _, token := range musttest.Get(of.Tokens(ctx))(t) {
+				if token.Valid(w.clock.Now()) != (token.ID == stays.ID) {
+					t.Errorf("the token %v with the scope %s: got valid %t", token.ID, token.Scope, token.Valid(w.clock.Now()))
+				}
+			}
+			creator.Wait()
+		}
+	})
+}
+
 // TestTokensRevokeEachOther has two tokens revoke each other: one of them is refused. A token may
 // revoke itself.
 func TestTokensRevokeEachOther(t *testing.T) {

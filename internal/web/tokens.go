@@ -62,7 +62,7 @@ func tokenTable(tokens []dmarcd.Token, now time.Time, mayRevoke bool) ui.Table {
 		case mayRevoke:
 			last = ui.Actions(ui.Action{
 				Label: "Revoke", Path: Prefix + "/settings/tokens/" + token.ID.String() + "/revoke", Danger: true,
-				Question: "Revoke the token? Programs that use it stop working at once.",
+				Question: "Revoke the token, and the tokens that it created? Programs that use them stop working at once.",
 			})
 		}
 		t.Rows = append(t.Rows, []ui.Cell{

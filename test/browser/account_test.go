@@ -136,7 +136,7 @@ func TestTokenIsMadeUsedAndRevoked(t *testing.T) {
 	}
 	b.load(clickIn("a script", "Revoke"))
 	b.shows("The token was revoked.")
-	if want := "Revoke the token? Programs that use it stop working at once."; !slices.Contains(b.watch.asks(), want) {
+	if want := "Revoke the token, and the tokens that it created? Programs that use them stop working at once."; !slices.Contains(b.watch.asks(), want) {
 		t.Errorf("the page asked %q want %q among it", b.watch.asks(), want)
 	}
 	daemon.Eventually(t, revocationLimit, "the revoked token is refused", func() bool {

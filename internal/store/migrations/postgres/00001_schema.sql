@@ -125,6 +125,7 @@ CREATE TABLE tokens (
     hash       BYTEA  NOT NULL UNIQUE,
     scope      TEXT   NOT NULL,
     created_by BIGINT,
+    token_id   BIGINT, -- the token that created it, which is revoked with all that it created
     created_at BIGINT NOT NULL,
     expires_at BIGINT NOT NULL,
     used_at    BIGINT NOT NULL,
@@ -132,6 +133,7 @@ CREATE TABLE tokens (
 );
 
 CREATE INDEX tokens_of_team ON tokens (team_id, created_at);
+CREATE INDEX tokens_of_token ON tokens (team_id, token_id) WHERE token_id IS NOT NULL;
 
 -- The idempotency keys of requests. hash is the SHA-256 of the key, request the hash of the request, answer
 -- its answer, '' if it was too large. claimed_until is the end of the claim of a request that is under
