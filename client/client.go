@@ -1,9 +1,9 @@
-// Package client calls the API of dmarcd. Methods have the names of the operations of the OpenAPI
-// document, lists are iterators over all pages, and errors are values of Error. Begin with New; an
-// example shows each use.
+// Package client calls the API of dmarcd. Each method is named after its operation in the OpenAPI
+// document, lists are iterators over all pages, and an answer that reports an error is an *Error.
+// Begin with New; the examples show each use.
 //
-// Requests are repeated only where that is safe: those that change nothing or set a value, and
-// others if they have not begun. The client validates nothing: the server does.
+// Requests are retried where that is safe. A POST is retried only if no connection could be opened,
+// or if the server answered 429. The client validates nothing: the server does.
 package client
 
 import (
@@ -33,10 +33,10 @@ type Client struct {
 	HTTP *http.Client
 	// UserAgent names the program in the logs of the server.
 	UserAgent string
-	// Retries is the maximum number of repetitions of a request.
+	// Retries is the maximum number of retries of a request.
 	Retries int
-	// MaxWait is the longest wait before a repetition. If the server asks for a longer one, the
-	// request fails with the error of the server.
+	// MaxWait is the longest wait before a retry. If the server asks for a longer one, the request
+	// fails with the error of the server.
 	MaxWait time.Duration
 
 	base, token string
@@ -46,14 +46,14 @@ type Client struct {
 const (
 	defaultRetries = 4
 	defaultMaxWait = time.Minute
-	// answerTimeout is for the header of a response. Some operations query the DNS first, or wait
-	// for events.
+	// answerTimeout limits the wait for the header of a response. Some operations query the DNS or
+	// wait for events first.
 	answerTimeout = 3 * time.Minute
 	firstWait     = 500 * time.Millisecond
 )
 
 // New returns a client of the API at a base URL, such as https://dmarc.example.com/api. The context
-// of a call limits its time, including the repetitions.
+// of a call limits its time, including retries.
 func New(baseURL, token string) *Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it has this type
 	transport.ResponseHeaderTimeout = answerTimeout
@@ -72,8 +72,8 @@ type call struct {
 	body   any // sent as JSON; a reader is sent as it is, once
 }
 
-// send sends a request, repeats it where that is safe, and returns a response with a status of
-// success. The caller closes its body.
+// send sends a request, retries it where that is safe, and returns a successful response. The caller
+// closes its body.
 func (c *Client) send(ctx context.Context, r call) (*http.Response, error) {
 	address, err := c.address(r)
 	if err != nil {
@@ -159,7 +159,7 @@ func (c *Client) wait(method string, attempt int, err error) (time.Duration, boo
 		return wait, method != http.MethodPost || errors.As(err, &dial) && dial.Op == "dial"
 	}
 	temporary := []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
-	if method == http.MethodPost { // another status does not say that nothing has changed
+	if method == http.MethodPost { // after any other status something may have changed
 		temporary = temporary[:1]
 	}
 	if answer.RetryAfter > 0 {
@@ -212,8 +212,8 @@ func post[T any](ctx context.Context, c *Client, body any, path ...string) (T, e
 	return do[T](ctx, c, call{method: http.MethodPost, path: path, body: body})
 }
 
-// values returns the fields of a filter as parameters, which their tags name. Zero values are left
-// out.
+// values returns the fields of a filter as query parameters, named by their tags. Zero values are
+// omitted.
 func values(filter any) url.Values {
 	query := url.Values{}
 	if filter == nil {

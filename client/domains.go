@@ -43,7 +43,8 @@ func (c *Client) ListDomains(ctx context.Context, tag string) iter.Seq2[Domain, 
 	}
 }
 
-// AddDomain adds a domain. Its DNS is checked right away, after the answer.
+// AddDomain adds a domain. Its DNS is checked right away: for up to two seconds before the answer, then
+// in the background.
 func (c *Client) AddDomain(ctx context.Context, domain string) (Domain, error) {
 	return post[Domain](ctx, c, map[string]string{"domain": domain}, "domains")
 }
@@ -83,7 +84,7 @@ func (c *Client) GetSetup(ctx context.Context, domain string) (Setup, error) {
 	return get[Setup](ctx, c, "domains", domain, "setup")
 }
 
-// SelfTest sends a report about a domain through all steps and deletes it again.
+// SelfTest sends a synthetic report about a domain through the whole path, and deletes it.
 func (c *Client) SelfTest(ctx context.Context, domain string) (SelfTest, error) {
 	return post[SelfTest](ctx, c, nil, "domains", domain, "selftest")
 }
@@ -100,12 +101,12 @@ func (c *Client) SetTags(ctx context.Context, domain string, tags []string) ([]s
 	return result.Tags, err
 }
 
-// ListTags lists the tags of the team with their numbers of domains.
+// ListTags lists the tags of the team, with the number of domains of each.
 func (c *Client) ListTags(ctx context.Context) iter.Seq2[Tag, error] {
 	return list[Tag](ctx, c, nil, "tags")
 }
 
-// Search finds up to limit domains, senders and reports each; 0 is the default of the server.
+// Search finds domains, senders and reports, up to limit of each; 0 means the default of the server.
 func (c *Client) Search(ctx context.Context, text string, limit int) iter.Seq2[Hit, error] {
 	return list[Hit](ctx, c, struct {
 		Text  string `query:"q"`
@@ -118,8 +119,8 @@ func (c *Client) SetParked(ctx context.Context, domain string, parked bool) (Par
 	return put[Parked](ctx, c, map[string]bool{"parked": parked}, "domains", domain, "parked")
 }
 
-// AcceptForwarding accepts that a stricter policy affects so many forwarded messages in 30 days. Nil
-// withdraws it.
+// AcceptForwarding accepts that a stricter policy affects this number of forwarded messages in 30 days.
+// Nil withdraws the acceptance.
 func (c *Client) AcceptForwarding(ctx context.Context, domain string, messages *int64) (Forwarding, error) {
 	return put[Forwarding](ctx, c, map[string]*int64{"accepted": messages}, "domains", domain, "forwarding")
 }

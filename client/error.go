@@ -11,7 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Error is an answer of the server with a status of failure. Compare its kind with errors.Is and
+// Error is an answer of the server that reports an error. Test its kind with errors.Is and
 // dmarcd.ErrNotFound, ErrConflict, ErrInvalid, ErrUnauthorized, ErrForbidden, ErrLimit or
 // ErrTemporary.
 type Error struct {
@@ -24,7 +24,7 @@ type Error struct {
 	Fields []FieldError
 	// RetryAfter is how long to wait, 0 if the server does not say.
 	RetryAfter time.Duration
-	// RequestID names the request in the log of the server.
+	// RequestID identifies the request in the log of the server.
 	RequestID string
 }
 
@@ -68,7 +68,7 @@ func readError(response *http.Response) *Error {
 	err := json.NewDecoder(io.LimitReader(response.Body, maxErrorBody)).Decode(&body)
 	e.Code, e.Fields = cmp.Or(body.Code, response.Header.Get("Dmarcd-Error")), body.Errors
 	if e.Message = cmp.Or(body.Message, body.Error); err != nil || e.Message == "" {
-		e.Message = fmt.Sprintf("The server answered %s without a message of dmarcd. Use the base URL of its API, such as https://dmarc.example.com/api.", response.Status)
+		e.Message = fmt.Sprintf("The server answered %s, but not as dmarcd does. Use the base URL of the API, such as https://dmarc.example.com/api.", response.Status)
 	}
 	return e
 }

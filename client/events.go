@@ -69,7 +69,7 @@ func (c *Client) AcknowledgeAlert(ctx context.Context, id string) (Alert, error)
 	return post[Alert](ctx, c, nil, "alerts", id, "acknowledge")
 }
 
-// Through selects the alerts up to a number, all or those of a domain or kind.
+// Through selects the alerts whose number is at most Seq: all, or those of a domain or kind.
 type Through struct {
 	Seq    int64   `json:"through"`
 	Domain *string `json:"domain"`

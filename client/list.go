@@ -9,13 +9,13 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// Period selects days, both included. A zero end is open.
+// Period selects the days From to To, both included. A zero value leaves that end open.
 type Period struct {
 	From dmarcd.Day `query:"from"`
 	To   dmarcd.Day `query:"to"`
 }
 
-// list returns the items of all pages. The pages are read as they are needed.
+// list returns the items of all pages, and reads each page when it is needed.
 func list[T any](ctx context.Context, c *Client, filter any, path ...string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		r := call{method: http.MethodGet, path: path, query: values(filter)}

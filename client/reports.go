@@ -19,8 +19,8 @@ func (c *Client) GetDomainSummary(ctx context.Context, domain string, period Per
 	return do[Summary](ctx, c, call{method: http.MethodGet, path: []string{"reports", domain}, filter: period})
 }
 
-// UploadReport sends a file or a message with reports. It is sent once: repeat it after an error
-// whose kind is dmarcd.ErrTemporary. A report that is known is not stored again.
+// UploadReport sends a file or a message with reports. It is not retried: call it again after an error
+// of the kind dmarcd.ErrTemporary. A report that was stored before does not count twice.
 func (c *Client) UploadReport(ctx context.Context, content io.Reader) (Receipts, error) {
 	return post[Receipts](ctx, c, content, "reports")
 }
@@ -123,7 +123,7 @@ type RecordFilter struct {
 }
 
 // ExportRecords lists records with the data of their reports, in the order in which those arrived.
-// After a lost connection it goes on behind the last record.
+// After a lost connection it continues after the last record.
 func (c *Client) ExportRecords(ctx context.Context, filter RecordFilter) iter.Seq2[ExportedRecord, error] {
 	return func(yield func(ExportedRecord, error) bool) {
 		for attempt := 0; ; attempt++ {

@@ -2,7 +2,7 @@ package client
 
 import "github.com/dmarcd/dmarcd/internal/wire"
 
-// The shapes of the API. Times are texts such as 2026-11-17T10:00:00+00:00.
+// The shapes of the API. Times are strings such as 2026-11-17T10:00:00+00:00.
 //
 //nolint:revive // the comments of the shapes are in package wire
 type (

@@ -9,7 +9,7 @@ import (
 
 // The methods of this file need a token with the scope admin.
 
-// ListTokens lists the tokens of the team, also revoked and expired ones, the oldest first.
+// ListTokens lists the tokens of the team, including revoked and expired ones, oldest first.
 func (c *Client) ListTokens(ctx context.Context) iter.Seq2[Token, error] {
 	return list[Token](ctx, c, nil, "tokens")
 }
@@ -36,7 +36,7 @@ func (c *Client) ListMembers(ctx context.Context) iter.Seq2[Member, error] {
 	return list[Member](ctx, c, nil, "members")
 }
 
-// SetRole changes the role of a member to editor or viewer: a token makes no owner.
+// SetRole changes the role of a member to editor or viewer: a token cannot make anyone an owner.
 func (c *Client) SetRole(ctx context.Context, id, role string) error {
 	response, err := c.send(ctx, call{method: http.MethodPatch, path: []string{"members", id}, body: map[string]string{"role": role}})
 	if err != nil {
@@ -45,7 +45,7 @@ func (c *Client) SetRole(ctx context.Context, id, role string) error {
 	return response.Body.Close()
 }
 
-// RemoveMember removes a member. The last owner stays.
+// RemoveMember removes a member. The last owner cannot be removed.
 func (c *Client) RemoveMember(ctx context.Context, id string) error {
 	return c.remove(ctx, "members", id)
 }

@@ -55,7 +55,7 @@ func (c *Client) TestWebhook(ctx context.Context, id string) (WebhookDelivery, e
 	return post[WebhookDelivery](ctx, c, nil, "webhooks", id, "test")
 }
 
-// RotateWebhook replaces the secret. For some time deliveries are signed with both.
+// RotateWebhook replaces the secret. For 24 hours deliveries are signed with both.
 func (c *Client) RotateWebhook(ctx context.Context, id string) (WebhookWithSecret, error) {
 	return post[WebhookWithSecret](ctx, c, nil, "webhooks", id, "rotate")
 }
@@ -70,11 +70,11 @@ func (c *Client) RetryDelivery(ctx context.Context, webhook, delivery string) (W
 	return post[WebhookDelivery](ctx, c, nil, "webhooks", webhook, "deliveries", delivery, "retry")
 }
 
-// webhookTolerance is the greatest difference of the clocks of sender and receiver. A recorded message
-// cannot be sent again later.
+// webhookTolerance is how much the time of a message may differ from now. It allows for clocks that
+// differ, and prevents that a recorded message is sent again later.
 const webhookTolerance = 5 * time.Minute
 
-// errWebhook says nothing about the reason, which would help an attacker.
+// errWebhook does not give the reason, which would help an attacker.
 var errWebhook = &dmarcd.InvalidError{Message: "The message has no valid signature with this secret, or is older than five minutes."}
 
 // VerifyWebhook returns the event of a webhook message in the format standard or json. It verifies the

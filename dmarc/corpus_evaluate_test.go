@@ -13,7 +13,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 )
 
-// zone builds the zone of a case. A text in the place of records, such as
+// zone builds the zone of a case. A text instead of records, such as
 // SERVFAIL, is a name that cannot be looked up.
 func (c corpusCase) zone(t *testing.T) *dnstest.Zone {
 	t.Helper()

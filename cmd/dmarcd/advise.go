@@ -30,7 +30,7 @@ func (p *program) adviseCommand() *cobra.Command {
 now, its reason and the record to publish, and the senders of the last 30 days: what each is
 to the domain, how much of its mail the current policy affects, why it fails, and how to fix it.
 
-With --format it prints only the record, as a file for the tool that manages the zone.
+With --format it prints only the record to publish, as a file for the tool that manages the zone.
 
 A question that only a person can answer is answered by "dmarcd domain answer".
 

@@ -33,7 +33,7 @@ const (
 type checkOptions struct {
 	json, verbose bool
 	selectors     []string
-	// files prints the records as files instead; nil does not.
+	// files prints the records as files instead of text; nil for text.
 	files *checkFiles
 }
 

@@ -155,7 +155,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// didYouMean returns the end of an error about a word that is similar to one of the words, else "".
+// didYouMean returns a suggestion to append to an error about a word, "" if none of words is similar.
 func didYouMean(word string, words []string) string {
 	if meant := config.Meant(word, words); meant != "" && meant != word {
 		return fmt.Sprintf(" (did you mean %q?)", meant)
@@ -214,10 +214,11 @@ func (p *program) noteBeginnings(cmd *cobra.Command) {
 	}
 }
 
-// choices is the annotation of a flag with its valid words. One that ends with a colon begins a value.
+// choices is the annotation of a flag with its valid words. A word that ends with a colon is the prefix
+// of values.
 const choices = "choices"
 
-// noteChoices notes the valid words of a flag, so that a similar one is explained.
+// noteChoices stores the valid words of a flag, so that an error can suggest a similar one.
 func noteChoices(cmd *cobra.Command, flag string, words []string) {
 	if len(words) > 0 {
 		_ = cmd.Flags().SetAnnotation(flag, choices, words) // the flag exists

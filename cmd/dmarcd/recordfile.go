@@ -19,7 +19,7 @@ import (
 // recordFlags are the flags of commands that print records as a file.
 type recordFlags struct{ format, zone string }
 
-// addTo adds the flags to a command; another flag of it selects another output.
+// addTo adds the flags to a command. They exclude its flags others, which select another output.
 func (f *recordFlags) addTo(cmd *cobra.Command, others ...string) {
 	cmd.Flags().StringVar(&f.format, "format", "", "print the records as a file: "+strings.Join(recordfile.IDs(), ", "))
 	cmd.Flags().StringVar(&f.zone, "zone", "", "zone of the file (default: the zone of the domain)")
@@ -28,7 +28,7 @@ func (f *recordFlags) addTo(cmd *cobra.Command, others ...string) {
 	}
 }
 
-// parse returns the format, false if no file is to be printed.
+// parse returns the format, and whether a file is to be printed.
 func (f *recordFlags) parse() (format recordfile.Format, asked bool, err error) {
 	if f.format == "" {
 		if f.zone != "" {
@@ -94,8 +94,8 @@ func (p *program) domainSetupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "setup --team NAME DOMAIN",
 		Short: "Print the records to publish so that reports about a domain arrive here",
-		Long: `Prints the records to publish, and whether the latest check found them. With --format it is a file
-for the tool that manages the zone. The record that authorizes reports is in the zone of the
+		Long: `Prints the records to publish, and whether the latest check found them. With --format it prints a
+file for the tool that manages the zone. The record that authorizes reports is in the zone of the
 report domain: select it with --zone.`,
 		Example: `  dmarcd domain setup --team acme example.com
   dmarcd domain setup --team acme --format bind example.com

@@ -201,7 +201,7 @@ func UnknownEnvironment(environ []string) []UnknownName {
 	return unknown
 }
 
-// Meant returns the word that was probably meant with another, "" if none is similar.
+// Meant returns the one of words that was probably meant by word, "" if none is similar.
 func Meant(word string, words []string) string { return nearest(word, words, 0) }
 
 // nearest returns the name with the smallest edit distance, or "" if the distance exceeds
@@ -217,8 +217,8 @@ func nearest(name string, names []string, shared int) string {
 	return best
 }
 
-// edits returns the distance of a and b in bytes: how many are inserted, deleted or replaced, or swapped
-// with their neighbour.
+// edits returns the edit distance of a and b: the number of bytes to insert, delete, replace, or swap
+// with the next one.
 func edits(a, b string) int {
 	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

@@ -21,14 +21,14 @@ const (
 
 // StoredAnswer is what is stored about a request with an idempotency key.
 type StoredAnswer struct {
-	Request [32]byte // the keyed hash of the request
+	Request [32]byte // its HMAC, with the idempotency key as the key
 	// Answer is in the encoding of the caller; empty if it was too large.
 	Answer []byte
 }
 
-// ClaimKey claims the idempotency key with that SHA-256 for a request until
-// a time. If a request with the key was answered within 24 hours, the answer is known instead; one
-// that is under way is ErrConflict. Too many keys are an *dmarcd.InvalidError.
+// ClaimKey claims the idempotency key with this SHA-256 hash for a request, until a time. If a request
+// with the key was answered within 24 hours, it returns that answer instead. If one is under way, it
+// returns ErrConflict; if the team has too many keys, a *dmarcd.InvalidError.
 func (t *Team) ClaimKey(ctx context.Context, hash [32]byte) (until time.Time, known *StoredAnswer, err error) {
 	now := t.store.now()
 	end := now.Add(keyLease)
@@ -74,8 +74,8 @@ func (t *Team) limitKeys(ctx context.Context, tx tx) error {
 	return err
 }
 
-// SaveAnswer stores the answer to the request that has claimed an idempotency key until a time. It is
-// ErrNotFound if the claim has ended.
+// SaveAnswer stores the answer to the request that has claimed an idempotency key until a time. It
+// returns ErrNotFound if the claim has ended.
 func (t *Team) SaveAnswer(ctx context.Context, hash [32]byte, until time.Time, a StoredAnswer) error {
 	return t.tx(ctx, func(tx tx) error {
 		return tx.ExecOr(ctx, dmarcd.ErrNotFound, `UPDATE idempotency_keys SET claimed_until = 0, request = $4, answer = $5
@@ -83,8 +83,8 @@ func (t *Team) SaveAnswer(ctx context.Context, hash [32]byte, until time.Time, a
 	})
 }
 
-// ReleaseKey ends the claim of an idempotency key, if it has not ended: the request has changed
-// nothing, and can be repeated.
+// ReleaseKey ends the claim of an idempotency key early: the request has changed nothing, and can be
+// retried.
 func (t *Team) ReleaseKey(ctx context.Context, hash [32]byte, until time.Time) error {
 	_, err := t.exec(ctx, `DELETE FROM idempotency_keys WHERE team_id = $1 AND hash = $2 AND claimed_until = $3`, t.id, hash[:], unix(until))
 	return err

@@ -85,7 +85,7 @@ const (
 	fetching   stage = "FETCH"
 )
 
-// imapAttack is what a hostile IMAP host sends in the place of an answer.
+// imapAttack is what a hostile IMAP host sends instead of an answer.
 type imapAttack struct {
 	name  string
 	at    stage
@@ -100,7 +100,7 @@ const mega = 1 << 20
 func imapAttacks() []imapAttack {
 	const endless = 192 * mega
 	return []imapAttack{
-		{"a nested body structure in the place of a search", searching, "* 1 FETCH (BODYSTRUCTURE ", strings.Repeat("(", 64<<10), 12 * mega},
+		{"a nested body structure instead of a search", searching, "* 1 FETCH (BODYSTRUCTURE ", strings.Repeat("(", 64<<10), 12 * mega},
 		{"one line without end", searching, "* OK ", strings.Repeat("a", 64<<10), endless},
 		{"a literal of 2 GiB", fetching, "* 1 FETCH (UID 1 BODY[] {2147483647}\r\n", strings.Repeat("a", 64<<10), endless},
 

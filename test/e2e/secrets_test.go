@@ -99,7 +99,7 @@ func linesWith(text, word string) string {
 	return found.String()
 }
 
-// misplacedTokenIsNotRepeated sends a token in wrong places and searches the answers
+// misplacedTokenIsNotRepeated sends a token where none belongs, and searches the answers
 // for it. finish searches everything else.
 func misplacedTokenIsNotRepeated(t *testing.T, s *server) {
 	in := s.in

@@ -102,7 +102,7 @@ func startPolicyHost(t *testing.T, host string) *policyHost {
 // serve sets the policy.
 func (h *policyHost) serve(policy string) { h.policy.Store(&policy) }
 
-// dial connects to the web server in the place of port 443 of loopback, which a
+// dial connects to the web server instead of port 443 of loopback, which a
 // test may not listen on. It refuses every other address: that one is what the
 // zone holds.
 func (h *policyHost) dial(ctx context.Context, network, address string) (net.Conn, error) {

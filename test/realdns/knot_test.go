@@ -139,7 +139,7 @@ func (k *knot) delegationSigner(t *testing.T, zone string) *mdns.DS {
 }
 
 // TestAuthoritativeServer asks the authority itself, as an operator does who puts its
-// address into the configuration in the place of a recursive server. It answers
+// address into the configuration instead of that of a recursive server. It answers
 // for its own zones and validates nothing.
 func TestAuthoritativeServer(t *testing.T) {
 	t.Parallel()

@@ -150,7 +150,7 @@ func TestReceiverHangs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the client left
-		cancel()                           // in the place of the timeout
+		cancel()                           // acts as the timeout
 		<-r.Context().Done()
 	}))
 	defer server.Close()

@@ -136,7 +136,7 @@ CREATE TABLE tokens (
 CREATE INDEX tokens_of_team ON tokens (team_id, created_at);
 CREATE INDEX tokens_of_token ON tokens (team_id, token_id) WHERE token_id IS NOT NULL;
 
--- The idempotency keys of requests. hash is the SHA-256 of the key, request the hash of the request, answer
+-- The idempotency keys of requests. hash is the SHA-256 of the key, request the HMAC of the request, answer
 -- its answer, '' if it was too large. claimed_until is the end of the claim of a request that is under
 -- way, 0 after its answer.
 CREATE TABLE idempotency_keys (
