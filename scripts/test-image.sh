@@ -41,7 +41,19 @@ expect() {
 
 make build
 "${store[@]}" build --quiet --file deploy/Dockerfile --tag dmarcd-dockerfile . >/dev/null
-(cd tools/release && go run . -o "$dir/dist" -platforms "linux/$(go env GOARCH)" >/dev/null)
+platform=linux/$(go env GOARCH)
+(cd tools/release && go run . -o "$dir/dist" -platforms "$platform" >/dev/null)
+if [ -z "$(git status --porcelain)" ]; then
+	# The same commit in another folder gives the same bytes: binary, packages, image, chart and SBOM.
+	git clone --quiet . "$dir/clone"
+	mkdir -p "$dir/clone/bin"
+	cp bin/*.mmdb "$dir/clone/bin/"
+	for built in internal/*/built; do cp "$built"/* "$dir/clone/$built/"; done
+	(cd "$dir/clone/tools/release" && go run . -o "$dir/again" -platforms "$platform" >/dev/null)
+	diff "$dir/dist/SHA256SUMS" "$dir/again/SHA256SUMS" || fail "the same commit gave other bytes"
+else
+	echo "image: two builds are not compared, because files differ from the commit" >&2
+fi
 "${store[@]}" pull --quiet "oci-archive:$(echo "$dir"/dist/dmarcd-*.oci.tar)" >"$dir/id"
 "${store[@]}" tag "$(cat "$dir/id")" dmarcd
 config() { "${store[@]}" inspect --type image --format "{{.OCIv1.Config.$1}}" "${2:-dmarcd}"; }
@@ -57,6 +69,7 @@ expect volumes "$(config Volumes)" "map[/data:{}]"
 
 container=$("${store[@]}" from --pull-never dmarcd)
 root=$("${store[@]}" mount "$container")
+expect "files with rights of others" "$(find "$root" -xdev \( -perm /6000 -o -perm -o+w \) ! -type l ! -path "$root/tmp" ! -path "$root/dev/*")" ""
 expect "owner of /data" "$(stat --format=%u:%g "$root/data")" 65532:65532
 expect "files" "$(cd "$root" && find . -maxdepth 1 -type f | sort)" "$(cd bin && find . -maxdepth 1 \( -name dmarcd -o -name '*.mmdb' \) | sort)"
 "${store[@]}" run "$container" -- /dmarcd version | grep -q "^dmarcd 0\.\|^dmarcd [1-9]" || fail "the binary does not name its version"

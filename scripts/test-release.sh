@@ -55,7 +55,7 @@ clone() {
 	git -C "$1" checkout --quiet "$2"
 	mkdir "$1/bin"
 	cp bin/*.mmdb "$1/bin/"
-	cp internal/web/built/charts.js internal/web/built/licenses.txt "$1/internal/web/built/"
+	for built in internal/*/built; do [ ! -d "$1/$built" ] || cp "$built"/* "$1/$built/"; done
 }
 
 echo "release: from a fresh clone"
