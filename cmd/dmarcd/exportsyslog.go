@@ -86,27 +86,19 @@ func (s *syslogExport) records(ctx context.Context, t *service.Team, filter serv
 		}
 		after = service.RecordPosition{Report: report, Record: service.RecordCursor{Share: share, N: n, Begun: true}}
 	}
+	records, err := openExport(ctx, t, filter, after)
+	if err != nil {
+		return err
+	}
 	for {
-		records, err := openExport(ctx, t, filter, after)
-		if err != nil {
+		read, err := records.Next(ctx, func(batch []service.ReportRecord) error { return s.send(ctx, convert(batch, recordMessage)) })
+		if err != nil || read == 0 && !s.target.follow {
 			return err
 		}
-		for {
-			read, err := records.Next(ctx, func(batch []service.ReportRecord) error {
-				after = batch[len(batch)-1].Position()
-				return s.send(ctx, convert(batch, recordMessage))
-			})
-			if err != nil {
-				return err
-			}
-			if read == 0 {
-				break
-			}
+		if read == 0 {
+			err = pause(ctx, pollRecords)
 		}
-		if !s.target.follow {
-			return nil
-		}
-		if err := pause(ctx, pollRecords); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -23,9 +23,9 @@ const (
 
 // SessionStore stores sessions.
 type SessionStore interface {
-	// CreateSession stores a session and ends the replaced one. It is dmarcd.ErrUnauthorized if the
-	// password has changed.
-	CreateSession(ctx context.Context, session dmarcd.NewSession) error
+	// CreateSession stores a session with the audit entries and ends the replaced one. It is
+	// dmarcd.ErrUnauthorized if the password has changed.
+	CreateSession(ctx context.Context, session dmarcd.NewSession, audit ...dmarcd.AuditEntry) error
 	// Session returns the session with that hash, or dmarcd.ErrNotFound.
 	Session(ctx context.Context, hash [32]byte) (dmarcd.Session, error)
 	// TouchSession saves when a session was last used.
@@ -55,7 +55,7 @@ func NewSessions(store SessionStore, now func() time.Time, log *slog.Logger) *Se
 // Begin starts a session and returns the secret for the cookie. The secret is always new,
 // and the previous session of the browser ends: this prevents session fixation. A sign-in
 // that a change of the password made void is dmarcd.ErrUnauthorized.
-func (s *Sessions) Begin(ctx context.Context, of dmarcd.SignIn, client Client, before string) (secret string, err error) {
+func (s *Sessions) Begin(ctx context.Context, of dmarcd.SignIn, client Client, before string, audit ...dmarcd.AuditEntry) (secret string, err error) {
 	secret = newSecret()
 	userAgent := strings.ToValidUTF8(client.UserAgent[:min(len(client.UserAgent), maxUserAgent)], "")
 	err = s.store.CreateSession(ctx, dmarcd.NewSession{
@@ -66,7 +66,7 @@ func (s *Sessions) Begin(ctx context.Context, of dmarcd.SignIn, client Client, b
 		ExpiresAt:    s.now().Add(dmarcd.SessionLife),
 		UserAgent:    strings.ReplaceAll(userAgent, "\x00", ""), // PostgreSQL cannot store it
 		Address:      client.Address,
-	})
+	}, audit...)
 	if err != nil {
 		return "", err
 	}
@@ -100,11 +100,6 @@ func (s *Sessions) touch(ctx context.Context, hash [32]byte, now time.Time) {
 		// The next use tries again.
 		s.log.Warn("could not record the last use of a session", "error", err)
 	}
-}
-
-// End ends the session.
-func (s *Sessions) End(ctx context.Context, secret string) error {
-	return s.store.EndSession(ctx, hashSecret(secret))
 }
 
 // InvitationPath is the path of invitation links; the secret follows.

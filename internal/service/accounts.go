@@ -20,23 +20,27 @@ type Client struct {
 }
 
 // SignIn returns the secret of a new session. A wrong email or password is
-// dmarcd.ErrUnauthorized, too many attempts are dmarcd.ErrLimit. The former is written to the
-// audit log of the installation.
+// dmarcd.ErrUnauthorized, too many attempts are dmarcd.ErrLimit. All are written to the audit log
+// of the installation.
 func (s *Service) SignIn(ctx context.Context, email, password string, client Client) (session string, err error) {
 	of, err := s.passwords.User(ctx, email, password, client.Address)
-	if errors.Is(err, dmarcd.ErrUnauthorized) {
+	if errors.Is(err, dmarcd.ErrUnauthorized) || errors.Is(err, dmarcd.ErrLimit) {
+		detail := "password"
+		if errors.Is(err, dmarcd.ErrLimit) {
+			detail = "too many attempts"
+		}
 		email, _ = dmarcd.ParseEmail(email) // anything else may be a password
-		s.noteFailed(ctx, dmarcd.AuditEntry{Actor: "unknown", Target: email, Detail: "password", Address: client.Address})
+		s.noteFailed(ctx, dmarcd.AuditEntry{Actor: "unknown", Target: email, Detail: detail, Address: client.Address})
 	}
 	if err != nil {
 		return "", err
 	}
-	return begin(ctx, s.sessions, of, client)
+	return begin(ctx, s.sessions, of, client, "password")
 }
 
-// failedNotes is how many failed sign-ins are written to the audit log, per second and at once:
-// an attacker must not push out the other entries.
-const failedNotes, failedNotesBurst = 1, 60
+// failedNotes is how many failed sign-ins are written to the audit log, per second: an attacker
+// must not push out the other entries.
+const failedNotes = 1
 
 // noteFailed writes an entry about a failed sign-in, unless there were too many. A client cannot
 // avoid it by disconnecting.
@@ -50,13 +54,23 @@ func (s *Service) noteFailed(ctx context.Context, entry dmarcd.AuditEntry) {
 	}
 }
 
-func begin(ctx context.Context, sessions *auth.Sessions, of dmarcd.SignIn, client Client) (session string, err error) {
-	return sessions.Begin(ctx, of, auth.Client{Address: client.Address, UserAgent: client.UserAgent}, client.Session)
+// begin begins a session; means is how the user was authenticated.
+func begin(ctx context.Context, sessions *auth.Sessions, of dmarcd.SignIn, client Client, means string) (session string, err error) {
+	return sessions.Begin(ctx, of, auth.Client{Address: client.Address, UserAgent: client.UserAgent}, client.Session, dmarcd.AuditEntry{
+		Action: "user.login", Detail: means, Address: client.Address,
+	})
 }
 
-// SignOut ends a session. An ended one is no error.
-func (s *Service) SignOut(ctx context.Context, session string) error {
-	return s.sessions.End(ctx, session)
+// SignOut ends the session of the client. An ended one is no error.
+func (s *Service) SignOut(ctx context.Context, client Client) error {
+	session, err := s.sessions.Resolve(ctx, client.Session)
+	if errors.Is(err, dmarcd.ErrUnauthorized) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.store.EndSession(ctx, session.Hash, User(session, client.Address).to("user.logout", session.User.Email, ""))
 }
 
 // SingleSignOn reports whether users can sign in with an identity provider.
@@ -80,13 +94,16 @@ func (s *Service) FinishSingleSignOn(ctx context.Context, state string, answer u
 		return "", "", dmarcd.ErrNotFound
 	}
 	of, next, err := s.options.OIDC.Finish(ctx, state, answer)
-	if errors.Is(err, dmarcd.ErrForbidden) || errors.Is(err, dmarcd.ErrNotFound) { // others are not authenticated by the provider
+	switch {
+	case errors.Is(err, dmarcd.ErrForbidden), errors.Is(err, dmarcd.ErrNotFound):
 		s.noteFailed(ctx, dmarcd.AuditEntry{Actor: "unknown", Detail: "identity provider: not verified or not invited", Address: client.Address})
+	case errors.Is(err, dmarcd.ErrUnauthorized):
+		s.noteFailed(ctx, dmarcd.AuditEntry{Actor: "unknown", Detail: "identity provider: not confirmed", Address: client.Address})
 	}
 	if err != nil {
 		return "", "", err
 	}
-	session, err = begin(ctx, s.sessions, of, client)
+	session, err = begin(ctx, s.sessions, of, client, "identity provider")
 	return session, next, err
 }
 
@@ -331,7 +348,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, link string, account New
 	if err != nil {
 		return "", err
 	}
-	if session, err = begin(ctx, sessions, of, client); err != nil || stored.Team == 0 {
+	if session, err = begin(ctx, sessions, of, client, "invitation"); err != nil || stored.Team == 0 {
 		return session, err
 	}
 	begun, err := s.sessions.Resolve(ctx, session)

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -64,8 +65,8 @@ type RecordExport struct {
 	ended   bool
 }
 
-// ExportRecords starts an export after a position. A domain that the team does not have is
-// dmarcd.ErrNotFound.
+// ExportRecords starts an export after a position, with an audit entry. A domain that the team
+// does not have is dmarcd.ErrNotFound.
 func (t *Team) ExportRecords(ctx context.Context, filter RecordFilter, after RecordPosition) (*RecordExport, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, err
@@ -77,12 +78,16 @@ func (t *Team) ExportRecords(ctx context.Context, filter RecordFilter, after Rec
 		}
 		filter.Domain = domain.Name
 	}
+	if err := t.team.Note(ctx, t.actor.to("record.export", cmp.Or(filter.Domain, "all domains"), "")); err != nil {
+		return nil, err
+	}
 	return &RecordExport{team: t, filter: filter, after: after, from: after.Report}, nil
 }
 
 // Next passes the next batch to use, and returns its length, 0 at the end. It waits for memory and
 // for a turn like other large reads, and has both until use returns, which must not wait for a client.
-// It may return memory.ErrBusy, and can be called again after an error.
+// It may return memory.ErrBusy, and can be called again after an error, and at the end for what
+// arrived since.
 func (e *RecordExport) Next(ctx context.Context, use func([]ReportRecord) error) (n int, err error) {
 	if e.team.service.stopping() {
 		return 0, fmt.Errorf("%w: the process stops", dmarcd.ErrTemporary)
@@ -107,6 +112,7 @@ func (e *RecordExport) Next(ctx context.Context, use func([]ReportRecord) error)
 	if len(batch) > 0 {
 		return len(batch), use(batch) // the next call meets the error again
 	}
+	e.ended = false
 	return 0, err
 }
 

@@ -129,9 +129,18 @@ func (t *Team) Records(ctx context.Context, id dmarcd.ReportID, after RecordCurs
 	return t.team.Records(ctx, id, after, limit)
 }
 
-// ReportOriginal returns the original of a report, or dmarcd.ErrNotFound after its retention.
+// ReportOriginal returns the original of a report, or dmarcd.ErrNotFound after its retention. The
+// download is in the audit log before it begins.
 func (t *Team) ReportOriginal(ctx context.Context, id dmarcd.ReportID) (dmarcd.StoredOriginal, error) {
-	return see(t, func() (dmarcd.StoredOriginal, error) { return t.team.ReportOriginal(ctx, id) })
+	return taken(ctx, t, t.actor.to("report.download", id.String(), ""), func() (dmarcd.StoredOriginal, error) { return t.team.ReportOriginal(ctx, id) })
+}
+
+// taken reads something of a team that leaves the installation, and writes the audit entry.
+func taken[T any](ctx context.Context, t *Team, entry dmarcd.AuditEntry, read func() (T, error)) (result T, err error) {
+	if result, err = see(t, read); err == nil {
+		err = t.team.Note(ctx, entry)
+	}
+	return result, err
 }
 
 // Rejected returns up to limit rejected items, newest first, received before that id; 0 starts
@@ -148,7 +157,7 @@ func (t *Team) RejectedByID(ctx context.Context, id dmarcd.RejectedID) (dmarcd.R
 // RejectedOriginal returns the original of a rejected item, or dmarcd.ErrNotFound after its
 // retention.
 func (t *Team) RejectedOriginal(ctx context.Context, id dmarcd.RejectedID) (dmarcd.StoredOriginal, error) {
-	return see(t, func() (dmarcd.StoredOriginal, error) { return t.team.RejectedOriginal(ctx, id) })
+	return taken(ctx, t, t.actor.to("rejected.download", id.String(), ""), func() (dmarcd.StoredOriginal, error) { return t.team.RejectedOriginal(ctx, id) })
 }
 
 // Daily returns the counts of all domains by day.

@@ -174,7 +174,7 @@ func New(s *store.Store, options Options) *Service {
 		advice:          &adviceCache{known: cache.New[adviceKey, rememberedAdvice](maxAdvice)},
 		checks:          Checks{Checker: options.Checker, ReportDomain: options.ReportDomain, BaseURL: options.BaseURL},
 		examining:       fair.New[dmarcd.TeamID](fair.Options{Capacity: maxExaminations, PerKey: maxTeamExaminations, Waiting: maxTeamExaminations}),
-		failedNotes:     rate.NewLimiter(failedNotes, failedNotesBurst),
+		failedNotes:     rate.NewLimiter(failedNotes, 1),
 		webhookTests:    fair.New[dmarcd.WebhookID](fair.Options{PerKey: maxWebhookTests}),
 		selfTests:       fair.New[dmarcd.TeamID](fair.Options{PerKey: maxSelfTests}),
 	}

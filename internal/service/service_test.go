@@ -238,7 +238,7 @@ var uses = joined(joined(joined(joined(joined(webhookUses, alertUses), labelUses
 		records, _, err := t.Records(ctx, w.report, service.RecordCursor{}, 10)
 		return records, err
 	}),
-	"ExportRecords": reads(func(_ *world, t *service.Team) ([]service.ReportRecord, error) {
+	"ExportRecords": downloads("record.export", ours, func(_ *world, t *service.Team) ([]service.ReportRecord, error) {
 		export, err := t.ExportRecords(ctx, service.RecordFilter{Domain: ours}, service.RecordPosition{})
 		if err != nil {
 			return nil, err
@@ -250,12 +250,12 @@ var uses = joined(joined(joined(joined(joined(webhookUses, alertUses), labelUses
 		})
 		return records, err
 	}),
-	"ReportOriginal": reads(func(w *world, t *service.Team) (dmarcd.StoredOriginal, error) {
+	"ReportOriginal": downloads("report.download", "", func(w *world, t *service.Team) (dmarcd.StoredOriginal, error) {
 		return t.ReportOriginal(ctx, w.report)
 	}),
 	"Rejected":     reads(func(_ *world, t *service.Team) ([]dmarcd.Rejected, error) { return t.Rejected(ctx, 0, 10) }),
 	"RejectedByID": reads(func(w *world, t *service.Team) (dmarcd.Rejected, error) { return t.RejectedByID(ctx, w.rejected) }),
-	"RejectedOriginal": reads(func(w *world, t *service.Team) (dmarcd.StoredOriginal, error) {
+	"RejectedOriginal": downloads("rejected.download", "", func(w *world, t *service.Team) (dmarcd.StoredOriginal, error) {
 		return t.RejectedOriginal(ctx, w.rejected)
 	}),
 	"Daily":  reads(func(_ *world, t *service.Team) ([]service.DailyCounts, error) { return t.Daily(ctx, dmarcd.Days{}, 10) }),

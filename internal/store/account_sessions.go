@@ -13,23 +13,28 @@ import (
 // maxSessions is the number of sessions of a user; the least recently used ones end.
 const maxSessions = 100
 
-// CreateSession stores a new session, ends the one that it replaces, and records the sign-in. It
-// selects the user's first team. It is ErrUnauthorized if the user or the password changed since
+// CreateSession stores a new session with audit entries by the user, ends the one that it replaces, and
+// records the sign-in. It selects the user's first team. It is ErrUnauthorized if the user or the password changed since
 // the password was verified: a password change also ends sign-ins in progress.
-func (s *Store) CreateSession(ctx context.Context, n dmarcd.NewSession) error {
+func (s *Store) CreateSession(ctx context.Context, n dmarcd.NewSession, audit ...dmarcd.AuditEntry) error {
 	now := unix(s.now())
 	err := s.tx(ctx, func(t tx) error {
 		if err := t.checkGrant(ctx); err != nil { // the grant may be the session that is replaced
 			return err
 		}
-		if err := t.ExecOr(ctx, dmarcd.ErrUnauthorized, `UPDATE users SET signed_in_at = $1 WHERE id = $2 AND password_hash = $3`,
-			now, n.User, n.PasswordHash); err != nil {
+		var email string
+		err := t.QueryRow(ctx, `UPDATE users SET signed_in_at = $1 WHERE id = $2 AND password_hash = $3 RETURNING email`,
+			[]any{now, n.User, n.PasswordHash}, &email)
+		if errors.Is(err, dmarcd.ErrNotFound) {
+			return dmarcd.ErrUnauthorized
+		}
+		if err != nil {
 			return err
 		}
 		if _, err := t.Exec(ctx, `DELETE FROM sessions WHERE hash = $1`, n.Replaces[:]); err != nil {
 			return err
 		}
-		_, err := t.Exec(ctx, `DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions WHERE user_id = $1
+		_, err = t.Exec(ctx, `DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions WHERE user_id = $1
 			ORDER BY seen_at DESC, hash LIMIT $2 OFFSET $2 - 1)`, n.User, maxSessions)
 		if err != nil {
 			return err
@@ -43,7 +48,13 @@ func (s *Store) CreateSession(ctx context.Context, n dmarcd.NewSession) error {
 		_, err = t.Exec(ctx, `INSERT INTO sessions (hash, user_id, team_id, created_at, seen_at, expires_at, user_agent, address)
 			VALUES ($1, $2, $3, $4, $4, $5, $6, $7)`,
 			n.Hash[:], n.User, nullable(team), now, unix(n.ExpiresAt), n.UserAgent, n.Address)
-		return err
+		if err != nil {
+			return err
+		}
+		for i := range audit {
+			audit[i].User, audit[i].Actor = n.User, email
+		}
+		return t.noteAll(ctx, system, audit, email)
 	})
 	if err != nil && !errors.Is(err, dmarcd.ErrUnauthorized) {
 		err = fmt.Errorf("create session: %w", err)

@@ -223,13 +223,21 @@ func (s *Store) FirstStart(ctx context.Context, hash [32]byte) (made bool, err e
 			return err
 		}
 		made = true
-		_, err = t.createToken(ctx, team.ID, NewToken{Name: "first start", Scope: dmarcd.ScopeWrite, Hash: hash})
-		return err
+		token, err := t.createToken(ctx, team.ID, NewToken{Name: "first start", Scope: dmarcd.ScopeWrite, Hash: hash})
+		if err != nil {
+			return err
+		}
+		return t.noteAll(ctx, team.ID, []dmarcd.AuditEntry{atStart("team.create", team.Name), atStart("token.create", token.ID.String())}, "")
 	})
 	if errors.Is(err, dmarcd.ErrConflict) { // another replica was faster
 		return false, nil
 	}
 	return made && err == nil, err
+}
+
+// atStart is the audit entry of a change that the first start or the configuration makes.
+func atStart(action, target string) dmarcd.AuditEntry {
+	return dmarcd.AuditEntry{Actor: "start of the daemon", Action: action, Target: target}
 }
 
 // EnsureToken makes the token of that hash usable by the team dmarcd.DefaultTeam, and creates
@@ -247,16 +255,26 @@ func (s *Store) EnsureToken(ctx context.Context, hash [32]byte) error {
 		err = t.QueryRow(ctx, `SELECT team_id FROM tokens WHERE hash = $1`, []any{hash[:]}, &owner)
 		switch {
 		case errors.Is(err, dmarcd.ErrNotFound):
-			_, err = t.createToken(ctx, team.ID, NewToken{Name: "configured", Scope: dmarcd.ScopeWrite, Hash: hash})
-			return err
+			token, err := t.createToken(ctx, team.ID, NewToken{Name: "configured", Scope: dmarcd.ScopeWrite, Hash: hash})
+			if err != nil {
+				return err
+			}
+			return t.noteAll(ctx, team.ID, []dmarcd.AuditEntry{atStart("token.create", token.ID.String())}, "")
 		case err != nil:
 			return err
 		case owner != team.ID:
 			return fmt.Errorf("%w: the configured token belongs to another team than %q", dmarcd.ErrConflict, dmarcd.DefaultTeam)
 		}
-		_, err = t.Exec(ctx, `UPDATE tokens SET revoked_at = 0, expires_at = 0, scope = $1 WHERE hash = $2`,
-			dmarcd.ScopeWrite, hash[:])
-		return err
+		var id dmarcd.TokenID
+		err = t.QueryRow(ctx, `UPDATE tokens SET revoked_at = 0, expires_at = 0, scope = $1
+			WHERE hash = $2 AND (revoked_at <> 0 OR expires_at <> 0 OR scope <> $1) RETURNING id`, []any{dmarcd.ScopeWrite, hash[:]}, &id)
+		if errors.Is(err, dmarcd.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return t.noteAll(ctx, team.ID, []dmarcd.AuditEntry{atStart("token.create", id.String())}, "")
 	})
 }
 
@@ -281,9 +299,13 @@ func (s *Store) FirstInvitation(ctx context.Context, hash [32]byte) (made bool, 
 			return err
 		}
 		made = true
-		return t.createInvitation(ctx, hash, dmarcd.Invitation{
+		err = t.createInvitation(ctx, hash, dmarcd.Invitation{
 			Team: team, Role: dmarcd.RoleOwner, Operator: true, ExpiresAt: now.Add(dmarcd.InvitationLife),
 		})
+		if err != nil {
+			return err
+		}
+		return t.noteAll(ctx, system, []dmarcd.AuditEntry{atStart("user.invite", "the first operator")}, "")
 	})
 	if err != nil {
 		return false, fmt.Errorf("make the first sign-in link: %w", err)

@@ -202,7 +202,11 @@ func (s *Store) SignInIdentity(ctx context.Context, identity dmarcd.Identity) (d
 		user, err := userBy(ctx, t, "email", identity.Email)
 		switch {
 		case err == nil:
-			err = t.setPassword(ctx, user.ID, "")
+			if err = t.setPassword(ctx, user.ID, ""); err == nil {
+				err = t.noteAll(ctx, system, []dmarcd.AuditEntry{{
+					User: user.ID, Actor: user.Email, Action: "user.password", Target: user.Email, Detail: "removed by the first sign-in at the identity provider",
+				}}, "")
+			}
 		case errors.Is(err, dmarcd.ErrNotFound):
 			user, err = t.admit(ctx, identity, s.now())
 		}
@@ -231,8 +235,20 @@ func (t tx) admit(ctx context.Context, identity dmarcd.Identity, now time.Time) 
 	if err != nil {
 		return dmarcd.User{}, err
 	}
+	join := dmarcd.AuditEntry{User: user.ID, Actor: user.Email, Action: "user.join", Detail: "identity provider"}
+	if err := t.noteAll(ctx, system, []dmarcd.AuditEntry{join}, user.Email); err != nil {
+		return dmarcd.User{}, err
+	}
+	join.Action = "member.join"
 	for _, invitation := range invitations {
 		if err := t.grant(ctx, user.ID, invitation, now); err != nil {
+			return dmarcd.User{}, err
+		}
+		if invitation.Team == 0 {
+			continue
+		}
+		join.Detail = string(invitation.Role)
+		if err := t.noteAll(ctx, invitation.Team, []dmarcd.AuditEntry{join}, user.Email); err != nil {
 			return dmarcd.User{}, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/service"
 )
 
 // held is a body that arrives after something has happened.
@@ -33,7 +34,9 @@ func TestRightsLostWhileAsking(t *testing.T) {
 		lose func(s *site, id dmarcd.UserID) error
 		want int
 	}{
-		{"signed out", func(s *site, _ dmarcd.UserID) error { return s.service.SignOut(t.Context(), s.sessions[owner]) }, http.StatusSeeOther},
+		{"signed out", func(s *site, _ dmarcd.UserID) error {
+			return s.service.SignOut(t.Context(), service.Client{Session: s.sessions[owner]})
+		}, http.StatusSeeOther},
 		{"demoted", func(s *site, id dmarcd.UserID) error {
 			return s.store.Team(s.team).SetRole(t.Context(), id, dmarcd.RoleEditor)
 		}, http.StatusForbidden},

@@ -69,7 +69,7 @@ func (s *Web) signIn(c *site.Call, form url.Values) error {
 
 // signOut is allowed for all users, even without a team.
 func (s *Web) signOut(c *site.Call) error {
-	if err := s.options.Service.SignOut(c.R.Context(), c.Client().Session); err != nil {
+	if err := s.options.Service.SignOut(c.R.Context(), c.Client()); err != nil {
 		return err
 	}
 	c.SetSession("")
