@@ -106,6 +106,7 @@ type plain struct{}
 
 func (plain) Seal(secret []byte, _ string) ([]byte, error) { return secret, nil }
 
+func (plain) Current([]byte) (bool, error)                 { return true, nil }
 func (plain) Open(sealed []byte, _ string) ([]byte, error) { return sealed, nil }
 
 func newChecker(resolver dns.Resolver) *dnscheck.Checker {

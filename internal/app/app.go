@@ -37,7 +37,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/resolver"
-	"github.com/dmarcd/dmarcd/internal/secret"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/starttls"
@@ -116,6 +115,9 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	}()
 	if cfg.Token != "" && !auth.ValidToken(cfg.Token) {
 		return nil, errors.New("the configured token (DMARCD_TOKEN) has a wrong checksum; create a token with `dmarcd token create`")
+	}
+	if err := secretKeys(cfg).Check(); err != nil {
+		return nil, err
 	}
 	a.memory = memory.NewBudget(memory.FindLimit().Reads())
 	measured := newStages()
@@ -251,7 +253,7 @@ func (a *App) handler() (http.Handler, error) {
 	a.deliveries.Observe, a.deliveries.Recovered = a.metrics.observeDelivery, a.recovered
 	a.service = service.New(a.store, withMail(service.Options{
 		Checker: a.checker, Acceptor: a.acceptor, Insight: a.insight, Memory: a.memory, Verifier: a.verifier(),
-		Secrets: secret.File(a.config.Secret.File), Mailboxes: mailboxLogins{a.dialer}, Outbound: a.dialer, Deliveries: a.deliveries,
+		Secrets: secretKeys(a.config), Mailboxes: mailboxLogins{a.dialer}, Outbound: a.dialer, Deliveries: a.deliveries,
 		SelfTests: newSelfTests(a.config, a.resolver, func() string {
 			if a.mail == nil {
 				return ""

@@ -71,7 +71,7 @@ func CreateInstallation(ctx context.Context, cfg config.Config, log *slog.Logger
 	}
 	options := withMail(service.Options{
 		Checker: newChecker(cfg, asks, log), Acceptor: NewAcceptor(cfg, log),
-		Secrets: secret.File(cfg.Secret.File), Mailboxes: mailboxLogins{dialer}, Outbound: dialer,
+		Secrets: secretKeys(cfg), Mailboxes: mailboxLogins{dialer}, Outbound: dialer,
 		Deliveries: newDeliveries(s, cfg, dialer, relay, nil, log),
 		SelfTests:  newSelfTests(cfg, asks, func() string { return cfg.SMTPListen }),
 		BaseURL:    cfg.BaseURL, ReportDomain: cfg.ReportDomain, Log: log,
@@ -216,3 +216,11 @@ func DumpCommand(database, file string) (string, error) {
 }
 
 func shellQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// AddKey puts a new key before those that encrypt secrets. Only a file can be changed.
+func (i *Installation) AddKey() error {
+	if c := i.Config.Secret; c.Key != "" || c.Command != "" {
+		return errors.New("the keys are in secret.key or secret.command: put the new one before the old one there, restart the daemons, and run this command with --present")
+	}
+	return secret.AddKey(i.Config.Secret.File)
+}

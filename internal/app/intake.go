@@ -21,7 +21,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/recovered"
-	"github.com/dmarcd/dmarcd/internal/secret"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
@@ -145,7 +144,7 @@ func (a *App) mailboxes() *imap.Service {
 	return &imap.Service{
 		Leases:    a.store,
 		Team:      func(id dmarcd.TeamID) imap.MailboxStore { return a.store.Team(id) },
-		Sealer:    secret.File(a.config.Secret.File),
+		Sealer:    secretKeys(a.config),
 		Accept:    a.acceptMessages,
 		MaxBytes:  int64(a.config.Limit.Mail),
 		Interval:  pollInterval,

@@ -165,8 +165,19 @@ const maxChartDays = 366
 
 // openWebhook returns a function that decrypts the secrets of webhooks.
 func openWebhook(cfg config.Config) func(w dmarcd.Webhook, sealed []byte) ([]byte, error) {
-	return func(w dmarcd.Webhook, sealed []byte) ([]byte, error) {
-		return secret.File(cfg.Secret.File).Open(sealed, w.SecretContext())
+	keys := secretKeys(cfg)
+	return func(w dmarcd.Webhook, sealed []byte) ([]byte, error) { return keys.Open(sealed, w.SecretContext()) }
+}
+
+// secretKeys returns the keys that encrypt secrets.
+func secretKeys(cfg config.Config) *secret.Keys {
+	switch {
+	case cfg.Secret.Command != "":
+		return secret.Command(cfg.Secret.Command)
+	case cfg.Secret.Key != "":
+		return secret.Text("secret.key", cfg.Secret.Key)
+	default:
+		return secret.File(cfg.Secret.File)
 	}
 }
 

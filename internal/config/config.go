@@ -250,8 +250,9 @@ type Retention struct {
 
 // Secret is the section "secret".
 type Secret struct {
-	// File contains the key that encrypts mailbox passwords and webhook secrets.
-	File string
+	// File contains the key that encrypts secrets. Key is the key itself, and Command prints it; they
+	// are used instead of File if they are not empty, Command before Key.
+	File, Key, Command string
 }
 
 // Senders is the section "senders".

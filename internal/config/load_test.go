@@ -231,6 +231,8 @@ var (
 		{"retention.failure", "24h"},
 		{"retention.audit", "8760h"},
 		{"secret.file", "/etc/dmarcd/seal.key"},
+		{"secret.key", "dmarcd-key-1:x"},
+		{"secret.command", "vault kv get dmarcd"},
 		{"senders.catalogue", "/etc/dmarcd/senders.toml"},
 		{"oidc.issuer", "https://login.example.com/tenant"},
 		{"oidc.client_id", "dmarcd"},
@@ -275,7 +277,7 @@ var (
 		},
 		MX:        config.MX{Probe: config.ProbeOff},
 		Retention: config.Retention{Originals: 720 * time.Hour, Records: 8760 * time.Hour, Failure: 24 * time.Hour, Audit: 8760 * time.Hour},
-		Secret:    config.Secret{File: "/etc/dmarcd/seal.key"},
+		Secret:    config.Secret{File: "/etc/dmarcd/seal.key", Key: "dmarcd-key-1:x", Command: "vault kv get dmarcd"},
 		Senders:   config.Senders{Catalogue: "/etc/dmarcd/senders.toml"},
 		OIDC: config.OIDC{
 			Issuer: "https://login.example.com/tenant", ClientID: "dmarcd", ClientSecret: "open sesame",

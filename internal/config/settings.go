@@ -195,8 +195,16 @@ func fileSettings() []Setting {
 	return []Setting{
 		define("secret.file", textKind(), "", orEmpty(file()),
 			func(c *Config) *string { return &c.Secret.File },
-			"file with the key that encrypts mailbox passwords and webhook secrets; created on first use").
+			"file with the key that encrypts secrets, such as mailbox passwords; created on first use").
 			defaulting("secret.key in the data folder"),
+		define("secret.key", textKind(), "", anyText(),
+			func(c *Config) *string { return &c.Secret.Key },
+			"the key itself, used instead of secret.file; prefer the environment over a flag").
+			defaulting("empty").secret(),
+		define("secret.command", textKind(), "", anyText(),
+			func(c *Config) *string { return &c.Secret.Command },
+			"command that prints the key, used instead of secret.file and secret.key: a program and its arguments, without a shell").
+			defaulting("empty"),
 		define("senders.catalogue", textKind(), "", orEmpty(file()),
 			func(c *Config) *string { return &c.Senders.Catalogue },
 			"TOML file with services, forwarders and mailing lists that take precedence over the built-in ones").

@@ -1,5 +1,6 @@
 // Package secret encrypts secrets, such as mailbox passwords, so that the database or a
-// backup of it does not reveal them. The key is in a separate file outside the database.
+// backup of it does not reveal them. The keys are outside the database: in a file, the environment,
+// or what a command prints.
 //
 // A sealed text is AES-256-GCM (NIST SP 800-38D) with a random nonce. It is bound to a
 // context, its row: copied to another row it cannot be decrypted. It identifies its key,
@@ -14,10 +15,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -38,149 +36,131 @@ const (
 	headSize = 1 + nameSize
 )
 
-// Key encrypts and decrypts secrets. It is safe for concurrent use.
-type Key struct {
+// key encrypts and decrypts secrets.
+type key struct {
 	aead cipher.AEAD
 	name [nameSize]byte
-	path string // of the file, for error messages
 }
 
-func newKey(raw []byte, path string) (*Key, error) {
+func newKey(raw []byte) (key, error) {
 	block, err := aes.NewCipher(raw)
 	if err != nil {
-		return nil, err
+		return key{}, err
 	}
 	aead, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
-		return nil, err
+		return key{}, err
 	}
 	sum := sha256.Sum256(append([]byte("dmarcd key name\n"), raw...))
-	return &Key{aead: aead, name: [nameSize]byte(sum[:]), path: path}, nil
+	return key{aead: aead, name: [nameSize]byte(sum[:])}, nil
 }
 
-// Seal encrypts plain for the context.
-func (k *Key) Seal(plain []byte, context string) []byte {
-	sealed := append(make([]byte, 0, headSize+k.aead.Overhead()+len(plain)), version)
-	sealed = append(sealed, k.name[:]...)
-	return k.aead.Seal(sealed, nil, plain, []byte(context)) //nolint:gosec // the cipher generates the nonce
+// Keys encrypts with the first of some keys, and decrypts with all of them: the others are of earlier
+// times. They are read on every call, so that restored or new keys apply immediately. It is safe for
+// concurrent use.
+type Keys struct {
+	source string // for error messages
+	read   func() (string, error)
+	// create creates the first key; nil if this is left to the operator.
+	create func() error
+}
+
+// Seal encrypts plain for the context. It creates the key file if there is none.
+func (k *Keys) Seal(plain []byte, context string) ([]byte, error) {
+	keys, err := k.keys()
+	if errors.Is(err, fs.ErrNotExist) && k.create != nil {
+		if err := k.create(); err != nil {
+			return nil, fmt.Errorf("create the key file: %w", err)
+		}
+		keys, err = k.keys()
+	}
+	if err != nil {
+		return nil, err
+	}
+	first := keys[0]
+	sealed := append(make([]byte, 0, headSize+first.aead.Overhead()+len(plain)), version)
+	sealed = append(sealed, first.name[:]...)
+	return first.aead.Seal(sealed, nil, plain, []byte(context)), nil //nolint:gosec // the cipher generates the nonce
 }
 
 // Open decrypts the result of Seal for the context. Errors wrap ErrOtherKey or ErrDamaged
-// and say what to do.
-func (k *Key) Open(sealed []byte, context string) ([]byte, error) {
+// and say what to do. It does not create the key file: without it, the key is lost.
+func (k *Keys) Open(sealed []byte, context string) ([]byte, error) {
+	keys, err := k.keys()
+	if err != nil {
+		return nil, err
+	}
 	if len(sealed) < headSize || sealed[0] != version {
 		return nil, fmt.Errorf("decrypt a secret: %w; enter it again", ErrDamaged)
 	}
-	if [nameSize]byte(sealed[1:headSize]) != k.name {
-		return nil, fmt.Errorf("decrypt a secret: %w than the one in %s; restore that key file, or enter the secret again", ErrOtherKey, k.path)
+	for _, key := range keys {
+		if [nameSize]byte(sealed[1:headSize]) != key.name {
+			continue
+		}
+		plain, err := key.aead.Open(nil, nil, sealed[headSize:], []byte(context))
+		if err != nil {
+			return nil, fmt.Errorf("decrypt a secret: %w; enter it again", ErrDamaged)
+		}
+		return plain, nil
 	}
-	plain, err := k.aead.Open(nil, nil, sealed[headSize:], []byte(context))
-	if err != nil {
-		return nil, fmt.Errorf("decrypt a secret: %w; enter it again", ErrDamaged)
+	return nil, fmt.Errorf("decrypt a secret: %w than those of %s; restore that key, or enter the secret again", ErrOtherKey, k.source)
+}
+
+// Current reports whether sealed was encrypted with the first key.
+func (k *Keys) Current(sealed []byte) (bool, error) {
+	keys, err := k.keys()
+	return err == nil && len(sealed) >= headSize && [nameSize]byte(sealed[1:headSize]) == keys[0].name, err
+}
+
+// Check returns an error if the keys cannot be read. A file that is still to be created is none.
+func (k *Keys) Check() error {
+	_, err := k.keys()
+	if errors.Is(err, fs.ErrNotExist) && k.create != nil {
+		return nil
 	}
-	return plain, nil
+	return err
 }
 
 const (
-	// keyPrefix starts the key file, which is one line of text.
+	// keyPrefix begins each key, which is a line of text.
 	keyPrefix = "dmarcd-key-1:"
-	// maxKeyFile is in bytes.
-	maxKeyFile = 1024
-	// exposed are the permissions with which others could read or replace the key. Group
-	// read access is allowed: orchestrators use it to pass secrets to a process.
-	exposed = 0o027
+	// maxKeys is the limit of the text with the keys, in bytes.
+	maxKeys = 4096
 )
 
-// Load returns the key in the file. If there is no file, it creates one with a random
-// key, readable only by the owner. If several processes do so concurrently, one succeeds
-// and all use its key.
-func Load(path string) (*Key, error) {
-	key, err := read(path)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return key, err
-	}
-	if err := create(path); err != nil {
-		return nil, fmt.Errorf("create the key file: %w", err)
-	}
-	return read(path)
-}
-
-// File encrypts and decrypts with the key in a file, which is read on every call, so that
-// a restored or replaced key applies immediately. It is safe for concurrent use.
-type File string
-
-// Seal is Key.Seal. It creates the file if there is none.
-func (f File) Seal(plain []byte, context string) ([]byte, error) {
-	key, err := Load(string(f))
+// keys returns the keys, at least one.
+func (k *Keys) keys() ([]key, error) {
+	text, err := k.read()
 	if err != nil {
 		return nil, err
 	}
-	return key.Seal(plain, context), nil
+	var keys []key
+	for field := range strings.FieldsSeq(text) {
+		encoded, ok := strings.CutPrefix(field, keyPrefix)
+		raw, err := base64.StdEncoding.DecodeString(encoded)
+		if !ok || err != nil || len(raw) != keySize {
+			return nil, fmt.Errorf("%s must consist of keys of dmarcd, which begin with %s; restore it, or use a new key", k.source, keyPrefix)
+		}
+		key, err := newKey(raw)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) == 0 || len(text) >= maxKeys {
+		return nil, fmt.Errorf("%s must have a key of dmarcd, and at most 4096 bytes; restore it, or use a new key", k.source)
+	}
+	return keys, nil
 }
 
-// Open is Key.Open. It does not create the file: without it, the key is lost.
-func (f File) Open(sealed []byte, context string) ([]byte, error) {
-	key, err := read(string(f))
-	if err != nil {
-		return nil, err
-	}
-	return key.Open(sealed, context)
-}
-
-func read(path string) (*Key, error) {
-	file, err := os.Open(path) //nolint:gosec // the operator's own path
-	if err != nil {
-		return nil, fmt.Errorf("read the key file: %w", err)
-	}
-	defer func() { _ = file.Close() }() // read-only
-	info, err := file.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("read the key file: %w", err)
-	}
-	if info.Mode().Perm()&exposed != 0 {
-		return nil, fmt.Errorf("the key file %s is accessible to other users (%v); run `chmod 600 %s`", path, info.Mode().Perm(), path)
-	}
-	text, err := io.ReadAll(io.LimitReader(file, maxKeyFile))
-	if err != nil {
-		return nil, fmt.Errorf("read the key file: %w", err)
-	}
-	encoded, ok := strings.CutPrefix(strings.TrimSpace(string(text)), keyPrefix)
-	raw, err := base64.StdEncoding.DecodeString(encoded)
-	if !ok || err != nil || len(raw) != keySize {
-		return nil, fmt.Errorf("%s is not a dmarcd key file; restore it, or move it away to create a new one", path)
-	}
-	return newKey(raw, path)
-}
-
-// create creates a key file. It writes a temporary file and links it, which is atomic and
-// does not overwrite a file created concurrently.
-func create(path string) error {
-	folder := filepath.Dir(path)
-	if err := os.MkdirAll(folder, 0o750); err != nil {
-		return err
-	}
-	file, err := os.CreateTemp(folder, ".key-") // 0600
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(file.Name()) }() // the temporary name
+// NewKey returns a random key as text.
+func NewKey() string {
 	var raw [keySize]byte
 	_, _ = rand.Read(raw[:]) // never fails
-	_, err = io.WriteString(file, keyPrefix+base64.StdEncoding.EncodeToString(raw[:])+"\n")
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	if err := os.Link(file.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return syncFolder(folder)
+	return keyPrefix + base64.StdEncoding.EncodeToString(raw[:])
 }
 
-// syncFolder makes the directory entry of a new file durable.
-func syncFolder(folder string) error {
-	f, err := os.Open(folder) //nolint:gosec // the operator's own path
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+// Text returns the keys of a text, such as the value of a setting that source names.
+func Text(source, text string) *Keys {
+	return &Keys{source: source, read: func() (string, error) { return text, nil }}
 }

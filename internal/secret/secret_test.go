@@ -14,9 +14,17 @@ import (
 	"github.com/dmarcd/dmarcd/internal/secret"
 )
 
-func load(t *testing.T, path string) *secret.Key {
+// load returns the keys of a file, which it creates.
+func load(t *testing.T, path string) *secret.Keys {
 	t.Helper()
-	return musttest.Get(secret.Load(path))(t)
+	keys := secret.File(path)
+	seal(t, keys, "", "")
+	return keys
+}
+
+func seal(t *testing.T, keys *secret.Keys, plain, context string) []byte {
+	t.Helper()
+	return musttest.Get(keys.Seal([]byte(plain), context))(t)
 }
 
 func TestSealedSecretsOpenOnlyAsTheyWereSealed(t *testing.T) {
@@ -25,12 +33,12 @@ func TestSealedSecretsOpenOnlyAsTheyWereSealed(t *testing.T) {
 	key := load(t, path)
 	other := load(t, filepath.Join(t.TempDir(), "key"))
 	plain := []byte("correct horse")
-	sealed := key.Seal(plain, "team_1/box_1")
+	sealed := seal(t, key, string(plain), "team_1/box_1")
 	flipped := bytes.Clone(sealed)
 	flipped[len(flipped)-1] ^= 1
 	for _, row := range []struct {
 		name    string
-		key     *secret.Key
+		key     *secret.Keys
 		sealed  []byte
 		context string
 		want    error
@@ -40,7 +48,7 @@ func TestSealedSecretsOpenOnlyAsTheyWereSealed(t *testing.T) {
 		{name: "with the key read again", key: load(t, path), sealed: sealed, context: "team_1/box_1"},
 		{name: "in another row", key: key, sealed: sealed, context: "team_1/box_2", want: secret.ErrDamaged, message: "enter it again"},
 		{name: "of another team", key: key, sealed: sealed, context: "team_2/box_1", want: secret.ErrDamaged, message: "enter it again"},
-		{name: "with another key", key: other, sealed: sealed, context: "team_1/box_1", want: secret.ErrOtherKey, message: "restore that key file"},
+		{name: "with another key", key: other, sealed: sealed, context: "team_1/box_1", want: secret.ErrOtherKey, message: "restore that key"},
 		{name: "changed", key: key, sealed: flipped, context: "team_1/box_1", want: secret.ErrDamaged, message: "enter it again"},
 		{name: "cut short", key: key, sealed: sealed[:10], context: "team_1/box_1", want: secret.ErrDamaged, message: "enter it again"},
 		{name: "empty", key: key, sealed: nil, context: "team_1/box_1", want: secret.ErrDamaged, message: "enter it again"},
@@ -89,7 +97,7 @@ func TestSealingHidesWhatItSeals(t *testing.T) {
 	t.Parallel()
 	key := load(t, filepath.Join(t.TempDir(), "key"))
 	plain := []byte("correct horse")
-	one, two := key.Seal(plain, "row"), key.Seal(plain, "row")
+	one, two := seal(t, key, string(plain), "row"), seal(t, key, string(plain), "row")
 	if bytes.Contains(one, plain) {
 		t.Error("the sealed text holds the secret")
 	}
@@ -119,12 +127,10 @@ func TestKeyFileIsMadeOnceByMany(t *testing.T) {
 	sealed := make([][]byte, 16)
 	for i := range sealed {
 		all.Go(func() {
-			key, err := secret.Load(path)
-			if err != nil {
+			var err error
+			if sealed[i], err = secret.File(path).Seal([]byte("plain"), "row"); err != nil {
 				t.Error(err)
-				return
 			}
-			sealed[i] = key.Seal([]byte("plain"), "row")
 		})
 	}
 	all.Wait()
@@ -156,9 +162,9 @@ func TestKeyFilesThatAreRejected(t *testing.T) {
 		{name: "without the end of its line", text: strings.TrimSpace(string(good)), mode: 0o600},
 		{name: "readable by all", text: string(good), mode: 0o644, message: "chmod 600"},
 		{name: "writable by the group", text: string(good), mode: 0o620, message: "chmod 600"},
-		{name: "empty", text: "", mode: 0o600, message: "is not a dmarcd key file"},
-		{name: "with half a key", text: string(good)[:30], mode: 0o600, message: "is not a dmarcd key file"},
-		{name: "with something else", text: "hello\n", mode: 0o600, message: "is not a dmarcd key file"},
+		{name: "empty", text: "", mode: 0o600, message: "must have a key"},
+		{name: "with half a key", text: string(good)[:30], mode: 0o600, message: "must consist of keys"},
+		{name: "with something else", text: "hello\n", mode: 0o600, message: "must consist of keys"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -167,7 +173,7 @@ func TestKeyFilesThatAreRejected(t *testing.T) {
 			if err := os.Chmod(path, row.mode); err != nil { // regardless of the umask
 				t.Fatal(err)
 			}
-			_, err := secret.Load(path)
+			_, err := secret.File(path).Seal(nil, "row")
 			if row.message == "" {
 				if err != nil {
 					t.Errorf("got error %v, want none", err)
@@ -181,5 +187,55 @@ func TestKeyFilesThatAreRejected(t *testing.T) {
 				t.Errorf("the file was changed to %q", stored)
 			}
 		})
+	}
+}
+
+// TestAddedKey adds a key to a file that is in use: what was sealed with the earlier one is opened
+// until it is sealed again.
+func TestAddedKey(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "key")
+	keys := load(t, path)
+	sealed := seal(t, keys, "plain", "row")
+	musttest.Do(t, secret.AddKey(path))
+	for _, again := range []bool{false, true} {
+		if plain, err := keys.Open(sealed, "row"); err != nil || string(plain) != "plain" {
+			t.Errorf("again %t: got %q and %v, want it opened", again, plain, err)
+		}
+		if current := musttest.Get(keys.Current(sealed))(t); current != again {
+			t.Errorf("again %t: got current %t", again, current)
+		}
+		sealed = seal(t, keys, "plain", "row")
+	}
+	if info := musttest.Get(os.Stat(path))(t); info.Mode().Perm() != 0o600 {
+		t.Errorf("got mode %v, want that of the owner alone", info.Mode())
+	}
+}
+
+// TestKeysOfACommand runs a command that prints keys, says nothing that is useful, fails, or is missing.
+func TestKeysOfACommand(t *testing.T) {
+	t.Parallel()
+	text := secret.NewKey() + "\n" + secret.NewKey()
+	path := filepath.Join(t.TempDir(), "keys")
+	musttest.Do(t, os.WriteFile(path, []byte(text), 0o600))
+	keys := secret.Command("cat " + path)
+	sealed := seal(t, keys, "plain", "row")
+	musttest.Do(t, os.Remove(path)) // its output is kept
+	if plain, err := keys.Open(sealed, "row"); err != nil || string(plain) != "plain" {
+		t.Errorf("got %q and %v, want it opened", plain, err)
+	}
+	if plain, err := secret.Text("secret.key", text).Open(sealed, "row"); err != nil || string(plain) != "plain" {
+		t.Errorf("the same keys as a text: got %q and %v, want it opened", plain, err)
+	}
+	for command, want := range map[string]string{
+		"cat " + path:              "No such file",
+		"echo hello":               "must consist of keys",
+		"true":                     "must have a key",
+		"dmarcd-no-such-command x": "not found",
+		"yes " + secret.NewKey():   "get the key: yes",
+	} {
+		if _, err := secret.Command(command).Seal(nil, "row"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got error %v, want one with %q", command, err, want)
+		}
 	}
 }

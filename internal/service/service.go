@@ -86,6 +86,8 @@ type Verifier interface {
 type Secrets interface {
 	Seal(plain []byte, context string) ([]byte, error)
 	Open(sealed []byte, context string) ([]byte, error)
+	// Current reports whether sealed was encrypted with the key that Seal uses.
+	Current(sealed []byte) (bool, error)
 }
 
 // Mailboxes logs in to mailboxes.

@@ -111,6 +111,7 @@ var auditActions = map[string]string{
 	"report.import":        "imported reports",
 	"report.upload":        "uploaded reports",
 	"retention.set":        "changed the retention",
+	"secret.rotate":        "encrypted the secrets with another key",
 	"sender.class":         "set the class of a sender",
 	"sender.remove":        "removed a sender",
 	"sender.set":           "added or changed a sender",

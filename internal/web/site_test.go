@@ -141,6 +141,7 @@ func (s *site) Deliver(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.De
 type plainly struct{}
 
 func (plainly) Seal(plain []byte, _ string) ([]byte, error)  { return plain, nil }
+func (plainly) Current([]byte) (bool, error)                 { return true, nil }
 func (plainly) Open(sealed []byte, _ string) ([]byte, error) { return sealed, nil }
 func (plainly) Secret(password string, oauth *service.OAuth) ([]byte, error) {
 	if oauth != nil && oauth.TokenURL == "" {
