@@ -129,6 +129,7 @@ var packages = map[string][]string{
 	"internal/intake/imap":    {".", "internal/fair", "internal/outbound", "internal/recovered", "internal/tempfile"},
 	"internal/intake/genuine": join(protocols, ".", "internal/fair", "internal/intake/unpack"),
 	"internal/secret":         {"."},
+	"internal/certificate":    {".", "internal/secret"},
 
 	"internal/senders":          {".", "dns", "internal/cache", "internal/fair", "internal/recovered"},
 	"internal/senders/mmdb":     nil,
@@ -142,7 +143,7 @@ var packages = map[string][]string{
 	"internal/web/site":    {".", "internal/clientaddr", "internal/fair", "internal/httproute", "internal/insight", "internal/memory", "internal/phrase", "internal/service", "internal/web/ui", "internal/wire"},
 	"internal/web":         join(protocols, ".", "internal/facts", "internal/web/site", "internal/web/ui", "internal/service", "internal/insight", "internal/intake", "internal/phrase", "internal/recordfile", "internal/recovered", "internal/upload", "internal/wire"),
 	"internal/app": join(append(slices.Clone(workers), transports...), "internal/memory", "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/store/shape", "internal/config",
-		"internal/resolver", "internal/resolver/zone", "internal/outbound", "internal/starttls", "internal/api", "internal/mcp", "internal/web", "internal/web/ui", "internal/secret", "internal/senders", "internal/demo", "internal/recovered", "internal/trace"),
+		"internal/resolver", "internal/resolver/zone", "internal/outbound", "internal/starttls", "internal/api", "internal/mcp", "internal/web", "internal/web/ui", "internal/secret", "internal/certificate", "internal/senders", "internal/demo", "internal/recovered", "internal/trace"),
 
 	"cmd/dmarcd":     {anything},
 	"test/e2e":       {anything},
@@ -174,6 +175,7 @@ var confined = []struct {
 	{"github.com/pressly/goose", []string{"internal/store/db"}},
 	{"github.com/miekg/dns", []string{"internal/resolver"}},
 	{"github.com/spf13", []string{"cmd/dmarcd"}},
+	{"github.com/caddyserver", []string{"internal/certificate"}},
 	{module + "/internal/wire", []string{"client", "cmd/dmarcd", "internal/api", "internal/mcp", "internal/web", "internal/export", "internal/notify"}},
 	{module + "/internal/store", []string{"internal/store", "internal/service", "internal/app"}},
 	{module + "/internal/store/db", []string{"internal/store"}},

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes sure that there are the servers which tests start: Knot DNS and Unbound
-# (test/realdns), Exim and Dovecot (test/realmail), and PgBouncer. As root, on Debian and
+# (test/realdns), Exim and Dovecot (test/realmail), PgBouncer, and the certificate authority
+# Pebble. As root, on Debian and
 # its kin, missing ones are installed. Nothing of them runs afterwards, nor after the next boot.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -15,6 +16,7 @@ missing() {
 	command -v exim4 >/dev/null || echo exim4-daemon-light
 	{ command -v dovecot && [ -x /usr/lib/dovecot/imap ]; } >/dev/null || echo dovecot-imapd
 	command -v pgbouncer >/dev/null || echo pgbouncer
+	command -v pebble >/dev/null || echo pebble
 }
 
 # service_of prints the name of the service that a package brings.
@@ -30,7 +32,7 @@ mapfile -t packages < <(missing)
 [ ${#packages[@]} -gt 0 ] || exit 0
 if forbid_starts && install_packages "${packages[@]}"; then
 	for package in "${packages[@]}"; do
-		update-rc.d "$(service_of "$package")" disable >/dev/null
+		[ "$package" = pebble ] || update-rc.d "$(service_of "$package")" disable >/dev/null
 	done
 	[ -n "$(missing)" ] || exit 0
 fi

@@ -6,6 +6,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/certificate"
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
@@ -96,7 +98,10 @@ type App struct {
 	deliveries    *notify.Worker
 	metrics       *metrics
 	listener      net.Listener
+	connections   *connections
 	server        *http.Server
+	certificate   func(*tls.ClientHelloInfo) (*tls.Certificate, error) // nil for plain HTTP
+	authority     *certificate.Authority                               // nil without ACME
 	stopping      atomic.Bool
 	lowDisk       atomic.Bool    // what detectLowDisk found last
 	ending        chan struct{}  // closed when no new requests are accepted
@@ -157,6 +162,10 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 		return nil, fmt.Errorf("listen for HTTP (is another dmarcd running? set DMARCD_LISTEN to use another address): %w", err)
 	}
 	a.config = cfg.Listening(a.listener.Addr())
+	if err := a.secure(); err != nil {
+		return nil, err
+	}
+	a.connections = newConnections(maxConnections, maxPerAddress, cfg.TrustedProxies)
 	handler, err := a.handler()
 	if err != nil {
 		return nil, err
@@ -172,10 +181,9 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	if err := a.greet(ctx); err != nil {
 		return nil, err
 	}
-	bound := newConnections(maxConnections, maxPerAddress, cfg.TrustedProxies)
-	a.listener = bound.listen(a.listener)
-	a.server = newServer(handler, a.log)
-	a.server.ConnState = bound.state
+	a.listener = a.connections.listen(a.listener)
+	a.server = newServer(handler, a.serverTLS(), a.log)
+	a.server.ConnState = a.connections.state
 	return a, nil
 }
 
@@ -290,7 +298,7 @@ func (a *App) handler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return clientaddr.Behind(a.config.TrustedProxies, a.observed(a.dispatch(interfaceAPI, assistants.Handler(interfaceAPI.Admit), page))), nil
+	return clientaddr.Behind(a.config.TrustedProxies, a.strict(a.observed(a.connections.limitStreams(a.dispatch(interfaceAPI, assistants.Handler(interfaceAPI.Admit), page))))), nil
 }
 
 // withMail adds the relay, if there is one.
@@ -312,7 +320,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 	memory.SetLimit(limit)
 	fair.Oversubscribe()
 	a.log.Info("memory limit set", "bytes", limit.Bytes, "source", limit.Source, "read_bytes", limit.Reads())
-	a.log.Info("serving", "address", a.listener.Addr().String(), "base_url", a.config.BaseURL,
+	a.log.Info("serving", "address", a.listener.Addr().String(), "base_url", a.config.BaseURL, "tls", a.config.TLS,
 		"database", a.store.Stats().Engine, "version", a.options.Version)
 	if a.mail != nil {
 		a.log.Info("receiving mail", "address", a.mail.listener.Addr().String(), "report_domain", a.config.ReportDomain)
@@ -324,6 +332,9 @@ func (a *App) Run(ctx context.Context) (err error) {
 	defer end()
 	group, ctx := errgroup.WithContext(a.tracer.With(ctx))
 	group.Go(func() error { return a.serve(ctx) })
+	if a.authority != nil {
+		group.Go(func() error { return a.authority.Run(ctx) })
+	}
 	group.Go(func() error { return a.authenticator.Run(ctx) })
 	group.Go(func() error { return a.names.Run(ctx) })
 	group.Go(func() error { return a.deliveries.Run(ctx) })
@@ -342,7 +353,13 @@ func (a *App) Run(ctx context.Context) (err error) {
 // serve serves HTTP until ctx ends, then drains requests.
 func (a *App) serve(ctx context.Context) error {
 	failed := make(chan error, 1)
-	go func() { failed <- a.server.Serve(a.listener) }()
+	go func() {
+		if a.certificate != nil {
+			failed <- a.server.ServeTLS(a.listener, "", "")
+			return
+		}
+		failed <- a.server.Serve(a.listener)
+	}()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve HTTP: %w", err)

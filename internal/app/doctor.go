@@ -48,6 +48,7 @@ const (
 func Diagnose(ctx context.Context, cfg config.Config, environ []string) []Diagnosis {
 	var found []Diagnosis
 	found = append(found, diagnoseEnvironment(environ)...)
+	found = append(found, diagnoseHTTPS(cfg)...)
 	found = append(found, diagnoseProxies(cfg)...)
 	found = append(found, diagnoseMemory(memory.FindLimit()))
 	if !store.IsPostgres(cfg.Database) {
@@ -80,13 +81,13 @@ func diagnoseMemory(limit memory.Limit) Diagnosis {
 }
 
 // diagnoseProxies reports whether client addresses are known behind a reverse proxy,
-// which an https base URL implies.
+// which an https base URL implies unless dmarcd serves HTTPS.
 func diagnoseProxies(cfg config.Config) []Diagnosis {
 	const part = "reverse proxy"
 	switch {
 	case len(cfg.TrustedProxies) > 0:
 		return []Diagnosis{{part, Healthy, "X-Forwarded-For of the trusted proxies is used as the client address.", ""}}
-	case strings.HasPrefix(cfg.BaseURL, "https:"):
+	case strings.HasPrefix(cfg.BaseURL, "https:") && cfg.TLS == config.TLSOff:
 		return []Diagnosis{{
 			part, Advised, "Clients connect through a proxy (https), and all of them appear with its address.",
 			"Set DMARCD_TRUSTED_PROXIES to the address that the proxy connects from.",
@@ -138,6 +139,7 @@ func diagnoseDatabase(ctx context.Context, cfg config.Config) []Diagnosis {
 		return []Diagnosis{{part, Sick, err.Error(), "Run `dmarcd migrate`, or use the version of dmarcd that last wrote the database."}}
 	}
 	found := []Diagnosis{{part, Healthy, "The " + s.Stats().Engine + " database is reachable and its schema is up to date.", ""}}
+	found = append(found, diagnoseAuthority(ctx, cfg, s)...)
 	found = append(found, diagnoseTeams(ctx, s))
 	found = append(found, diagnoseIntake(ctx, cfg, s)...)
 	switch problem, err := s.Integrity(thorough); {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/certificate"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/genuine"
 	"github.com/dmarcd/dmarcd/internal/intake/smtpd"
@@ -51,7 +52,7 @@ func (a *App) listenForMail(ctx context.Context) (_ *mail, err error) {
 			err = errors.Join(err, m.close())
 		}
 	}()
-	encryption, err := startTLS(cfg.SMTP.Certificate, cfg.SMTP.Key)
+	encryption, err := a.startTLS()
 	if err != nil {
 		return nil, err
 	}
@@ -76,16 +77,21 @@ func (a *App) listenForMail(ctx context.Context) (_ *mail, err error) {
 	return m, nil
 }
 
-// startTLS returns the STARTTLS configuration, nil without a certificate.
-func startTLS(certificate, key string) (*tls.Config, error) {
-	if certificate == "" {
+// startTLS returns the STARTTLS configuration: the certificate for mail if there is one, else
+// that for HTTPS, else nil.
+func (a *App) startTLS() (*tls.Config, error) {
+	get := a.certificate
+	if a.config.SMTP.Certificate != "" {
+		files, err := certificate.NewFiles(a.config.SMTP.Certificate, a.config.SMTP.Key, time.Now, a.log)
+		if err != nil {
+			return nil, fmt.Errorf("prepare STARTTLS (smtp.certificate and smtp.key): %w", err)
+		}
+		get = files.GetCertificate
+	}
+	if get == nil {
 		return nil, nil //nolint:nilnil // none is a setting too
 	}
-	pair, err := tls.LoadX509KeyPair(certificate, key)
-	if err != nil {
-		return nil, fmt.Errorf("read the certificate for STARTTLS (smtp.certificate and smtp.key): %w", err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+	return &tls.Config{GetCertificate: get, MinVersion: tls.VersionTLS12}, nil
 }
 
 func (m *mail) close() error {

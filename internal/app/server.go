@@ -3,6 +3,7 @@ package app
 import (
 	"container/list"
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -32,9 +33,14 @@ const (
 	maxHeaderBytes = 64 << 10
 )
 
-func newServer(handler http.Handler, log *slog.Logger) *http.Server {
+func newServer(handler http.Handler, encryption *tls.Config, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:           handler,
+		Handler:   handler,
+		TLSConfig: encryption,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame,
+			MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread,
+		},
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
@@ -96,6 +102,9 @@ type connections struct {
 	open      map[net.Conn]*connection
 	byNetwork map[netip.Prefix]int
 	waiting   *list.List // of net.Conn: idle connections, oldest first
+
+	streams          int
+	streamsByNetwork map[netip.Prefix]int
 }
 
 type connection struct {
@@ -108,6 +117,7 @@ func newConnections(maximum, perNetwork int, proxies []netip.Prefix) *connection
 	return &connections{
 		max: maximum, perNetwork: perNetwork, proxies: proxies,
 		open: make(map[net.Conn]*connection), byNetwork: make(map[netip.Prefix]int), waiting: list.New(),
+		streamsByNetwork: make(map[netip.Prefix]int),
 	}
 }
 
@@ -170,6 +180,9 @@ func (c *connections) first(network netip.Prefix) net.Conn {
 
 // state is the ConnState hook of the server.
 func (c *connections) state(conn net.Conn, state http.ConnState) {
+	if encrypted, ok := conn.(*tls.Conn); ok {
+		conn = encrypted.NetConn() // what listen returned
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known := c.open[conn]

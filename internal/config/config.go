@@ -31,6 +31,10 @@ type Config struct {
 	Listen string
 	// BaseURL is the public URL of the API, without a trailing slash.
 	BaseURL string
+	// TLS is TLSOff, TLSAuto or TLSFiles.
+	TLS string
+	// TLSCertificate and TLSKey are PEM files, with TLSFiles.
+	TLSCertificate, TLSKey string
 	// TrustedProxies are the reverse proxies whose X-Forwarded-For is trusted. If empty,
 	// the client is the peer of the connection.
 	TrustedProxies []netip.Prefix
@@ -49,6 +53,7 @@ type Config struct {
 
 	Log      Log
 	HTTP     HTTP
+	ACME     ACME
 	Resolver Resolver
 	Outbound Outbound
 	MX       MX
@@ -62,6 +67,21 @@ type Config struct {
 	Senders   Senders
 	OIDC      OIDC
 	Mail      Mail
+}
+
+// The values of TLS: what the HTTP listener serves.
+const (
+	TLSOff   = "off"   // plain HTTP, for a reverse proxy
+	TLSAuto  = "auto"  // HTTPS with a certificate from a certificate authority
+	TLSFiles = "files" // HTTPS with a certificate in files
+)
+
+// ACME is the section "acme": the certificate authority, with TLSAuto.
+type ACME struct {
+	// Directory is the URL of its directory; empty means Let's Encrypt.
+	Directory string
+	// Email is the contact of the account; empty means none.
+	Email string
 }
 
 // Log is the section "log".

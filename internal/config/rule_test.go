@@ -23,16 +23,18 @@ func TestBadValues(t *testing.T) {
 		wantListen   = "must be host:port, such as 127.0.0.1:8080 or :8080"
 		wantBaseURL  = "must be an http or https URL without user, query and fragment, such as https://dmarc.example.com/api; " +
 			"its path must not start with /app, /healthz, /readyz, /metrics, /mcp, /tlsrpt"
-		wantProxies = "must be a comma-separated list of addresses and networks, such as 127.0.0.1,10.1.2.0/24,2001:db8::/64"
-		wantDNS     = "must be a comma-separated list of host:port, such as 192.0.2.53:53,[2001:db8::53]:53"
-		wantSMTP    = "must be host:port, such as :2525, or empty for no SMTP listener"
-		wantDomain  = "must be a domain name, such as reports.example.com"
-		wantToken   = `must be "dmd_" and 40 letters and digits, as "dmarcd token create" prints it`
-		wantRate    = "must be a number from 0 (off) to 1000000"
-		wantOrigins = "must be a comma-separated list of origins, such as https://app.example.com, or *"
-		wantAge     = "must be a duration from 1h to 876000h, or 0s (forever)"
-		wantIssuer  = "must be an https URL without query and fragment, such as https://login.example.com; http is for a provider on the same machine"
-		wantClient  = "must be set together with oidc.client_id and oidc.client_secret (DMARCD_OIDC_CLIENT_ID, DMARCD_OIDC_CLIENT_SECRET), as issued by the provider"
+		wantProxies  = "must be a comma-separated list of addresses and networks, such as 127.0.0.1,10.1.2.0/24,2001:db8::/64"
+		wantDNS      = "must be a comma-separated list of host:port, such as 192.0.2.53:53,[2001:db8::53]:53"
+		wantSMTP     = "must be host:port, such as :2525, or empty for no SMTP listener"
+		wantDomain   = "must be a domain name, such as reports.example.com"
+		wantToken    = `must be "dmd_" and 40 letters and digits, as "dmarcd token create" prints it`
+		wantRate     = "must be a number from 0 (off) to 1000000"
+		wantOrigins  = "must be a comma-separated list of origins, such as https://app.example.com, or *"
+		wantAge      = "must be a duration from 1h to 876000h, or 0s (forever)"
+		wantIssuer   = "must be an https URL without query and fragment, such as https://login.example.com; http is for a provider on the same machine"
+		wantTLS      = "must be off unless base_url (DMARCD_BASE_URL) begins with https:// and a host name"
+		wantTLSFiles = "must be set together with tls_key (DMARCD_TLS_KEY) and tls (DMARCD_TLS) files, and only with them"
+		wantClient   = "must be set together with oidc.client_id and oidc.client_secret (DMARCD_OIDC_CLIENT_ID, DMARCD_OIDC_CLIENT_SECRET), as issued by the provider"
 	)
 	tests := []struct {
 		name, flag, value string
@@ -134,6 +136,11 @@ func TestBadValues(t *testing.T) {
 		{name: "an invalid team name", flag: "intake-folder-team", value: "a\tb", want: "must be the name of a team, 1 to 100 printable characters"},
 		{name: "a certificate without its key", flag: "smtp-certificate", value: "a.pem", want: "must be set together with smtp.key (DMARCD_SMTP_KEY), the private key file of the certificate"},
 		{name: "a key without its certificate", flag: "smtp-key", value: "a.key", want: "must be set together with smtp.certificate (DMARCD_SMTP_CERTIFICATE), the certificate file of the key"},
+		{name: "HTTPS for a URL without it", flag: "tls", value: "auto", others: map[string]string{"base-url": "http://a.example/api"}, want: wantTLS},
+		{name: "HTTPS for an address", flag: "tls", value: "auto", others: map[string]string{"base-url": "https://192.0.2.1/api"}, want: wantTLS},
+		{name: "HTTPS files without their key", flag: "tls-certificate", value: "a.pem", others: map[string]string{"base-url": "https://a.example", "tls": "files"}, want: wantTLSFiles},
+		{name: "HTTPS files that have no effect", flag: "tls-certificate", value: "a.pem", others: map[string]string{"base-url": "https://a.example", "tls-key": "a.key"}, want: wantTLSFiles},
+		{name: "a contact with a name", flag: "acme-email", value: "Me <me@example.com>", want: "must be an email address, such as dmarc@example.com"},
 		{name: "kept for a minute", flag: "retention-originals", value: "1m", want: wantAge},
 
 		{name: "an issuer that is not a URL", flag: "oidc-issuer", value: "login.example.com", others: client, want: wantIssuer},

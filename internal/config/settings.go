@@ -18,7 +18,7 @@ const envPrefix = "DMARCD_"
 // Settings returns all settings in the order of the documentation. The caller may modify
 // the slice.
 func Settings() []Setting {
-	return slices.Concat(generalSettings(), sectionSettings(), reportSettings(), oidcSettings(), mailSettings())
+	return slices.Concat(generalSettings(), tlsSettings(), sectionSettings(), reportSettings(), oidcSettings(), mailSettings())
 }
 
 func generalSettings() []Setting {
@@ -65,6 +65,60 @@ func generalSettings() []Setting {
 			func(c *Config) *float64 { return &c.RateLimit },
 			"requests per second and token, with a burst of twice that; 0 = unlimited"),
 	}
+}
+
+// tlsSettings returns the settings of HTTPS.
+func tlsSettings() []Setting {
+	files := func(c Config) bool {
+		return (c.TLSCertificate != "" && c.TLSKey != "") == (c.TLS == TLSFiles) && (c.TLSCertificate == "") == (c.TLSKey == "")
+	}
+	return []Setting{
+		define("tls", wordKind(), TLSOff, oneOf(TLSOff, TLSAuto, TLSFiles),
+			func(c *Config) *string { return &c.TLS },
+			"HTTPS: off behind a reverse proxy, auto for a certificate by ACME, files for tls_certificate and tls_key").
+			needing(rule[Config]{
+				want:  "off unless base_url (DMARCD_BASE_URL) begins with https:// and a host name",
+				valid: func(c Config) bool { return c.TLS == TLSOff || hasHTTPSName(c.BaseURL) },
+			}),
+		define("tls_certificate", textKind(), "", orEmpty(file()),
+			func(c *Config) *string { return &c.TLSCertificate },
+			"PEM file with the certificate chain for HTTPS and STARTTLS; read again when it changes").
+			defaulting("empty").
+			needing(rule[Config]{
+				want:  "set together with tls_key (DMARCD_TLS_KEY) and tls (DMARCD_TLS) files, and only with them",
+				valid: files,
+			}),
+		define("tls_key", textKind(), "", orEmpty(file()),
+			func(c *Config) *string { return &c.TLSKey },
+			"PEM file with the private key of tls_certificate").
+			defaulting("empty"),
+		define("acme.directory", textKind(), "", orEmpty(issuer()),
+			func(c *Config) *string { return &c.ACME.Directory },
+			"directory URL of the certificate authority for tls auto, such as that of a private one").
+			defaulting("Let's Encrypt"),
+		define("acme.email", textKind(), "", orEmpty(email()),
+			func(c *Config) *string { return &c.ACME.Email },
+			"contact for the certificate authority").
+			defaulting("empty = none"),
+	}
+}
+
+// hasHTTPSName reports whether a certificate can be valid for the URL.
+func hasHTTPSName(v string) bool {
+	u, err := url.Parse(v)
+	if err != nil || u.Scheme != "https" {
+		return false
+	}
+	_, err = netip.ParseAddr(u.Hostname())
+	return err != nil
+}
+
+// email allows an address without a name.
+func email() rule[string] {
+	return rule[string]{want: "an email address, such as dmarc@example.com", valid: func(v string) bool {
+		_, err := dmarcd.ParseEmail(v)
+		return err == nil
+	}}
 }
 
 // sectionSettings returns the settings of the sections log to schedule.
@@ -152,8 +206,8 @@ func mailIntakeSettings() []Setting {
 	return []Setting{
 		define("smtp.certificate", textKind(), "", orEmpty(file()),
 			func(c *Config) *string { return &c.SMTP.Certificate },
-			"PEM file with the certificate chain for STARTTLS; requires smtp.key").
-			defaulting("empty = no STARTTLS").
+			"PEM file with the certificate chain for STARTTLS, instead of that of tls; requires smtp.key").
+			defaulting("empty = that of tls, if any").
 			needing(rule[Config]{
 				want:  "set together with smtp.key (DMARCD_SMTP_KEY), the private key file of the certificate",
 				valid: func(c Config) bool { return c.SMTP.Certificate == "" || c.SMTP.Key != "" },

@@ -57,5 +57,10 @@ func (s *Store) ReplaceSecrets(ctx context.Context, replace func(sealed []byte, 
 			replaced += int(changed)
 		}
 	}
+	files, err := s.replaceCertificateFiles(ctx, replace)
+	replaced += files
+	if err != nil {
+		return replaced, fmt.Errorf("replace the files of certificates: %w", err)
+	}
 	return replaced, s.audited(ctx, []dmarcd.AuditEntry{audit}, "", func(tx) error { return nil })
 }

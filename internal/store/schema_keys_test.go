@@ -43,6 +43,8 @@ var keyLimits = map[string]int{
 	"reverse_names.address": 45,
 	// the setting of the operator, and package auth
 	"identities.issuer": 2048, "identities.subject": 255,
+	// the directory of the certificate authority, and the host
+	"certificate_files.name": 2048,
 	// keyText
 	"reports.external_id": dmarcd.MaxKeyText, "selectors.signer": dmarcd.MaxKeyText, "selectors.selector": dmarcd.MaxKeyText, "alerts.subject": dmarcd.MaxKeyText,
 	"shares.from_path": dmarcd.MaxKeyText + 1, "shares.policy_path": dmarcd.MaxKeyText + 1, // with a dot

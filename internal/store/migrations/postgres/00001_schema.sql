@@ -240,6 +240,13 @@ CREATE TABLE job_leases (
     due_at      BIGINT NOT NULL
 );
 
+-- The account at the certificate authority, the certificate that it issued, and their keys, by
+-- the names that certmagic gives them. content is encrypted.
+CREATE TABLE certificate_files (
+    name    TEXT  NOT NULL COLLATE "C" PRIMARY KEY, -- sorts by byte
+    content BYTEA NOT NULL
+);
+
 -- Acknowledged mail whose reports are not stored yet, if the spool is in the database. holder
 -- is a random number of the process that handles it. crashes is the number of processes that
 -- died while they handled it, including the current one if it dies. charged names the teams
