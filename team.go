@@ -19,8 +19,10 @@ type Team struct {
 	ID   TeamID
 	Name string
 	// API is true if the team may use the API.
-	API       bool
-	CreatedAt time.Time
+	API bool
+	// SecondFactor is true if members need a second factor.
+	SecondFactor bool
+	CreatedAt    time.Time
 }
 
 // ParseTeamName trims the name. It returns an InvalidError if the name is empty, longer

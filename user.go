@@ -17,9 +17,11 @@ type User struct {
 	// identity provider or a link.
 	Password bool
 	// Operator is true if the user may manage the whole installation.
-	Operator   bool
-	CreatedAt  time.Time
-	SignedInAt time.Time // zero: not yet
+	Operator bool
+	// SecondFactor is true if the user signs in with a second factor.
+	SecondFactor bool
+	CreatedAt    time.Time
+	SignedInAt   time.Time // zero: not yet
 }
 
 const (
@@ -88,6 +90,8 @@ const (
 	SessionIdle = 12 * time.Hour
 	// SessionLife is the maximum lifetime of a session.
 	SessionLife = 30 * 24 * time.Hour
+	// ProofLife is how long a proof of who the user is permits changes that need a fresh one.
+	ProofLife = 10 * time.Minute
 )
 
 // Session is a signed-in browser. Only the hash of its secret is stored.
@@ -105,6 +109,10 @@ type Session struct {
 	ExpiresAt time.Time
 	UserAgent string
 	Address   string // the client address at sign-in
+	// ProvedAt is when the user last proved who they are, zero if that is not known.
+	ProvedAt time.Time
+	// FactorRequired is true if the installation requires a second factor.
+	FactorRequired bool
 }
 
 // Valid reports whether the session is valid at the given time.
@@ -120,7 +128,24 @@ type SignIn struct {
 	// it changes, the sign-in is void however the user signed in: a change of the password ends all
 	// sessions.
 	PasswordHash string
+	// Strong is true if a second factor was proved, too.
+	Strong bool
+	// ProvedAt is when, zero if that is not known, as of a provider that remembers its users.
+	ProvedAt time.Time
 }
+
+// Factors are what a user signs in with.
+type Factors struct {
+	SignIn
+
+	// TOTP is the sealed secret of an authenticator app, empty for none.
+	TOTP []byte
+	// RecoveryCodes is how many are left.
+	RecoveryCodes int
+}
+
+// TOTPContext is what the secret of an authenticator app is sealed for.
+func (id UserID) TOTPContext() string { return "authenticator app of user " + id.String() }
 
 // NewSession is a session to be stored.
 type NewSession struct {
@@ -128,6 +153,8 @@ type NewSession struct {
 	// User and PasswordHash come from a SignIn.
 	User         UserID
 	PasswordHash string
+	Strong       bool
+	ProvedAt     time.Time
 	// Replaces is the hash of the browser's previous session, which ends.
 	Replaces  [32]byte
 	ExpiresAt time.Time

@@ -238,6 +238,7 @@ func TestErrorsStateWhatIsMissing(t *testing.T) {
 		{"mailbox remove box_1omg", "there is no mailbox box_1omg; `dmarcd mailbox list` lists those of a team"},
 		{"webhook remove whk_1omg", "there is no webhook whk_1omg; `dmarcd webhook list` lists those of a team"},
 		{"sender remove --team acme nope", "the team did not add a sender nope; `dmarcd sender list` shows those it added"},
+		{"user reset-factor ann@example.com", "there is no user ann@example.com; `dmarcd user list` lists all users"},
 		{"user remove ann@example.com", "there is no user ann@example.com; `dmarcd user list` lists all users"},
 	} {
 		status, _, stderr := runProgram(t, server, "", append(strings.Fields(tt.line), "--data="+folder)...)

@@ -17,7 +17,7 @@ import (
 
 func (p *program) userCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "user", Short: "Manage users of the web interface", Args: noArguments, RunE: showHelp}
-	cmd.AddCommand(p.userInviteCommand(), p.userListCommand(), p.userRemoveCommand())
+	cmd.AddCommand(p.userInviteCommand(), p.userListCommand(), p.userResetFactorCommand(), p.userRemoveCommand())
 	return cmd
 }
 
@@ -85,6 +85,7 @@ type userShape struct {
 	Name       string            `json:"name"`
 	Password   bool              `json:"password"`
 	Operator   bool              `json:"operator"`
+	Factor     bool              `json:"second_factor"`
 	Teams      []membershipShape `json:"teams"`
 	CreatedAt  string            `json:"created_at"`
 	SignedInAt *string           `json:"signed_in_at"` // null: never
@@ -97,7 +98,7 @@ type membershipShape struct {
 
 func newUserShape(user dmarcd.User, memberships []dmarcd.Membership) userShape {
 	shape := userShape{
-		ID: user.ID.String(), Email: user.Email, Name: user.Name, Password: user.Password, Operator: user.Operator,
+		ID: user.ID.String(), Email: user.Email, Name: user.Name, Password: user.Password, Operator: user.Operator, Factor: user.SecondFactor,
 		Teams: convert(memberships, func(m dmarcd.Membership) membershipShape {
 			return membershipShape{Team: m.Team.Name, Role: string(m.Role)}
 		}),
@@ -123,16 +124,55 @@ func (p *program) userListCommand() *cobra.Command {
 				return err
 			}
 			shapes := convert(users, func(u dmarcd.User) userShape { return newUserShape(u, memberships[u.ID]) })
-			heading := []string{"ID", "EMAIL", "NAME", "PASSWORD", "OPERATOR", "TEAMS", "CREATED", "LAST SIGN-IN"}
+			heading := []string{"ID", "EMAIL", "NAME", "PASSWORD", "OPERATOR", "SECOND FACTOR", "TEAMS", "CREATED", "LAST SIGN-IN"}
 			return printList(p.out, *asJSON, shapes, heading, func(u userShape) []string {
 				teams := strings.Join(convert(u.Teams, func(m membershipShape) string { return m.Team + " (" + m.Role + ")" }), ", ")
 				return []string{
-					u.ID, u.Email, orDash(&u.Name), yesNo(u.Password), yesNo(u.Operator), orDash(&teams), u.CreatedAt, orDash(u.SignedInAt),
+					u.ID, u.Email, orDash(&u.Name), yesNo(u.Password), yesNo(u.Operator), yesNo(u.Factor), orDash(&teams), u.CreatedAt, orDash(u.SignedInAt),
 				}
 			})
 		})
 	}
 	return cmd
+}
+
+// withUser calls f with the user who has an email address.
+func (p *program) withUser(cmd *cobra.Command, address string, f func(i *app.Installation, user dmarcd.User) error) error {
+	email, err := dmarcd.ParseEmail(address)
+	if err != nil {
+		return err
+	}
+	return p.withInstallation(cmd, func(i *app.Installation) error {
+		user, err := system(i).UserByEmail(cmd.Context(), email)
+		if errors.Is(err, dmarcd.ErrNotFound) {
+			return explained(err, "there is no user %s; `dmarcd user list` lists all users", email)
+		}
+		if err != nil {
+			return err
+		}
+		return f(i, user)
+	})
+}
+
+func (p *program) userResetFactorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "reset-factor EMAIL",
+		Short: "Remove the second factor of a user who lost it, and end their sessions",
+		Long: `Removes the authenticator app and the recovery codes of a user, and ends their sessions. The
+user then signs in with the password alone, and sets up a second factor again. Verify first,
+over another channel than email, that it is the user who asks for it.`,
+		Example: "  dmarcd user reset-factor ann@example.com",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.withUser(cmd, args[0], func(i *app.Installation, user dmarcd.User) error {
+				err := system(i).ResetSecondFactor(cmd.Context(), user)
+				if errors.Is(err, dmarcd.ErrNotFound) {
+					return explained(err, "%s has no second factor; `dmarcd user list` shows who has one", user.Email)
+				}
+				return err
+			})
+		},
+	}
 }
 
 func (p *program) userRemoveCommand() *cobra.Command {
@@ -142,18 +182,7 @@ func (p *program) userRemoveCommand() *cobra.Command {
 		Example: "  dmarcd user remove ann@example.com",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			email, err := dmarcd.ParseEmail(args[0])
-			if err != nil {
-				return err
-			}
-			return p.withInstallation(cmd, func(i *app.Installation) error {
-				user, err := system(i).UserByEmail(cmd.Context(), email)
-				if errors.Is(err, dmarcd.ErrNotFound) {
-					return explained(err, "there is no user %s; `dmarcd user list` lists all users", email)
-				}
-				if err != nil {
-					return err
-				}
+			return p.withUser(cmd, args[0], func(i *app.Installation, user dmarcd.User) error {
 				ownerless, err := system(i).RemoveUser(cmd.Context(), user.ID)
 				if err != nil {
 					return err

@@ -185,7 +185,7 @@ func (s *PasswordSignIn) User(ctx context.Context, email, password, address stri
 		return dmarcd.SignIn{}, dmarcd.ErrUnauthorized
 	}
 	s.Throttle.Succeeded(address, email)
-	return dmarcd.SignIn{User: dmarcd.User{ID: user}, PasswordHash: hash}, nil
+	return dmarcd.SignIn{User: dmarcd.User{ID: user}, PasswordHash: hash, ProvedAt: s.Throttle.now()}, nil
 }
 
 // attempt is Throttle.Attempt, with the known addresses of the user's sessions: the throttle knows

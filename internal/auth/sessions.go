@@ -62,6 +62,8 @@ func (s *Sessions) Begin(ctx context.Context, of dmarcd.SignIn, client Client, b
 		Hash:         hashSecret(secret),
 		User:         of.ID,
 		PasswordHash: of.PasswordHash,
+		Strong:       of.Strong,
+		ProvedAt:     of.ProvedAt,
 		Replaces:     hashSecret(before),
 		ExpiresAt:    s.now().Add(dmarcd.SessionLife),
 		UserAgent:    strings.ReplaceAll(userAgent, "\x00", ""), // PostgreSQL cannot store it

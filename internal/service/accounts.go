@@ -21,7 +21,8 @@ type Client struct {
 
 // SignIn returns the secret of a new session. A wrong email or password is
 // dmarcd.ErrUnauthorized, too many attempts are dmarcd.ErrLimit. All are written to the audit log
-// of the installation.
+// of the installation. A user with a second factor is a *SecondStep, also from the other ways to begin a
+// session.
 func (s *Service) SignIn(ctx context.Context, email, password string, client Client) (session string, err error) {
 	of, err := s.passwords.User(ctx, email, password, client.Address)
 	if errors.Is(err, dmarcd.ErrUnauthorized) || errors.Is(err, dmarcd.ErrLimit) {
@@ -35,7 +36,7 @@ func (s *Service) SignIn(ctx context.Context, email, password string, client Cli
 	if err != nil {
 		return "", err
 	}
-	return begin(ctx, s.sessions, of, client, "password")
+	return s.begin(ctx, s.sessions, of, client, "password")
 }
 
 // failedNotes is how many failed sign-ins are written to the audit log, per second: an attacker
@@ -55,7 +56,16 @@ func (s *Service) noteFailed(ctx context.Context, entry dmarcd.AuditEntry) {
 }
 
 // begin begins a session; means is how the user was authenticated.
-func begin(ctx context.Context, sessions *auth.Sessions, of dmarcd.SignIn, client Client, means string) (session string, err error) {
+func (s *Service) begin(ctx context.Context, sessions *auth.Sessions, of dmarcd.SignIn, client Client, means string) (session string, err error) {
+	if !of.Strong {
+		factors, err := s.store.Factors(ctx, of.ID)
+		if err != nil {
+			return "", err
+		}
+		if factors.SecondFactor {
+			return "", s.newSecondStep(of)
+		}
+	}
 	return sessions.Begin(ctx, of, auth.Client{Address: client.Address, UserAgent: client.UserAgent}, client.Session, dmarcd.AuditEntry{
 		Action: "user.login", Detail: means, Address: client.Address,
 	})
@@ -103,7 +113,7 @@ func (s *Service) FinishSingleSignOn(ctx context.Context, state string, answer u
 	if err != nil {
 		return "", "", err
 	}
-	session, err = begin(ctx, s.sessions, of, client, "identity provider")
+	session, err = s.begin(ctx, s.sessions, of, client, "identity provider")
 	return session, next, err
 }
 
@@ -348,7 +358,11 @@ func (s *Service) AcceptInvitation(ctx context.Context, link string, account New
 	if err != nil {
 		return "", err
 	}
-	if session, err = begin(ctx, sessions, of, client, "invitation"); err != nil || stored.Team == 0 {
+	of.ProvedAt = s.options.Now() // the link proves the address, or the password was just set
+	if present.User.ID != 0 {
+		of.Strong, of.ProvedAt = true, present.ProvedAt
+	}
+	if session, err = s.begin(ctx, sessions, of, client, "invitation"); err != nil || stored.Team == 0 {
 		return session, err
 	}
 	begun, err := s.sessions.Resolve(ctx, session)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pquerna/otp/totp"
 	"golang.org/x/crypto/argon2"
 
 	"github.com/dmarcd/dmarcd"
@@ -56,7 +57,9 @@ func cheapHash(password string) string {
 
 // accountUses has a row for each method of an account.
 var accountUses = map[string]struct {
-	call func(w *world, a *service.Account) error
+	// prepare makes the call possible; nil where it is.
+	prepare func(w *world, a *service.Account)
+	call    func(w *world, a *service.Account) error
 	// fails makes a call that fails with wants, nil where none can.
 	fails func(w *world, a *service.Account) error
 	wants error
@@ -93,6 +96,30 @@ var accountUses = map[string]struct {
 		fails: func(_ *world, a *service.Account) error { return a.SetPassword(ctx, "not that one", newPassword) }, wants: dmarcd.ErrUnauthorized,
 		action: "user.password",
 	},
+	"NeedsFactor": {call: func(_ *world, a *service.Account) error { _ = a.NeedsFactor(); return nil }},
+	"Factors":     {call: func(_ *world, a *service.Account) error { return finds(a.Factors(ctx)) }},
+	"NewAuthenticator": {
+		call: func(_ *world, a *service.Account) error { return finds(a.NewAuthenticator("")) },
+	},
+	"SetAuthenticator": {
+		call: func(_ *world, a *service.Account) error {
+			const secret = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
+			code, err := totp.GenerateCode(secret, time.Now())
+			return errors.Join(err, errorOf(a.SetAuthenticator(ctx, secret, code)))
+		},
+		fails: func(_ *world, a *service.Account) error { return errorOf(a.SetAuthenticator(ctx, "", "000000")) }, wants: dmarcd.ErrInvalid,
+		action: "user.authenticator",
+	},
+	"RemoveAuthenticator": {
+		prepare: func(w *world, a *service.Account) { w.enrolled(a, time.Now()) },
+		call:    func(_ *world, a *service.Account) error { return a.RemoveAuthenticator(ctx) },
+		action:  "user.authenticator",
+	},
+	"RenewRecoveryCodes": {
+		prepare: func(w *world, a *service.Account) { w.enrolled(a, time.Now()) },
+		call:    func(_ *world, a *service.Account) error { return finds(a.RenewRecoveryCodes(ctx)) },
+		action:  "user.recovery_codes",
+	},
 	"EndSession": {
 		call: func(_ *world, a *service.Account) error {
 			sessions, err := a.Sessions(ctx)
@@ -127,6 +154,9 @@ func TestAccounts(t *testing.T) {
 				w := newWorld(t, db)
 				client, other := w.signIn("cy@example.com")
 				account := musttest.Get(w.service.Account(ctx, client))(t)
+				if u.prepare != nil {
+					u.prepare(w, account)
+				}
 				before := len(w.entries())
 				if u.fails != nil {
 					if err := u.fails(w, account); !errors.Is(err, u.wants) {

@@ -157,6 +157,9 @@ func TestLostAccount(t *testing.T) {
 				w := newWorld(t, db)
 				client, _ := w.signIn("cy@example.com")
 				account := musttest.Get(w.service.Account(ctx, client))(t)
+				if u.prepare != nil {
+					u.prepare(w, account)
+				}
 				w.must(w.service.SignOut(ctx, client))
 				w.expectDenied(db, name, func() error { return u.call(w, account) })
 			})

@@ -123,10 +123,12 @@ type Mailer interface {
 
 // Service has all use cases. It is safe for concurrent use.
 type Service struct {
-	store       *store.Store
-	options     Options
-	sessions    *auth.Sessions
-	passwords   *auth.PasswordSignIn
+	store     *store.Store
+	options   Options
+	sessions  *auth.Sessions
+	passwords *auth.PasswordSignIn
+	// codes throttles second factors.
+	codes       *auth.Throttle
 	invitations *auth.Invitations
 	// mailboxAttempts throttles adding mailboxes, by team and user.
 	mailboxAttempts *auth.Throttle
@@ -166,6 +168,7 @@ func New(s *store.Store, options Options) *Service {
 		store: s, options: options,
 		sessions:    auth.NewSessions(s, options.Now, options.Log),
 		passwords:   &auth.PasswordSignIn{Store: s, Passwords: passwords, Throttle: auth.NewThrottle(options.Now)},
+		codes:       auth.NewThrottle(options.Now),
 		invitations: &auth.Invitations{Store: s, Passwords: passwords, Now: options.Now},
 
 		mailboxAttempts: auth.NewThrottle(options.Now),

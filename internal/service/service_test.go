@@ -191,7 +191,7 @@ func (w *world) importTwice(ctx context.Context, t *service.Team) error {
 
 // uses has one for every method of service.Team and service.System. Where both have a
 // method, the name of that of service.System begins with its type.
-var uses = joined(joined(joined(joined(joined(webhookUses, alertUses), labelUses), managerUses), joined(postureUses, keyUses)), map[string]use{
+var uses = joined(joined(joined(joined(joined(webhookUses, alertUses), labelUses), managerUses), joined(postureUses, joined(keyUses, factorUses))), map[string]use{
 	"Domain":  reads(func(_ *world, t *service.Team) (dmarcd.Domain, error) { return t.Domain(ctx, "Example.COM.") }),
 	"Domains": reads(func(_ *world, t *service.Team) ([]dmarcd.Domain, error) { return t.Domains(ctx, "", 10) }),
 	"Summary": reads(func(_ *world, t *service.Team) (dmarcd.Summary, error) { return t.Summary(ctx, dmarcd.Days{}) }),

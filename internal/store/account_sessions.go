@@ -15,7 +15,7 @@ const maxSessions = 100
 
 // CreateSession stores a new session with audit entries by the user, ends the one that it replaces, and
 // records the sign-in. It selects the user's first team. It is ErrUnauthorized if the user or the password changed since
-// the password was verified: a password change also ends sign-ins in progress.
+// the password was verified, or a second factor was added: both also end sign-ins in progress.
 func (s *Store) CreateSession(ctx context.Context, n dmarcd.NewSession, audit ...dmarcd.AuditEntry) error {
 	now := unix(s.now())
 	err := s.tx(ctx, func(t tx) error {
@@ -23,8 +23,8 @@ func (s *Store) CreateSession(ctx context.Context, n dmarcd.NewSession, audit ..
 			return err
 		}
 		var email string
-		err := t.QueryRow(ctx, `UPDATE users SET signed_in_at = $1 WHERE id = $2 AND password_hash = $3 RETURNING email`,
-			[]any{now, n.User, n.PasswordHash}, &email)
+		err := t.QueryRow(ctx, `UPDATE users SET signed_in_at = $1 WHERE id = $2 AND password_hash = $3
+			AND ($4 OR NOT second_factor) RETURNING email`, []any{now, n.User, n.PasswordHash, n.Strong}, &email)
 		if errors.Is(err, dmarcd.ErrNotFound) {
 			return dmarcd.ErrUnauthorized
 		}
@@ -45,9 +45,9 @@ func (s *Store) CreateSession(ctx context.Context, n dmarcd.NewSession, audit ..
 		if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
 			return err
 		}
-		_, err = t.Exec(ctx, `INSERT INTO sessions (hash, user_id, team_id, created_at, seen_at, expires_at, user_agent, address)
-			VALUES ($1, $2, $3, $4, $4, $5, $6, $7)`,
-			n.Hash[:], n.User, nullable(team), now, unix(n.ExpiresAt), n.UserAgent, n.Address)
+		_, err = t.Exec(ctx, `INSERT INTO sessions (hash, user_id, team_id, created_at, seen_at, expires_at, user_agent, address, proved_at)
+			VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8)`,
+			n.Hash[:], n.User, nullable(team), now, unix(n.ExpiresAt), n.UserAgent, n.Address, unix(n.ProvedAt))
 		if err != nil {
 			return err
 		}
@@ -65,19 +65,21 @@ func (s *Store) CreateSession(ctx context.Context, n dmarcd.NewSession, audit ..
 // sessionQuery is a session with its user, the id of the team and the user's role
 // as a member of it.
 const sessionQuery = `SELECT ` + userColumns + `, sessions.hash, sessions.created_at, sessions.seen_at, sessions.expires_at,
-		sessions.user_agent, sessions.address, COALESCE(sessions.team_id, 0), COALESCE(members.role, '')
+		sessions.user_agent, sessions.address, sessions.proved_at,
+		EXISTS (SELECT 1 FROM installation WHERE name = '` + factorSetting + `'), COALESCE(sessions.team_id, 0), COALESCE(members.role, '')
 	FROM sessions JOIN users ON users.id = sessions.user_id
 	LEFT JOIN members ON members.team_id = sessions.team_id AND members.user_id = sessions.user_id `
 
 func scanSession(scan db.Scanner) (dmarcd.Session, error) {
 	var session dmarcd.Session
 	var hash []byte
-	var createdAt, seenAt, expiresAt int64
+	var createdAt, seenAt, expiresAt, provedAt int64
 	user, err := scanUser(scan.Before(&hash, &createdAt, &seenAt, &expiresAt,
-		&session.UserAgent, &session.Address, &session.Team.ID, &session.Role))
+		&session.UserAgent, &session.Address, &provedAt, &session.FactorRequired, &session.Team.ID, &session.Role))
 	session.User = user
 	copy(session.Hash[:], hash)
 	session.CreatedAt, session.SeenAt, session.ExpiresAt = fromUnix(createdAt), fromUnix(seenAt), fromUnix(expiresAt)
+	session.ProvedAt = fromUnix(provedAt)
 	if session.User.Operator {
 		session.Role = dmarcd.RoleOwner
 	}

@@ -12,12 +12,12 @@ import (
 )
 
 const userColumns = `users.id, users.email, users.name, users.password_hash <> '', users.operator,
-	users.created_at, users.signed_in_at`
+	users.second_factor, users.created_at, users.signed_in_at`
 
 func scanUser(scan db.Scanner) (dmarcd.User, error) {
 	var user dmarcd.User
 	var createdAt, signedInAt int64
-	err := scan(&user.ID, &user.Email, &user.Name, &user.Password, &user.Operator, &createdAt, &signedInAt)
+	err := scan(&user.ID, &user.Email, &user.Name, &user.Password, &user.Operator, &user.SecondFactor, &createdAt, &signedInAt)
 	user.CreatedAt, user.SignedInAt = fromUnix(createdAt), fromUnix(signedInAt)
 	return user, err
 }
@@ -161,6 +161,7 @@ func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarc
 			`DELETE FROM members WHERE user_id = $1`,
 			`DELETE FROM sessions WHERE user_id = $1`,
 			`DELETE FROM identities WHERE user_id = $1`,
+			`DELETE FROM recovery_codes WHERE user_id = $1`,
 			`DELETE FROM users WHERE id = $1`,
 		} {
 			if _, err := t.Exec(ctx, statement, id); err != nil {

@@ -8,14 +8,15 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
-// sealed names the columns with encrypted secrets, and what each is bound to.
+// sealed names the columns with encrypted secrets, the team of their rows, and what each is bound to.
 var sealed = []struct {
-	table, column string
-	context       func(team dmarcd.TeamID, id int64) string
+	table, column, team string
+	context             func(team dmarcd.TeamID, id int64) string
 }{
-	{"mailboxes", "secret", contextOfMailbox},
-	{"webhooks", "secret", contextOfWebhook},
-	{"webhooks", "old_secret", contextOfWebhook},
+	{"mailboxes", "secret", "team_id", contextOfMailbox},
+	{"webhooks", "secret", "team_id", contextOfWebhook},
+	{"webhooks", "old_secret", "team_id", contextOfWebhook},
+	{"users", "totp", "CAST(0 AS BIGINT)", contextOfApp},
 }
 
 func contextOfMailbox(team dmarcd.TeamID, id int64) string {
@@ -25,6 +26,8 @@ func contextOfMailbox(team dmarcd.TeamID, id int64) string {
 func contextOfWebhook(_ dmarcd.TeamID, id int64) string {
 	return dmarcd.Webhook{ID: dmarcd.WebhookID(id)}.SecretContext()
 }
+
+func contextOfApp(_ dmarcd.TeamID, id int64) string { return dmarcd.UserID(id).TOTPContext() }
 
 type sealedSecret struct {
 	team dmarcd.TeamID
@@ -36,7 +39,7 @@ type sealedSecret struct {
 // to; nil leaves it. A secret that is set meanwhile wins. It returns how many were replaced.
 func (s *Store) ReplaceSecrets(ctx context.Context, replace func(sealed []byte, context string) []byte, audit dmarcd.AuditEntry) (replaced int, err error) {
 	for _, c := range sealed {
-		secrets, err := db.Collect(ctx, s.own(), `SELECT team_id, id, `+c.column+` FROM `+c.table+` WHERE length(`+c.column+`) > 0`,
+		secrets, err := db.Collect(ctx, s.own(), `SELECT `+c.team+`, id, `+c.column+` FROM `+c.table+` WHERE length(`+c.column+`) > 0`,
 			nil, func(scan db.Scanner) (one sealedSecret, err error) {
 				err = scan(&one.team, &one.id, &one.text)
 				return one, err
@@ -50,7 +53,7 @@ func (s *Store) ReplaceSecrets(ctx context.Context, replace func(sealed []byte, 
 				continue
 			}
 			changed, err := s.Team(one.team).exec(ctx, `UPDATE `+c.table+` SET `+c.column+` = $4
-				WHERE team_id = $1 AND id = $2 AND `+c.column+` = $3`, one.team, one.id, one.text, text)
+				WHERE `+c.team+` = $1 AND id = $2 AND `+c.column+` = $3`, one.team, one.id, one.text, text)
 			if err != nil {
 				return replaced, fmt.Errorf("replace a secret of %s: %w", c.table, err)
 			}

@@ -30,6 +30,8 @@ func (s *site) forms() []formCase {
 		{"/app/sign-out", viewer, nil, 0},
 		{"/app/account/name", viewer, url.Values{"name": {"Ada"}}, 1},
 		{"/app/account/sessions/end", viewer, nil, 1},
+		{"/app/account/authenticator", viewer, nil, 0},
+		{"/app/account/authenticator/confirm", viewer, url.Values{"secret": {totpSecret}, "code": {s.code(0)}}, 1},
 		{"/app/domains/new", editor, url.Values{"domain": {"Example.ORG."}}, 1},
 		{"/app/domains/bulk", viewer, url.Values{"action": {"export"}, "all": {"yes"}}, 0},
 		{"/app/domains/bulk", editor, url.Values{"action": {"tag"}, "domain": {sampleDomain}, "tags": {"shop"}}, 1},
@@ -63,6 +65,7 @@ func (s *site) forms() []formCase {
 		{"/app/settings/members", owner, url.Values{"email": {"c@example.com"}, "role": {"viewer"}}, 1},
 		{member + "/role", owner, url.Values{"role": {"editor"}}, 1},
 		{member + "/remove", owner, nil, 1},
+		{"/app/settings/members/factor", owner, url.Values{"required": {"yes"}}, 1},
 		{"/app/settings/invitations/withdraw", owner, url.Values{"email": {"new@example.com"}}, 1},
 		{
 			"/app/settings/mailboxes", owner,
@@ -81,6 +84,7 @@ func (s *site) forms() []formCase {
 		{"/app/settings/retention", owner, url.Values{"counters": {"0"}, "records": {"1"}, "originals": {"1"}}, 1},
 		{"/app/installation/teams", operator, url.Values{"name": {"third"}}, 1},
 		{"/app/installation/teams/" + s.emptyTeam.String() + "/api", operator, url.Values{"api": {"no"}}, 1},
+		{"/app/installation/users/factor", operator, url.Values{"required": {"yes"}}, 1},
 		{"/app/installation/users/" + s.member + "/remove", operator, nil, 1},
 	}
 }

@@ -16,6 +16,7 @@ import (
 type accountView struct {
 	User           dmarcd.User
 	Name, Password ui.Form
+	Factor         factorView
 	// Provider is the display name of the identity provider.
 	Provider string
 	Sessions ui.Table
@@ -55,9 +56,13 @@ func (s *Web) showAccount(c *site.Call, status int, edit func(*accountView)) err
 	if err != nil {
 		return err
 	}
+	factors, err := c.Account.Factors(c.R.Context())
+	if err != nil {
+		return err
+	}
 	view := accountView{
 		User: c.Account.User, Name: nameForm(c.Account.User.Name), Password: s.passwordForm(), Provider: providerName,
-		Sessions: sessionTable(sessions),
+		Sessions: sessionTable(sessions), Factor: newFactorView(c.Account.NeedsFactor(), factors),
 	}
 	if len(sessions) > 1 {
 		view.EndOthers = ui.Action{
@@ -66,7 +71,11 @@ func (s *Web) showAccount(c *site.Call, status int, edit func(*accountView)) err
 		}
 	}
 	edit(&view)
-	return c.Render(status, site.Page{Template: "account", Title: "Your account", Section: "Your account"}, view, view.Sessions)
+	return c.Render(status, accountFrame("account", "Your account"), view, view.Sessions)
+}
+
+func accountFrame(template, title string) site.Page {
+	return site.Page{Template: template, Title: title, Section: "Your account"}
 }
 
 func sessionTable(sessions []service.AccountSession) ui.Table {

@@ -28,6 +28,8 @@ var doneMessages = map[string]string{
 	"token-revoked":        "The token was revoked. It no longer works.",
 	"name-set":             "Your name was saved.",
 	"password-set":         "Your password was changed, and all your other sessions were ended.",
+	"app-removed":          "The authenticator app was removed. Your other sessions were ended.",
+	"factor-required":      "Saved. It applies from now on.",
 	"session-ended":        "The session was ended. That browser has to sign in again.",
 	"sessions-ended":       "All your other sessions were ended.",
 	"invitation-withdrawn": "The invitation was withdrawn. Its link no longer works.",

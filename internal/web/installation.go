@@ -123,6 +123,21 @@ func (s *Web) setAPI(c *site.Call, id dmarcd.TeamID, written url.Values) error {
 	return c.Finish(c.System.SetAPI(c.R.Context(), team.Name, written.Get("api") == "yes"), Prefix+"/installation/teams", "whitelist-changed")
 }
 
+type usersView struct {
+	Tabs  []ui.Tab
+	Table ui.Table
+	// Required means that all users need a second factor; Require changes it.
+	Required bool
+	Require  ui.Action
+}
+
+func factorCell(user dmarcd.User) ui.Cell {
+	if user.SecondFactor {
+		return ui.Text("yes")
+	}
+	return ui.Text("no")
+}
+
 func (s *Web) users(c *site.Call) error {
 	users, err := c.System.Users(c.R.Context())
 	if err != nil {
@@ -132,12 +147,17 @@ func (s *Web) users(c *site.Call) error {
 	if err != nil {
 		return err
 	}
+	required, err := c.System.SecondFactorRequired(c.R.Context())
+	if err != nil {
+		return err
+	}
 	t := ui.Table{
 		ID: "users", Caption: "Users", CSV: Prefix + "/installation/users?csv=users",
 		Columns: []ui.Column{
 			{Title: "Name", Wide: true},
 			{Title: "Email"},
 			{Title: "Operator"},
+			{Title: "Second factor"},
 			{Title: "Teams", Wide: true},
 			{Title: "Created"},
 			{Title: "Last signed in"},
@@ -154,14 +174,14 @@ func (s *Web) users(c *site.Call) error {
 			roles = append(roles, m.Team.Name+" ("+string(m.Role)+")")
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
-			ui.Text(u.Name), ui.Code(u.Email), ui.Text(operator), ui.Text(strings.Join(roles, ", ")), ui.At(u.CreatedAt), ui.At(u.SignedInAt),
+			ui.Text(u.Name), ui.Code(u.Email), ui.Text(operator), factorCell(u), ui.Text(strings.Join(roles, ", ")), ui.At(u.CreatedAt), ui.At(u.SignedInAt),
 			ui.Actions(ui.Action{
 				Label: "Remove", Path: Prefix + "/installation/users/" + u.ID.String() + "/remove", Danger: true,
 				Question: "Remove the user from every team? They are signed out everywhere.",
 			}),
 		})
 	}
-	return c.Render(http.StatusOK, installationFrame("installation_users", "Users"), listView{Tabs: installationTabs("Users"), Table: t}, t)
+	return c.Render(http.StatusOK, installationFrame("installation_users", "Users"), usersView{installationTabs("Users"), t, required, requireAction(required, "users", Prefix+"/installation/users/factor")}, t)
 }
 
 func (s *Web) removeUser(c *site.Call, user dmarcd.UserID) error {

@@ -62,7 +62,8 @@ func (s *Web) acceptInvitation(c *site.Call, form url.Values) error {
 	session, err := s.options.Service.AcceptInvitation(c.R.Context(), token, service.NewAccount{
 		Email: form.Get("email"), Name: form.Get("name"), Password: form.Get("password"),
 	}, c.Client())
-	if err != nil {
+	var step *service.SecondStep
+	if err != nil && !errors.As(err, &step) {
 		view := s.newInvitationView(c.R.URL.EscapedPath(), invitation)
 		if filled, ok := view.Form.Filled(form, err); ok {
 			view.Form = filled
@@ -70,8 +71,7 @@ func (s *Web) acceptInvitation(c *site.Call, form url.Values) error {
 		}
 		return invitationError(err)
 	}
-	c.SetSession(session)
-	return c.Redirect(Prefix + "/")
+	return s.signedIn(c, session, err, Prefix+"/")
 }
 
 // invitationError explains what to do about an invalid link.

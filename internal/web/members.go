@@ -17,6 +17,8 @@ type membersView struct {
 	// Invitations are shown only to owners.
 	Invitations ui.Table
 	Form        ui.Form
+	// Require requires a second factor.
+	Require ui.Action
 	// Invitation is a new invitation, whose link is shown only once; nil for none.
 	Invitation *service.SentInvitation
 }
@@ -41,7 +43,7 @@ func (s *Web) showMembers(c *site.Call, status int, form ui.Form, invitation *se
 	if err != nil {
 		return err
 	}
-	view := membersView{Tabs: settingsTabs(c.Viewer, "Members"), Form: form, Invitation: invitation, Table: memberTable(members, c.Viewer)}
+	view := membersView{Tabs: settingsTabs(c.Viewer, "Members"), Form: form, Require: requireAction(c.Viewer.Team.SecondFactor, "members", Prefix+"/settings/members/factor"), Invitation: invitation, Table: memberTable(members, c.Viewer)}
 	if c.Viewer.MayOwn() {
 		invitations, err := c.Team.Invitations(c.R.Context())
 		if err != nil {
@@ -55,7 +57,7 @@ func (s *Web) showMembers(c *site.Call, status int, form ui.Form, invitation *se
 func memberTable(members []dmarcd.Member, viewer site.Viewer) ui.Table {
 	t := ui.Table{
 		ID: "members", Caption: "Members", CSV: Prefix + "/settings/members?csv=members",
-		Columns: []ui.Column{{Title: "Name", Wide: true}, {Title: "Email"}, {Title: "Role"}, {Title: "Joined"}, {Title: "Last signed in"}, {Title: "Actions", Wide: true}},
+		Columns: []ui.Column{{Title: "Name", Wide: true}, {Title: "Email"}, {Title: "Role"}, {Title: "Second factor"}, {Title: "Joined"}, {Title: "Last signed in"}, {Title: "Actions", Wide: true}},
 	}
 	for _, m := range members {
 		last := ui.Actions()
@@ -70,7 +72,7 @@ func memberTable(members []dmarcd.Member, viewer site.Viewer) ui.Table {
 				Label: "Remove", Path: path + "/remove", Danger: true, Question: "Remove the member? Their tokens with the scope admin are revoked. Everything else that they created stays.",
 			})
 		}
-		t.Rows = append(t.Rows, []ui.Cell{ui.Text(m.User.Name), ui.Code(m.User.Email), ui.Text(string(m.Role)), ui.At(m.JoinedAt), ui.At(m.User.SignedInAt), last})
+		t.Rows = append(t.Rows, []ui.Cell{ui.Text(m.User.Name), ui.Code(m.User.Email), ui.Text(string(m.Role)), factorCell(m.User), ui.At(m.JoinedAt), ui.At(m.User.SignedInAt), last})
 	}
 	return t
 }

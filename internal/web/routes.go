@@ -14,6 +14,8 @@ func (s *Web) routes() []site.Route {
 		get("/static/{name}", site.AccessPublic, site.Static),
 		get("/sign-in", site.AccessPublic, s.signInPage),
 		post("/sign-in", site.AccessPublic, site.WithForm(s.signIn)),
+		get("/sign-in/code", site.AccessPublic, s.codePage),
+		post("/sign-in/code", site.AccessPublic, site.WithForm(s.enterCode)),
 		get("/invitation/{token}", site.AccessPublic, s.invitationPage),
 		post("/invitation/{token}", site.AccessPublic, site.WithForm(s.acceptInvitation)),
 		get("/confirm/{token}", site.AccessPublic, subscription(true, of.ConfirmableSubscription, nil)),
@@ -30,6 +32,10 @@ func (s *Web) routes() []site.Route {
 		get("/account", site.AccessSignedIn, s.account),
 		post("/account/name", site.AccessSignedIn, site.WithForm(s.setName)),
 		post("/account/password", site.AccessSignedIn, site.WithForm(s.setPassword)),
+		post("/account/authenticator", site.AccessSignedIn, s.newAuthenticator),
+		post("/account/authenticator/confirm", site.AccessSignedIn, site.WithForm(s.setAuthenticator)),
+		post("/account/authenticator/remove", site.AccessSignedIn, s.removeAuthenticator),
+		post("/account/recovery", site.AccessSignedIn, s.renewRecoveryCodes),
 		post("/account/sessions/end", site.AccessSignedIn, s.endOtherSessions),
 		post("/account/sessions/{id}/end", site.AccessSignedIn, s.endSession),
 
@@ -107,6 +113,7 @@ func (s *Web) routes() []site.Route {
 		post("/settings/members", site.AccessOwn, site.WithForm(s.inviteMember)),
 		post("/settings/members/{id}/role", site.AccessOwn, site.WithFormID(dmarcd.ParseUserID, s.setRole)),
 		post("/settings/members/{id}/remove", site.AccessOwn, site.Changing(dmarcd.ParseUserID, (*service.Team).RemoveMember, Prefix+"/settings/members", "member-removed")),
+		post("/settings/members/factor", site.AccessOwn, site.WithForm(s.requireOfTeam)),
 		post("/settings/invitations/withdraw", site.AccessOwn, site.WithForm(s.withdrawInvitation)),
 		get("/settings/mailboxes", site.AccessView, s.mailboxes),
 		post("/settings/mailboxes", site.AccessOwn, site.WithForm(s.addMailbox)),
@@ -134,6 +141,7 @@ func (s *Web) routes() []site.Route {
 		post("/installation/teams/{id}/api", site.AccessOperate, site.WithFormID(dmarcd.ParseTeamID, s.setAPI)),
 		get("/installation/users", site.AccessOperate, s.users),
 		post("/installation/users/{id}/remove", site.AccessOperate, site.WithID(dmarcd.ParseUserID, s.removeUser)),
+		post("/installation/users/factor", site.AccessOperate, site.WithForm(s.requireOfAll)),
 		get("/installation/audit", site.AccessOperate, s.installationAudit),
 	}
 }

@@ -6,13 +6,15 @@ import (
 	"net/url"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 type signInView struct {
 	Form ui.Form
-	Next string
+	// Title is the heading, "" for that of the first step.
+	Title, Next string
 	// Why explains why the user has to sign in again, "" at the first sign-in.
 	Why string
 	// SingleSignOn links to the identity provider; its text is "" if there is none.
@@ -38,6 +40,7 @@ func signInFrame() site.Page {
 // doneMessages they are fixed texts.
 var signInReasons = map[string]string{
 	"session": "Your session has ended. Sign in to continue.",
+	"step":    "The sign-in took too long, or your password has changed. Start again.",
 	"form":    "Your session has ended, and the form was not sent. Sign in, and send it again.",
 }
 
@@ -58,14 +61,13 @@ func (s *Web) signIn(c *site.Call, form url.Values) error {
 		view.Form.Error = "Incorrect email or password. Try again, or ask the operator of this installation for a link to set a new password."
 		return c.Render(http.StatusUnauthorized, signInFrame(), view)
 	case errors.Is(err, dmarcd.ErrLimit):
-		view.Form.Error = "Too many attempts. Wait a few minutes, then try again."
+		view.Form.Error = tooManyAttempts
 		return c.Render(http.StatusTooManyRequests, signInFrame(), view)
-	case err != nil:
-		return err
 	}
-	c.SetSession(session)
-	return c.Redirect(site.OwnPath(form.Get("next")))
+	return s.signedIn(c, session, err, form.Get("next"))
 }
+
+const tooManyAttempts = "Too many attempts. Wait a few minutes, then try again."
 
 // signOut is allowed for all users, even without a team.
 func (s *Web) signOut(c *site.Call) error {
@@ -101,13 +103,13 @@ func (s *Web) finishSingleSignOn(c *site.Call) error {
 	state := c.Cookie(singleSignOnCookie)
 	c.SetCookie(singleSignOnCookie, "") // valid for one sign-in
 	session, next, err := s.options.Service.FinishSingleSignOn(c.R.Context(), state, c.R.URL.Query(), c.Client())
-	if err != nil {
+	var step *service.SecondStep
+	if err != nil && !errors.As(err, &step) {
 		// The page shows what to do, the log contains the reason.
 		s.options.Log.WarnContext(c.R.Context(), "sign-in by the identity provider refused", "error", err)
 		return singleSignOnError(err)
 	}
-	c.SetSession(session)
-	return c.Redirect(site.OwnPath(next))
+	return s.signedIn(c, session, err, next)
 }
 
 // singleSignOnError explains what to do next.

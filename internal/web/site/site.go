@@ -152,6 +152,8 @@ func (s *Site) serve(c *Call) error {
 		return errMethodNotAllowed
 	case matched == nil:
 		return ErrNoSuchPage
+	case c.Account.NeedsFactor() && matched.Access != AccessSignedIn && matched.Path != "/team":
+		return c.leadToFactor()
 	case c.Viewer.Team.ID == 0 && matched.Access != AccessOperate && matched.Access != AccessSignedIn:
 		return errNoTeam
 	case !c.Viewer.May(matched.Access):
@@ -185,6 +187,14 @@ func (c *Call) handle(matched *Route) error {
 
 // fileTimeout limits the download of a table, which holds its memory until then.
 const fileTimeout = 30 * time.Second
+
+// leadToFactor redirects to the account, where the user has to set up a second factor.
+func (c *Call) leadToFactor() error {
+	if c.WantsFragment() {
+		return errNotAllowed
+	}
+	return c.Redirect(Prefix + "/account")
+}
 
 // leadToSignIn redirects to the sign-in page and back to the page afterwards. A form is
 // not sent again: its page is shown, and the sign-in page says so. A script gets a

@@ -47,11 +47,13 @@ CREATE TABLE teams (
     quota_stored     BIGINT  NOT NULL DEFAULT -1,
     quota_unreadable BIGINT  NOT NULL DEFAULT -1,
     quota_reports    BIGINT  NOT NULL DEFAULT -1,
-    quota_mailboxes  BIGINT  NOT NULL DEFAULT -1
+    quota_mailboxes  BIGINT  NOT NULL DEFAULT -1,
+    second_factor    BOOLEAN NOT NULL DEFAULT FALSE -- members need one
 );
 
 -- Users of the web page. email is in lower case; password_hash is '' for a user without
--- a password.
+-- a password. second_factor is true if the user signs in with one: totp is the sealed secret of an
+-- authenticator app, '' for none, and totp_used the period of the last code, which works once.
 CREATE TABLE users (
     id            BIGINT  PRIMARY KEY,
     email         TEXT    NOT NULL COLLATE "C" UNIQUE,
@@ -59,7 +61,17 @@ CREATE TABLE users (
     password_hash TEXT    NOT NULL,
     operator      BOOLEAN NOT NULL,
     created_at    BIGINT  NOT NULL,
-    signed_in_at  BIGINT  NOT NULL
+    signed_in_at  BIGINT  NOT NULL,
+    second_factor BOOLEAN NOT NULL DEFAULT FALSE,
+    totp          BYTEA   NOT NULL DEFAULT '',
+    totp_used     BIGINT  NOT NULL DEFAULT 0
+);
+
+-- Codes that replace the second factor once. hash is the SHA-256 of the code.
+CREATE TABLE recovery_codes (
+    user_id BIGINT NOT NULL REFERENCES users (id),
+    hash    BYTEA   NOT NULL,
+    PRIMARY KEY (user_id, hash)
 );
 
 -- The subject of an OpenID provider that a user signs in as.
@@ -92,7 +104,8 @@ CREATE TABLE sessions (
     seen_at    BIGINT NOT NULL,
     expires_at BIGINT NOT NULL,
     user_agent TEXT   NOT NULL,
-    address    TEXT   NOT NULL
+    address    TEXT   NOT NULL,
+    proved_at  BIGINT NOT NULL -- when the user last proved who they are
 );
 
 CREATE INDEX sessions_of_user ON sessions (user_id);
