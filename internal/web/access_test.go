@@ -27,7 +27,7 @@ func (s *site) forms() []formCase {
 	report, rejected := "/app/reports/"+s.aggregate.String(), "/app/reports/rejected/"+s.rejected.String()
 	member := "/app/settings/members/" + s.member
 	return []formCase{
-		{"/app/sign-out", viewer, nil, 0},
+		{"/app/sign-out", viewer, nil, 1},
 		{"/app/account/name", viewer, url.Values{"name": {"Ada"}}, 1},
 		{"/app/account/sessions/end", viewer, nil, 1},
 		{"/app/account/authenticator", viewer, nil, 0},
