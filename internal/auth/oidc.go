@@ -29,6 +29,10 @@ import (
 // CallbackPath is the redirect path of the provider.
 const CallbackPath = "/app/oidc/callback"
 
+// ProvedPath is the page after a sign-in at the provider that only proves who the user of the present
+// session is.
+const ProvedPath = "/app/proved"
+
 // startPath is the default page after sign-in.
 const startPath = "/app/"
 
@@ -110,7 +114,11 @@ func (o *OIDC) Begin(ctx context.Context, next string) (location, cookie string,
 	if cookie, err = o.signer.seal(state); err != nil {
 		return "", "", err
 	}
-	location = config.AuthCodeURL(state.State, oidc.Nonce(state.Nonce), oauth2.S256ChallengeOption(state.Verifier))
+	parameters := []oauth2.AuthCodeOption{oidc.Nonce(state.Nonce), oauth2.S256ChallengeOption(state.Verifier)}
+	if state.Next == ProvedPath { // the provider must not remember the user
+		parameters = append(parameters, oauth2.SetAuthURLParam("max_age", "0"))
+	}
+	location = config.AuthCodeURL(state.State, parameters...)
 	return location, cookie, nil
 }
 
@@ -136,54 +144,59 @@ func (o *OIDC) Finish(ctx context.Context, cookie string, query url.Values) (of 
 	if reason := query.Get("error"); reason != "" {
 		return dmarcd.SignIn{}, "", fmt.Errorf("%w: the provider returned an error: %.100q", dmarcd.ErrUnauthorized, reason)
 	}
-	identity, err := o.identify(ctx, query.Get("code"), state)
+	identity, provedAt, err := o.identify(ctx, query.Get("code"), state)
 	if err != nil {
 		return dmarcd.SignIn{}, "", err
 	}
 	of, err = o.identities.SignInIdentity(ctx, identity)
+	of.ProvedAt = provedAt
 	return of, state.Next, err
 }
 
 // maxSubject limits a subject (OpenID Connect Core 1.0 §2). It is part of a key, so it is not cut.
 const maxSubject = 255
 
-// identify exchanges the code for the person's claims.
-func (o *OIDC) identify(ctx context.Context, code string, state oidcState) (dmarcd.Identity, error) {
+// identify exchanges the code for the person's claims, and when the provider authenticated them, zero if
+// it does not tell.
+func (o *OIDC) identify(ctx context.Context, code string, state oidcState) (identity dmarcd.Identity, provedAt time.Time, err error) {
 	config, provider, err := o.discover(ctx)
 	if err != nil {
-		return dmarcd.Identity{}, err
+		return identity, provedAt, err
 	}
 	ctx = oidc.ClientContext(ctx, o.client)
 	token, err := config.Exchange(ctx, code, oauth2.VerifierOption(state.Verifier))
 	if err != nil {
-		return dmarcd.Identity{}, providerError("change the code for a token", err)
+		return identity, provedAt, providerError("change the code for a token", err)
 	}
 	raw, ok := token.Extra("id_token").(string)
 	if !ok {
-		return dmarcd.Identity{}, fmt.Errorf("%w: the provider sent no ID token", dmarcd.ErrUnauthorized)
+		return identity, provedAt, fmt.Errorf("%w: the provider sent no ID token", dmarcd.ErrUnauthorized)
 	}
 	idToken, err := provider.Verifier(&oidc.Config{ClientID: o.options.ClientID, Now: o.options.Now}).Verify(ctx, raw)
 	if err != nil {
-		return dmarcd.Identity{}, fmt.Errorf("%w: verify the ID token: %w", dmarcd.ErrUnauthorized, err)
+		return identity, provedAt, fmt.Errorf("%w: verify the ID token: %w", dmarcd.ErrUnauthorized, err)
 	}
 	if subtle.ConstantTimeCompare([]byte(idToken.Nonce), []byte(state.Nonce)) != 1 {
-		return dmarcd.Identity{}, fmt.Errorf("%w: the ID token is not for this sign-in", dmarcd.ErrUnauthorized)
+		return identity, provedAt, fmt.Errorf("%w: the ID token is not for this sign-in", dmarcd.ErrUnauthorized)
 	}
 	if len(idToken.Subject) > maxSubject {
-		return dmarcd.Identity{}, fmt.Errorf("%w: the subject of the ID token is too long", dmarcd.ErrUnauthorized)
+		return identity, provedAt, fmt.Errorf("%w: the subject of the ID token is too long", dmarcd.ErrUnauthorized)
 	}
 	var claims personClaims
 	if err := idToken.Claims(&claims); err != nil {
-		return dmarcd.Identity{}, fmt.Errorf("%w: read the ID token: %w", dmarcd.ErrUnauthorized, err)
+		return identity, provedAt, fmt.Errorf("%w: read the ID token: %w", dmarcd.ErrUnauthorized, err)
+	}
+	if claims.AuthTime > 0 { // of the ID token, not of the UserInfo endpoint
+		provedAt = time.Unix(claims.AuthTime, 0)
 	}
 	if claims.Email == "" {
 		// OpenID Connect Core 1.0 §5.4: with an access token, the claims of scopes are at
 		// the UserInfo endpoint.
 		if claims, err = userInfo(ctx, provider, config.TokenSource(ctx, token), idToken.Subject); err != nil {
-			return dmarcd.Identity{}, err
+			return identity, provedAt, err
 		}
 	}
-	return o.identity(idToken.Subject, claims), nil
+	return o.identity(idToken.Subject, claims), provedAt, nil
 }
 
 // identity converts claims.
@@ -225,6 +238,7 @@ type personClaims struct {
 	Email         string `json:"email"`
 	EmailVerified any    `json:"email_verified"`
 	Name          string `json:"name"`
+	AuthTime      int64  `json:"auth_time"`
 }
 
 // verified reports whether the provider has verified the email address. Some providers

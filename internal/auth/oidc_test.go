@@ -361,3 +361,27 @@ func TestOIDCDiscovery(t *testing.T) {
 		t.Errorf("the provider was asked %d times, want once more", asked)
 	}
 }
+
+// TestOIDCProof checks that a sign-in that proves who a user is asks the provider to authenticate them again, and returns
+// when it did.
+func TestOIDCProof(t *testing.T) {
+	t.Parallel()
+	for next, want := range map[string]string{auth.ProvedPath: "0", "/app/": ""} {
+		v := beginVisit(t, next)
+		location, cookie, err := v.signIn.Begin(t.Context(), next)
+		musttest.Do(t, err)
+		question := musttest.Get(url.Parse(location))(t).Query()
+		if got := question.Get("max_age"); got != want {
+			t.Errorf("%s: got the max_age %q, want %q", next, got, want)
+		}
+		v.provider.nonce, v.provider.claims["auth_time"] = question.Get("nonce"), 1_700_000_000
+		of, _, err := v.signIn.Finish(t.Context(), cookie, url.Values{"state": {question.Get("state")}, "code": {"code"}})
+		if err != nil || of.ProvedAt.Unix() != 1_700_000_000 {
+			t.Errorf("%s: got the time %v and %v, want that of the ID token", next, of.ProvedAt, err)
+		}
+	}
+	v := beginVisit(t, "/app/")
+	if of, _, err := v.signIn.Finish(t.Context(), v.cookie, v.query); err != nil || !of.ProvedAt.IsZero() {
+		t.Errorf("no auth_time: got %v and %v, want no time", of.ProvedAt, err)
+	}
+}

@@ -113,6 +113,9 @@ func (s *Service) FinishSingleSignOn(ctx context.Context, state string, answer u
 	if err != nil {
 		return "", "", err
 	}
+	if next == auth.ProvedPath {
+		return client.Session, next, s.proveByProvider(ctx, of, client)
+	}
 	session, err = s.begin(ctx, s.sessions, of, client, "identity provider")
 	return session, next, err
 }

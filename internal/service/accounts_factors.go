@@ -20,6 +20,9 @@ type SecondStep struct{ State string }
 
 func (e *SecondStep) Error() string { return "the sign-in needs a second factor" }
 
+// ProvedPath is the page that a sign-in with the identity provider leads to if it only proves who the user is.
+const ProvedPath = auth.ProvedPath
+
 // secondStepLife is how long the second step of a sign-in may take.
 const secondStepLife = 10 * time.Minute
 
@@ -130,6 +133,38 @@ func (s *Service) proveCode(ctx context.Context, f dmarcd.Factors, code string, 
 		s.codes.Succeeded(client.Address, f.Email)
 	}
 	return used
+}
+
+// proveByProvider proves who the user of the present session is by a sign-in that has just happened. It is
+// dmarcd.ErrUnauthorized for another user, an older sign-in, and a user with a second factor, who needs that.
+func (s *Service) proveByProvider(ctx context.Context, of dmarcd.SignIn, client Client) error {
+	session, err := s.sessions.Resolve(ctx, client.Session)
+	if err != nil {
+		return err
+	}
+	if session.User.ID != of.ID || session.User.SecondFactor || s.options.Now().Sub(of.ProvedAt) >= dmarcd.ProofLife {
+		return fmt.Errorf("%w: the provider did not confirm the user of this session now", dmarcd.ErrUnauthorized)
+	}
+	return s.store.ProveSession(ctx, session.Hash, of)
+}
+
+// Fresh reports whether the user has proved who they are recently enough for sensitive changes.
+func (a *Account) Fresh() bool {
+	return a.service.options.Now().Sub(a.session.ProvedAt) < dmarcd.ProofLife
+}
+
+// Prove proves who the user is, for some time. A wrong proof is dmarcd.ErrUnauthorized, too many attempts are
+// dmarcd.ErrLimit.
+func (a *Account) Prove(ctx context.Context, proof Proof) error {
+	factors, err := a.Factors(ctx)
+	if err == nil {
+		err = a.service.prove(ctx, factors, proof, a.client)
+	}
+	if err != nil {
+		return err
+	}
+	factors.ProvedAt = a.service.options.Now()
+	return a.service.store.ProveSession(ctx, a.session.Hash, factors.SignIn)
 }
 
 // NeedsFactor reports whether the user has to set up a second factor, before anything else in this team.

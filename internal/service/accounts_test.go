@@ -96,6 +96,10 @@ var accountUses = map[string]struct {
 		fails: func(_ *world, a *service.Account) error { return a.SetPassword(ctx, "not that one", newPassword) }, wants: dmarcd.ErrUnauthorized,
 		action: "user.password",
 	},
+	"Fresh": {call: func(_ *world, a *service.Account) error { _ = a.Fresh(); return nil }},
+	"Prove": {
+		call: func(_ *world, a *service.Account) error { return a.Prove(ctx, service.Proof{Password: oldPassword}) },
+	},
 	"NeedsFactor": {call: func(_ *world, a *service.Account) error { _ = a.NeedsFactor(); return nil }},
 	"Factors":     {call: func(_ *world, a *service.Account) error { return finds(a.Factors(ctx)) }},
 	"NewAuthenticator": {

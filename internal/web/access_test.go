@@ -36,7 +36,7 @@ func (s *site) forms() []formCase {
 		{"/app/domains/bulk", viewer, url.Values{"action": {"export"}, "all": {"yes"}}, 0},
 		{"/app/domains/bulk", editor, url.Values{"action": {"tag"}, "domain": {sampleDomain}, "tags": {"shop"}}, 1},
 		{"/app/domains/bulk", editor, url.Values{"action": {"check"}, "all": {"yes"}}, 0},
-		{"/app/domains/bulk", owner, url.Values{"action": {"delete"}, "domain": {sampleDomain}, "confirm": {"1"}}, 1},
+		{"/app/domains/delete", owner, url.Values{"domain": {sampleDomain}, "confirm": {"1"}}, 1},
 		{domain + "/dns", editor, nil, 0},
 		{domain + "/senders", editor, url.Values{"sender": {"as64500"}, "class": {"yours"}}, 1},
 		{domain + "/senders", editor, url.Values{"sender": {"AS64496:as:example.net", "192.0.2.0/24"}, "class": {"forwarder"}, "do": {"checked"}}, 2},

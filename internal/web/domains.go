@@ -325,6 +325,7 @@ func (s *Web) bulk(c *site.Call, written url.Values) error {
 			_, order := domainsQuery(c.R.URL.Query())
 			return c.CSV(posturesTable(c, rows, order, nil))
 		case "delete":
+			written.Del("confirm") // see deleteSelected
 			return s.deleteDomains(c, written, names)
 		default:
 			return site.ErrBadForm
@@ -355,13 +356,25 @@ type deleteView struct {
 // maxNamed is the number of domains that the confirmation names.
 const maxNamed = 100
 
+// deleteSelected deletes the selected domains.
+func (s *Web) deleteSelected(c *site.Call, written url.Values) error {
+	rows, err := selectedDomains(c, written)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(rows))
+	for i, row := range rows {
+		names[i] = row.Name
+	}
+	return s.deleteDomains(c, written, names)
+}
+
 // deleteDomains deletes domains once their number is entered: the data cannot be restored.
 func (s *Web) deleteDomains(c *site.Call, written url.Values, names []string) error {
 	number := strconv.Itoa(len(names))
 	form := ui.Form{
-		Path: ui.WithQuery(domainsPath+"/bulk", c.R.URL.Query()), Method: "post", Submit: "Delete " + phrase.Count(int64(len(names)), "domain"),
+		Path: ui.WithQuery(domainsPath+"/delete", c.R.URL.Query()), Method: "post", Submit: "Delete " + phrase.Count(int64(len(names)), "domain"),
 		Fields: []ui.Field{
-			{Name: "action", Type: "hidden", Value: "delete"},
 			{Name: "confirm", Label: "Enter " + number + " to confirm", Type: "text", Required: true, Autocomplete: "off"},
 		},
 	}
@@ -379,7 +392,7 @@ func (s *Web) deleteDomains(c *site.Call, written url.Values, names []string) er
 			return doneOr(c, err, ui.WithQuery(domainsPath, c.R.URL.Query(), "page", "", "done", "domains-deleted"))
 		}
 		status = http.StatusUnprocessableEntity
-		form.Fields[1].Value, form.Fields[1].Error = written.Get("confirm"), "The number does not match: "+phrase.Count(int64(len(names)), "domain")+" would be deleted."
+		form.Fields[0].Value, form.Fields[0].Error = written.Get("confirm"), "The number does not match: "+phrase.Count(int64(len(names)), "domain")+" would be deleted."
 	}
 	view := deleteView{Names: names[:min(len(names), maxNamed)], More: max(len(names)-maxNamed, 0), Form: form}
 	return c.Render(status, domainsFrame("domains_delete", "Delete domains"), view)

@@ -112,6 +112,11 @@ func (s *Web) requireOfAll(c *site.Call, written url.Values) error {
 	return c.Finish(c.System.RequireSecondFactor(c.R.Context(), written.Get("required") == "yes"), Prefix+"/installation/users", "factor-required")
 }
 
+// proved ends a sign-in that only proved who the user is.
+func (s *Web) proved(c *site.Call) error {
+	return c.Render(http.StatusOK, site.Page{Template: "proved", Title: "Confirmed", Bare: true}, nil)
+}
+
 // secondStepCookie stores the state of a sign-in that needs a second factor.
 const secondStepCookie = "dmarcd_step"
 

@@ -8,7 +8,7 @@ import (
 
 // routes returns all pages and actions.
 func (s *Web) routes() []site.Route {
-	get, post := site.Get, site.Post
+	get, post, fresh := site.Get, site.Post, site.Fresh
 	of := s.options.Service
 	return []site.Route{
 		get("/static/{name}", site.AccessPublic, site.Static),
@@ -29,13 +29,14 @@ func (s *Web) routes() []site.Route {
 		post("/team", site.AccessView, site.WithForm(s.chooseTeam)),
 
 		get("/teams", site.AccessView, s.teamDomains),
+		get("/proved", site.AccessSignedIn, s.proved),
 		get("/account", site.AccessSignedIn, s.account),
 		post("/account/name", site.AccessSignedIn, site.WithForm(s.setName)),
 		post("/account/password", site.AccessSignedIn, site.WithForm(s.setPassword)),
-		post("/account/authenticator", site.AccessSignedIn, s.newAuthenticator),
-		post("/account/authenticator/confirm", site.AccessSignedIn, site.WithForm(s.setAuthenticator)),
-		post("/account/authenticator/remove", site.AccessSignedIn, s.removeAuthenticator),
-		post("/account/recovery", site.AccessSignedIn, s.renewRecoveryCodes),
+		fresh(post("/account/authenticator", site.AccessSignedIn, s.newAuthenticator)),
+		fresh(post("/account/authenticator/confirm", site.AccessSignedIn, site.WithForm(s.setAuthenticator))),
+		fresh(post("/account/authenticator/remove", site.AccessSignedIn, s.removeAuthenticator)),
+		fresh(post("/account/recovery", site.AccessSignedIn, s.renewRecoveryCodes)),
 		post("/account/sessions/end", site.AccessSignedIn, s.endOtherSessions),
 		post("/account/sessions/{id}/end", site.AccessSignedIn, s.endSession),
 
@@ -44,6 +45,7 @@ func (s *Web) routes() []site.Route {
 		post("/sample/delete", site.AccessEdit, s.deleteSample),
 		get("/domains", site.AccessView, s.domains),
 		post("/domains/bulk", site.AccessView, site.WithForm(s.bulk)),
+		fresh(post("/domains/delete", site.AccessOwn, site.WithForm(s.deleteSelected))),
 		get("/domains/new", site.AccessEdit, s.newDomainPage),
 		post("/domains/new", site.AccessEdit, site.WithForm(s.addDomain)),
 		get("/domains/{domain}", site.AccessView, s.summary),
@@ -64,7 +66,7 @@ func (s *Web) routes() []site.Route {
 		post("/domains/{domain}/selftest", site.AccessEdit, s.selfTest),
 		post("/domains/{domain}/purpose", site.AccessEdit, site.WithDomain(s.setPurpose)),
 		post("/domains/{domain}/tags", site.AccessEdit, site.WithDomain(s.setTags)),
-		post("/domains/{domain}/delete", site.AccessOwn, site.WithDomain(s.deleteDomain)),
+		fresh(post("/domains/{domain}/delete", site.AccessOwn, site.WithDomain(s.deleteDomain))),
 
 		get("/record", site.AccessView, s.recordFile),
 		get("/search", site.AccessView, s.search),
@@ -107,14 +109,14 @@ func (s *Web) routes() []site.Route {
 		get("/tools/bimi", site.AccessView, build(bimiBuilder)),
 
 		get("/settings/tokens", site.AccessView, s.tokens),
-		post("/settings/tokens", site.AccessOwn, site.WithForm(s.createToken)),
+		fresh(post("/settings/tokens", site.AccessOwn, site.WithForm(s.createToken))),
 		post("/settings/tokens/{id}/revoke", site.AccessOwn, site.Changing(dmarcd.ParseTokenID, (*service.Team).RevokeToken, Prefix+"/settings/tokens", "token-revoked")),
 		get("/settings/members", site.AccessView, s.members),
-		post("/settings/members", site.AccessOwn, site.WithForm(s.inviteMember)),
-		post("/settings/members/{id}/role", site.AccessOwn, site.WithFormID(dmarcd.ParseUserID, s.setRole)),
-		post("/settings/members/{id}/remove", site.AccessOwn, site.Changing(dmarcd.ParseUserID, (*service.Team).RemoveMember, Prefix+"/settings/members", "member-removed")),
-		post("/settings/members/factor", site.AccessOwn, site.WithForm(s.requireOfTeam)),
-		post("/settings/invitations/withdraw", site.AccessOwn, site.WithForm(s.withdrawInvitation)),
+		fresh(post("/settings/members", site.AccessOwn, site.WithForm(s.inviteMember))),
+		fresh(post("/settings/members/{id}/role", site.AccessOwn, site.WithFormID(dmarcd.ParseUserID, s.setRole))),
+		fresh(post("/settings/members/{id}/remove", site.AccessOwn, site.Changing(dmarcd.ParseUserID, (*service.Team).RemoveMember, Prefix+"/settings/members", "member-removed"))),
+		fresh(post("/settings/members/factor", site.AccessOwn, site.WithForm(s.requireOfTeam))),
+		fresh(post("/settings/invitations/withdraw", site.AccessOwn, site.WithForm(s.withdrawInvitation))),
 		get("/settings/mailboxes", site.AccessView, s.mailboxes),
 		post("/settings/mailboxes", site.AccessOwn, site.WithForm(s.addMailbox)),
 		post("/settings/mailboxes/{id}/resume", site.AccessOwn, site.Changing(dmarcd.ParseMailboxID, (*service.Team).ResumeMailbox, Prefix+"/settings/mailboxes", "mailbox-resumed")),
@@ -140,8 +142,8 @@ func (s *Web) routes() []site.Route {
 		post("/installation/teams", site.AccessOperate, site.WithForm(s.createTeam)),
 		post("/installation/teams/{id}/api", site.AccessOperate, site.WithFormID(dmarcd.ParseTeamID, s.setAPI)),
 		get("/installation/users", site.AccessOperate, s.users),
-		post("/installation/users/{id}/remove", site.AccessOperate, site.WithID(dmarcd.ParseUserID, s.removeUser)),
-		post("/installation/users/factor", site.AccessOperate, site.WithForm(s.requireOfAll)),
+		fresh(post("/installation/users/{id}/remove", site.AccessOperate, site.WithID(dmarcd.ParseUserID, s.removeUser))),
+		fresh(post("/installation/users/factor", site.AccessOperate, site.WithForm(s.requireOfAll))),
 		get("/installation/audit", site.AccessOperate, s.installationAudit),
 	}
 }

@@ -221,6 +221,7 @@ func (s *site) makeUsers(t *testing.T) {
 		if user.email == viewer {
 			s.member = joined.ID.String()
 		}
+		joined.ProvedAt = s.clock
 		s.sessions[user.email] = musttest.Get(sessions.Begin(t.Context(), joined, auth.Client{Address: "192.0.2.7", UserAgent: hostile}, ""))(t)
 	}
 	musttest.Get(s.service.Team(s.team, s.actor(t, owner)).InviteMember(t.Context(), "new@example.com", dmarcd.RoleEditor))(t)

@@ -72,6 +72,15 @@ func TestPage(t *testing.T) {
 			if _, page := ask(t, &http.Client{Jar: jar, Transport: transport}, origin+"/app/"); !strings.Contains(page, row.message) {
 				t.Errorf("got %s, want %q in it", page, row.message)
 			}
+			if row.account == "invited" { // proves who the user is, in the same session
+				for account, want := range map[string]int{"colleague": http.StatusUnauthorized, "invited": http.StatusSeeOther} {
+					begun, _ := ask(t, walking, origin+"/app/oidc/start?next=%2Fapp%2Fproved")
+					proved, page := ask(t, walking, origin+provider.SignIn(t, begun.header.Get("Location"), account).RequestURI())
+					if proved.status != want || want == http.StatusSeeOther && proved.header.Get("Location") != "/app/proved" {
+						t.Errorf("the proof of %s: got %d to %q and %s, want %d", account, proved.status, proved.header.Get("Location"), page, want)
+					}
+				}
+			}
 			if again, _ := ask(t, walking, origin+back.RequestURI()); again.status != http.StatusUnauthorized {
 				t.Errorf("the same answer again: got %d, want 401", again.status)
 			}

@@ -56,16 +56,24 @@ type Route struct {
 	Path   string // below Prefix; {name} is one segment
 	Access Access
 	Handle func(c *Call) error
+	// Fresh means that the user must have proved recently who they are.
+	Fresh bool
 }
 
 // Get returns the route of a page.
 func Get(path string, access Access, handle func(c *Call) error) Route {
-	return Route{http.MethodGet, path, access, handle}
+	return Route{Method: http.MethodGet, Path: path, Access: access, Handle: handle}
 }
 
 // Post returns the route of an action.
 func Post(path string, access Access, handle func(c *Call) error) Route {
-	return Route{http.MethodPost, path, access, handle}
+	return Route{Method: http.MethodPost, Path: path, Access: access, Handle: handle}
+}
+
+// Fresh returns the route of an action that needs a fresh proof of who the user is.
+func Fresh(route Route) Route {
+	route.Fresh = true
+	return route
 }
 
 // name is the name of the route in the access log and metrics.
@@ -159,7 +167,11 @@ func (s *Site) serve(c *Call) error {
 	case !c.Viewer.May(matched.Access):
 		return errNotAllowed
 	}
-	err := c.handle(matched)
+	handle := c.handle
+	if matched.Fresh {
+		handle = c.handleProved
+	}
+	err := handle(matched)
 	if errors.Is(err, dmarcd.ErrUnauthorized) { // the session ended meanwhile
 		return c.leadToSignIn()
 	}
