@@ -28,7 +28,7 @@ type Digest struct {
 	From, To dmarcd.Day
 	Series
 	// Domains are the domains with the most messages.
-	Domains DomainList
+	Domains []DomainRow
 	// Alerts are the newest unacknowledged alerts of the period, Actions the most urgent advice.
 	Alerts  []dmarcd.Alert
 	Actions []dmarcd.Advice
@@ -41,7 +41,7 @@ func (t *Team) Digest(ctx context.Context, from, to dmarcd.Day) (Digest, error) 
 	if d.Series, err = t.Series(ctx, from, to); err != nil {
 		return Digest{}, err
 	}
-	d.Domains, err = t.DomainRows(ctx, DomainFilter{Days: dmarcd.Days{From: &from, To: &to}, Sort: "-messages", Limit: digestDomains})
+	d.Domains, err = t.team.BusiestDomains(ctx, dmarcd.Days{From: &from, To: &to}, digestDomains)
 	if err != nil {
 		return Digest{}, err
 	}
@@ -172,7 +172,7 @@ func (d Digest) paragraphs() []string {
 }
 
 func (d Digest) table() *mail.Table {
-	rows := slices.DeleteFunc(slices.Clone(d.Domains.Rows), func(r DomainRow) bool { return r.Counts.Total() == 0 })
+	rows := slices.DeleteFunc(slices.Clone(d.Domains), func(r DomainRow) bool { return r.Counts.Total() == 0 })
 	if len(rows) == 0 {
 		return nil
 	}

@@ -29,12 +29,8 @@ type (
 	DailyCounts = store.DailyCounts
 	// Record is a record of a report, with its position.
 	Record = store.Record
-	// DomainFilter narrows and orders the domains of an overview.
-	DomainFilter = store.OverviewFilter
-	// DomainRow is a domain in an overview.
+	// DomainRow is a domain with its mail in some days.
 	DomainRow = store.DomainRow
-	// DomainList is a part of an overview.
-	DomainList = store.Overview
 	// PostureFilter narrows and orders the list of domains.
 	PostureFilter = store.PostureFilter
 	// PosturePosition is a position in the list of domains.
@@ -223,9 +219,11 @@ func (t *Team) ReadTurn(ctx context.Context) (end func(), err error) {
 	return t.team.ReadTurn(ctx), nil
 }
 
-// DomainRows returns domains with their grades and counts, for an overview.
-func (t *Team) DomainRows(ctx context.Context, filter DomainFilter) (DomainList, error) {
-	return see(t, func() (DomainList, error) { return t.team.DomainRows(ctx, filter) })
+// DomainTrends returns the days with messages of domains, in order.
+func (t *Team) DomainTrends(ctx context.Context, domains []dmarcd.DomainID, days dmarcd.Days) (map[dmarcd.DomainID][]dmarcd.DayCount, error) {
+	return see(t, func() (map[dmarcd.DomainID][]dmarcd.DayCount, error) {
+		return t.team.DomainTrends(ctx, domains, days)
+	})
 }
 
 // Tokens returns all tokens, including revoked and expired ones, without secrets.

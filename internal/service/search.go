@@ -76,8 +76,8 @@ func (t *Team) searchDomains(ctx context.Context, text string, limit int) (hits 
 		text = names[0]
 	}
 	defer t.team.ReadTurn(ctx)()
-	found, err := t.team.DomainRows(ctx, DomainFilter{Search: text, Limit: limit})
-	for _, d := range found.Rows {
+	found, err := t.team.Postures(ctx, PostureFilter{Search: text, Limit: limit})
+	for _, d := range found {
 		hits = append(hits, Hit{Kind: HitDomain, Key: d.Name, Title: d.Name})
 	}
 	return hits, err

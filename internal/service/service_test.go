@@ -274,8 +274,8 @@ var uses = joined(joined(joined(joined(joined(webhookUses, alertUses), labelUses
 		}
 		return mail, err
 	}),
-	"DomainRows": reads(func(_ *world, t *service.Team) (service.DomainList, error) {
-		return t.DomainRows(ctx, service.DomainFilter{Limit: 10})
+	"DomainTrends": reads(func(_ *world, t *service.Team) (any, error) {
+		return t.DomainTrends(ctx, nil, dmarcd.Days{})
 	}),
 	"Tokens":      reads(func(_ *world, t *service.Team) ([]dmarcd.Token, error) { return t.Tokens(ctx) }),
 	"Members":     reads(func(_ *world, t *service.Team) ([]dmarcd.Member, error) { return t.Members(ctx) }),

@@ -261,9 +261,13 @@ var attacks = joined(joined(joined(joined(webhookAttacks, alertAttacks), labelAt
 		records, err := other.SentRecords(ctx, []dmarcd.SentPosition{{Report: v.report}, {Report: v.report, N: 1}})
 		return wantNone(len(records), err)
 	},
-	"DomainRows": func(ctx context.Context, other *store.Team, v victim) error {
-		found, err := other.DomainRows(ctx, store.OverviewFilter{Search: v.domain.Name, Sort: "-messages", Limit: 100})
-		return wantNone(len(found.Rows)+found.Matching+found.All, err)
+	"BusiestDomains": func(ctx context.Context, other *store.Team, _ victim) error {
+		found, err := other.BusiestDomains(ctx, dmarcd.Days{}, 100)
+		return wantNone(len(found), err)
+	},
+	"DomainTrends": func(ctx context.Context, other *store.Team, v victim) error {
+		found, err := other.DomainTrends(ctx, []dmarcd.DomainID{v.domain.ID}, dmarcd.Days{})
+		return wantNone(len(found), err)
 	},
 	"ReportOriginal": func(ctx context.Context, other *store.Team, v victim) error {
 		_, err := other.ReportOriginal(ctx, v.report)

@@ -26,6 +26,8 @@ type domainsView struct {
 	Search        string
 	Filters       []domainsFilter
 	Tag           tagChoice
+	// Hidden are parameters that the filter does not change.
+	Hidden []ui.Choice
 	// Clear is the page without a filter, "" if there is none.
 	Clear string
 	Table ui.Table
@@ -132,6 +134,10 @@ func (s *Web) showDomains(c *site.Call, status int, selected []string, bulk bulk
 	if err != nil {
 		return err
 	}
+	trends, err := s.trendsOf(c, rows)
+	if err != nil {
+		return err
+	}
 	counts, err := c.Team.PostureCounts(c.R.Context(), filter)
 	if err != nil {
 		return err
@@ -140,7 +146,8 @@ func (s *Web) showDomains(c *site.Call, status int, selected []string, bulk bulk
 	if err != nil {
 		return err
 	}
-	view := domainsView{Path: domainsPath, Search: filter.Search, Tag: tags, Table: posturesTable(c, rows, order, selected), Bulk: bulk}
+	view := domainsView{Path: domainsPath, Search: filter.Search, Tag: tags, Table: posturesTable(c, rows, trends, order, selected), Bulk: bulk}
+	view.Hidden = ui.HiddenFields(query, append([]string{"tag"}, filterNames...)...)
 	view.count(filter, counts, query)
 	if filter.Search != "" {
 		all, err := c.Team.PostureCounts(c.R.Context(), service.PostureFilter{})
@@ -199,13 +206,31 @@ func (v *domainsView) count(filter service.PostureFilter, counts []service.Postu
 	}
 }
 
+// trendsOf returns the messages of domains for each of the 30 days of their postures; none for a file.
+func (s *Web) trendsOf(c *site.Call, rows []service.PostureRow) (map[dmarcd.DomainID][]int64, error) {
+	if len(rows) > domainsPerPage {
+		return nil, nil
+	}
+	period := ui.PeriodOf(nil, s.options.Now())
+	domains := make([]dmarcd.DomainID, len(rows))
+	for i := range rows {
+		domains[i] = rows[i].Domain.ID
+	}
+	counted, err := c.Team.DomainTrends(c.R.Context(), domains, period.Days())
+	trends := map[dmarcd.DomainID][]int64{}
+	for domain, days := range counted {
+		trends[domain] = trendOf(days, period)
+	}
+	return trends, err
+}
+
 // posturesTable lists domains with their postures.
-func posturesTable(c *site.Call, rows []service.PostureRow, order ui.Sorting, selected []string) ui.Table {
+func posturesTable(c *site.Call, rows []service.PostureRow, trends map[dmarcd.DomainID][]int64, order ui.Sorting, selected []string) ui.Table {
 	t := ui.Table{
 		ID: "domains", Caption: "Domains", CSV: ui.WithQuery(domainsPath, c.R.URL.Query(), "csv", "domains", "page", ""),
 		Columns: []ui.Column{
 			order.Column("Name", "name", false), order.Column("Grade", "grade", false), order.Column("Policy", "policy", false), order.Column("Stage", "stage", false),
-			order.Column("Messages", "messages", true), order.Column("Yours passing", "passing", true),
+			order.Column("Messages", "messages", true), {Title: "Trend"}, order.Column("Yours passing", "passing", true),
 			{Title: "Next", Wide: true},
 			{Title: "Tags"},
 		},
@@ -217,7 +242,7 @@ func posturesTable(c *site.Call, rows []service.PostureRow, order ui.Sorting, se
 	t.Columns[0].Wide = true
 	for _, row := range rows {
 		href := c.Link(domainPath(row.Name))
-		name := ui.LinkTo(row.Name, href)
+		name := ui.LinkTo(row.Name, href).Copyable()
 		name.Pick, name.Picked = row.Name, slices.Contains(selected, row.Name)
 		passing, messages := ui.Percent(row.YoursPassing, row.Yours), ui.Count(row.Messages)
 		if row.Stage == "" {
@@ -233,7 +258,7 @@ func posturesTable(c *site.Call, rows []service.PostureRow, order ui.Sorting, se
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
 			name, ui.Grade(row.Grade).Linked(c.Link(domainPath(row.Name) + "/dns")), DomainHead{Domain: row.Domain, Applied: row.EffectivePolicy()}.PolicyBadge(), postureBadge(row.Posture),
-			messages, passing, next, ui.Links(tags...),
+			messages, ui.Spark(trends[row.Domain.ID]), passing, next, ui.Links(tags...),
 		})
 	}
 	if !slices.ContainsFunc(rows, func(row service.PostureRow) bool { return len(row.Tags) > 0 }) {
@@ -323,7 +348,7 @@ func (s *Web) bulk(c *site.Call, written url.Values) error {
 			err = done(err, "domains-checked")
 		case "export":
 			_, order := domainsQuery(c.R.URL.Query())
-			return c.CSV(posturesTable(c, rows, order, nil))
+			return c.CSV(posturesTable(c, rows, nil, order, nil))
 		case "delete":
 			written.Del("confirm") // see deleteSelected
 			return s.deleteDomains(c, written, names)

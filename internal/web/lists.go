@@ -159,11 +159,11 @@ func (t tagChoice) fields() []ui.Field {
 	return []ui.Field{{Name: "tag", Label: "Tag", Type: "select", Value: t.Value, Choices: t.Choices}}
 }
 
-// tagLinks are links to the overview of the domains with each tag.
+// tagLinks are links to the lists of the domains with each tag.
 func tagLinks(c *site.Call, tags []string) []ui.Link {
 	links := make([]ui.Link, len(tags))
 	for i, tag := range tags {
-		links[i] = ui.Link{Text: tag, Href: c.Link(Prefix+"/", "tag", tag)}
+		links[i] = ui.Link{Text: tag, Href: c.Link(domainsPath, "tag", tag)}
 	}
 	return links
 }

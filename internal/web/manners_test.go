@@ -69,7 +69,7 @@ func TestSetupGuide(t *testing.T) {
 func TestFilterPreservesTheRest(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	for _, path := range []string{"/app/", "/app/senders", "/app/domains/example.com/senders"} {
+	for _, path := range []string{"/app/domains", "/app/senders", "/app/domains/example.com/senders"} {
 		_, filter, _ := strings.Cut(s.body(t, viewer, path+"?days=7&sort=name&search=x&page=2"), `<form class="filter"`)
 		filter, _, _ = strings.Cut(filter, "</form>")
 		for _, want := range []string{`name="days" value="7"`, `name="sort" value="name"`, `autocomplete="off"`} {
@@ -122,7 +122,7 @@ func TestNamesCanBeCopied(t *testing.T) {
 	s := newSite(t)
 	report := "/app/reports/" + s.aggregate.String()
 	for _, row := range []struct{ path, want string }{
-		{"/app/", `<a href="/app/domains/example.com" data-copy="example.com">example.com</a>`},
+		{"/app/domains", `<a href="/app/domains/example.com" data-copy="example.com">example.com</a>`},
 		{"/app/senders?group=address", `data-copy="192.0.2.17">192.0.2.17</a>`},
 		{report, `<code data-copy>192.0.2.17`},
 		{report, `<bdi data-copy="example.com">example.com</bdi></h1>`},

@@ -52,6 +52,7 @@ func (s *Web) teamDomains(c *site.Call) error {
 		view.Pager.Next = formatTeamPosition(found.Rows[domainsPerPage-1].Position())
 	}
 	view.Pager = ui.CursorPager(teamsPath, query, view.Pager.Next)
+	view.Hidden = ui.HiddenFields(query, append([]string{"team"}, filterNames...)...)
 	view.countTeams(asked, found, query)
 	view.Table = teamDomainsTable(c, found.Rows, order)
 	if query.Has("team") || slices.ContainsFunc(filterNames, query.Has) {

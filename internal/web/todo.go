@@ -1,9 +1,6 @@
 package web
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/internal/phrase"
@@ -86,14 +83,14 @@ func (s *Web) newTodo(c *site.Call) (todo, error) {
 		}
 	}
 	if more {
-		troubled, err := c.Team.DomainRows(c.R.Context(), service.DomainFilter{Trouble: true})
+		counts, err := c.Team.PostureCounts(c.R.Context(), service.PostureFilter{})
 		if err != nil {
 			return t, err
 		}
-		t.Needing = max(t.Needing, troubled.Matching)
+		t.Needing = max(t.Needing, countDomains(counts, service.PostureFilter{Next: service.NextAct}.Matches))
 	}
 	if more || len(t.Tasks) > maxTodo {
-		t.More = c.Link(Prefix+"/", "trouble", "yes")
+		t.More = c.Link(domainsPath, "next", service.NextAct)
 		t.Tasks = t.Tasks[:min(len(t.Tasks), maxTodo)]
 	}
 	t.Finished = t.Finished[:min(len(t.Finished), maxTodo)]
@@ -168,13 +165,12 @@ func (t todo) title(tag string) string {
 
 // exportRecords sends the records to publish for the domains that have none.
 func exportRecords(c *site.Call) error {
-	found, err := c.Team.DomainRows(c.R.Context(), service.DomainFilter{Policy: "missing", Sort: "name", Limit: maxCSVRows})
+	rows, err := c.Team.Postures(c.R.Context(), service.PostureFilter{Policy: "missing", Limit: maxCSVRows})
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(found.Rows, func(a, b service.DomainRow) int { return cmp.Compare(a.Name, b.Name) })
 	t := ui.Table{ID: recordsCSV, Columns: []ui.Column{{Title: "Name"}, {Title: "Type"}, {Title: "Value"}}}
-	for _, d := range found.Rows {
+	for _, d := range rows {
 		record, err := c.Team.ProposedRecord(c.R.Context(), d.Name)
 		if err != nil {
 			return err

@@ -56,7 +56,7 @@ type shown struct {
 
 var shownPages = []shown{
 	{name: "overview", path: "/app/"},
-	{name: "overview-year", path: "/app/?days=365&trouble=yes"},
+	{name: "overview-year", path: "/app/?days=365"},
 	{name: "domains", path: "/app/domains"},
 	{name: "teams", path: "/app/teams"},
 	{name: "domain-new", path: "/app/domains/new"},

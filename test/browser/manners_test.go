@@ -125,23 +125,23 @@ func TestBackRestoresTheFilter(t *testing.T) {
 	s.run("domain", "add", "--team", "default", "example.com", "example.org")
 	b := s.open(t)
 	b.acceptInvitation(s.link, "ada@example.com")
-	b.visit("/app/?sort=name&days=7", http.StatusOK)
-	b.write("search", "org")
+	b.visit("/app/activity/everything?days=7", http.StatusOK)
+	b.write("domain", "org")
 	b.press("Filter")
 	b.load(evaluate[chromedp.Void](`(() => {
-		const policy = document.querySelector("#policy");
-		policy.value = "missing";
-		policy.dispatchEvent(new Event("change", { bubbles: true }));
+		const kind = document.querySelector("#field-kind");
+		kind.value = "dns";
+		kind.dispatchEvent(new Event("change", { bubbles: true }));
 	})()`))
-	if got, want := b.path(), "/app/?search=org&policy=missing&days=7&sort=name"; got != want {
+	if got, want := b.path(), "/app/activity/everything?domain=org&kind=dns&days=7"; got != want {
 		t.Errorf("got %s want %s", got, want)
 	}
 	// The page may come back as it was left, without being loaded again.
 	b.do(evaluate[chromedp.Void](`setTimeout(() => history.back())`))
 	daemon.Eventually(t, stepLimit, "the page before", func() bool {
-		return b.path() == "/app/?search=org&days=7&sort=name" && read(b, evaluate[bool](`document.readyState === "complete"`))
+		return b.path() == "/app/activity/everything?domain=org&days=7" && read(b, evaluate[bool](`document.readyState === "complete"`))
 	})
-	if got := read(b, evaluate[string](`document.querySelector("#search").value + " " + document.querySelector("#policy").value`)); got != "org " {
+	if got := read(b, evaluate[string](`document.querySelector("#field-domain").value + " " + document.querySelector("#field-kind").value`)); got != "org " {
 		t.Errorf("got the filter %q want what the address says", got)
 	}
 }

@@ -1,6 +1,6 @@
 import { amount, base, numbers } from "./palette.js";
 
-const month = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", timeZone: "UTC" });
+const month = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 
 // daysOption makes stacked bars of a table with a row for each day or week.
 export function daysOption(figure, colours, width) {
@@ -25,7 +25,7 @@ export function daysOption(figure, colours, width) {
       trigger: "axis",
       axisPointer: { type: "shadow" },
       formatter: (bars) => [
-        spans[bars[0].dataIndex].join(" to "),
+        body[bars[0].dataIndex].querySelector("th").textContent.trim(),
         ...bars.map(({ marker, seriesName, value }) => `${marker}${seriesName}: ${numbers.format(value)}`),
         ...marks.filter((mark) => mark.xAxis === bars[0].name).map((mark) => `${mark.label.formatter}: ${mark.text}`),
       ].join("\n"),

@@ -180,10 +180,10 @@ func (c *Call) Carrying(form ui.Form) ui.Form {
 }
 
 // Carried returns the parameters that links keep: the period, the tag, and the filters of the
-// domains on the overview (search, policy, trouble) and of the senders (sender, failing).
+// senders (sender, failing).
 func Carried(query url.Values) url.Values {
 	values := url.Values{}
-	for _, name := range []string{"days", "from", "to", "tag", "search", "policy", "trouble", "sender", "failing"} {
+	for _, name := range []string{"days", "from", "to", "tag", "sender", "failing"} {
 		if value := query.Get(name); value != "" {
 			values.Set(name, value)
 		}

@@ -238,6 +238,7 @@ func formatFuncs(a *assets) template.FuncMap {
 		"moment":       ui.Moment,
 		"machine":      wire.Time,
 		"wireMoment":   ui.WireMoment,
+		"date":         ui.Date,
 		"day":          func(d dmarcd.Day) string { return d.String() },
 		"size":         ui.Size,
 		"tone":         ui.Tone,

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dmarcd/dmarcd"
 )
 
 // PercentWidth is the length of a bar, from 0 to 100.
@@ -14,6 +16,9 @@ func PercentWidth(part, whole int64) string {
 
 // Moment formats a time in UTC. A script shows how long ago it is if that is less than a week.
 func Moment(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04") + " UTC" }
+
+// Date formats a day in UTC.
+func Date(d dmarcd.Day) string { return d.Time().Format("2 Jan 2006") }
 
 // WireMoment parses a time of the API, or returns the zero time.
 func WireMoment(s string) time.Time {

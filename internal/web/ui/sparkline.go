@@ -39,8 +39,8 @@ func NewSparkline(series []int64) Sparkline {
 		series, unit = weekly(series), "a week"
 	}
 	least, most := slices.Min(series), slices.Max(series)
-	s.Text = fmt.Sprintf("from %s to %s, at least %s, at most %s %s",
-		phrase.Number(series[0]), phrase.Number(series[len(series)-1]), phrase.Number(least), phrase.Number(most), unit)
+	s.Text = fmt.Sprintf("Between %s and %s messages %s, %s at the end",
+		phrase.Number(least), phrase.Number(most), unit, phrase.Number(series[len(series)-1]))
 	points := make([]string, len(series))
 	for i, n := range series {
 		x := float64(i) * sparkWidth / float64(len(series)-1)
