@@ -42,7 +42,29 @@ type Domain struct {
 	ForwardingAccepted int64
 	// Sample is true if the domain and all its data are made up. Its DNS is not queried.
 	Sample bool
+	// Proof is how DNS shows that the team controls the domain; "" if no proof is required.
+	Proof Proof
+	// Challenge is a random text of this domain of this team; see ChallengeText.
+	Challenge string
 }
+
+// Proof is how DNS shows that a team controls a domain. Until it does, the domain is not active, and
+// records are attributed as if the team did not have it.
+type Proof string
+
+// The proofs. Each is published at the domain's own name, not at that of a parent, and without an
+// alias (CNAME), whose target may be under the control of others.
+const (
+	ProofMissing   Proof = "missing"   // not found yet, or no longer
+	ProofChallenge Proof = "challenge" // the text of the challenge
+	ProofReports   Proof = "rua"       // the DMARC record names the reporting address of the domain
+)
+
+// ChallengeName is the name of the TXT record that proves control with ChallengeText.
+func (d Domain) ChallengeName() string { return "_dmarcd-challenge." + d.Name }
+
+// ChallengeText is the text of the TXT record at ChallengeName.
+func (d Domain) ChallengeText() string { return "dmarcd-challenge=" + d.Challenge }
 
 // ReportAddress returns the reporting address of the domain, or "" if no report domain is
 // configured.
@@ -214,9 +236,11 @@ const (
 	SetupConsent SetupPurpose = "report_authorization"
 	// SetupTLS is the TLS-RPT record.
 	SetupTLS SetupPurpose = "tls_rpt"
+	// SetupChallenge is the record that proves control of the domain.
+	SetupChallenge SetupPurpose = "challenge"
 )
 
-// SetupRecord is a TXT record to publish so that reports about a domain arrive here.
+// SetupRecord is a TXT record to publish so that reports about a domain arrive here and count.
 type SetupRecord struct {
 	Purpose     SetupPurpose
 	Name, Value string
@@ -227,7 +251,7 @@ type SetupRecord struct {
 }
 
 // Setup are the records to publish so that reports about a domain arrive at its reporting
-// address. Without a report domain Address is "" and there are no records.
+// address. Without a report domain Address is "" and there is at most the challenge.
 type Setup struct {
 	Domain  Domain
 	Address string

@@ -178,6 +178,9 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 			return nil, err
 		}
 	}
+	if err := a.store.SwitchProof(ctx); err != nil {
+		return nil, err
+	}
 	if err := a.greet(ctx); err != nil {
 		return nil, err
 	}
@@ -194,7 +197,7 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger, took fu
 			return nil, fmt.Errorf("create the data folder (set by DMARCD_DATA): %w", err)
 		}
 	}
-	s, err := store.Open(ctx, cfg.Database, store.Options{Quota: defaultQuota, Log: log, Took: took})
+	s, err := store.Open(ctx, cfg.Database, store.Options{Quota: defaultQuota, DomainProof: cfg.DomainProof == config.ProofOn, Log: log, Took: took})
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +272,7 @@ func (a *App) handler() (http.Handler, error) {
 			return a.mail.listener.Addr().String()
 		}),
 		Sample: a.sample(), Retention: a.retention(), OIDC: provider,
-		BaseURL: a.config.BaseURL, ReportDomain: a.config.ReportDomain, ReceivesMail: a.config.SMTPListen != "", Stopping: a.ending, Now: time.Now, Log: a.log,
+		BaseURL: a.config.BaseURL, ReportDomain: a.config.ReportDomain, DomainProof: a.config.DomainProof == config.ProofOn, ReceivesMail: a.config.SMTPListen != "", Stopping: a.ending, Now: time.Now, Log: a.log,
 	}, relay))
 	interfaceAPI, err := api.New(api.Options{
 		Service:       a.service,

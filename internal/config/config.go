@@ -45,6 +45,9 @@ type Config struct {
 	// ReportDomain is the domain of the reporting addresses in lower case; empty means
 	// none.
 	ReportDomain string
+	// DomainProof is ProofOn or ProofOff: whether a domain counts only while DNS shows that its
+	// team controls it.
+	DomainProof string
 	// Token is the token of the team "default"; if empty, the first start creates one.
 	Token string
 	// RateLimit is the number of requests per second and token; 0 means unlimited. It may
@@ -120,6 +123,12 @@ type MX struct {
 const (
 	ProbeOn  = "on"
 	ProbeOff = "off"
+)
+
+// The values of DomainProof.
+const (
+	ProofOn  = "on"
+	ProofOff = "off"
 )
 
 // Schedule is the section "schedule".

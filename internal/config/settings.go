@@ -57,6 +57,9 @@ func generalSettings() []Setting {
 			func(c *Config) *string { return &c.ReportDomain },
 			"domain of the reporting addresses").
 			defaulting("empty"),
+		define("domain_proof", wordKind(), ProofOff, oneOf(ProofOn, ProofOff),
+			func(c *Config) *string { return &c.DomainProof },
+			"whether a domain is active, and its reports count, only while DNS shows that its team controls it"),
 		define("token", textKind(), "", orEmpty(token()),
 			func(c *Config) *string { return &c.Token },
 			"token of the team default, for declarative installs; prefer the environment over a flag").

@@ -21,6 +21,7 @@ import (
 	"crypto/x509"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -136,9 +137,26 @@ func (c *Checker) result(began time.Time, found dmarc.Discovery) facts.Check {
 		return check
 	}
 	check.Record, check.RecordDomain = storable(found.Record.Text), found.RecordDomain
+	check.Own = found.RecordDomain == found.Steps[0].Domain && len(found.Steps[0].Answer.Aliases) == 0
 	check.Policy = found.Record.P.String()
 	check.Mailboxes = c.mailboxes(found.Record.RUA)
 	return check
+}
+
+// Prove returns the proof in DNS that a team controls a domain, with a query unless the record that a
+// conclusive check found is one. It is "" if DNS does not answer.
+func (c *Checker) Prove(ctx context.Context, domain dmarcd.Domain, check facts.Check) dmarcd.Proof {
+	if check.Usable && check.Own && slices.Contains(check.Mailboxes, domain.ReportMailbox) {
+		return dmarcd.ProofReports
+	}
+	answer := c.options.Resolver.Resolve(ctx, dns.Question{Name: domain.ChallengeName(), Type: dns.TXT})
+	switch {
+	case answer.Outcome == dns.Inconclusive:
+		return ""
+	case len(answer.Aliases) == 0 && slices.Contains(answer.Texts(), domain.ChallengeText()):
+		return dmarcd.ProofChallenge
+	}
+	return dmarcd.ProofMissing
 }
 
 // mailboxes returns the local parts of the addresses at the report domain.

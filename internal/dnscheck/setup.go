@@ -41,6 +41,21 @@ func Setup(domain dmarcd.Domain, reportDomain, baseURL string, published facts.P
 	})
 }
 
+// Challenge returns the record that proves control of a domain, if a proof is required and its DMARC
+// record, which has to name address, is none.
+func Challenge(domain dmarcd.Domain, address string) (record dmarcd.SetupRecord, needed bool) {
+	why := "Proves that you control " + domain.Name + ". Until a check finds it, the domain is not active, and new records do not count. " +
+		"Keep it published, and without an alias (CNAME): checks repeat the proof."
+	if address != "" {
+		why += " Not needed once the domain's own DMARC record names the reporting address."
+	}
+	return dmarcd.SetupRecord{
+		Purpose: dmarcd.SetupChallenge, Name: domain.ChallengeName(), Value: domain.ChallengeText(),
+		Known: !domain.KnownAt.IsZero(), Seen: domain.Proof == dmarcd.ProofChallenge,
+		Why: why,
+	}, domain.Proof == dmarcd.ProofMissing || domain.Proof == dmarcd.ProofChallenge
+}
+
 // consentRecord returns the record with which the report domain authorizes reports about
 // another organization's domain (RFC 9990 §4). It is not needed within an organization.
 func consentRecord(domain, reportDomain string, published facts.Published) (dmarcd.SetupRecord, bool) {

@@ -29,6 +29,10 @@ type Check struct {
 	// NeedsMailbox is true if this server has a report domain: the domain is then active
 	// only if one of Mailboxes belongs to it or to a parent domain of the same team.
 	NeedsMailbox bool
+	// Own is true if the record is at the domain's own name, not at the target of an alias.
+	Own bool
+	// Proof is the proof that DNS has; "" if none is required, or DNS did not answer.
+	Proof dmarcd.Proof
 	// Asked is true if a user requested the check: its result applies immediately, even
 	// if caches may still have an older answer.
 	Asked bool

@@ -38,6 +38,8 @@ type Checks struct {
 	Checker *dnscheck.Checker
 	// ReportDomain is the domain of the reporting addresses, BaseURL the public URL of the API.
 	ReportDomain, BaseURL string
+	// Proof is true if a domain counts only while DNS shows that its team controls it.
+	Proof bool
 }
 
 // CheckDue runs a check that the schedule has claimed. It returns dmarcd.ErrNotFound if the domain
@@ -62,13 +64,21 @@ func (t *Team) checkNow(ctx context.Context, name string, occasion dnscheck.Occa
 
 // record checks a domain's DMARC record until the deadline of ctx and saves the result,
 // conclusive or not.
-func (c Checks) record(ctx context.Context, team *store.Team, name string, occasion dnscheck.Occasion) (dmarcd.Domain, facts.Check, error) {
+func (c Checks) record(ctx context.Context, team *store.Team, name string, occasion dnscheck.Occasion) (domain dmarcd.Domain, check facts.Check, err error) {
+	if c.Proof {
+		if domain, err = team.Domain(ctx, name); err != nil {
+			return dmarcd.Domain{}, check, err
+		}
+	}
 	queries := dns.ForClient(ctx, int64(team.ID()))
 	if occasion != dnscheck.Scheduled {
 		queries = dns.ForUser(queries)
 	}
-	check := c.Checker.CheckDMARC(queries, name)
-	domain, err := c.save(ctx, team, name, &check, occasion)
+	check = c.Checker.CheckDMARC(queries, name)
+	if c.Proof && check.Conclusive {
+		check.Proof = c.Checker.Prove(queries, domain, check)
+	}
+	domain, err = c.save(ctx, team, name, &check, occasion)
 	return domain, check, err
 }
 
@@ -86,10 +96,14 @@ func (c Checks) Full(ctx context.Context, team *store.Team, name string, occasio
 	if err != nil {
 		return err
 	}
-	check := c.Checker.Examine(dns.ForClient(ctx, int64(team.ID())), dnscheck.Request{
+	queries := dns.ForClient(ctx, int64(team.ID()))
+	check := c.Checker.Examine(queries, dnscheck.Request{
 		Domain: name, Purpose: domain.Purpose, Selectors: selectors, Used: used, Parked: domain.Parked,
 		ReportAddress: domain.ReportAddress(c.ReportDomain), TLSReportURIs: domain.TLSReportURIs(c.ReportDomain, c.BaseURL),
 	})
+	if c.Proof && check.Conclusive {
+		check.Proof = c.Checker.Prove(queries, domain, check)
+	}
 	_, err = c.save(ctx, team, name, &check, occasion)
 	return err
 }

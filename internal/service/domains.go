@@ -204,6 +204,9 @@ func (t *Team) Setup(ctx context.Context, name string) (dmarcd.Setup, error) {
 	published := latest.Check.Published(address)
 	published.Repaired = dnscheck.Repaired(latest.Check, domain)
 	records := dnscheck.Setup(domain, options.ReportDomain, options.BaseURL, published, t.service.store.ActiveMailbox(ctx))
+	if challenge, needed := dnscheck.Challenge(domain, address); needed {
+		records = append(records, challenge)
+	}
 	return dmarcd.Setup{Domain: domain, Address: address, Records: records}, nil
 }
 

@@ -70,6 +70,8 @@ type Options struct {
 	Stopping <-chan struct{}
 	// ReportDomain is the domain of the reporting addresses, "" if there is none.
 	ReportDomain string
+	// DomainProof means that domains need a proof; see dmarcd.Proof.
+	DomainProof bool
 	// ReceivesMail means that mail to the report domain arrives over SMTP.
 	ReceivesMail bool
 	// Now is the clock; nil is time.Now.
@@ -177,7 +179,7 @@ func New(s *store.Store, options Options) *Service {
 		tests:           newAllowance(testsAtOnce, testInterval, options.Now),
 		watching:        fair.New[watched](fair.Options{PerKey: 1}),
 		advice:          &adviceCache{known: cache.New[adviceKey, rememberedAdvice](maxAdvice)},
-		checks:          Checks{Checker: options.Checker, ReportDomain: options.ReportDomain, BaseURL: options.BaseURL},
+		checks:          Checks{Checker: options.Checker, ReportDomain: options.ReportDomain, BaseURL: options.BaseURL, Proof: options.DomainProof},
 		examining:       fair.New[dmarcd.TeamID](fair.Options{Capacity: maxExaminations, PerKey: maxTeamExaminations, Waiting: maxTeamExaminations}),
 		failedNotes:     rate.NewLimiter(failedNotes, 1),
 		webhookTests:    fair.New[dmarcd.WebhookID](fair.Options{PerKey: maxWebhookTests}),

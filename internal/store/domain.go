@@ -11,13 +11,13 @@ import (
 )
 
 const domainColumns = `id, name, active, record, record_domain, policy, purpose, report_mailbox,
-	created_at, updated_at, grade, checked_at, known_at, parked, sample, forwarding_accepted`
+	created_at, updated_at, grade, checked_at, known_at, parked, sample, forwarding_accepted, proof, challenge`
 
 func scanDomain(scan db.Scanner) (dmarcd.Domain, error) {
 	var d dmarcd.Domain
 	var createdAt, updatedAt, checkedAt, knownAt int64
 	err := scan(&d.ID, &d.Name, &d.Active, &d.Record, &d.RecordDomain, &d.Policy, &d.Purpose, &d.ReportMailbox,
-		&createdAt, &updatedAt, &d.Grade, &checkedAt, &knownAt, &d.Parked, &d.Sample, &d.ForwardingAccepted)
+		&createdAt, &updatedAt, &d.Grade, &checkedAt, &knownAt, &d.Parked, &d.Sample, &d.ForwardingAccepted, &d.Proof, &d.Challenge)
 	d.CreatedAt, d.UpdatedAt = fromUnix(createdAt), fromUnix(updatedAt)
 	d.CheckedAt, d.KnownAt = fromUnix(checkedAt), fromUnix(knownAt)
 	return d, err
@@ -120,6 +120,10 @@ func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextChe
 	}
 	now := t.store.now()
 	back := unix(now.Add(-mailboxRest))
+	var proof dmarcd.Proof
+	if t.store.options.DomainProof {
+		proof, waiting = dmarcd.ProofMissing, false // its proof claims what waits
+	}
 	var domains []owner
 	var rows, addresses [][]any
 	for _, name := range names {
@@ -137,13 +141,13 @@ func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextChe
 		id := dmarcd.DomainID(db.NewID())
 		domains = append(domains, owner{id, name})
 		added = append(added, name)
-		rows = append(rows, []any{id, t.id, name, unix(now), unix(now), mailbox, unix(full), unix(due)})
+		rows = append(rows, []any{id, t.id, name, unix(now), unix(now), mailbox, unix(full), unix(due), proof, newMailbox()})
 		addresses = append(addresses, []any{mailbox, t.id, name, id})
 	}
 	if len(rows) == 0 {
 		return nil, false, nil
 	}
-	_, err = tx.InsertMany(ctx, `INSERT INTO domains (id, team_id, name, created_at, updated_at, report_mailbox, next_full_at, next_check_at) VALUES `, rows, "")
+	_, err = tx.InsertMany(ctx, `INSERT INTO domains (id, team_id, name, created_at, updated_at, report_mailbox, next_full_at, next_check_at, proof, challenge) VALUES `, rows, "")
 	if err != nil {
 		return nil, false, err
 	}
@@ -279,7 +283,7 @@ func (t *Team) AddSampleDomains(ctx context.Context, names []string, audit ...dm
 		if _, _, err := t.insertDomains(ctx, tx, names, t.store.now()); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE domains SET sample = TRUE, next_check_at = $1, next_full_at = $1 WHERE team_id = $2 AND deleted_at = 0`, int64(never), t.id)
+		_, err = tx.Exec(ctx, `UPDATE domains SET sample = TRUE, proof = '', next_check_at = $1, next_full_at = $1 WHERE team_id = $2 AND deleted_at = 0`, int64(never), t.id)
 		return err
 	})
 	if err != nil {

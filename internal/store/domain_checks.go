@@ -41,6 +41,7 @@ func (t *Team) SaveCheck(ctx context.Context, name string, check facts.Check, pl
 	if !errors.Is(err, dmarcd.ErrNotFound) {
 		return dmarcd.Domain{}, fmt.Errorf("save check: %w", err)
 	}
+	var proven bool
 	err = t.tx(ctx, func(tx tx) error {
 		row, err := t.checkedDomain(ctx, tx, name)
 		domain = row.Domain
@@ -61,11 +62,15 @@ func (t *Team) SaveCheck(ctx context.Context, name string, check facts.Check, pl
 				return err
 			}
 		}
+		proven = domain.Proof == dmarcd.ProofMissing && row.Proof != dmarcd.ProofMissing
 		domain = row.Domain
-		return t.updateChecked(ctx, tx, row)
+		return t.updateChecked(ctx, tx, row, proven)
 	})
 	if err != nil {
 		return dmarcd.Domain{}, fmt.Errorf("save check: %w", err)
+	}
+	if proven {
+		t.claimRest(ctx)
 	}
 	return domain, nil
 }
@@ -81,6 +86,9 @@ func (t *Team) confirmCheck(ctx context.Context, name string, check facts.Check,
 			mailbox = check.Mailboxes[0]
 		}
 	}
+	if check.Proof == dmarcd.ProofMissing {
+		active, mailbox = false, ""
+	}
 	if !check.Conclusive || check.Facts != nil || len(check.Mailboxes) > 1 {
 		return dmarcd.Domain{}, dmarcd.ErrNotFound
 	}
@@ -95,10 +103,10 @@ func (t *Team) confirmCheck(ctx context.Context, name string, check facts.Check,
 		return t.execRow(ctx, `UPDATE domains SET checked_at = $3, known_at = $3, known_until = $4, failures = 0, reason = '', doubted = '', unfinished = 0,
 				next_full_at = `+nextFull+`, next_check_at = CASE WHEN `+nextFull+` < $5 THEN `+nextFull+` ELSE $5 END
 			WHERE team_id = $1 AND name = $2 AND deleted_at = 0 AND sample = FALSE AND checked_at <= $3
-				AND active = $6 AND record = $7 AND policy = $8 AND record_domain = $9 AND ($10 = '' OR report_mailbox = $10)
+				AND active = $6 AND record = $7 AND policy = $8 AND record_domain = $9 AND ($10 = '' OR report_mailbox = $10) AND proof = $13
 			RETURNING `+domainColumns, []any{
 			t.id, name, at, at + int64(check.TTL/time.Second), unix(plan.Next), active, check.Record, check.Policy, check.RecordDomain,
-			mailbox, fullBy, int64(fullGrace / time.Second),
+			mailbox, fullBy, int64(fullGrace / time.Second), check.Proof,
 		}, dest...)
 	})
 }
@@ -126,7 +134,8 @@ func (t *Team) checkedDomain(ctx context.Context, tx tx, name string) (checkedDo
 	return row, err
 }
 
-func (t *Team) updateChecked(ctx context.Context, tx tx, row checkedDomain) error {
+// updateChecked saves a domain after a check. If the check proved it, waiting shares are claimed next.
+func (t *Team) updateChecked(ctx context.Context, tx tx, row checkedDomain, proven bool) error {
 	if row.nextFullAt.Before(row.nextCheckAt) {
 		row.nextCheckAt = row.nextFullAt
 	}
@@ -136,11 +145,11 @@ func (t *Team) updateChecked(ctx context.Context, tx tx, row checkedDomain) erro
 	_, err := tx.Exec(ctx, `UPDATE domains SET
 			active = $1, record = $2, policy = $3, updated_at = $4, grade = $5, checked_at = $6, known_at = $7, known_until = $8,
 			failures = $9, reason = $10, doubted = $11, full_at = $12, next_full_at = $13, next_check_at = $14, record_domain = $15,
-			unfinished = 0
+			unfinished = 0, proof = $18, claiming = CASE WHEN $19 = TRUE THEN TRUE ELSE claiming END
 		WHERE team_id = $16 AND id = $17`,
 		row.Active, row.Record, row.Policy, unix(row.UpdatedAt), row.Grade, unix(row.CheckedAt), unix(row.KnownAt), unix(row.knownUntil),
 		row.failures, row.reason, row.doubted, unix(row.fullAt), unix(row.nextFullAt), unix(row.nextCheckAt), row.RecordDomain,
-		t.id, row.ID)
+		t.id, row.ID, row.Proof, proven)
 	return err
 }
 
@@ -163,7 +172,7 @@ func (t *Team) apply(ctx context.Context, tx tx, row *checkedDomain, check facts
 	if err != nil {
 		return err
 	}
-	change := fmt.Sprintf("%t %s %s", seen.Active, seen.Policy, seen.Record)
+	change := fmt.Sprintf("%t %s %s%s", seen.Active, seen.Policy, seen.Record, seen.Proof)
 	changed := seen != row.Domain
 	believed := check.Asked || row.KnownAt.IsZero() || !check.At.Before(row.knownUntil) || row.doubted == change
 	if changed && !believed {
@@ -176,7 +185,11 @@ func (t *Team) apply(ctx context.Context, tx tx, row *checkedDomain, check facts
 		if !row.KnownAt.IsZero() {
 			t.addEvents(tx, row.ID, row.CheckedAt, dmarcd.RecordEvents(row.Domain, seen)...)
 		}
-		seen.UpdatedAt = now
+		proof := seen.Proof
+		if seen.Proof = row.Proof; seen != row.Domain { // the proof alone is not a change for clients of the domain
+			seen.UpdatedAt = now
+		}
+		seen.Proof = proof
 	}
 	if changed || check.Asked {
 		due := now.Add(fullDelay)
@@ -196,8 +209,11 @@ func (t *Team) apply(ctx context.Context, tx tx, row *checkedDomain, check facts
 
 // seen returns the domain with the result of the check.
 func (t *Team) seen(ctx context.Context, tx tx, domain dmarcd.Domain, check facts.Check) (dmarcd.Domain, error) {
-	domain.Record, domain.Policy, domain.Active = check.Record, check.Policy, check.Usable
-	if !check.Usable || !check.NeedsMailbox {
+	if domain.Proof != "" && check.Proof != "" {
+		domain.Proof = check.Proof
+	}
+	domain.Record, domain.Policy, domain.Active = check.Record, check.Policy, check.Usable && domain.Proof != dmarcd.ProofMissing
+	if !domain.Active || !check.NeedsMailbox {
 		return domain, nil
 	}
 	var err error

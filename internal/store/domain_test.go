@@ -56,8 +56,8 @@ func TestDomains(t *testing.T) {
 		team := newTeam(t, s, "a")
 
 		added := addDomain(t, team, "example.com")
-		want := dmarcd.Domain{ID: added.ID, Name: "example.com", ReportMailbox: added.ReportMailbox, CreatedAt: clock.Now(), UpdatedAt: clock.Now()}
-		if diff := cmp.Diff(want, added); diff != "" || len(added.ReportMailbox) < 20 {
+		want := dmarcd.Domain{ID: added.ID, Name: "example.com", ReportMailbox: added.ReportMailbox, Challenge: added.Challenge, CreatedAt: clock.Now(), UpdatedAt: clock.Now()}
+		if diff := cmp.Diff(want, added); diff != "" || len(added.ReportMailbox) < 20 || len(added.Challenge) < 20 {
 			t.Errorf("added (-want +got):\n%s", diff)
 		}
 		if _, err := team.AddDomain(ctx, "example.com", time.Time{}); !errors.Is(err, dmarcd.ErrConflict) {

@@ -27,8 +27,8 @@ func scanOwner(scan db.Scanner) (o owner, err error) {
 // manyNames is the number of names above which all domains of the team are read at once.
 const manyNames = 500
 
-// attribution finds the domains of a team for From domains, and caches them for one
-// transaction.
+// attribution finds the domains of a team for From domains, without those whose proof is missing, and
+// caches them for one transaction.
 type attribution struct {
 	team  *Team
 	tx    tx
@@ -77,7 +77,7 @@ func (a *attribution) lookUp(ctx context.Context, name string) (owner, error) {
 		}
 		return a.known[name], nil
 	}
-	err := a.tx.QueryRow(ctx, `SELECT id FROM domains WHERE team_id = $1 AND name = $2 AND deleted_at = 0`,
+	err := a.tx.QueryRow(ctx, `SELECT id FROM domains WHERE team_id = $1 AND name = $2 AND deleted_at = 0 AND proof <> 'missing'`,
 		[]any{a.team.id, name}, &found.id)
 	switch {
 	case err == nil:
@@ -90,7 +90,7 @@ func (a *attribution) lookUp(ctx context.Context, name string) (owner, error) {
 }
 
 func (a *attribution) readAll(ctx context.Context) error {
-	domains, err := db.Collect(ctx, a.tx, `SELECT id, name FROM domains WHERE team_id = $1 AND deleted_at = 0`,
+	domains, err := db.Collect(ctx, a.tx, `SELECT id, name FROM domains WHERE team_id = $1 AND deleted_at = 0 AND proof <> 'missing'`,
 		[]any{a.team.id}, scanOwner)
 	for _, domain := range domains {
 		a.known[domain.name] = domain

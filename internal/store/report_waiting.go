@@ -135,3 +135,16 @@ func (t tally) claim(scan db.Scanner) error {
 	}
 	return err
 }
+
+// SwitchProof applies Options.DomainProof to the domains that were checked under the other setting:
+// they need a proof from their next check on, or none any more, so that what waits for it is claimed.
+func (s *Store) SwitchProof(ctx context.Context) error {
+	change := `UPDATE domains SET proof = '', claiming = TRUE WHERE proof <> ''`
+	if s.options.DomainProof {
+		change = `UPDATE domains SET proof = 'missing' WHERE proof = '' AND sample = FALSE`
+	}
+	if _, err := s.exec(ctx, change); err != nil {
+		return fmt.Errorf("switch the proof of domains: %w", err)
+	}
+	return nil
+}

@@ -37,6 +37,8 @@ import (
 type Options struct {
 	// Quota is the default quota of a team; nil is unlimited.
 	Quota dmarcd.Quota
+	// DomainProof is true if domains that are added need a proof; see SwitchProof.
+	DomainProof bool
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// Statement sees the text of each statement before it runs, for tests; may be nil.

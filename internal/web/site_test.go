@@ -173,7 +173,6 @@ func openSite(t *testing.T, db storetest.DB, changes ...func(*service.Options)) 
 	t.Helper()
 	s := &site{clock: now, zone: &zones{zone: dnstest.New("")}}
 	clock := func() time.Time { return s.clock }
-	s.store = db.Open(t, store.Options{Now: clock})
 	checker := dnscheck.New(dnscheck.Options{Resolver: s.zone, ReportDomain: "reports.example", Interval: time.Hour, Now: clock})
 	limits := intake.DefaultLimits()
 	limits.Containers.Folder = t.TempDir()
@@ -200,6 +199,7 @@ func openSite(t *testing.T, db storetest.DB, changes ...func(*service.Options)) 
 	for _, change := range changes {
 		change(&options)
 	}
+	s.store = db.Open(t, store.Options{Now: clock, DomainProof: options.DomainProof})
 	s.service = service.New(s.store, options)
 	var err error
 	s.pages, err = web.New(web.Options{

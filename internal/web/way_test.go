@@ -303,3 +303,25 @@ func TestClassifyParts(t *testing.T) {
 		t.Errorf("a wide network: got %d, want 422", w.Code)
 	}
 }
+
+// TestChallengeOfADomain shows how to prove that the team controls a domain, until it does.
+func TestChallengeOfADomain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(o *service.Options) { o.DomainProof = true })
+	s.zone.zone = dnstest.New("")
+	team := s.service.Team(s.team, service.CommandLine())
+	domain := musttest.Get(team.AddDomain(t.Context(), "new.example"))(t)
+	body := s.body(t, owner, "/app/domains/new.example/setup")
+	for _, want := range []string{"Prove that you control the domain", "_dmarcd-challenge.new.example", domain.ChallengeText(), "not seen yet"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	s.zone.zone = dnstest.New(`_dmarc.new.example TXT "v=DMARC1; p=none; rua=mailto:` + domain.ReportAddress("reports.example") + `"`)
+	if checked, _, err := team.Verify(t.Context(), "new.example"); err != nil || !checked.Active {
+		t.Errorf("got active %v, %v", checked.Active, err)
+	}
+	if strings.Contains(s.body(t, owner, "/app/domains/new.example/setup"), "_dmarcd-challenge") {
+		t.Error("the page asks for another proof")
+	}
+}

@@ -63,12 +63,13 @@ type Setup struct {
 	Domain        string        `json:"domain"`
 	ReportAddress *string       `json:"report_address"` // null where the service has no report domain
 	CheckedAt     *string       `json:"checked_at"`     // null before the first check
+	Proven        *bool         `json:"proven"`         // null if no proof is required
 	Records       []SetupRecord `json:"records"`
 }
 
 // SetupRecord is a DNS record to publish.
 type SetupRecord struct {
-	Purpose string `json:"purpose"` // dmarc, report_authorization or tls_rpt
+	Purpose string `json:"purpose"` // dmarc, report_authorization, tls_rpt or challenge
 	Name    string `json:"name"`
 	Type    string `json:"type"`
 	Value   string `json:"value"`
@@ -81,6 +82,9 @@ func NewSetup(s dmarcd.Setup) Setup {
 	setup := Setup{
 		Domain: s.Domain.Name, ReportAddress: optionalText(s.Address), CheckedAt: optionalTime(s.Domain.CheckedAt),
 		Records: make([]SetupRecord, len(s.Records)),
+	}
+	if s.Domain.Proof != "" {
+		setup.Proven = new(s.Domain.Proof != dmarcd.ProofMissing)
 	}
 	for i, r := range s.Records {
 		setup.Records[i] = SetupRecord{Purpose: string(r.Purpose), Name: r.Name, Type: "TXT", Value: r.Value, Why: r.Why}

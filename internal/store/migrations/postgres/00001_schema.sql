@@ -338,6 +338,8 @@ CREATE TABLE domains (
     forwarding_accepted BIGINT  NOT NULL DEFAULT 0,
     stage               TEXT    NOT NULL DEFAULT '', -- of its posture, '' for none yet
     next_step           TEXT    NOT NULL DEFAULT '', -- act or nothing, '' for none yet
+    proof               TEXT    NOT NULL DEFAULT '', -- missing, challenge or rua; '' if none is required
+    challenge           TEXT    NOT NULL DEFAULT '', -- random, for this row alone
     PRIMARY KEY (team_id, id)
 );
 
