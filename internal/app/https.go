@@ -21,13 +21,14 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// The limits of an HTTP/2 connection. The frames that a client may send before they are read are in
-// memory, unlike those in the kernel's buffers of HTTP/1.1.
+// The limits of an HTTP/2 connection. A connection carries many requests with a header each, and
+// what a client sends before it is read is in memory, unlike the kernel's buffers of HTTP/1.1.
 const (
-	maxStreams      = 100
-	maxUnread       = 128 << 10
-	maxFrame        = 16 << 10 // the minimum that the protocol permits
-	strictTransport = "max-age=31536000"
+	maxStreamHeaderBytes = 16 << 10
+	maxStreams           = 16
+	maxUnread            = 128 << 10
+	maxFrame             = 16 << 10 // the minimum that the protocol permits
+	strictTransport      = "max-age=31536000"
 )
 
 // secure gets the certificate of the server ready, as the setting tls says.

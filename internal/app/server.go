@@ -34,7 +34,7 @@ const (
 )
 
 func newServer(handler http.Handler, encryption *tls.Config, log *slog.Logger) *http.Server {
-	return &http.Server{
+	server := &http.Server{
 		Handler:   handler,
 		TLSConfig: encryption,
 		HTTP2: &http.HTTP2Config{
@@ -51,6 +51,10 @@ func newServer(handler http.Handler, encryption *tls.Config, log *slog.Logger) *
 		// net/http logs broken client connections here.
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
+	if encryption != nil {
+		server.MaxHeaderBytes = maxStreamHeaderBytes
+	}
+	return server
 }
 
 // dispatch routes a request. The daemon's own paths are outside the API prefix and take

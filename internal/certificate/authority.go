@@ -110,11 +110,11 @@ func (a *Authority) Run(ctx context.Context) error {
 			<-ctx.Done()
 		}
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // the attempt was interrupted
+			return nil
 		}
 		a.options.Log.Error("no certificate from the authority", "host", a.options.Host, "retry_in", wait, "error", err)
 		if sleep(ctx, wait) != nil {
-			return nil //nolint:nilerr // ctx has ended
+			return nil
 		}
 	}
 }

@@ -127,8 +127,10 @@ func (w *world) run(database certificate.Database, directory string) *replica {
 // answer has a replica answer the connections to the host.
 func (w *world) answer(r *replica) {
 	protocols := []string{"h2", "http/1.1", certificate.ChallengeProtocol}
-	server := &http.Server{TLSConfig: &tls.Config{GetCertificate: r.GetCertificate, MinVersion: tls.VersionTLS12, NextProtos: protocols},
-		ReadHeaderTimeout: patience, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
+	server := &http.Server{
+		TLSConfig:         &tls.Config{GetCertificate: r.GetCertificate, MinVersion: tls.VersionTLS12, NextProtos: protocols},
+		ReadHeaderTimeout: patience, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
+	}
 	go func() { _ = server.ServeTLS(w.listener, "", "") }() // ends with the listener
 	w.t.Cleanup(func() { _ = server.Close() })
 }

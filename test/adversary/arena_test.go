@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -78,9 +79,17 @@ func (a *arena) serve() {
 	a.d = a.in.Serve(a.t)
 	for _, tenant := range []*tenant{a.victim, a.mallory} {
 		if tenant != nil {
-			tenant.origin = "http://" + a.d.HTTP
+			tenant.origin = a.origin()
 		}
 	}
+}
+
+// origin is where the daemon serves, also HTTPS.
+func (a *arena) origin() string {
+	if slices.Contains(a.in.Settings, "DMARCD_TLS=files") {
+		return "https://" + a.d.HTTP
+	}
+	return "http://" + a.d.HTTP
 }
 
 // restart stops the daemon and starts it again.
@@ -95,7 +104,7 @@ func (a *arena) team(name string) *tenant {
 	a.t.Helper()
 	a.in.Do(a.t, "team", "create", name, "--api")
 	v := &tenant{
-		t: a.t, name: name, origin: "http://" + a.d.HTTP, client: newClient(a.t, ""),
+		t: a.t, name: name, origin: a.origin(), client: newClient(a.t, ""),
 		token: a.in.Do(a.t, "token", "create", "--team", name),
 		email: "owner@" + name + ".test",
 	}

@@ -46,7 +46,10 @@ func (a answer) String() string { return fmt.Sprintf("%d %.300s", a.status, a.bo
 func newClient(t testing.TB, from string) *http.Client {
 	t.Helper()
 	jar := musttest.Get(cookiejar.New(nil))(t)
-	transport := &http.Transport{MaxIdleConnsPerHost: 64, DialContext: (&net.Dialer{LocalAddr: localAddress(from)}).DialContext}
+	transport := &http.Transport{
+		MaxIdleConnsPerHost: 64, DialContext: (&net.Dialer{LocalAddr: localAddress(from)}).DialContext,
+		TLSClientConfig: anyCertificate(), ForceAttemptHTTP2: true,
+	}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{
 		Jar: jar, Transport: transport, Timeout: patience,
