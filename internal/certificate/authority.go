@@ -112,7 +112,7 @@ func (a *Authority) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		a.options.Log.Error("no certificate from the authority", "host", a.options.Host, "retry_in", wait, "error", err)
+		a.options.Log.Error("no certificate from the authority", "host", a.options.Host, "retry_in", wait.String(), "error", err)
 		if sleep(ctx, wait) != nil {
 			return nil
 		}
