@@ -281,7 +281,7 @@ func channelTable(channels []dmarcd.Webhook, latest map[dmarcd.WebhookID]dmarcd.
 	t := ui.Table{
 		ID: "channels", Caption: "Channels", CSV: notificationsPath + "?csv=channels",
 		Columns: []ui.Column{{Title: "Channel", Note: "Address"}, {Title: "What is sent", Wide: true, Note: "Domains"}, {Title: "Last delivery", Wide: true, Note: "Reason"}, {Title: "Actions"}},
-		Empty:   ui.Empty{Title: "No channels yet", Advice: "Choose below where notifications go. Without a channel, alerts are only listed under Activity.", Action: ui.Link{}},
+		Empty:   ui.Empty{Title: "No channels yet", Advice: "Choose below where notifications go.", Action: ui.Link{}},
 	}
 	for _, w := range channels {
 		path := notificationsPath + "/" + w.ID.String()
