@@ -20,16 +20,16 @@ type ActionID string
 
 // The recommended actions, in the order of the way to reject.
 const (
-	ActionCheck   ActionID = "check-dns"
-	ActionPublish ActionID = "publish-record"
-	ActionRepair  ActionID = "repair-record"
-	ActionLock    ActionID = "lock-parked"
-	ActionReports ActionID = "receive-reports"
-	ActionWait    ActionID = "wait-for-reports"
-	ActionAnswer  ActionID = "answer-question"
-	ActionFix     ActionID = "fix-sender"
-	ActionAccept  ActionID = "accept-forwarding"
-	ActionTighten ActionID = "tighten-policy"
+	ActionCheck   ActionID = "check_dns"
+	ActionPublish ActionID = "publish_record"
+	ActionRepair  ActionID = "repair_record"
+	ActionLock    ActionID = "lock_parked"
+	ActionReports ActionID = "receive_reports"
+	ActionWait    ActionID = "wait_for_reports"
+	ActionAnswer  ActionID = "answer_question"
+	ActionFix     ActionID = "fix_sender"
+	ActionAccept  ActionID = "accept_forwarding"
+	ActionTighten ActionID = "tighten_policy"
 )
 
 // Effect is how many messages of the period a policy affects, by the class of their senders:

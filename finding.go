@@ -23,7 +23,7 @@ const (
 
 // Finding is one result of a check of a domain, with the names of its stored document.
 type Finding struct {
-	// ID is the stable type of the finding, such as spf.too-many-lookups.
+	// ID is the stable type of the finding, such as spf.too_many_lookups.
 	ID    string `json:"id"`
 	Level Level  `json:"level"`
 	// What describes the finding, with the names and numbers.

@@ -42,13 +42,13 @@ func ExampleReader() {
 	// Output:
 	// 2001:db8::1 12 true
 	// Receiver example.com
-	// 1 declaration-missing
-	// 1 value-case
-	// 1 version-missing
-	// 1 email-missing
-	// 2 policy-incomplete
-	// 1 source-ip-form
-	// 1 spf-missing
+	// 1 declaration_missing
+	// 1 value_case
+	// 1 version_missing
+	// 1 email_missing
+	// 2 policy_incomplete
+	// 1 source_ip_form
+	// 1 spf_missing
 }
 
 func ExampleRender() {

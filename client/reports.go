@@ -30,7 +30,7 @@ type ReportFilter struct {
 	Period
 	Domain       string `query:"domain"`
 	Tag          string `query:"tag"`
-	Organization string `query:"org"`
+	Organization string `query:"organization"`
 	ExternalID   string `query:"report_id"`
 	Kind         string `query:"kind"` // aggregate, failure or tls
 	Quirk        string `query:"quirk"`

@@ -32,24 +32,24 @@ func TestReader(t *testing.T) {
 		{"one", one, []string{"1"}},
 		{"lines", one + "\n" + two + "\n" + three + "\n", []string{"1", "2", "3"}},
 		{"nothing between", one + two, []string{"1", "2"}},
-		{"a list", "[" + one + "," + two + "]\n", []string{"1 stray-wrapper", "2 stray-wrapper"}},
-		{"a list that is not closed", "[" + one + "," + two, []string{"1 stray-wrapper", "2 stray-wrapper"}},
-		{"a list and a line", "[" + one + "]\n" + two, []string{"1 stray-wrapper", "2"}},
-		{"lists", "[" + one + "]\n[" + two + "]", []string{"1 stray-wrapper", "2 stray-wrapper"}},
-		{"text behind", one + "\n" + two + "\nthe end", []string{"1", "2 trailing-junk"}},
+		{"a list", "[" + one + "," + two + "]\n", []string{"1 stray_wrapper", "2 stray_wrapper"}},
+		{"a list that is not closed", "[" + one + "," + two, []string{"1 stray_wrapper", "2 stray_wrapper"}},
+		{"a list and a line", "[" + one + "]\n" + two, []string{"1 stray_wrapper", "2"}},
+		{"lists", "[" + one + "]\n[" + two + "]", []string{"1 stray_wrapper", "2 stray_wrapper"}},
+		{"text behind", one + "\n" + two + "\nthe end", []string{"1", "2 trailing_junk"}},
 		{"a line that is no report", one + "\n{}\n" + two, []string{"1", "rejected: the content is JSON but not a TLS report", "2"}},
 		{"a line that is not JSON", one + "\n{\"organization-name\" oops}\n" + two + "\n", []string{"1", "rejected: the content is not JSON", "2"}},
 		{"a line that breaks off in a text", one[:len(one)-20] + "x\n" + two + "\n" + three, []string{"rejected: the report is damaged and has no complete policy", "2", "3"}},
 		{"a line with a complete policy breaks off", one[:len(one)-2] + "\n" + two + "\n", []string{"1 malformed", "2"}},
 		{"a line breaks off in a list", one[:len(one)-2] + ",\r\n" + two + "\r\n" + three, []string{"1 malformed", "2", "3"}},
-		{"a list breaks off", "[" + one + ",\n" + two[:len(two)-2] + "\n" + three, []string{"1 stray-wrapper", "2 malformed stray-wrapper", "3 stray-wrapper"}},
+		{"a list breaks off", "[" + one + ",\n" + two[:len(two)-2] + "\n" + three, []string{"1 stray_wrapper", "2 malformed stray_wrapper", "3 stray_wrapper"}},
 		{"members on lines of their own", strings.NewReplacer("[{", "[\n{", ":{", ":\n{", ",", ",\n").Replace(one + "\n" + two), []string{"1", "2"}},
 		{"the last one is cut off", one + "\n" + two[:len(two)-1], []string{"1", "2 truncated"}},
 		{"pieces that begin a line are no reports", "{\"policies\": [\n{\"policy\": oops},\n{\n}]}", []string{"rejected: the report is damaged and has no complete policy"}},
 		{"a list of something else", "[1]", []string{"rejected: the content is JSON but not an object"}},
 		{"an empty list", "[]", []string{"rejected: the content is JSON but not an object"}},
 		{"nothing", "", []string{"rejected: the document is empty"}},
-		{"UTF-16", inUTF16("\ufeff" + one + "\n" + two), []string{"1 byte-order-mark other-encoding", "2 byte-order-mark other-encoding"}},
+		{"UTF-16", inUTF16("\ufeff" + one + "\n" + two), []string{"1 byte_order_mark other_encoding", "2 byte_order_mark other_encoding"}},
 		{"a text over the limit", one + `{"organization-name":"` + strings.Repeat("a", 70<<10) + `"}` + two, []string{"1", "rejected: a text is too long"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestLatest(t *testing.T) {
 	const end = 1_775_087_999 // 2026-04-01T23:59:59Z
 	for latest, want := range map[int64]int{0: 0, end: 0, end - 1: 1, 1_400_000_000: 2} {
 		report := musttest.Get(tlsrpt.ReadReport(strings.NewReader(oneReport("1")), tlsrpt.Limits{Latest: latest}))(t)
-		if got := quirkNames(report)["time-implausible"]; got != want {
+		if got := quirkNames(report)["time_implausible"]; got != want {
 			t.Errorf("up to %d: got %d, want %d", latest, got, want)
 		}
 	}

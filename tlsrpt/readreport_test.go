@@ -87,21 +87,21 @@ func TestReadReportTakesLittle(t *testing.T) {
 	for _, tt := range []struct{ name, document, want string }{
 		{
 			"a policy domain alone", `{"policies":[{"policy":{"policy-domain":"a.example"}}]}`,
-			"contact-missing org-name-missing policy-type-missing range-missing report-id-missing summary-missing",
+			"contact_missing org_name_missing policy_type_missing range_missing report_id_missing summary_missing",
 		},
 		{
 			"no policies", `{"organization-name":"R","contact-info":"a@r.example","report-id":"1","policies":null}`,
-			"null-value policies-empty range-missing",
+			"null_value policies_empty range_missing",
 		},
 		{
-			"a head alone", strings.TrimSuffix(head, `,"policies":`) + "}", "policies-empty",
+			"a head alone", strings.TrimSuffix(head, `,"policies":`) + "}", "policies_empty",
 		},
 		{
 			"only null", `{"organization-name":null,"contact-info":null,"report-id":null,"date-range":null,"policies":[{"policy":null,"summary":null,"failure-details":[null]}]}`,
-			"contact-missing count-missing null-value org-name-missing policy-domain-missing policy-type-missing range-missing report-id-missing",
+			"contact_missing count_missing null_value org_name_missing policy_domain_missing policy_type_missing range_missing report_id_missing",
 		},
 		{
-			"no end", strings.Replace(head, `,"end-datetime":"2026-04-01T23:59:59Z"`, "", 1) + `[` + entry + `]}`, "range-incomplete",
+			"no end", strings.Replace(head, `,"end-datetime":"2026-04-01T23:59:59Z"`, "", 1) + `[` + entry + `]}`, "range_incomplete",
 		},
 		{
 			"empty failure details", head + `[` + strings.TrimSuffix(entry, "}") + `,"failure-details":[]}]}`, "",
@@ -127,9 +127,9 @@ func TestReadReportSalvages(t *testing.T) {
 	}{
 		{"the last brace is missing", head + `[` + entry + `]`, 1, "truncated"},
 		{"the list is open", head + `[` + entry + `,`, 1, "truncated"},
-		{"the second policy is open", head + `[` + entry + `,` + strings.TrimSuffix(entry, "}"), 1, "policy-incomplete truncated"},
+		{"the second policy is open", head + `[` + entry + `,` + strings.TrimSuffix(entry, "}"), 1, "policy_incomplete truncated"},
 		{"a comma is missing", head + `[` + entry + entry + `]}`, 1, "malformed"},
-		{"a value is missing", head + `[` + entry + `],"generator":}`, 1, "malformed member-unknown"},
+		{"a value is missing", head + `[` + entry + `],"generator":}`, 1, "malformed member_unknown"},
 		{"a word is unknown", head + `[` + entry + `,undefined]}`, 1, "malformed"},
 		{"a number has letters", head + `[` + entry + `,0x10]}`, 1, "malformed"},
 		{"a bracket is the wrong one", head + `[` + entry + `,` + entry + `}}`, 2, "malformed"},
@@ -155,26 +155,26 @@ func TestReadReportCounts(t *testing.T) {
 	}{
 		{"0", 0, ""},
 		{"9007199254740991", 1<<53 - 1, ""},
-		{"9007199254740992", 0, "count-invalid"},
-		{"99999999999999999999999", 0, "count-invalid"},
-		{"1e400", 0, "count-invalid"},
-		{"-1", 0, "count-invalid"},
-		{"-0", 0, "count-form"},
-		{"007", 7, "count-form"},
-		{"+7", 7, "count-form"},
-		{"7.0", 7, "count-form"},
-		{"7e2", 700, "count-form"},
-		{"7E2", 700, "count-form"},
-		{"7.5", 0, "count-invalid"},
-		{"1e", 0, "count-invalid"},
-		{"true", 0, "count-invalid"},
-		{"false", 0, "count-invalid"},
-		{`"7"`, 7, "value-type"},
-		{`"0x10"`, 0, "count-invalid value-type"},
-		{`"inf"`, 0, "count-invalid value-type"},
-		{`""`, 0, "count-invalid value-type"},
-		{"null", 0, "null-value"},
-		{"[7]", 0, "value-unusable"},
+		{"9007199254740992", 0, "count_invalid"},
+		{"99999999999999999999999", 0, "count_invalid"},
+		{"1e400", 0, "count_invalid"},
+		{"-1", 0, "count_invalid"},
+		{"-0", 0, "count_form"},
+		{"007", 7, "count_form"},
+		{"+7", 7, "count_form"},
+		{"7.0", 7, "count_form"},
+		{"7e2", 700, "count_form"},
+		{"7E2", 700, "count_form"},
+		{"7.5", 0, "count_invalid"},
+		{"1e", 0, "count_invalid"},
+		{"true", 0, "count_invalid"},
+		{"false", 0, "count_invalid"},
+		{`"7"`, 7, "value_type"},
+		{`"0x10"`, 0, "count_invalid value_type"},
+		{`"inf"`, 0, "count_invalid value_type"},
+		{`""`, 0, "count_invalid value_type"},
+		{"null", 0, "null_value"},
+		{"[7]", 0, "value_unusable"},
 	} {
 		t.Run(tt.count, func(t *testing.T) {
 			t.Parallel()
@@ -197,30 +197,30 @@ func TestReadReportTimes(t *testing.T) {
 		{`"2026-04-01T12:00:00Z"`, noon, ""},
 		{`"2026-04-01t12:00:00.5z"`, noon, ""},
 		{`"2026-04-01T14:00:00+02:00"`, noon, ""},
-		{`"2026-04-01T12:00:00"`, noon, "time-zone-missing"},
-		{`"2026-04-01T12:00:00.0000000"`, noon, "time-zone-missing"},
-		{`"2026-04-01 12:00:00"`, noon, "time-zone-missing"},
-		{`"2026-04-01T12:00"`, noon, "time-zone-missing"},
-		{`"2026-04-01T12:00Z"`, noon, "time-form"},
-		{`"2026-04-01 12:00:00Z"`, noon, "time-form"},
-		{`"2026-04-01 12:00:00 UTC"`, noon, "time-form"},
-		{`"2026-04-01 14:00:00 +0200"`, noon, "time-form"},
-		{`"2026-04-01 14:00:00 +02:00"`, noon, "time-form"},
-		{`"2026-04-01T14:00:00+0200"`, noon, "time-form"},
-		{`"Wed, 01 Apr 2026 12:00:00 GMT"`, noon, "time-form"},
-		{`"Wed, 1 Apr 2026 14:00:00 +0200"`, noon, "time-form"},
-		{`"2026-04-01"`, noon - 12*60*60, "time-form"},
-		{"1775044800", noon, "time-number"},
-		{`"1775044800"`, noon, "time-number"},
-		{"1775044800000", noon, "time-number"},
-		{"100000000", 100_000_000, "range-long time-implausible time-number"},
-		{"99999999", 1775087999, "range-incomplete time-unreadable"},
-		{"20260401", 1775087999, "range-incomplete time-unreadable"},
-		{`"1960-01-01T00:00:00Z"`, 1775087999, "range-incomplete time-unreadable"},
-		{`"9999-01-01T00:00:00Z"`, 1775087999, "range-incomplete time-unreadable"},
-		{`"yesterday"`, 1775087999, "range-incomplete time-unreadable"},
-		{"null", 1775087999, "null-value range-incomplete"},
-		{"{}", 1775087999, "range-incomplete value-unusable"},
+		{`"2026-04-01T12:00:00"`, noon, "time_zone_missing"},
+		{`"2026-04-01T12:00:00.0000000"`, noon, "time_zone_missing"},
+		{`"2026-04-01 12:00:00"`, noon, "time_zone_missing"},
+		{`"2026-04-01T12:00"`, noon, "time_zone_missing"},
+		{`"2026-04-01T12:00Z"`, noon, "time_form"},
+		{`"2026-04-01 12:00:00Z"`, noon, "time_form"},
+		{`"2026-04-01 12:00:00 UTC"`, noon, "time_form"},
+		{`"2026-04-01 14:00:00 +0200"`, noon, "time_form"},
+		{`"2026-04-01 14:00:00 +02:00"`, noon, "time_form"},
+		{`"2026-04-01T14:00:00+0200"`, noon, "time_form"},
+		{`"Wed, 01 Apr 2026 12:00:00 GMT"`, noon, "time_form"},
+		{`"Wed, 1 Apr 2026 14:00:00 +0200"`, noon, "time_form"},
+		{`"2026-04-01"`, noon - 12*60*60, "time_form"},
+		{"1775044800", noon, "time_number"},
+		{`"1775044800"`, noon, "time_number"},
+		{"1775044800000", noon, "time_number"},
+		{"100000000", 100_000_000, "range_long time_implausible time_number"},
+		{"99999999", 1775087999, "range_incomplete time_unreadable"},
+		{"20260401", 1775087999, "range_incomplete time_unreadable"},
+		{`"1960-01-01T00:00:00Z"`, 1775087999, "range_incomplete time_unreadable"},
+		{`"9999-01-01T00:00:00Z"`, 1775087999, "range_incomplete time_unreadable"},
+		{`"yesterday"`, 1775087999, "range_incomplete time_unreadable"},
+		{"null", 1775087999, "null_value range_incomplete"},
+		{"{}", 1775087999, "range_incomplete value_unusable"},
 	} {
 		t.Run(tt.begin, func(t *testing.T) {
 			t.Parallel()
@@ -324,7 +324,7 @@ func TestReadReportErrors(t *testing.T) {
 	}
 	in := io.MultiReader(strings.NewReader(document[:len(document)-3]), iotest.ErrReader(io.ErrUnexpectedEOF))
 	report, err := tlsrpt.ReadReport(iotest.OneByteReader(in), tlsrpt.Limits{})
-	if err != nil || len(report.Policies) != 1 || quirkList(report) != "policy-incomplete truncated" {
+	if err != nil || len(report.Policies) != 1 || quirkList(report) != "policy_incomplete truncated" {
 		t.Errorf("cut off: got %d policies, %q, %v, want 1 policy of a truncated report", len(report.Policies), quirkList(report), err)
 	}
 }
@@ -337,20 +337,20 @@ func TestReadReportTexts(t *testing.T) {
 		{`"\ud83d\ude00"`, "😀", ""},
 		{`"\u00ff\u00FF\u00af"`, "ÿÿ¯", ""},
 		{`"a b"`, "a b", ""},
-		{`"a\b\f\u0000b"`, "ab", "control-characters"},
-		{"\"a\nb\"", "a\nb", "unescaped-control"},
-		{"\"a\x00b\"", "ab", "control-characters unescaped-control"},
-		{`"a\qb"`, `a\qb`, "bad-escape"},
-		{`"a\u00g0b"`, `a\u00g0b`, "bad-escape"},
-		{`"\u1"`, `\u1`, "bad-escape"},
-		{`"\ud83d"`, "\ufffd", "bad-escape"},
-		{`"\ude00\ud83d"`, "\ufffd\ufffd", "bad-escape"},
-		{`"\ud83d\u0041bcdef"`, "\ufffdAbcdef", "bad-escape"},
-		{"\"a\xff\xfeb\"", "a\ufffdb", "bad-bytes"},
-		{"\" a\u00a0\"", "a", "value-padded"},
-		{"17", "17", "value-type"},
-		{"true", "true", "value-type"},
-		{"[1,{\"a\":[]}]", "", "org-name-missing value-unusable"},
+		{`"a\b\f\u0000b"`, "ab", "control_characters"},
+		{"\"a\nb\"", "a\nb", "unescaped_control"},
+		{"\"a\x00b\"", "ab", "control_characters unescaped_control"},
+		{`"a\qb"`, `a\qb`, "bad_escape"},
+		{`"a\u00g0b"`, `a\u00g0b`, "bad_escape"},
+		{`"\u1"`, `\u1`, "bad_escape"},
+		{`"\ud83d"`, "\ufffd", "bad_escape"},
+		{`"\ude00\ud83d"`, "\ufffd\ufffd", "bad_escape"},
+		{`"\ud83d\u0041bcdef"`, "\ufffdAbcdef", "bad_escape"},
+		{"\"a\xff\xfeb\"", "a\ufffdb", "bad_bytes"},
+		{"\" a\u00a0\"", "a", "value_padded"},
+		{"17", "17", "value_type"},
+		{"true", "true", "value_type"},
+		{"[1,{\"a\":[]}]", "", "org_name_missing value_unusable"},
 	} {
 		t.Run(tt.text, func(t *testing.T) {
 			t.Parallel()
@@ -412,7 +412,7 @@ func ExampleReadReport() {
 	}
 	// Output:
 	// Reporter Example 412 9 certificate-expired
-	// value-type 1
-	// time-zone-missing 2
-	// mx-host-text 1
+	// value_type 1
+	// time_zone_missing 2
+	// mx_host_text 1
 }

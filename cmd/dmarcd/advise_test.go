@@ -152,7 +152,7 @@ func TestDomainAnswer(t *testing.T) {
 		}
 		return *advice.NextAction
 	}
-	if got := next("a.example"); got.ID != "check-dns" {
+	if got := next("a.example"); got.ID != "check_dns" {
 		t.Errorf("got %+v before the first full check, want it to come", got)
 	}
 	s := musttest.Get(store.Open(t.Context(), file, store.Options{}))(t)
@@ -164,8 +164,8 @@ func TestDomainAnswer(t *testing.T) {
 	}
 	musttest.Do(t, s.Close())
 	const key = "sendgrid:rest"
-	for _, tt := range []struct{ domain, answer, action string }{{"a.example", "yours", "fix-sender"}, {"b.example", "not-yours", "tighten-policy"}} {
-		if got := next(tt.domain); got.ID != "answer-question" || got.Question == nil || got.Question.Key != key || got.Question.Messages != 1000 {
+	for _, tt := range []struct{ domain, answer, action string }{{"a.example", "yours", "fix_sender"}, {"b.example", "not-yours", "tighten_policy"}} {
+		if got := next(tt.domain); got.ID != "answer_question" || got.Question == nil || got.Question.Key != key || got.Question.Messages != 1000 {
 			t.Fatalf("%s: got %+v, want the question about SendGrid", tt.domain, got)
 		}
 		if page := run(exitDone, "advise "+tt.domain); !strings.Contains(page, "dmarcd domain answer --team NAME "+tt.domain+" "+key+" yours|not-yours") {
@@ -174,8 +174,8 @@ func TestDomainAnswer(t *testing.T) {
 		run(exitProblem, "domain answer "+tt.domain+" sendgrid "+tt.answer)
 		run(exitFailed, "domain answer "+tt.domain+" "+key+" maybe")
 		run(exitDone, "domain answer "+tt.domain+" "+key+" "+tt.answer)
-		if got := next(tt.domain); got.ID != tt.action || tt.action == "fix-sender" && (got.Sender == nil || *got.Sender != key || got.LegitimateAffected != 1000) ||
-			tt.action == "tighten-policy" && (got.SpoofingStopped != 1000 || got.LegitimateAffected+got.UnknownAffected != 0) {
+		if got := next(tt.domain); got.ID != tt.action || tt.action == "fix_sender" && (got.Sender == nil || *got.Sender != key || got.LegitimateAffected != 1000) ||
+			tt.action == "tighten_policy" && (got.SpoofingStopped != 1000 || got.LegitimateAffected+got.UnknownAffected != 0) {
 			t.Errorf("%s: got %+v, want %s", tt.answer, got, tt.action)
 		}
 		if got := run(exitProblem, "domain answer "+tt.domain+" "+key+" "+tt.answer); !strings.Contains(got, "no open question") {
@@ -183,12 +183,12 @@ func TestDomainAnswer(t *testing.T) {
 		}
 	}
 	for _, step := range []struct{ line, domain, action, record string }{
-		{"", "forwarded.example", "accept-forwarding", ""},
-		{"domain forwarding forwarded.example 1000", "forwarded.example", "tighten-policy", "p=quarantine"},
-		{"domain forwarding forwarded.example 0", "forwarded.example", "accept-forwarding", ""},
-		{"", "old.example", "publish-record", "p=none"},
-		{"domain parked old.example yes", "old.example", "lock-parked", "p=reject"},
-		{"domain parked old.example no", "old.example", "publish-record", "p=none"},
+		{"", "forwarded.example", "accept_forwarding", ""},
+		{"domain forwarding forwarded.example 1000", "forwarded.example", "tighten_policy", "p=quarantine"},
+		{"domain forwarding forwarded.example 0", "forwarded.example", "accept_forwarding", ""},
+		{"", "old.example", "publish_record", "p=none"},
+		{"domain parked old.example yes", "old.example", "lock_parked", "p=reject"},
+		{"domain parked old.example no", "old.example", "publish_record", "p=none"},
 	} {
 		if step.line != "" {
 			run(exitDone, step.line)

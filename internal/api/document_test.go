@@ -120,7 +120,7 @@ func TestDocumentDescribesWhatContainsItself(t *testing.T) {
 	var doc struct {
 		Components struct {
 			Examples struct {
-				StoredCheck struct{ Value map[string]any } `json:"KeptCheckExample"`
+				StoredCheck struct{ Value map[string]any } `json:"CheckExample"`
 			}
 		}
 	}
@@ -130,8 +130,8 @@ func TestDocumentDescribesWhatContainsItself(t *testing.T) {
 	check := doc.Components.Examples.StoredCheck.Value
 	term := func(cost any, terms ...any) map[string]any {
 		return map[string]any{
-			"term": "include:a.example", "target": "a.example", "provider": "", "cost": cost, "lookups": 1,
-			"note": "", "record": "", "terms": append([]any{}, terms...),
+			"term": "include:a.example", "target": "a.example", "provider": nil, "cost": cost, "lookups": 1,
+			"note": nil, "record": nil, "terms": append([]any{}, terms...),
 		}
 	}
 	v, err := apitest.New(encoded)

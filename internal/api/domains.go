@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"time"
 
@@ -267,15 +266,7 @@ func (a *API) listChecks(c *call) error {
 
 // readPart returns the part that the parameter kind names, "" if absent.
 func readPart(q *query) facts.Part {
-	parts := facts.Parts()
-	words := make([]string, len(parts))
-	for i, part := range parts {
-		words[i] = wire.PartWord(part)
-	}
-	if i := slices.Index(words, word(q, "kind", words...)); i >= 0 {
-		return parts[i]
-	}
-	return ""
+	return word(q, "kind", facts.Parts()...)
 }
 
 // listChanges lists the checks of all domains that found changes in DNS.
@@ -333,19 +324,6 @@ func tagged(c *call) *service.Team {
 		c.query.reject("tag", "The parameter tag must be a tag: letters, digits, hyphens, underscores and dots.")
 	}
 	return c.service.Tagged(tag)
-}
-
-// listTags lists the tags of the team's domains.
-func (a *API) listTags(c *call) error {
-	tags, err := c.service.Tags(c.r.Context())
-	if err != nil {
-		return err
-	}
-	page := wire.Page[wire.Tag]{Items: []wire.Tag{}}
-	for _, t := range tags {
-		page.Items = append(page.Items, wire.Tag{Tag: t.Tag, Domains: t.Domains})
-	}
-	return c.writeCacheable(page)
 }
 
 func (a *API) getTags(c *call) error {

@@ -23,7 +23,7 @@ func (a *API) listDaily(c *call) error {
 		c.query.fail("after", err)
 	}
 	days, by, domain, team := c.query.days(), word(c.query, "by", "domain"), c.query.domain(), tagged(c)
-	if word(c.query, "classes", "true", "false") == "true" {
+	if c.query.flag("classes") {
 		return a.listClassDays(c, limit, position, after.Day, days, by, domain)
 	}
 	if err := c.reserveRows(limit); err != nil {
@@ -175,7 +175,7 @@ func (a *API) exportRecords(c *call) error {
 }
 
 func readRecordQuery(q *query) (filter service.RecordFilter, after service.RecordPosition) {
-	filter = service.RecordFilter{Settled: true, Days: q.days(), Domain: q.domain(), All: word(q, "all", "true", "false") == "true"}
+	filter = service.RecordFilter{Settled: true, Days: q.days(), Domain: q.domain(), All: q.flag("all")}
 	if q.Has("after") {
 		var err error
 		after.Record.Begun = true

@@ -52,11 +52,11 @@ func TestReportsAreListed(t *testing.T) {
 			{"about a domain", "?domain=EXAMPLE.com.", []string{"e", "d", "a"}},
 			{"about an unknown domain", "?domain=unknown.example", []string{}},
 			{"about an unclaimed name", "?domain=example.net", []string{}},
-			{"of a reporter, in any case", "?org=receiver.EXAMPLE", []string{"e", "b", "a"}},
+			{"of a reporter, in any case", "?organization=receiver.EXAMPLE", []string{"e", "b", "a"}},
 			{"of a kind", "?kind=tls", []string{"d"}},
-			{"with a quirk", "?quirk=declaration-missing", []string{"e"}},
+			{"with a quirk", "?quirk=declaration_missing", []string{"e"}},
 			{"with a part of the name of a quirk", "?quirk=declaration", []string{}},
-			{"from a day", "?from=2024-10-05&org=receiver.example", []string{"e", "b"}},
+			{"from a day", "?from=2024-10-05&organization=receiver.example", []string{"e", "b"}},
 			{"to a day", "?to=2024-10-04", []string{"a"}},
 			{"by the reporter's id", "?report_id=b", []string{"b"}},
 			{"unclaimed", "?unclaimed=true", []string{"c"}},
@@ -74,7 +74,7 @@ func TestReportsAreListed(t *testing.T) {
 		}
 		for _, query := range []string{
 			"limit=0", "limit=1001", "after=x", "after=MTIz", "domain=-", "kind=other", "genuine=maybe", "unclaimed=1",
-			"from=2024-13-01", "from=2024-10-05&to=2024-10-04", "org=%00", "quirk=%ff", "report_id=%00", "org=%zz", "colour=red",
+			"from=2024-13-01", "from=2024-10-05&to=2024-10-04", "organization=%00", "quirk=%ff", "report_id=%00", "organization=%zz", "colour=red",
 		} {
 			if got := s.get("/insights/reports?" + query); got.status != http.StatusUnprocessableEntity {
 				t.Errorf("%s: got status %d, want 422: %s", query, got.status, got.body)

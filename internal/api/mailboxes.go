@@ -12,14 +12,6 @@ import (
 
 const mailboxExample = `{"host": "imap.example.com", "user": "dmarc@example.com", "password": "secret"}`
 
-func (a *API) listMailboxes(c *call) error {
-	mailboxes, err := c.service.Mailboxes(c.r.Context())
-	if err != nil {
-		return err
-	}
-	return writePage(c, wire.NewPage(mailboxes, len(mailboxes), nil, wire.NewMailbox))
-}
-
 // addMailbox logs in to the mailbox first. Its password is in no answer.
 func (a *API) addMailbox(c *call) error {
 	wanted, err := readMailbox(c)

@@ -7,14 +7,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-func (a *API) listMembers(c *call) error {
-	members, err := c.service.Members(c.r.Context())
-	if err != nil {
-		return err
-	}
-	return writePage(c, wire.NewPage(members, len(members), nil, wire.NewMember))
-}
-
 // namedMember returns the user id of the path.
 func namedMember(c *call) (dmarcd.UserID, error) {
 	id, err := dmarcd.ParseUserID(c.params.Get("id"))
@@ -49,14 +41,6 @@ func (a *API) removeMember(c *call) error {
 		return err
 	}
 	return c.deleted(c.service.RemoveMember(c.r.Context(), id), errNoSuchMember)
-}
-
-func (a *API) listInvitations(c *call) error {
-	invitations, err := c.service.Invitations(c.r.Context())
-	if err != nil {
-		return err
-	}
-	return writePage(c, wire.NewPage(invitations, len(invitations), nil, wire.NewInvitation))
 }
 
 // inviteMember answers with the link of the invitation where no mail is sent: it is a secret.

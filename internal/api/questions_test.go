@@ -124,12 +124,12 @@ func TestAnswerQuestion(t *testing.T) {
 			domain, answer, class, action string
 			effect                        [4]int64
 		}{
-			{"a.example", "yours", "yours", "fix-sender", [4]int64{asked, 0, 0, 0}},
-			{"b.example", "not_yours", "spoofing", "tighten-policy", [4]int64{0, 0, 0, asked}},
+			{"a.example", "yours", "yours", "fix_sender", [4]int64{asked, 0, 0, 0}},
+			{"b.example", "not_yours", "spoofing", "tighten_policy", [4]int64{0, 0, 0, asked}},
 		} {
 			s.advised(tt.domain, "v=DMARC1; p=none", ownServer(tt.domain, 100), mailFrom("198.51.100.1", tt.domain, "sendgrid.example", "sg", aggregate.ResultPass, 50))
 			question := s.next(tt.domain)
-			if q := question.Question; question.ID != "answer-question" || q == nil || q.Key != key || q.Name != "SendGrid, not aligned" ||
+			if q := question.Question; question.ID != "answer_question" || q == nil || q.Key != key || q.Name != "SendGrid, not aligned" ||
 				q.Text != "Does your company use SendGrid?" || q.Messages != asked || q.Addresses != 1 || len(q.Evidence) == 0 || effect(question) != [4]int64{0, 0, asked, 0} {
 				t.Fatalf("%s: got %+v with %+v, want the question about SendGrid", tt.domain, question, q)
 			}
@@ -163,7 +163,7 @@ func TestAnswerQuestion(t *testing.T) {
 				t.Errorf("%s: got %+v, want %s with the effect %v", tt.answer, action, tt.action, tt.effect)
 			}
 			switch tt.action {
-			case "fix-sender":
+			case "fix_sender":
 				if action.Sender == nil || *action.Sender != key {
 					t.Errorf("got %+v, want the sender %s", action, key)
 				}
@@ -268,7 +268,7 @@ func TestAcceptForwarding(t *testing.T) {
 		const domain, affected = "example.com", 50 * mailDays
 		s.advised(domain, "v=DMARC1; p=none", ownServer(domain, 1000), mailFrom("198.51.100.1", domain, domain, "s1", aggregate.ResultFail, 50))
 		action := s.next(domain)
-		if action.ID != "accept-forwarding" || effect(action) != [4]int64{0, affected, 0, 0} {
+		if action.ID != "accept_forwarding" || effect(action) != [4]int64{0, affected, 0, 0} {
 			t.Fatalf("got %+v, want that %d forwarded messages are to be accepted", action, affected)
 		}
 		before := s.changes(domain)
@@ -282,7 +282,7 @@ func TestAcceptForwarding(t *testing.T) {
 			t.Errorf("bad numbers changed something (-want +got):\n%s", diff)
 		}
 		for _, step := range []struct{ accepted, action string }{
-			{"1000", "tighten-policy"}, {"800", "tighten-policy"}, {"799", "accept-forwarding"}, {"5000", "tighten-policy"}, {"null", "accept-forwarding"},
+			{"1000", "tighten_policy"}, {"800", "tighten_policy"}, {"799", "accept_forwarding"}, {"5000", "tighten_policy"}, {"null", "accept_forwarding"},
 		} {
 			got := s.put(domain, "forwarding", `{"accepted": `+step.accepted+`}`)
 			if want := `{"domain":"` + domain + `","accepted":` + step.accepted + `}`; got.status != http.StatusOK || strings.TrimSpace(string(got.body)) != want {
@@ -313,7 +313,7 @@ func TestSetParked(t *testing.T) {
 			t.Errorf("bad marks changed something (-want +got):\n%s", diff)
 		}
 		for _, step := range []struct{ parked, stage, action, record string }{
-			{"false", "none", "publish-record", "v=DMARC1; p=none"}, {"true", "parked", "lock-parked", "v=DMARC1; p=reject"}, {"false", "none", "publish-record", "v=DMARC1; p=none"},
+			{"false", "none", "publish_record", "v=DMARC1; p=none"}, {"true", "parked", "lock_parked", "v=DMARC1; p=reject"}, {"false", "none", "publish_record", "v=DMARC1; p=none"},
 		} {
 			got := s.put(domain, "parked", `{"parked": `+step.parked+`}`)
 			if want := `{"domain":"` + domain + `","parked":` + step.parked + `}`; got.status != http.StatusOK || strings.TrimSpace(string(got.body)) != want {

@@ -54,11 +54,11 @@ func (a *API) listReports(c *call) error {
 func readReportFilter(q *query) service.ReportFilter {
 	return service.ReportFilter{
 		Days: q.days(), Domain: q.domain(),
-		Organization: q.text("org"), ExternalID: q.text("report_id"), Quirk: q.text("quirk"),
+		Organization: q.text("organization"), ExternalID: q.text("report_id"), Quirk: q.text("quirk"),
 		Kind:      word(q, "kind", dmarcd.ReportKinds()...),
 		Genuine:   word(q, "genuine", dmarcd.GenuineYes, dmarcd.GenuineNo, dmarcd.GenuineUnknown),
 		State:     word(q, "state", dmarcd.ReportStates()...),
-		Unclaimed: word(q, "unclaimed", "true", "false") == "true",
+		Unclaimed: q.flag("unclaimed"),
 	}
 }
 

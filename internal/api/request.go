@@ -147,6 +147,9 @@ func word[T ~string](q *query, name string, words ...T) T {
 	return word
 }
 
+// flag returns a parameter that is true or false, false if absent.
+func (q *query) flag(name string) bool { return word(q, name, "true", "false") == "true" }
+
 // storable reports whether a text can be in the database. Others must not be queried:
 // PostgreSQL rejects them.
 func storable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }

@@ -2,13 +2,18 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 // encode returns v as a line of JSON without escaping < > &: users read DMARC records in it.
@@ -26,6 +31,28 @@ func encode(v any) []byte {
 func (c *call) writeJSON(status int, v any) error {
 	writeJSON(c.w, status, v)
 	return nil
+}
+
+// whole returns the handler of a list that is read as a whole. Its items have the order of key, which
+// is in its cursors.
+func whole[A, B any](read func(*service.Team, context.Context) ([]A, error), shape func(A) B, key func(A) string) func(*call) error {
+	return func(c *call) error {
+		limit, text := c.query.part()
+		_, after, err := wire.ParsePosition(text)
+		if text != "" {
+			c.query.fail("after", err)
+		}
+		if c.query.err != nil {
+			return c.query.err
+		}
+		all, err := read(c.service, c.r.Context())
+		if err != nil {
+			return err
+		}
+		rest := slices.SortedFunc(slices.Values(all), func(a, b A) int { return strings.Compare(key(a), key(b)) })
+		rest = slices.DeleteFunc(rest, func(a A) bool { return text != "" && key(a) <= after })
+		return writePage(c, wire.NewPage(rest, limit, func(a A) string { return wire.FormatPosition(0, key(a)) }, shape))
+	}
 }
 
 // deleted responds to a deletion; words is the error if the item does not exist.

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 // scopeNone marks a route that needs no token.
@@ -55,7 +57,7 @@ func (a *API) routes() ([]route, error) {
 		{method: "GET", path: "/domains/{domain}/tags", scope: dmarcd.ScopeRead, handle: a.getTags},
 		{method: "PUT", path: "/domains/{domain}/tags", scope: dmarcd.ScopeWrite, handle: a.setTags},
 		{method: "GET", path: "/search", scope: dmarcd.ScopeRead, handle: a.search},
-		{method: "GET", path: "/tags", scope: dmarcd.ScopeRead, handle: a.listTags},
+		{method: "GET", path: "/tags", scope: dmarcd.ScopeRead, handle: whole((*service.Team).Tags, wire.NewTag, func(t dmarcd.TagCount) string { return t.Tag })},
 		{method: "GET", path: "/events", scope: dmarcd.ScopeRead, handle: a.listEvents},
 
 		{method: "GET", path: "/changes", scope: dmarcd.ScopeRead, handle: a.listChanges},
@@ -66,7 +68,7 @@ func (a *API) routes() ([]route, error) {
 		{method: "PUT", path: "/alerts/rules", scope: dmarcd.ScopeWrite, handle: a.setAlertRules},
 		{method: "POST", path: "/alerts/{id}/acknowledge", scope: dmarcd.ScopeWrite, handle: a.acknowledgeAlert},
 
-		{method: "GET", path: "/webhooks", scope: dmarcd.ScopeRead, handle: a.listWebhooks},
+		{method: "GET", path: "/webhooks", scope: dmarcd.ScopeRead, handle: whole((*service.Team).Webhooks, wire.NewWebhook, func(w dmarcd.Webhook) string { return wire.Time(w.CreatedAt) + w.ID.String() })},
 		{method: "POST", path: "/webhooks", scope: dmarcd.ScopeWrite, handle: a.addWebhook},
 		{method: "PATCH", path: "/webhooks/{id}", scope: dmarcd.ScopeWrite, handle: a.updateWebhook},
 		{method: "DELETE", path: "/webhooks/{id}", scope: dmarcd.ScopeWrite, handle: a.deleteWebhook},
@@ -97,21 +99,21 @@ func (a *API) routes() ([]route, error) {
 		{method: "PUT", path: "/domains/{domain}/parked", scope: dmarcd.ScopeWrite, handle: a.setParked},
 		{method: "PUT", path: "/domains/{domain}/forwarding", scope: dmarcd.ScopeWrite, handle: a.acceptForwarding},
 		{method: "PUT", path: "/domains/{domain}/senders/{key}", scope: dmarcd.ScopeWrite, handle: a.setSenderClass},
-		{method: "GET", path: "/senders", scope: dmarcd.ScopeRead, handle: a.listTeamSenders},
+		{method: "GET", path: "/senders", scope: dmarcd.ScopeRead, handle: whole((*service.Team).TeamSenders, wire.NewTeamSender, func(s dmarcd.TeamSender) string { return s.Key })},
 		{method: "PUT", path: "/senders/{key}", scope: dmarcd.ScopeWrite, handle: a.setTeamSender},
 		{method: "DELETE", path: "/senders/{key}", scope: dmarcd.ScopeWrite, handle: a.removeTeamSender},
 
 		{method: "GET", path: "/me", scope: dmarcd.ScopeRead, handle: a.getMe},
-		{method: "GET", path: "/tokens", scope: dmarcd.ScopeAdmin, handle: a.listTokens},
+		{method: "GET", path: "/tokens", scope: dmarcd.ScopeAdmin, handle: whole((*service.Team).Tokens, wire.NewToken, func(t dmarcd.Token) string { return wire.Time(t.CreatedAt) + t.ID.String() })},
 		{method: "POST", path: "/tokens", scope: dmarcd.ScopeAdmin, handle: a.createToken},
 		{method: "DELETE", path: "/tokens/{id}", scope: dmarcd.ScopeAdmin, handle: a.revokeToken},
-		{method: "GET", path: "/members", scope: dmarcd.ScopeAdmin, handle: a.listMembers},
+		{method: "GET", path: "/members", scope: dmarcd.ScopeAdmin, handle: whole((*service.Team).Members, wire.NewMember, func(m dmarcd.Member) string { return m.User.Email })},
 		{method: "PATCH", path: "/members/{id}", scope: dmarcd.ScopeAdmin, handle: a.setRole},
 		{method: "DELETE", path: "/members/{id}", scope: dmarcd.ScopeAdmin, handle: a.removeMember},
-		{method: "GET", path: "/invitations", scope: dmarcd.ScopeAdmin, handle: a.listInvitations},
+		{method: "GET", path: "/invitations", scope: dmarcd.ScopeAdmin, handle: whole((*service.Team).Invitations, wire.NewInvitation, func(i dmarcd.Invitation) string { return i.Email + wire.Time(i.ExpiresAt) })},
 		{method: "POST", path: "/invitations", scope: dmarcd.ScopeAdmin, handle: a.inviteMember},
 		{method: "DELETE", path: "/invitations/{email}", scope: dmarcd.ScopeAdmin, handle: a.withdrawInvitation},
-		{method: "GET", path: "/mailboxes", scope: dmarcd.ScopeAdmin, handle: a.listMailboxes},
+		{method: "GET", path: "/mailboxes", scope: dmarcd.ScopeAdmin, handle: whole((*service.Team).Mailboxes, wire.NewMailbox, func(m dmarcd.Mailbox) string { return wire.Time(m.CreatedAt) + m.ID.String() })},
 		{method: "POST", path: "/mailboxes", scope: dmarcd.ScopeAdmin, handle: a.addMailbox},
 		{method: "DELETE", path: "/mailboxes/{id}", scope: dmarcd.ScopeAdmin, handle: a.removeMailbox},
 		{method: "GET", path: "/audit", scope: dmarcd.ScopeAdmin, handle: a.listAudit},

@@ -41,15 +41,6 @@ func (a *API) listSenders(c *call) error {
 	return writePage(c, page)
 }
 
-// listTeamSenders lists the senders that the team added or corrected.
-func (a *API) listTeamSenders(c *call) error {
-	senders, err := c.service.TeamSenders(c.r.Context())
-	if err != nil {
-		return err
-	}
-	return c.writeCacheable(wire.NewPage(senders, dmarcd.MaxTeamSenders, nil, wire.NewTeamSender))
-}
-
 // setTeamSender adds a sender, or replaces the one with its key.
 func (a *API) setTeamSender(c *call) error {
 	body := readObject(c, "name", `{"name": "Our CRM", "class": "yours", "networks": ["192.0.2.0/24"]}`)

@@ -34,6 +34,15 @@ func TestTags(t *testing.T) {
 	if got := read[page[wire.Tag]](t, s.get("/tags"), http.StatusOK).Items; !slices.Equal(got, []wire.Tag{{Tag: "eu", Domains: 1}, {Tag: "shop", Domains: 1}}) {
 		t.Errorf("got %+v, want both tags", got)
 	}
+	first := read[page[wire.Tag]](t, s.get("/tags?limit=1"), http.StatusOK)
+	if first.Next == nil || len(first.Items) != 1 {
+		t.Fatalf("got %+v, want a page with one tag and a cursor", first)
+	}
+	set("example.com", `{"tags": ["shop"]}`) // a cursor leads on without the item that it was made of
+	if rest := read[page[wire.Tag]](t, s.get("/tags?limit=1&after="+*first.Next), http.StatusOK); rest.Next != nil || len(rest.Items) != 1 || rest.Items[0].Tag != "shop" {
+		t.Errorf("got %+v, want the other tag", rest)
+	}
+	set("example.com", `{"tags": ["eu", "shop"]}`)
 	for _, body := range []string{`{}`, `{"tags": null}`, `{"tags": "shop"}`, `{"tags": ["a b"]}`} {
 		if got := set("example.com", body).status; got != http.StatusUnprocessableEntity {
 			t.Errorf("%s: got status %d, want 422", body, got)

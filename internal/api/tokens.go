@@ -10,14 +10,6 @@ import (
 
 const tokenExample = `{"name": "deployment", "scope": "write", "expires_at": "2027-11-15T00:00:00Z"}`
 
-func (a *API) listTokens(c *call) error {
-	tokens, err := c.service.Tokens(c.r.Context())
-	if err != nil {
-		return err
-	}
-	return writePage(c, wire.NewPage(tokens, len(tokens), nil, wire.NewToken))
-}
-
 func (a *API) createToken(c *call) error {
 	body := readObject(c, "scope", tokenExample)
 	wanted := service.NewToken{ExpiresAt: body.time("expires_at")}

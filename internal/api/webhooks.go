@@ -27,14 +27,6 @@ func (a *API) addWebhook(c *call) error {
 	return c.writeJSON(http.StatusCreated, wire.NewWebhookWithSecret(added, secret))
 }
 
-func (a *API) listWebhooks(c *call) error {
-	webhooks, err := c.service.Webhooks(c.r.Context())
-	if err != nil {
-		return err
-	}
-	return writePage(c, wire.NewPage(webhooks, len(webhooks), nil, wire.NewWebhook))
-}
-
 func (a *API) updateWebhook(c *call) error {
 	change, err := readWebhookChange(c)
 	if err != nil {

@@ -66,11 +66,11 @@ func TestResultsOfChecks(t *testing.T) {
 		findings     []string
 	}{
 		{"the good one", "harbourlight.example", end, []string{"A+", "A"}, []string{"dmarc.reject"}},
-		{"the one in trouble", "tinwhistle.example", end, []string{"C", "D", "E", "F"}, []string{"spf.too-many-lookups"}},
+		{"the one in trouble", "tinwhistle.example", end, []string{"C", "D", "E", "F"}, []string{"spf.too_many_lookups"}},
 		{"the one in trouble a year ago", "tinwhistle.example", s.Begin(), []string{"B", "C", "D"}, nil},
 		{"the parked one", "oldmill.example", end, []string{"A+", "A"}, []string{"parked.locked"}},
-		{"the spoofed one", "brightpay.example", end, []string{"C", "D"}, []string{"dmarc.policy-none"}},
-		{"the school at first", "fernlea.example", s.Begin(), []string{"C", "D"}, []string{"dmarc.policy-none"}},
+		{"the spoofed one", "brightpay.example", end, []string{"C", "D"}, []string{"dmarc.policy_none"}},
+		{"the school at first", "fernlea.example", s.Begin(), []string{"C", "D"}, []string{"dmarc.policy_none"}},
 		{"the school at last", "fernlea.example", end, []string{"A+", "A", "B"}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {

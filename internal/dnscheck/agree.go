@@ -12,8 +12,8 @@ import (
 // tightening are the findings whose fix is a stricter policy. The fix of all others leaves
 // the policy as it is.
 var tightening = []string{
-	"dmarc.policy-none", "dmarc.policy-quarantine", "dmarc.testing", "dmarc.percentage",
-	"dmarc.subdomains-weaker", "dmarc.missing-names-weaker",
+	"dmarc.policy_none", "dmarc.policy_quarantine", "dmarc.testing", "dmarc.percentage",
+	"dmarc.subdomains_weaker", "dmarc.missing_names_weaker",
 }
 
 // agree lets all findings propose the same DMARC record for the domain: the repaired one,

@@ -23,12 +23,12 @@ const declined = `default._bimi.example.com TXT "v=BIMI1; l=; a=;"` + "\n"
 
 var bimiCases = []findingCase{
 	{name: "no BIMI record", zone: sound, not: []string{"bimi.inconclusive"}},
-	{name: "BIMI declined", zone: sound + declined, not: []string{"bimi.no-evidence", "bimi.invalid-record"}},
+	{name: "BIMI declined", zone: sound + declined, not: []string{"bimi.no_evidence", "bimi.invalid_record"}},
 	{name: "a logo on a silent server", zone: sound + bareBIMI + webHost, want: []string{"bimi.inconclusive"}},
-	{name: "two BIMI records", zone: sound + bareBIMI + bimiRecord, want: []string{"bimi.multiple-records"}},
-	{name: "a BIMI record without https", zone: sound + `default._bimi.example.com TXT "v=BIMI1; l=http://www.example.com/logo.svg"`, want: []string{"bimi.invalid-record"}},
-	{name: "an unknown tag of BIMI", zone: sound + `default._bimi.example.com TXT "v=BIMI1; l=https://www.example.com/logo.svg; foo=bar"` + "\n" + webHost, files: branded(logo, ""), want: []string{"bimi.ignored-part"}},
-	{name: "a logo without a certificate", zone: sound + bareBIMI + webHost, files: branded(logo, ""), want: []string{"bimi.no-evidence"}, not: []string{"bimi.image"}},
+	{name: "two BIMI records", zone: sound + bareBIMI + bimiRecord, want: []string{"bimi.multiple_records"}},
+	{name: "a BIMI record without https", zone: sound + `default._bimi.example.com TXT "v=BIMI1; l=http://www.example.com/logo.svg"`, want: []string{"bimi.invalid_record"}},
+	{name: "an unknown tag of BIMI", zone: sound + `default._bimi.example.com TXT "v=BIMI1; l=https://www.example.com/logo.svg; foo=bar"` + "\n" + webHost, files: branded(logo, ""), want: []string{"bimi.ignored_part"}},
+	{name: "a logo without a certificate", zone: sound + bareBIMI + webHost, files: branded(logo, ""), want: []string{"bimi.no_evidence"}, not: []string{"bimi.image"}},
 	{name: "a logo and the policy none", zone: own("v=DMARC1; p=none; rua=mailto:d@example.com") + bareBIMI + webHost, files: branded(logo, ""), want: []string{"bimi.policy"}},
 	{
 		name: "a logo of a subdomain whose organization has the policy none", domain: "sub.example.com",
@@ -53,7 +53,7 @@ var bimiCases = []findingCase{
 		files: branded(logo, ""), not: []string{"bimi.policy"},
 	},
 	{name: "a logo that is no SVG", zone: sound + bareBIMI + webHost, files: branded("GIF89a", ""), want: []string{"bimi.image"}},
-	{name: "a logo that is not square", zone: sound + bareBIMI + webHost, files: branded(wideLogo, ""), want: []string{"bimi.image-shape"}},
+	{name: "a logo that is not square", zone: sound + bareBIMI + webHost, files: branded(wideLogo, ""), want: []string{"bimi.image_shape"}},
 	{name: "a logo that is not there", zone: sound + bareBIMI + webHost, files: map[string]served{}, want: []string{"bimi.fetch"}},
 	{name: "a certificate file without one", zone: sound + bimiRecord + webHost, files: branded(logo, "nothing"), want: []string{"bimi.evidence"}},
 }

@@ -14,7 +14,7 @@ import (
 
 // Entry describes one type of finding, before values are filled in.
 type Entry struct {
-	// ID is the stable name of the type, such as spf.too-many-lookups.
+	// ID is the stable name of the type, such as spf.too_many_lookups.
 	ID    string
 	Level dmarcd.Level
 	// Points is the number of points a finding of this type adds to the grade.

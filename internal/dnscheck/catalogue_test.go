@@ -18,14 +18,14 @@ import (
 )
 
 // stableID is the form of the id of a finding.
-var stableID = regexp.MustCompile(`^[a-z]+(-[a-z]+)*\.[a-z0-9]+(-[a-z0-9]+)*$`)
+var stableID = regexp.MustCompile(`^[a-z]+(_[a-z]+)*\.[a-z0-9]+(_[a-z0-9]+)*$`)
 
 func TestCatalogue(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, e := range dnscheck.Catalogue() {
 		if !stableID.MatchString(e.ID) || seen[e.ID] {
-			t.Errorf("got the id %q, want each once, as part.words-in-lower-case", e.ID)
+			t.Errorf("got the id %q, want each once, as part.words_in_lower_case", e.ID)
 		}
 		seen[e.ID] = true
 		for _, text := range []string{e.What, e.Why} {

@@ -35,7 +35,7 @@ func TestCorpusWrongPosition(t *testing.T) {
 		}
 		checker := dnscheck.New(dnscheck.Options{Resolver: zone, Now: time.Now})
 		check := checker.Examine(t.Context(), dnscheck.Request{Domain: "example.com"})
-		got := slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return f.ID == "dmarc.record-at-apex" })
+		got := slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return f.ID == "dmarc.record_at_apex" })
 		want := c.Expect.Error == "DMARCRecordInWrongLocation"
 		comparison.Compare(c.ID, got == want, got, want)
 	}

@@ -21,8 +21,8 @@ type Part string
 const (
 	PartDMARC  Part = "dmarc"
 	PartSPF    Part = "spf"
-	PartMTASTS Part = "mta-sts"
-	PartTLSRPT Part = "tls-rpt"
+	PartMTASTS Part = "mta_sts"
+	PartTLSRPT Part = "tls_rpt"
 	PartBIMI   Part = "bimi"
 )
 

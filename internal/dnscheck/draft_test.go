@@ -25,14 +25,14 @@ func TestDrafts(t *testing.T) {
 		logo      bool
 	}{
 		{name: "SPF", draft: dnscheck.Draft{Part: dnscheck.PartSPF, Record: "v=spf1 mx -all"}, want: []string{"spf.valid"}},
-		{name: "a long SPF record is one text", draft: dnscheck.Draft{Part: dnscheck.PartSPF, Record: "v=spf1 " + strings.Repeat("ip4:192.0.2.1 ", 20) + "-all"}, want: []string{"spf.duplicate-term"}, not: []string{"spf.syntax-error", "spf.long-string"}},
-		{name: "SPF for everyone", draft: dnscheck.Draft{Part: dnscheck.PartSPF, Record: "v=spf1 +all"}, want: []string{"spf.pass-all"}},
-		{name: "DMARC", draft: dnscheck.Draft{Part: dnscheck.PartDMARC, Record: "v=DMARC1; p=none; p=reject"}, want: []string{"dmarc.duplicate-tag"}},
-		{name: "TLS-RPT", draft: dnscheck.Draft{Part: dnscheck.PartTLSRPT, Record: "v=TLSRPTv1; rua=nothing"}, want: []string{"tls-rpt.invalid-record"}},
-		{name: "MTA-STS", draft: dnscheck.Draft{Part: dnscheck.PartMTASTS, Record: "v=STSv1; id=1", Policy: policy + "mx.example.com\n"}, want: []string{"mta-sts.enforced"}},
-		{name: "MTA-STS for other servers", draft: dnscheck.Draft{Part: dnscheck.PartMTASTS, Record: "v=STSv1; id=1", Policy: policy + "mx.example.net\n"}, want: []string{"mta-sts.mx-not-covered"}, not: []string{"mta-sts.enforced"}},
-		{name: "MTA-STS without a mode", draft: dnscheck.Draft{Part: dnscheck.PartMTASTS, Record: "v=STSv1; id=1", Policy: "version: STSv1\n"}, want: []string{"mta-sts.invalid-policy"}},
-		{name: "a logo", draft: dnscheck.Draft{Part: dnscheck.PartBIMI, Record: "v=BIMI1; l=https://www.example.com/logo.svg"}, image: logo, want: []string{"bimi.no-evidence"}, logo: true},
+		{name: "a long SPF record is one text", draft: dnscheck.Draft{Part: dnscheck.PartSPF, Record: "v=spf1 " + strings.Repeat("ip4:192.0.2.1 ", 20) + "-all"}, want: []string{"spf.duplicate_term"}, not: []string{"spf.syntax_error", "spf.long_string"}},
+		{name: "SPF for everyone", draft: dnscheck.Draft{Part: dnscheck.PartSPF, Record: "v=spf1 +all"}, want: []string{"spf.pass_all"}},
+		{name: "DMARC", draft: dnscheck.Draft{Part: dnscheck.PartDMARC, Record: "v=DMARC1; p=none; p=reject"}, want: []string{"dmarc.duplicate_tag"}},
+		{name: "TLS-RPT", draft: dnscheck.Draft{Part: dnscheck.PartTLSRPT, Record: "v=TLSRPTv1; rua=nothing"}, want: []string{"tls_rpt.invalid_record"}},
+		{name: "MTA-STS", draft: dnscheck.Draft{Part: dnscheck.PartMTASTS, Record: "v=STSv1; id=1", Policy: policy + "mx.example.com\n"}, want: []string{"mta_sts.enforced"}},
+		{name: "MTA-STS for other servers", draft: dnscheck.Draft{Part: dnscheck.PartMTASTS, Record: "v=STSv1; id=1", Policy: policy + "mx.example.net\n"}, want: []string{"mta_sts.mx_not_covered"}, not: []string{"mta_sts.enforced"}},
+		{name: "MTA-STS without a mode", draft: dnscheck.Draft{Part: dnscheck.PartMTASTS, Record: "v=STSv1; id=1", Policy: "version: STSv1\n"}, want: []string{"mta_sts.invalid_policy"}},
+		{name: "a logo", draft: dnscheck.Draft{Part: dnscheck.PartBIMI, Record: "v=BIMI1; l=https://www.example.com/logo.svg"}, image: logo, want: []string{"bimi.no_evidence"}, logo: true},
 		{name: "a logo with a script", draft: dnscheck.Draft{Part: dnscheck.PartBIMI, Record: "v=BIMI1; l=https://www.example.com/logo.svg"}, image: script, want: []string{"bimi.image"}},
 		{name: "a logo that loads another", draft: dnscheck.Draft{Part: dnscheck.PartBIMI, Record: "v=BIMI1; l=https://www.example.com/logo.svg"}, image: remote, want: []string{"bimi.image"}},
 	} {

@@ -164,13 +164,13 @@ func TestGradeAndNextStep(t *testing.T) {
 			name: "everything is there", signed: []string{"example.com"}, files: enforced, grade: "A+", next: "",
 			zone: sound + stsRecord + "example.com DS 00010d02\nexample.com DNSKEY 00\n",
 		},
-		{name: "only the policy is there", zone: sound, grade: "A", next: "mta-sts.missing"},
+		{name: "only the policy is there", zone: sound, grade: "A", next: "mta_sts.missing"},
 		{
-			name: "the policy is none", grade: "C", next: "dmarc.policy-none",
+			name: "the policy is none", grade: "C", next: "dmarc.policy_none",
 			zone: without("_dmarc") + `_dmarc.example.com TXT "v=DMARC1; p=none; rua=mailto:dmarc@example.com"`,
 		},
 		{name: "no DMARC record", zone: without("_dmarc"), grade: "F", next: "dmarc.missing"},
-		{name: "failed lookup", zone: without("_dmarc") + "_dmarc.example.com INCONCLUSIVE", grade: "", next: "mta-sts.missing"},
+		{name: "failed lookup", zone: without("_dmarc") + "_dmarc.example.com INCONCLUSIVE", grade: "", next: "mta_sts.missing"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -235,7 +235,7 @@ func TestConsentIsAskedForOnce(t *testing.T) {
 		Examine(t.Context(), dnscheck.Request{Domain: "example.com"})
 	got := 0
 	for _, f := range check.Findings {
-		if f.ID == "dmarc.destination-refused" {
+		if f.ID == "dmarc.destination_refused" {
 			got++
 		}
 	}

@@ -7,20 +7,20 @@ import (
 
 // bimiFindings maps BIMI problems to findings.
 var bimiFindings = map[string]mapping{
-	string(bimi.MissingTag):              {"bimi.invalid-record", "the tag {part} is missing"},
-	string(bimi.BadURI):                  {"bimi.invalid-record", "{part}={text} is not a URL with a fully qualified domain name"},
-	string(bimi.NotHTTPS):                {"bimi.invalid-record", "{part}={text} is not an https URL"},
-	string(bimi.SeveralURIs):             {"bimi.invalid-record", "{part} accepts only one URL"},
-	string(bimi.UnsupportedFormat):       {"bimi.invalid-record", "{text} is neither SVG nor SVGZ"},
-	string(bimi.EvidenceWithoutLocation): {"bimi.invalid-record", "it has a certificate (a) but no logo (l)"},
-	string(bimi.DuplicateTag):            {"bimi.invalid-record", "the tag {part} occurs twice"},
-	string(bimi.InvalidValue):            {"bimi.ignored-part", "the tag {part} has the invalid value {text}"},
-	string(bimi.UnknownTag):              {"bimi.ignored-part", "the tag {part} is unknown"},
-	string(bimi.TagCase):                 {"bimi.ignored-part", "the tag {part} is not in lower case"},
-	string(bimi.MalformedElement):        {"bimi.ignored-part", "{text} is not of the form name=value"},
-	string(bimi.EmptyElement):            {"bimi.ignored-part", "there are two consecutive semicolons"},
-	string(bimi.TooManyTags):             {"bimi.ignored-part", "there are more than 100 tags"},
-	string(bimi.NoEvidence):              {"bimi.no-evidence", ""},
+	string(bimi.MissingTag):              {"bimi.invalid_record", "the tag {part} is missing"},
+	string(bimi.BadURI):                  {"bimi.invalid_record", "{part}={text} is not a URL with a fully qualified domain name"},
+	string(bimi.NotHTTPS):                {"bimi.invalid_record", "{part}={text} is not an https URL"},
+	string(bimi.SeveralURIs):             {"bimi.invalid_record", "{part} accepts only one URL"},
+	string(bimi.UnsupportedFormat):       {"bimi.invalid_record", "{text} is neither SVG nor SVGZ"},
+	string(bimi.EvidenceWithoutLocation): {"bimi.invalid_record", "it has a certificate (a) but no logo (l)"},
+	string(bimi.DuplicateTag):            {"bimi.invalid_record", "the tag {part} occurs twice"},
+	string(bimi.InvalidValue):            {"bimi.ignored_part", "the tag {part} has the invalid value {text}"},
+	string(bimi.UnknownTag):              {"bimi.ignored_part", "the tag {part} is unknown"},
+	string(bimi.TagCase):                 {"bimi.ignored_part", "the tag {part} is not in lower case"},
+	string(bimi.MalformedElement):        {"bimi.ignored_part", "{text} is not of the form name=value"},
+	string(bimi.EmptyElement):            {"bimi.ignored_part", "there are two consecutive semicolons"},
+	string(bimi.TooManyTags):             {"bimi.ignored_part", "there are more than 100 tags"},
+	string(bimi.NoEvidence):              {"bimi.no_evidence", ""},
 
 	string(bimi.PolicyMissing):       {"bimi.policy", "{part} has no DMARC policy"},
 	string(bimi.PolicyNone):          {"bimi.policy", "the DMARC policy of {part} is none"},
@@ -42,9 +42,9 @@ var bimiFindings = map[string]mapping{
 	string(bimi.DisallowedElement):   {"bimi.image", "it contains the element {part}, which is not allowed"},
 	string(bimi.DisallowedAttribute): {"bimi.image", "it contains the attribute {part}, which is not allowed"},
 	string(bimi.EntityDeclaration):   {"bimi.image", "it declares entities"},
-	string(bimi.LongTitle):           {"bimi.image-shape", "its title is longer than 64 characters"},
-	string(bimi.UnknownShape):        {"bimi.image-shape", "it does not declare its dimensions"},
-	string(bimi.NotSquare):           {"bimi.image-shape", "it is not square"},
+	string(bimi.LongTitle):           {"bimi.image_shape", "its title is longer than 64 characters"},
+	string(bimi.UnknownShape):        {"bimi.image_shape", "it does not declare its dimensions"},
+	string(bimi.NotSquare):           {"bimi.image_shape", "it is not square"},
 
 	string(bimi.UntrustedServer):  {"bimi.fetch", "the certificate of the web server is invalid: {text}"},
 	string(bimi.InsecureRedirect): {"bimi.fetch", "the web server redirects to a URL that is not https"},
@@ -76,7 +76,7 @@ func (e *evaluation) bimi() {
 	f := e.facts.BIMI
 	switch f.Status {
 	case bimi.StatusMultiple.String():
-		e.add("bimi.multiple-records", nil)
+		e.add("bimi.multiple_records", nil)
 		return
 	case bimi.StatusOK.String(), bimi.StatusInvalid.String(), inconclusive:
 	default:

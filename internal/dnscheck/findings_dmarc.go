@@ -32,7 +32,7 @@ func (e *evaluation) dmarc() {
 	e.apexRecord(f)
 	switch {
 	case f.Status == dmarc.StatusMultiple.String():
-		e.addRecord("dmarc.multiple-records", words{"count": strconv.Itoa(len(f.OwnRecords))}, e.own(e.merged(f.OwnRecords)))
+		e.addRecord("dmarc.multiple_records", words{"count": strconv.Itoa(len(f.OwnRecords))}, e.own(e.merged(f.OwnRecords)))
 		return
 	case e.ownNameBroken(f):
 		return
@@ -49,7 +49,7 @@ func (e *evaluation) dmarc() {
 	case e.ofSuffix(f):
 		// Other problems of that record are not for this owner to fix.
 		w := words{"record_domain": f.RecordDomain, "policy": f.Policy}
-		e.addRecord("dmarc.policy-of-suffix", w, e.own(e.firstRecord(dmarc.Record{})))
+		e.addRecord("dmarc.policy_of_suffix", w, e.own(e.firstRecord(dmarc.Record{})))
 		e.disagreement(f)
 		return
 	}
@@ -74,7 +74,7 @@ func (e *evaluation) apexRecord(f facts.DMARC) {
 		if len(f.OwnRecords) > 0 {
 			record = txtRecord(dmarc.QueryName(e.facts.Domain), cut(f.OwnRecords[0], maxText))
 		}
-		e.addRecord("dmarc.record-at-apex", words{"text": text}, record)
+		e.addRecord("dmarc.record_at_apex", words{"text": text}, record)
 	}
 }
 
@@ -95,12 +95,12 @@ func (e *evaluation) ownNameBroken(f facts.DMARC) bool {
 		near := missFlaws[miss.Kind] != ""
 		switch {
 		case len(f.OwnRecords) > 0:
-			e.add("dmarc.stray-text", w)
+			e.add("dmarc.stray_text", w)
 		case near && f.Record == "":
-			e.addRecord("dmarc.near-miss", w, e.own(e.firstRecord(meantRecord(miss.Text))))
+			e.addRecord("dmarc.near_miss", w, e.own(e.firstRecord(meantRecord(miss.Text))))
 			return true
 		case near:
-			e.addRecord("dmarc.near-miss-inherited", w, e.own(e.firstRecord(meantRecord(miss.Text))))
+			e.addRecord("dmarc.near_miss_inherited", w, e.own(e.firstRecord(meantRecord(miss.Text))))
 		}
 	}
 	if !f.Dangling {
@@ -108,10 +108,10 @@ func (e *evaluation) ownNameBroken(f facts.DMARC) bool {
 	}
 	w := words{"target": lastAlias(f.Aliases), "record_domain": f.RecordDomain}
 	if f.Record != "" {
-		e.add("dmarc.dangling-alias-inherited", w)
+		e.add("dmarc.dangling_alias_inherited", w)
 		return false
 	}
-	e.addRecord("dmarc.dangling-alias", w, e.own(e.firstRecord(dmarc.Record{})))
+	e.addRecord("dmarc.dangling_alias", w, e.own(e.firstRecord(dmarc.Record{})))
 	return true
 }
 
@@ -131,8 +131,8 @@ var missFlaws = map[string]string{
 // usability reports a record that receivers cannot use.
 func (e *evaluation) usability(f facts.DMARC) {
 	id := map[string]string{
-		dmarc.NoProcessing.String(): "dmarc.policy-off",
-		dmarc.ActsAsNone.String():   "dmarc.policy-lost",
+		dmarc.NoProcessing.String(): "dmarc.policy_off",
+		dmarc.ActsAsNone.String():   "dmarc.policy_lost",
 	}[f.State]
 	if id == "" {
 		return
@@ -177,7 +177,7 @@ func (e *evaluation) inheritance(f facts.DMARC) {
 	switch {
 	case own && f.OrganizationIsSuffix && f.Legacy.OrganizationalDomain != e.facts.Domain:
 		// psd=n at this name would separate it from the rest of its organization.
-		e.add("dmarc.captured-organization", w)
+		e.add("dmarc.captured_organization", w)
 	case own && f.OrganizationIsSuffix:
 		e.addRecord("dmarc.captured", w, e.usable(f))
 	case !own:
@@ -200,9 +200,9 @@ func (e *evaluation) strength(f facts.DMARC) {
 	case f.Policy != f.Applied:
 		e.addRecord("dmarc.testing", w, e.usable(f))
 	case f.Applied == "none":
-		e.addRecord("dmarc.policy-none", w, e.usable(f))
+		e.addRecord("dmarc.policy_none", w, e.usable(f))
 	case f.Applied == "quarantine":
-		e.addRecord("dmarc.policy-quarantine", w, e.usable(f))
+		e.addRecord("dmarc.policy_quarantine", w, e.usable(f))
 	case !sampled:
 		e.add("dmarc.reject", w)
 	}
@@ -217,10 +217,10 @@ func (e *evaluation) subdomains(f facts.DMARC) {
 	below := cmp.Or(f.SP, f.P)
 	w := words{"policy": f.P, "sp": f.SP, "np": f.NP, "other": below, "zone": dnssec.Zone, "host": denialHost(dnssec.Nameservers)}
 	if weaker(f.SP, f.P) {
-		e.addRecord("dmarc.subdomains-weaker", w, e.usable(f))
+		e.addRecord("dmarc.subdomains_weaker", w, e.usable(f))
 	}
 	if weaker(f.NP, f.P) && weaker(f.NP, below) {
-		e.addRecord("dmarc.missing-names-weaker", w, e.usable(f))
+		e.addRecord("dmarc.missing_names_weaker", w, e.usable(f))
 	}
 	if !weaker(below, f.NP) {
 		return // np makes no difference
@@ -232,9 +232,9 @@ func (e *evaluation) subdomains(f facts.DMARC) {
 		if host != "" {
 			w["host"] = " (hosted at " + host + ")"
 		}
-		e.add("dmarc.np-without-effect", w)
+		e.add("dmarc.np_without_effect", w)
 	case host != "":
-		e.add("dmarc.np-at-risk", w)
+		e.add("dmarc.np_at_risk", w)
 	}
 }
 
@@ -250,11 +250,11 @@ func (e *evaluation) disagreement(f facts.DMARC) {
 			record = e.own(e.firstRecord(dmarc.Record{})) // the suffix must not receive the reports
 		}
 		w := words{"new": whose(f.Policy, f.RecordDomain), "old": whose(old.Policy, old.RecordDomain)}
-		e.addRecord("dmarc.receivers-disagree", w, record)
+		e.addRecord("dmarc.receivers_disagree", w, record)
 		return
 	}
 	if f.OrganizationalDomain != "" && f.OrganizationalDomain != old.OrganizationalDomain && !f.OrganizationIsSuffix {
-		e.add("dmarc.organization-differs", words{"new": f.OrganizationalDomain, "old": old.OrganizationalDomain})
+		e.add("dmarc.organization_differs", words{"new": f.OrganizationalDomain, "old": old.OrganizationalDomain})
 	}
 }
 

@@ -26,54 +26,54 @@ const (
 
 // spfFindings maps SPF problems to findings.
 var spfFindings = map[string]mapping{
-	string(spf.InvalidCharacter):    {"spf.syntax-error", "it contains a non-ASCII character"},
-	string(spf.MalformedTerm):       {"spf.syntax-error", "this is neither a mechanism nor a modifier"},
-	string(spf.UnknownMechanism):    {"spf.syntax-error", "the mechanism {text} is unknown"},
-	string(spf.QualifiedModifier):   {"spf.syntax-error", "a modifier cannot have a qualifier (+ - ~ ?)"},
-	string(spf.RepeatedModifier):    {"spf.syntax-error", "it may occur only once"},
-	string(spf.MissingValue):        {"spf.syntax-error", "the name or network is missing"},
-	string(spf.UnexpectedValue):     {"spf.syntax-error", "unexpected value {text}"},
-	string(spf.InvalidDomain):       {"spf.syntax-error", "{text} is not a domain name"},
-	string(spf.AddressAsDomain):     {"spf.syntax-error", "{text} is an IP address; use ip4: or ip6: instead"},
-	string(spf.InvalidMacro):        {"spf.syntax-error", "{text} is not a valid macro"},
-	string(spf.InvalidAddress):      {"spf.syntax-error", "{text} is not a valid address of that family"},
-	string(spf.InvalidPrefixLength): {"spf.syntax-error", "{text} is not a valid prefix length"},
+	string(spf.InvalidCharacter):    {"spf.syntax_error", "it contains a non-ASCII character"},
+	string(spf.MalformedTerm):       {"spf.syntax_error", "this is neither a mechanism nor a modifier"},
+	string(spf.UnknownMechanism):    {"spf.syntax_error", "the mechanism {text} is unknown"},
+	string(spf.QualifiedModifier):   {"spf.syntax_error", "a modifier cannot have a qualifier (+ - ~ ?)"},
+	string(spf.RepeatedModifier):    {"spf.syntax_error", "it may occur only once"},
+	string(spf.MissingValue):        {"spf.syntax_error", "the name or network is missing"},
+	string(spf.UnexpectedValue):     {"spf.syntax_error", "unexpected value {text}"},
+	string(spf.InvalidDomain):       {"spf.syntax_error", "{text} is not a domain name"},
+	string(spf.AddressAsDomain):     {"spf.syntax_error", "{text} is an IP address; use ip4: or ip6: instead"},
+	string(spf.InvalidMacro):        {"spf.syntax_error", "{text} is not a valid macro"},
+	string(spf.InvalidAddress):      {"spf.syntax_error", "{text} is not a valid address of that family"},
+	string(spf.InvalidPrefixLength): {"spf.syntax_error", "{text} is not a valid prefix length"},
 
-	string(spf.PassAll):         {"spf.pass-all", ""},
-	string(spf.NeutralAll):      {"spf.neutral-all", ""},
-	string(spf.NoAll):           {"spf.no-all", ""},
-	string(spf.TermsAfterAll):   {"spf.terms-after-all", ""},
-	string(spf.RedirectIgnored): {"spf.redirect-ignored", ""},
+	string(spf.PassAll):         {"spf.pass_all", ""},
+	string(spf.NeutralAll):      {"spf.neutral_all", ""},
+	string(spf.NoAll):           {"spf.no_all", ""},
+	string(spf.TermsAfterAll):   {"spf.terms_after_all", ""},
+	string(spf.RedirectIgnored): {"spf.redirect_ignored", ""},
 	string(spf.PTRUsed):         {"spf.ptr", ""},
-	string(spf.BroadRange):      {"spf.broad-range", ""},
-	string(spf.HostBits):        {"spf.host-bits", ""},
-	string(spf.DuplicateTerm):   {"spf.duplicate-term", ""},
-	string(spf.UnknownModifier): {"spf.unknown-modifier", ""},
-	string(spf.LongRecord):      {"spf.long-record", ""},
+	string(spf.BroadRange):      {"spf.broad_range", ""},
+	string(spf.HostBits):        {"spf.host_bits", ""},
+	string(spf.DuplicateTerm):   {"spf.duplicate_term", ""},
+	string(spf.UnknownModifier): {"spf.unknown_modifier", ""},
+	string(spf.LongRecord):      {"spf.long_record", ""},
 
-	string(spf.LookupLimit):     {"spf.too-many-lookups", ""},
-	string(spf.VoidLimit):       {"spf.too-many-void-lookups", ""},
-	string(spf.MXLimit):         {"spf.too-many-mx", ""},
-	string(spf.MultipleRecords): {"spf.broken-include", "that name has {count} SPF records"},
-	string(spf.NoRecord):        {"spf.broken-include", "that name has no SPF record"},
-	string(spf.NoSuchName):      {"spf.broken-include", "that name does not exist"},
+	string(spf.LookupLimit):     {"spf.too_many_lookups", ""},
+	string(spf.VoidLimit):       {"spf.too_many_void_lookups", ""},
+	string(spf.MXLimit):         {"spf.too_many_mx", ""},
+	string(spf.MultipleRecords): {"spf.broken_include", "that name has {count} SPF records"},
+	string(spf.NoRecord):        {"spf.broken_include", "that name has no SPF record"},
+	string(spf.NoSuchName):      {"spf.broken_include", "that name does not exist"},
 	string(spf.Loop):            {"spf.loop", ""},
-	string(spf.MalformedName):   {"spf.malformed-name", ""},
-	string(spf.VoidLookup):      {"spf.void-lookup", ""},
+	string(spf.MalformedName):   {"spf.malformed_name", ""},
+	string(spf.VoidLookup):      {"spf.void_lookup", ""},
 	string(spf.Inconclusive):    {}, // reported once, by the status
-	string(spf.Truncated):       {"spf.tree-too-large", ""},
+	string(spf.Truncated):       {"spf.tree_too_large", ""},
 	string(spf.Overlap):         {"spf.overlap", ""},
-	string(spf.LongString):      {"spf.long-string", ""},
-	string(spf.NearMiss):        {"spf.stray-text", ""},
-	string(spf.SenderID):        {"spf.sender-id", ""},
+	string(spf.LongString):      {"spf.long_string", ""},
+	string(spf.NearMiss):        {"spf.stray_text", ""},
+	string(spf.SenderID):        {"spf.sender_id", ""},
 }
 
 // ownOnly lists findings that only the owner of a record can fix, and that do not affect
 // records that include it.
 var ownOnly = []string{
-	"spf.neutral-all", "spf.no-all", "spf.terms-after-all", "spf.redirect-ignored", "spf.ptr", "spf.broad-range",
-	"spf.host-bits", "spf.duplicate-term", "spf.unknown-modifier", "spf.long-record", "spf.void-lookup",
-	"spf.malformed-name", "spf.overlap", "spf.long-string", "spf.stray-text", "spf.sender-id",
+	"spf.neutral_all", "spf.no_all", "spf.terms_after_all", "spf.redirect_ignored", "spf.ptr", "spf.broad_range",
+	"spf.host_bits", "spf.duplicate_term", "spf.unknown_modifier", "spf.long_record", "spf.void_lookup",
+	"spf.malformed_name", "spf.overlap", "spf.long_string", "spf.stray_text", "spf.sender_id",
 }
 
 // spf evaluates the SPF records.
@@ -84,16 +84,16 @@ func (e *evaluation) spf() {
 		e.spfMissing(f)
 		return
 	case spf.StatusMultiple:
-		e.addRecord("spf.multiple-records", words{"count": strconv.Itoa(len(f.Records))}, txtRecord(e.facts.Domain, spf.Merge(f.Records)))
+		e.addRecord("spf.multiple_records", words{"count": strconv.Itoa(len(f.Records))}, txtRecord(e.facts.Domain, spf.Merge(f.Records)))
 		return
 	case spf.StatusInconclusive:
 		e.add("spf.inconclusive", words{"reason": f.Reason})
 	}
 	if f.Lookups > lookupLimit {
-		e.add("spf.too-many-lookups", words{"count": strconv.Itoa(f.Lookups), "limit": strconv.Itoa(lookupLimit), "costly": costly(f.Tree)})
+		e.add("spf.too_many_lookups", words{"count": strconv.Itoa(f.Lookups), "limit": strconv.Itoa(lookupLimit), "costly": costly(f.Tree)})
 	}
 	if len(f.Record) > udpLimit {
-		e.add("spf.record-too-long", words{"at": e.facts.Domain, "count": strconv.Itoa(len(f.Record))})
+		e.add("spf.record_too_long", words{"at": e.facts.Domain, "count": strconv.Itoa(len(f.Record))})
 	}
 	effective := redirected(e.facts.Domain, f.Tree)
 	for _, p := range f.Problems {
@@ -102,7 +102,7 @@ func (e *evaluation) spf() {
 	w := words{"count": strconv.Itoa(f.Lookups), "limit": strconv.Itoa(lookupLimit), "costly": costly(f.Tree)}
 	if f.Status == string(spf.StatusOK) {
 		if f.Lookups >= nearLimit {
-			e.add("spf.near-lookup-limit", w)
+			e.add("spf.near_lookup_limit", w)
 		}
 		if !has(f.Problems, string(spf.PassAll)) && len(f.Record) <= udpLimit {
 			e.add("spf.valid", w)
@@ -123,7 +123,7 @@ func (e *evaluation) spfMissing(f facts.SPF) {
 	}
 	for _, p := range f.Problems {
 		if p.Kind == string(spf.NearMiss) {
-			e.addRecord("spf.near-miss", words{"text": p.Text}, txtRecord(e.facts.Domain, cmp.Or(meantSPF(p.Text), record)))
+			e.addRecord("spf.near_miss", words{"text": p.Text}, txtRecord(e.facts.Domain, cmp.Or(meantSPF(p.Text), record)))
 			return
 		}
 	}
@@ -152,18 +152,18 @@ func (e *evaluation) spfProblem(f facts.SPF, p facts.Problem, effective []string
 	w := problemWords(p).with("at", cmp.Or(p.At, e.facts.Domain)).with("part", cmp.Or(p.Part, "the record"))
 	w["flaw"] = fill(how.flaw, w)
 	switch {
-	case how.id == "" || how.id == "spf.too-many-lookups":
+	case how.id == "" || how.id == "spf.too_many_lookups":
 		return // reported for the whole record
 	case slices.Contains(ownOnly, how.id) && !own:
 		return
-	case how.id == "spf.pass-all" && !own:
-		e.add("spf.included-pass-all", w)
-	case how.id == "spf.too-many-void-lookups":
+	case how.id == "spf.pass_all" && !own:
+		e.add("spf.included_pass_all", w)
+	case how.id == "spf.too_many_void_lookups":
 		e.add(how.id, w.with("names", listed(voidNames(f.Problems))).with("count", strconv.Itoa(f.VoidLookups)))
-	case how.id == "spf.void-lookup" && has(f.Problems, string(spf.VoidLimit)):
+	case how.id == "spf.void_lookup" && has(f.Problems, string(spf.VoidLimit)):
 		return // the finding about the limit lists them all
-	case how.id == "spf.long-record" && p.Count > udpLimit:
-		return // reported as spf.record-too-long
+	case how.id == "spf.long_record" && p.Count > udpLimit:
+		return // reported as spf.record_too_long
 	default:
 		e.addRecord(how.id, w, txtRecord(w["at"], fixedSPF(recordOf(e.facts, p.At), p, brokenTerms(f.Problems, p.At))))
 	}
@@ -210,7 +210,7 @@ func brokenTerms(problems []facts.Problem, at string) []string {
 	var terms []string
 	for _, p := range problems {
 		id := spfFindings[p.Kind].id
-		if p.At == at && slices.Contains([]string{"spf.syntax-error", "spf.broken-include", "spf.loop"}, id) {
+		if p.At == at && slices.Contains([]string{"spf.syntax_error", "spf.broken_include", "spf.loop"}, id) {
 			terms = append(terms, p.Part)
 		}
 	}

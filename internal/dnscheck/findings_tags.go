@@ -13,27 +13,27 @@ import (
 // dmarcFindings maps DMARC problems to findings.
 var dmarcFindings = map[string]mapping{
 	string(dmarc.MissingTag):           {}, // reported by usability
-	string(dmarc.InvalidValue):         {id: "dmarc.invalid-value"},
-	string(dmarc.UnknownTag):           {id: "dmarc.unknown-tag"},
-	string(dmarc.HistoricTag):          {id: "dmarc.historic-tag"},
-	string(dmarc.DuplicateTag):         {id: "dmarc.duplicate-tag"},
-	string(dmarc.TagCase):              {id: "dmarc.tag-case"},
-	string(dmarc.MalformedElement):     {id: "dmarc.malformed-element"},
-	string(dmarc.EmptyElement):         {id: "dmarc.empty-element"},
-	string(dmarc.TooManyTags):          {id: "dmarc.too-many-tags"},
-	string(dmarc.BadURI):               {id: "dmarc.bad-destination"},
-	string(dmarc.UnsupportedScheme):    {id: "dmarc.unsupported-destination"},
-	string(dmarc.SizeSuffix):           {id: "dmarc.size-limit"},
-	string(dmarc.DuplicateURI):         {id: "dmarc.repeated-destination"},
-	string(dmarc.TooManyURIs):          {id: "dmarc.many-destinations"},
-	string(dmarc.UnusedFailureOptions): {id: "dmarc.unused-failure-options"},
-	string(dmarc.FailureReportsOnPSD):  {id: "dmarc.failure-reports-on-psd"},
+	string(dmarc.InvalidValue):         {id: "dmarc.invalid_value"},
+	string(dmarc.UnknownTag):           {id: "dmarc.unknown_tag"},
+	string(dmarc.HistoricTag):          {id: "dmarc.historic_tag"},
+	string(dmarc.DuplicateTag):         {id: "dmarc.duplicate_tag"},
+	string(dmarc.TagCase):              {id: "dmarc.tag_case"},
+	string(dmarc.MalformedElement):     {id: "dmarc.malformed_element"},
+	string(dmarc.EmptyElement):         {id: "dmarc.empty_element"},
+	string(dmarc.TooManyTags):          {id: "dmarc.too_many_tags"},
+	string(dmarc.BadURI):               {id: "dmarc.bad_destination"},
+	string(dmarc.UnsupportedScheme):    {id: "dmarc.unsupported_destination"},
+	string(dmarc.SizeSuffix):           {id: "dmarc.size_limit"},
+	string(dmarc.DuplicateURI):         {id: "dmarc.repeated_destination"},
+	string(dmarc.TooManyURIs):          {id: "dmarc.many_destinations"},
+	string(dmarc.UnusedFailureOptions): {id: "dmarc.unused_failure_options"},
+	string(dmarc.FailureReportsOnPSD):  {id: "dmarc.failure_reports_on_psd"},
 }
 
 // tags reports problems of individual tags.
 func (e *evaluation) tags(f facts.DMARC) {
 	if len(f.Record) > maxRecord {
-		e.add("dmarc.long-record", words{"at": f.RecordDomain, "count": strconv.Itoa(len(f.Record))})
+		e.add("dmarc.long_record", words{"at": f.RecordDomain, "count": strconv.Itoa(len(f.Record))})
 	}
 	for _, p := range f.Problems {
 		id := dmarcFindings[p.Kind].id
@@ -61,11 +61,11 @@ func (e *evaluation) destinations(f facts.DMARC) {
 	fix := e.usable(f)
 	switch {
 	case aggregate == 0 && e.request.ReportAddress == "" && e.takesNoReports(f.RecordDomain):
-		e.add("parked.no-reports", w)
+		e.add("parked.no_reports", w)
 	case aggregate == 0 && !has(f.Problems, string(dmarc.BadURI)):
-		e.addRecord("dmarc.no-reports", w, fix)
+		e.addRecord("dmarc.no_reports", w, fix)
 	case e.request.ReportAddress != "" && !wanted:
-		e.addRecord("dmarc.reports-elsewhere", w, fix)
+		e.addRecord("dmarc.reports_elsewhere", w, fix)
 	}
 }
 
@@ -77,13 +77,13 @@ func (e *evaluation) destination(f facts.DMARC, d facts.Destination) {
 	}
 	switch {
 	case d.Mail == "no":
-		e.add("dmarc.destination-without-mail", w)
+		e.add("dmarc.destination_without_mail", w)
 	case d.Consent == dmarc.NotAuthorized.String() && e.asks(consent):
 		return // one record covers all destinations at that host
 	case d.Consent == dmarc.NotAuthorized.String() && d.Queried != "":
-		e.addRecord("dmarc.destination-refused", w, consent)
+		e.addRecord("dmarc.destination_refused", w, consent)
 	case d.Consent == dmarc.ConsentUnknown.String() && d.Queried != "":
-		e.addRecord("dmarc.destination-unknown", w, consent)
+		e.addRecord("dmarc.destination_unknown", w, consent)
 	}
 }
 

@@ -36,13 +36,13 @@ func (e *evaluation) mxHost(host facts.MXHost) {
 	w := words{"name": host.Name, "target": target}
 	switch host.Status {
 	case hostRoot:
-		e.add("mx.null-beside-others", w)
+		e.add("mx.null_beside_others", w)
 	case hostAddress:
-		e.add("mx.address-as-name", w)
+		e.add("mx.address_as_name", w)
 	case hostNoSuchName:
 		e.add("mx.dangling", w)
 	case hostNoAddress:
-		e.add("mx.no-address", w)
+		e.add("mx.no_address", w)
 	case mxInconclusive:
 		e.add("mx.inconclusive", words{"reason": "the address of " + host.Name + " could not be looked up"})
 	case mxOK:
@@ -55,26 +55,26 @@ func (e *evaluation) mxHost(host facts.MXHost) {
 
 // mtastsFindings maps MTA-STS problems to findings, for both the record and the policy.
 var mtastsFindings = map[string]mapping{
-	string(mtasts.MissingField):           {"mta-sts.invalid-record", "{part} is missing"},
-	string(mtasts.InvalidValue):           {"mta-sts.invalid-record", "{part} has the invalid value {text}"},
-	string(mtasts.MalformedField):         {"mta-sts.invalid-record", "{text} cannot be parsed"},
-	string(mtasts.EmptyField):             {"mta-sts.invalid-record", "there are two consecutive semicolons"},
-	string(mtasts.TooManyFields):          {"mta-sts.invalid-record", "it has more than 100 fields"},
-	string(mtasts.LongMaxAge):             {"mta-sts.invalid-record", "max_age is more than {limit} seconds"},
-	string(mtasts.TooLarge):               {"mta-sts.invalid-record", "it is longer than {limit} bytes"},
-	string(mtasts.DuplicateField):         {"mta-sts.untidy", "{part} occurs twice"},
-	string(mtasts.UnknownField):           {"mta-sts.untidy", "the field {part} is unknown"},
-	string(mtasts.FieldCase):              {"mta-sts.untidy", "the field {text} is not in lower case"},
-	string(mtasts.SpacedVersion):          {"mta-sts.untidy", "a space follows the version"},
-	string(mtasts.TrailingSpace):          {"mta-sts.untidy", "the record ends with a space"},
-	string(mtasts.EmptyLine):              {"mta-sts.untidy", "a line of the policy is empty"},
-	string(mtasts.DuplicateMX):            {"mta-sts.untidy", "the policy lists {text} twice"},
-	string(mtasts.ShortMaxAge):            {"mta-sts.short-max-age", ""},
-	string(mtasts.MultipleRecords):        {"mta-sts.multiple-records", ""},
-	string(mtasts.NearMiss):               {"mta-sts.near-miss", ""},
-	string(mtasts.DanglingAlias):          {"mta-sts.dangling-alias", ""},
-	string(mtasts.MediaType):              {"mta-sts.media-type", ""},
-	string(mtasts.CertificateExpiresSoon): {"mta-sts.certificate-expires", ""},
+	string(mtasts.MissingField):           {"mta_sts.invalid_record", "{part} is missing"},
+	string(mtasts.InvalidValue):           {"mta_sts.invalid_record", "{part} has the invalid value {text}"},
+	string(mtasts.MalformedField):         {"mta_sts.invalid_record", "{text} cannot be parsed"},
+	string(mtasts.EmptyField):             {"mta_sts.invalid_record", "there are two consecutive semicolons"},
+	string(mtasts.TooManyFields):          {"mta_sts.invalid_record", "it has more than 100 fields"},
+	string(mtasts.LongMaxAge):             {"mta_sts.invalid_record", "max_age is more than {limit} seconds"},
+	string(mtasts.TooLarge):               {"mta_sts.invalid_record", "it is longer than {limit} bytes"},
+	string(mtasts.DuplicateField):         {"mta_sts.untidy", "{part} occurs twice"},
+	string(mtasts.UnknownField):           {"mta_sts.untidy", "the field {part} is unknown"},
+	string(mtasts.FieldCase):              {"mta_sts.untidy", "the field {text} is not in lower case"},
+	string(mtasts.SpacedVersion):          {"mta_sts.untidy", "a space follows the version"},
+	string(mtasts.TrailingSpace):          {"mta_sts.untidy", "the record ends with a space"},
+	string(mtasts.EmptyLine):              {"mta_sts.untidy", "a line of the policy is empty"},
+	string(mtasts.DuplicateMX):            {"mta_sts.untidy", "the policy lists {text} twice"},
+	string(mtasts.ShortMaxAge):            {"mta_sts.short_max_age", ""},
+	string(mtasts.MultipleRecords):        {"mta_sts.multiple_records", ""},
+	string(mtasts.NearMiss):               {"mta_sts.near_miss", ""},
+	string(mtasts.DanglingAlias):          {"mta_sts.dangling_alias", ""},
+	string(mtasts.MediaType):              {"mta_sts.media_type", ""},
+	string(mtasts.CertificateExpiresSoon): {"mta_sts.certificate_expires", ""},
 	string(mtasts.CertificateExpired):     {}, // reported by the result of the fetch
 	string(mtasts.CertificateName):        {},
 	string(mtasts.CertificateUntrusted):   {},
@@ -86,11 +86,11 @@ func (e *evaluation) mtasts() {
 	record := txtRecord(mtasts.QueryName(e.facts.Domain), "v=STSv1; id=1")
 	switch f.Status {
 	case inconclusive:
-		e.add("mta-sts.inconclusive", words{"reason": f.Reason})
+		e.add("mta_sts.inconclusive", words{"reason": f.Reason})
 		return
 	case mtasts.StatusNone.String():
 		if len(f.Problems) == 0 {
-			e.addRecord("mta-sts.missing", nil, record)
+			e.addRecord("mta_sts.missing", nil, record)
 		}
 	}
 	for _, p := range f.Problems {
@@ -98,21 +98,21 @@ func (e *evaluation) mtasts() {
 	}
 	switch f.Fetch {
 	case mtasts.FetchInconclusive.String():
-		e.add("mta-sts.unreachable", words{"reason": f.FetchReason})
+		e.add("mta_sts.unreachable", words{"reason": f.FetchReason})
 	case mtasts.FetchNoHost.String():
-		e.add("mta-sts.no-host", nil)
+		e.add("mta_sts.no_host", nil)
 	case mtasts.FetchBadCertificate.String():
-		e.add("mta-sts.bad-certificate", words{"reason": f.FetchReason})
+		e.add("mta_sts.bad_certificate", words{"reason": f.FetchReason})
 	case mtasts.FetchRedirect.String():
-		e.add("mta-sts.redirect", words{"text": f.Location})
+		e.add("mta_sts.redirect", words{"text": f.Location})
 	case mtasts.FetchBadStatus.String():
-		e.add("mta-sts.bad-status", words{"count": strconv.Itoa(f.HTTPStatus)})
+		e.add("mta_sts.bad_status", words{"count": strconv.Itoa(f.HTTPStatus)})
 	}
 	for _, p := range f.PolicyProblems {
 		how := mtastsFindings[p.Kind]
-		if how.id == "mta-sts.invalid-record" {
+		if how.id == "mta_sts.invalid_record" {
 			w := problemWords(p)
-			e.add("mta-sts.invalid-policy", w.with("flaw", fill(how.flaw, w)))
+			e.add("mta_sts.invalid_policy", w.with("flaw", fill(how.flaw, w)))
 			continue
 		}
 		e.addProblem(mtastsFindings, p, nil, record)
@@ -125,40 +125,40 @@ func (e *evaluation) mtasts() {
 // mtastsMode reports the mode of a valid policy and mail servers that it does not cover.
 func (e *evaluation) mtastsMode(f facts.MTASTS) {
 	for _, name := range f.Uncovered {
-		e.add("mta-sts.mx-not-covered", words{"name": name})
+		e.add("mta_sts.mx_not_covered", words{"name": name})
 	}
 	for _, name := range f.Unused {
-		e.add("mta-sts.pattern-unused", words{"name": name})
+		e.add("mta_sts.pattern_unused", words{"name": name})
 	}
 	switch {
 	case f.Mode == mtasts.ModeTesting.String():
-		e.add("mta-sts.testing", nil)
+		e.add("mta_sts.testing", nil)
 	case f.Mode == mtasts.ModeNone.String():
-		e.add("mta-sts.withdrawn", nil)
+		e.add("mta_sts.withdrawn", nil)
 	case len(f.Uncovered) == 0:
-		e.add("mta-sts.enforced", nil)
+		e.add("mta_sts.enforced", nil)
 	}
 }
 
 // tlsrptFindings maps TLS-RPT problems to findings.
 var tlsrptFindings = map[string]mapping{
-	string(tlsrpt.MissingField):      {"tls-rpt.invalid-record", "{part} is missing"},
-	string(tlsrpt.MalformedField):    {"tls-rpt.invalid-record", "{text} cannot be parsed"},
-	string(tlsrpt.EmptyField):        {"tls-rpt.invalid-record", "there are two consecutive semicolons"},
-	string(tlsrpt.TooManyFields):     {"tls-rpt.invalid-record", "it has more than 100 fields"},
-	string(tlsrpt.BadURI):            {"tls-rpt.invalid-record", "{text} is not a valid destination"},
-	string(tlsrpt.NoDestination):     {"tls-rpt.invalid-record", "it has no mailto: or https: destination"},
-	string(tlsrpt.UnsupportedScheme): {"tls-rpt.untidy", "{text} is neither mailto: nor https:"},
-	string(tlsrpt.DuplicateURI):      {"tls-rpt.untidy", "{text} is listed twice"},
-	string(tlsrpt.TooManyURIs):       {"tls-rpt.untidy", "more than 100 destinations are listed"},
-	string(tlsrpt.RepeatedField):     {"tls-rpt.untidy", "{part} occurs twice"},
-	string(tlsrpt.UnknownField):      {"tls-rpt.untidy", "the field {part} is unknown"},
-	string(tlsrpt.FieldCase):         {"tls-rpt.untidy", "the field {text} is not in lower case"},
-	string(tlsrpt.SpacedVersion):     {"tls-rpt.untidy", "a space follows the version"},
-	string(tlsrpt.TrailingSpace):     {"tls-rpt.untidy", "the record ends with a space"},
-	string(tlsrpt.MultipleRecords):   {"tls-rpt.multiple-records", ""},
-	string(tlsrpt.NearMiss):          {"tls-rpt.near-miss", ""},
-	string(tlsrpt.DanglingAlias):     {"tls-rpt.dangling-alias", ""},
+	string(tlsrpt.MissingField):      {"tls_rpt.invalid_record", "{part} is missing"},
+	string(tlsrpt.MalformedField):    {"tls_rpt.invalid_record", "{text} cannot be parsed"},
+	string(tlsrpt.EmptyField):        {"tls_rpt.invalid_record", "there are two consecutive semicolons"},
+	string(tlsrpt.TooManyFields):     {"tls_rpt.invalid_record", "it has more than 100 fields"},
+	string(tlsrpt.BadURI):            {"tls_rpt.invalid_record", "{text} is not a valid destination"},
+	string(tlsrpt.NoDestination):     {"tls_rpt.invalid_record", "it has no mailto: or https: destination"},
+	string(tlsrpt.UnsupportedScheme): {"tls_rpt.untidy", "{text} is neither mailto: nor https:"},
+	string(tlsrpt.DuplicateURI):      {"tls_rpt.untidy", "{text} is listed twice"},
+	string(tlsrpt.TooManyURIs):       {"tls_rpt.untidy", "more than 100 destinations are listed"},
+	string(tlsrpt.RepeatedField):     {"tls_rpt.untidy", "{part} occurs twice"},
+	string(tlsrpt.UnknownField):      {"tls_rpt.untidy", "the field {part} is unknown"},
+	string(tlsrpt.FieldCase):         {"tls_rpt.untidy", "the field {text} is not in lower case"},
+	string(tlsrpt.SpacedVersion):     {"tls_rpt.untidy", "a space follows the version"},
+	string(tlsrpt.TrailingSpace):     {"tls_rpt.untidy", "the record ends with a space"},
+	string(tlsrpt.MultipleRecords):   {"tls_rpt.multiple_records", ""},
+	string(tlsrpt.NearMiss):          {"tls_rpt.near_miss", ""},
+	string(tlsrpt.DanglingAlias):     {"tls_rpt.dangling_alias", ""},
 }
 
 // tlsrpt evaluates the TLS-RPT record.
@@ -179,11 +179,11 @@ func (e *evaluation) tlsrpt() {
 	}
 	switch {
 	case f.Status == inconclusive:
-		e.add("tls-rpt.inconclusive", words{"reason": f.Reason})
+		e.add("tls_rpt.inconclusive", words{"reason": f.Reason})
 	case f.Status == tlsrpt.StatusNone.String() && len(f.Problems) == 0:
-		e.addRecord("tls-rpt.missing", nil, record)
+		e.addRecord("tls_rpt.missing", nil, record)
 	case f.Status == tlsrpt.StatusOK.String() && len(wanted) > 0 && !there:
-		e.addRecord("tls-rpt.reports-elsewhere", words{"wanted": strings.Join(wanted, " or ")}, record)
+		e.addRecord("tls_rpt.reports_elsewhere", words{"wanted": strings.Join(wanted, " or ")}, record)
 	}
 }
 
@@ -194,23 +194,23 @@ func containsFold(list []string, text string) bool {
 
 // daneFindings maps DANE problems to findings.
 var daneFindings = map[string]mapping{
-	string(dane.Malformed):         {"dane.unusable-record", "it is truncated"},
-	string(dane.PKIXUsage):         {"dane.unusable-record", "its usage is 0 or 1, which SMTP does not support"},
-	string(dane.UnknownUsage):      {"dane.unusable-record", "its usage is unknown"},
-	string(dane.UnknownSelector):   {"dane.unusable-record", "its selector is unknown"},
-	string(dane.UnknownMatching):   {"dane.unusable-record", "its matching type is unknown"},
-	string(dane.BadData):           {"dane.unusable-record", "its data does not match its type"},
-	string(dane.TLSAWithoutDNSSEC): {"dane.without-dnssec", ""},
-	string(dane.MXWithoutDNSSEC):   {"dane.mx-without-dnssec", ""},
-	string(dane.NoUsableRecord):    {"dane.no-usable-record", ""},
-	string(dane.SingleRecord):      {"dane.single-record", ""},
-	string(dane.MissingTLSA):       {"dane.missing-for-host", ""},
+	string(dane.Malformed):         {"dane.unusable_record", "it is truncated"},
+	string(dane.PKIXUsage):         {"dane.unusable_record", "its usage is 0 or 1, which SMTP does not support"},
+	string(dane.UnknownUsage):      {"dane.unusable_record", "its usage is unknown"},
+	string(dane.UnknownSelector):   {"dane.unusable_record", "its selector is unknown"},
+	string(dane.UnknownMatching):   {"dane.unusable_record", "its matching type is unknown"},
+	string(dane.BadData):           {"dane.unusable_record", "its data does not match its type"},
+	string(dane.TLSAWithoutDNSSEC): {"dane.without_dnssec", ""},
+	string(dane.MXWithoutDNSSEC):   {"dane.mx_without_dnssec", ""},
+	string(dane.NoUsableRecord):    {"dane.no_usable_record", ""},
+	string(dane.SingleRecord):      {"dane.single_record", ""},
+	string(dane.MissingTLSA):       {"dane.missing_for_host", ""},
 	string(dane.NoAddress):         {}, // reported for the MX hosts
-	string(dane.TooManyHosts):      {"dane.too-many-hosts", ""},
-	string(dane.NoMatch):           {"dane.no-match", "no record matches this certificate"},
-	string(dane.ChainNotServed):    {"dane.no-match", "the server does not send the CA certificate that they refer to"},
-	string(dane.ChainInvalid):      {"dane.no-match", "the certificate was not issued by the CA that they refer to"},
-	string(dane.NameMismatch):      {"dane.no-match", "the certificate is for other host names"},
+	string(dane.TooManyHosts):      {"dane.too_many_hosts", ""},
+	string(dane.NoMatch):           {"dane.no_match", "no record matches this certificate"},
+	string(dane.ChainNotServed):    {"dane.no_match", "the server does not send the CA certificate that they refer to"},
+	string(dane.ChainInvalid):      {"dane.no_match", "the certificate was not issued by the CA that they refer to"},
+	string(dane.NameMismatch):      {"dane.no_match", "the certificate is for other host names"},
 }
 
 // dane evaluates whether senders can authenticate the mail servers.
@@ -221,12 +221,12 @@ func (e *evaluation) dane() {
 	}
 	for _, p := range f.Problems {
 		id := daneFindings[p.Kind].id
-		if (id == "dane.unusable-record" || id == "dane.no-usable-record") && ignored(f.Problems, p.At) {
+		if (id == "dane.unusable_record" || id == "dane.no_usable_record") && ignored(f.Problems, p.At) {
 			continue // senders do not read these records at all
 		}
 		e.addProblem(daneFindings, p, nil, dmarcd.DNSRecord{})
 	}
-	if f.Status == dane.StatusOK.String() && e.counts["dane.no-match"] == 0 {
+	if f.Status == dane.StatusOK.String() && e.counts["dane.no_match"] == 0 {
 		e.add("dane.protected", nil)
 	}
 }
@@ -248,9 +248,9 @@ func (e *evaluation) starttls() {
 		if slices.Contains(f.Pinned, p.At) && e.facts.MTASTS.Status == mtasts.StatusNone.String() {
 			continue
 		}
-		id := "starttls.certificate-expired"
+		id := "starttls.certificate_expired"
 		if p.Kind == string(mtasts.CertificateExpiresSoon) {
-			id = "starttls.certificate-expires"
+			id = "starttls.certificate_expires"
 		}
 		e.add(id, problemWords(p))
 	}
@@ -286,6 +286,6 @@ func (e *evaluation) dnssec() {
 		weak = slices.DeleteFunc(weak, func(s string) bool { return strings.HasSuffix(s, "digest") })
 	}
 	if len(weak) > 0 {
-		e.add("dnssec.weak-algorithm", w.with("names", listed(weak)))
+		e.add("dnssec.weak_algorithm", w.with("names", listed(weak)))
 	}
 }

@@ -45,9 +45,9 @@ func (e *evaluation) parked() {
 			e.locked(f.DMARC)
 		}
 	case f.MX.Status == mxNull && f.SPF.Status == string(spf.StatusOK):
-		e.addRecord("parked.spf-open", words{"text": f.SPF.Record}, txtRecord(f.Domain, denyAll))
+		e.addRecord("parked.spf_open", words{"text": f.SPF.Record}, txtRecord(f.Domain, denyAll))
 	case f.MX.Status == mxNone && sendsNothing(f.SPF):
-		e.addRecord("parked.takes-mail", nil, nullMX(f.Domain))
+		e.addRecord("parked.takes_mail", nil, nullMX(f.Domain))
 	}
 }
 

@@ -21,11 +21,11 @@ func TestPinnedCertificate(t *testing.T) {
 	web := newPolicyWeb(t)
 	pinned := protected(fmt.Sprintf("_25._tcp.mx.example.com TLSA 030001 %x\n", sha256.Sum256(web.mail.Raw)))
 	c := findingCase{zone: pinned, signed: []string{"example.com"}, probed: true, now: func() time.Time { return time.Now().Add(2 * time.Hour) }}
-	if got := ids(c.examine(t, web)); slices.Contains(got, "starttls.certificate-expired") || slices.Contains(got, "dane.no-match") {
+	if got := ids(c.examine(t, web)); slices.Contains(got, "starttls.certificate_expired") || slices.Contains(got, "dane.no_match") {
 		t.Errorf("without MTA-STS: got %v, want neither an expired certificate nor a mismatch", got)
 	}
 	c.zone += "\n" + stsRecord
-	if got := ids(c.examine(t, web)); !slices.Contains(got, "starttls.certificate-expired") {
+	if got := ids(c.examine(t, web)); !slices.Contains(got, "starttls.certificate_expired") {
 		t.Errorf("with MTA-STS: got %v, want the expired certificate", got)
 	}
 }

@@ -19,7 +19,7 @@ const (
 	NameGrade        Name = "grade"
 	NameFinding      Name = "findings.{of}" // by id: the level
 	NameDMARCRecord  Name = "dmarc.record"
-	NameDMARCApplied Name = "dmarc.applied"
+	NameDMARCApplied Name = "dmarc.effective_policy"
 	NameSPFRecord    Name = "spf.record"
 	NameSPFIncluded  Name = "spf.tree.{of}.record" // by term: the record it refers to
 	NameDKIMRecord   Name = "dkim.{of}.record"     // by selector
@@ -31,21 +31,21 @@ const (
 
 // mtastsPolicy is the part of the facts about the policy file of MTA-STS: it may be unknown while the
 // record is known.
-const mtastsPolicy = "mta-sts-policy"
+const mtastsPolicy = "mta_sts_policy"
 
 // Path returns the path of a change in a check of the API.
 func (c Change) Path() string {
 	return strings.NewReplacer("{of}", c.Of, "{member}", c.Before+c.After).Replace(string(c.Fact))
 }
 
-// part returns the part of the check that the fact belongs to, such as dmarc or mta-sts.
+// part returns the part of the check that the fact belongs to, such as dmarc or mta_sts.
 func (n Name) part() string {
 	switch n {
 	case "mta_sts.fetch", "mta_sts.mode", "mta_sts.max_age", "mta_sts.mx.{member}":
 		return mtastsPolicy
 	}
 	part, _, _ := strings.Cut(string(n), ".")
-	return strings.ReplaceAll(part, "_", "-")
+	return part
 }
 
 // Change is one difference between two checks of a domain, with the names of its stored document.
@@ -231,7 +231,7 @@ func (o observation) addMX(f MX) {
 }
 
 func (o observation) addMTASTS(f MTASTS) {
-	o.see("mta-sts", "", f.Status)
+	o.see("mta_sts", "", f.Status)
 	o.see(mtastsPolicy, "", f.Status) // a policy without a record is not fetched
 	o.see(mtastsPolicy, "", f.Fetch)
 	o.add("mta_sts.status", f.Status)
@@ -244,7 +244,7 @@ func (o observation) addMTASTS(f MTASTS) {
 }
 
 func (o observation) addTLSRPT(f TLSRPT) {
-	o.see("tls-rpt", "", f.Status)
+	o.see("tls_rpt", "", f.Status)
 	o.add("tls_rpt.status", f.Status)
 	o.add("tls_rpt.reason", f.Reason)
 	o.add(NameTLSRPTRecord, f.Record)

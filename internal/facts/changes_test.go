@@ -86,11 +86,11 @@ func TestChanges(t *testing.T) {
 			c.Facts.MTASTS = facts.MTASTS{Status: "ok", Record: "v=STSv1; id=2", Fetch: "inconclusive"}
 		}, []facts.Change{{Fact: facts.NameMTASTSRecord, Before: "v=STSv1; id=1", After: "v=STSv1; id=2"}}},
 		{"a finding that rests on what is not shown", func(c *facts.Check) {
-			c.Findings = []dmarcd.Finding{{ID: "dmarc.destination-without-mail", Level: dmarcd.LevelError, What: "words"}}
-		}, []facts.Change{{Fact: facts.NameFinding, Of: "dmarc.destination-without-mail", After: "error"}}},
+			c.Findings = []dmarcd.Finding{{ID: "dmarc.destination_without_mail", Level: dmarcd.LevelError, What: "words"}}
+		}, []facts.Change{{Fact: facts.NameFinding, Of: "dmarc.destination_without_mail", After: "error"}}},
 		{"a finding about an inconclusive part", func(c *facts.Check) {
 			c.Facts.MTASTS.Status = "inconclusive"
-			c.Findings = []dmarcd.Finding{{ID: "mta-sts.missing", Level: dmarcd.LevelInfo}}
+			c.Findings = []dmarcd.Finding{{ID: "mta_sts.missing", Level: dmarcd.LevelInfo}}
 		}, nil},
 		{"another grade", func(c *facts.Check) { c.Grade = "A" }, []facts.Change{{Fact: facts.NameGrade, Before: "B", After: "A"}}},
 	} {

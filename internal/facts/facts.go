@@ -348,9 +348,9 @@ func (f Facts) Unseen() []string {
 		{"dmarc", f.DMARC.Status},
 		{"spf", f.SPF.Status},
 		{"mx", f.MX.Status},
-		{"mta-sts", f.MTASTS.Status},
-		{"mta-sts", f.MTASTS.Fetch},
-		{"tls-rpt", f.TLSRPT.Status},
+		{"mta_sts", f.MTASTS.Status},
+		{"mta_sts", f.MTASTS.Fetch},
+		{"tls_rpt", f.TLSRPT.Status},
 		{"bimi", f.BIMI.Status},
 		{"dane", f.DANE.Status},
 		{"dnssec", f.DNSSEC.Status},
@@ -389,7 +389,7 @@ func (f Facts) hidesByServer(finding string) bool {
 }
 
 // byServer are the findings about the certificates of mail servers, as in Facts.Unseen.
-var byServer = []string{"starttls", "dane.no-match"}
+var byServer = []string{"starttls", "dane.no_match"}
 
 // OfServer reports whether a finding, by its id, is about the certificate of a mail server.
 func OfServer(finding string) bool { return isUnseen(byServer, finding) }

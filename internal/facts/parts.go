@@ -14,8 +14,8 @@ const (
 	PartSPF    Part = "spf"
 	PartDKIM   Part = "dkim"
 	PartMX     Part = "mx"
-	PartMTASTS Part = "mta-sts"
-	PartTLSRPT Part = "tls-rpt"
+	PartMTASTS Part = "mta_sts"
+	PartTLSRPT Part = "tls_rpt"
 	PartBIMI   Part = "bimi"
 	PartDANE   Part = "dane"
 	PartDNSSEC Part = "dnssec"
@@ -34,7 +34,7 @@ func (c Change) Part() Part {
 		return ""
 	}
 	name, _, _ := strings.Cut(string(c.Fact), ".")
-	if part := Part(strings.ReplaceAll(name, "_", "-")); slices.Contains(Parts(), part) {
+	if part := Part(name); slices.Contains(Parts(), part) {
 		return part
 	}
 	return ""

@@ -108,63 +108,63 @@ func TestSteps(t *testing.T) {
 		want      []string
 		done      int
 	}{
-		{"not checked", scenario{}, insight.Published{Unchecked: true}, []string{"now check-dns"}, 0},
+		{"not checked", scenario{}, insight.Published{Unchecked: true}, []string{"now check_dns"}, 0},
 		{
 			"no record",
 			scenario{},
 			insight.Published{Base: watching, Addressed: true},
-			[]string{"now publish-record", "later receive-reports", "later wait-for-reports", "later tighten-policy", "later tighten-policy"},
+			[]string{"now publish_record", "later receive_reports", "later wait_for_reports", "later tighten_policy", "later tighten_policy"},
 			0,
 		},
 		{
 			"reports go elsewhere",
 			scenario{},
 			elsewhere,
-			[]string{"done publish-record", "now receive-reports", "later wait-for-reports", "later tighten-policy", "later tighten-policy"},
+			[]string{"done publish_record", "now receive_reports", "later wait_for_reports", "later tighten_policy", "later tighten_policy"},
 			20,
 		},
 		{
 			"no mailbox",
 			scenario{},
 			unconnected,
-			[]string{"done publish-record", "now receive-reports", "later wait-for-reports", "later tighten-policy", "later tighten-policy"},
+			[]string{"done publish_record", "now receive_reports", "later wait_for_reports", "later tighten_policy", "later tighten_policy"},
 			20,
 		},
 		{
 			"a few reports",
 			scenario{mail: []flow{{source: "192.0.2.1", days: 13, perDay: 100, spf: "example.com pass"}}},
 			usesRecord(watching),
-			[]string{"done publish-record", "done receive-reports", "now wait-for-reports", "done fix-sender", "later tighten-policy", "later tighten-policy"},
+			[]string{"done publish_record", "done receive_reports", "now wait_for_reports", "done fix_sender", "later tighten_policy", "later tighten_policy"},
 			50,
 		},
 		{
 			"100 messages on 14 days",
 			scenario{mail: []flow{{source: "192.0.2.1", days: 13, perDay: 7, spf: "example.com pass"}, {source: "192.0.2.1", first: 13, days: 1, perDay: 9, spf: "example.com pass"}}},
 			usesRecord(watching),
-			[]string{"done publish-record", "done receive-reports", "done fix-sender", "now tighten-policy", "later tighten-policy"},
+			[]string{"done publish_record", "done receive_reports", "done fix_sender", "now tighten_policy", "later tighten_policy"},
 			60,
 		},
 		{
 			"99 messages",
 			scenario{mail: []flow{{source: "192.0.2.1", days: 13, perDay: 7, spf: "example.com pass"}, {source: "192.0.2.1", first: 13, days: 1, perDay: 8, spf: "example.com pass"}}},
 			usesRecord(watching),
-			[]string{"done publish-record", "done receive-reports", "now wait-for-reports", "done fix-sender", "later tighten-policy", "later tighten-policy"},
+			[]string{"done publish_record", "done receive_reports", "now wait_for_reports", "done fix_sender", "later tighten_policy", "later tighten_policy"},
 			50,
 		},
 		{
 			"enforced",
 			scenario{mail: append(botnet(5), office(100))},
 			usesRecord(reject),
-			[]string{"done publish-record", "done receive-reports", "done fix-sender", "done tighten-policy", "done tighten-policy"},
+			[]string{"done publish_record", "done receive_reports", "done fix_sender", "done tighten_policy", "done tighten_policy"},
 			100,
 		},
-		{"parked", scenario{mail: botnet(5)}, parked, []string{"now lock-parked"}, 0},
-		{"parked and locked", scenario{mail: botnet(5)}, locked, []string{"done lock-parked"}, 100},
+		{"parked", scenario{mail: botnet(5)}, parked, []string{"now lock_parked"}, 0},
+		{"parked and locked", scenario{mail: botnet(5)}, locked, []string{"done lock_parked"}, 100},
 		{
 			"quarantine",
 			scenario{mail: []flow{office(100)}},
 			usesRecord(quarantine),
-			[]string{"done publish-record", "done receive-reports", "done fix-sender", "done tighten-policy", "now tighten-policy"},
+			[]string{"done publish_record", "done receive_reports", "done fix_sender", "done tighten_policy", "now tighten_policy"},
 			80,
 		},
 	} {
@@ -206,11 +206,11 @@ func TestStepsOfADomainInTrouble(t *testing.T) {
 			open = append(open, step)
 		}
 	}
-	if len(open) != 3 || open[2] != "tighten-policy" {
+	if len(open) != 3 || open[2] != "tighten_policy" {
 		t.Fatalf("got the steps %q, want three open ones, of which the policy is the last", lines)
 	}
 	slices.Sort(open)
-	if want := []string{"answer-question AS64497:as:shop.example", "fix-sender AS64496:yours", "tighten-policy"}; !slices.Equal(open, want) || advice.Done() != 50 {
+	if want := []string{"answer_question AS64497:as:shop.example", "fix_sender AS64496:yours", "tighten_policy"}; !slices.Equal(open, want) || advice.Done() != 50 {
 		t.Errorf("got %q with %d %% done, want %q with 50", open, advice.Done(), want)
 	}
 	for _, step := range advice.Steps {
@@ -226,12 +226,12 @@ func TestStepsOfADomainInTrouble(t *testing.T) {
 	}
 	// Each step that is taken brings the next one.
 	s.team = map[string]dmarcd.Class{"AS64497:as:shop.example": dmarcd.ClassSpoofing}
-	if _, lines := stepsOf(t, s, published); !slices.Contains(lines, "now fix-sender AS64496:yours") {
+	if _, lines := stepsOf(t, s, published); !slices.Contains(lines, "now fix_sender AS64496:yours") {
 		t.Errorf("after the answer: got %q, want the sender to fix", lines)
 	}
 	s.facts.SPF = facts.SPF{Status: "ok"}
 	s.mail[1].spf = "example.com pass"
-	if _, lines := stepsOf(t, s, published); !slices.Contains(lines, "now tighten-policy") {
+	if _, lines := stepsOf(t, s, published); !slices.Contains(lines, "now tighten_policy") {
 		t.Errorf("after the fix: got %q, want the policy", lines)
 	}
 }
@@ -293,7 +293,7 @@ func TestNoQuestionBeforeTheFirstCheck(t *testing.T) {
 	for _, step := range advice.Steps {
 		got = append(got, fmt.Sprintf("%s %s", step.State, step.ID))
 	}
-	if want := []string{"done publish-record", "done receive-reports", "now check-dns"}; !slices.Equal(got, want) {
+	if want := []string{"done publish_record", "done receive_reports", "now check_dns"}; !slices.Equal(got, want) {
 		t.Errorf("got the steps %q, want %q", got, want)
 	}
 	if !strings.Contains(advice.Conclusion, "The first check of its DNS is still to come.") || strings.Contains(advice.Conclusion, "spoofed") {

@@ -263,9 +263,9 @@ func TestQuirks(t *testing.T) {
 		name, input string
 		want        dmarcd.Quirk
 	}{
-		{"aggregate", opening + strings.Repeat(recordOf("Example.com", "none", "fail", "fail", 1), 3) + closing, dmarcd.Quirk{Name: "domain-case", Count: 3}},
-		{"failure", strings.Replace(failureMail("jane"), "Auth-Failure: dmarc\n", "", 1), dmarcd.Quirk{Name: "auth-failure-missing", Count: 1}},
-		{"tls", `{"report-id":"1\u0000","policies":[` + tlsPolicy("a.example", 1, 0) + `]}`, dmarcd.Quirk{Name: "control-characters", Count: 1}},
+		{"aggregate", opening + strings.Repeat(recordOf("Example.com", "none", "fail", "fail", 1), 3) + closing, dmarcd.Quirk{Name: "domain_case", Count: 3}},
+		{"failure", strings.Replace(failureMail("jane"), "Auth-Failure: dmarc\n", "", 1), dmarcd.Quirk{Name: "auth_failure_missing", Count: 1}},
+		{"tls", `{"report-id":"1\u0000","policies":[` + tlsPolicy("a.example", 1, 0) + `]}`, dmarcd.Quirk{Name: "control_characters", Count: 1}},
 		{"aggregate with long texts", opening + strings.Repeat(recordOf(long, "none", "fail", "fail", 1), 3) + closing, dmarcd.Quirk{Name: dmarcd.QuirkCut, Count: 3}},
 		{"aggregate with a long name", strings.Replace(opening, "receiver.example", long, 1) + recordOf("example.com", "none", "fail", "fail", 1) + closing, dmarcd.Quirk{Name: dmarcd.QuirkCut, Count: 1}},
 		{"failure with long texts", strings.NewReplacer("Reported-Domain: ", "Reported-Domain: "+long, "<1@", "<"+long+"@").Replace(failureMail("jane")), dmarcd.Quirk{Name: dmarcd.QuirkCut, Count: 2}},

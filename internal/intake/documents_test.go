@@ -189,7 +189,7 @@ func TestImplausibleTimes(t *testing.T) {
 				report := &delivery.Reports[0]
 				odd := false
 				for _, q := range report.Quirks {
-					odd = odd || strings.HasSuffix(q.Name, "-implausible") || q.Name == "time-unreadable"
+					odd = odd || strings.HasSuffix(q.Name, "_implausible") || q.Name == "time_unreadable"
 				}
 				if report.Begin.IsZero() == test.plausible || report.End.IsZero() == test.plausible || odd == test.plausible {
 					t.Errorf("got %v to %v and the quirks %v, want plausible %v", report.Begin, report.End, report.Quirks, test.plausible)

@@ -107,7 +107,7 @@ func listFindings(ctx context.Context, team *service.Team, in named) (any, error
 	}
 	shape := wire.NewStoredCheck(check)
 	return map[string]any{
-		"domain": shape.Domain, "last_at": shape.LastAt, "grade": shape.Grade, "items": shape.Findings, "next_step": shape.NextStep,
+		"domain": shape.Domain, "checked_at": shape.CheckedAt, "grade": shape.Grade, "items": shape.Findings, "next_step": shape.NextStep,
 	}, nil
 }
 

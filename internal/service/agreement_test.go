@@ -140,7 +140,7 @@ func compareProposals(t *testing.T, team *service.Team, stored *store.Team, name
 	for _, f := range latest.Check.Findings {
 		if f.Record.Name == dmarc.QueryName(name) {
 			tightens := slices.Contains([]string{
-				"dmarc.policy-none", "dmarc.policy-quarantine", "dmarc.testing", "dmarc.percentage", "dmarc.subdomains-weaker", "dmarc.missing-names-weaker",
+				"dmarc.policy_none", "dmarc.policy_quarantine", "dmarc.testing", "dmarc.percentage", "dmarc.subdomains_weaker", "dmarc.missing_names_weaker",
 			}, f.ID)
 			propose(tightens, f.Record.Data, f.ID)
 		}

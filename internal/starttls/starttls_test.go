@@ -117,7 +117,7 @@ func TestCheck(t *testing.T) {
 	for range 2 {
 		check := checker.Examine(t.Context(), dnscheck.Request{Domain: "example.com"})
 		for _, f := range check.Findings {
-			if f.ID == "starttls.certificate-expires" {
+			if f.ID == "starttls.certificate_expires" {
 				output = f.What
 			}
 		}

@@ -116,9 +116,9 @@ func TestHistory(t *testing.T) {
 		key := func(status string) facts.Facts {
 			return facts.Facts{Domain: "example.com", DKIM: facts.DKIM{Keys: []facts.DKIMKey{{Selector: "s1", Status: status}}}}
 		}
-		save("C", key("found"), "spf.too-many-lookups", "dkim.key-too-short")
-		save("C", key("found"), "spf.too-many-lookups", "dkim.key-too-short")
-		save("B", key("inconclusive"), "spf.too-many-lookups")
+		save("C", key("found"), "spf.too_many_lookups", "dkim.key_too_short")
+		save("C", key("found"), "spf.too_many_lookups", "dkim.key_too_short")
+		save("B", key("inconclusive"), "spf.too_many_lookups")
 		if got := save("A", key("found"), "mx.none").Grade; got != "A" {
 			t.Errorf("the domain has grade %q, want A", got)
 		}
@@ -132,7 +132,7 @@ func TestHistory(t *testing.T) {
 		}
 		wantChanges := []facts.Change{
 			{Fact: facts.NameFinding, Of: "mx.none", After: "error"},
-			{Fact: facts.NameFinding, Of: "spf.too-many-lookups", Before: "error"},
+			{Fact: facts.NameFinding, Of: "spf.too_many_lookups", Before: "error"},
 			{Fact: facts.NameGrade, Before: "B", After: "A"},
 		}
 		if diff := cmp.Diff(wantChanges, checks[0].Changes); diff != "" {
@@ -148,8 +148,8 @@ func TestHistory(t *testing.T) {
 			before = store.Cursor{At: events[0].At, ID: events[0].Seq}
 		}
 		want := []string{
-			"finding.appeared mx.none: words on 19", "finding.resolved spf.too-many-lookups: words on 18",
-			"finding.resolved dkim.key-too-short: words on 16",
+			"finding.appeared mx.none: words on 19", "finding.resolved spf.too_many_lookups: words on 18",
+			"finding.resolved dkim.key_too_short: words on 16",
 		}
 		if diff := cmp.Diff(want, got, cmpopts.SortSlices(func(a, b string) bool { return a < b })); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
@@ -212,12 +212,12 @@ func TestMailServersThatDoNotAnswer(t *testing.T) {
 		}{
 			{"", "", 0, 1},             // before the certificates were read
 			{"inconclusive", "", 0, 1}, // port 25 is blocked
-			{"ok", "starttls.certificate-expires", 1, 1},
+			{"ok", "starttls.certificate_expires", 1, 1},
 			{"inconclusive", "", 1, 1},
-			{"ok", "starttls.certificate-expires", 1, 1},
-			{"ok", "starttls.certificate-expired", 3, 2}, // another finding, and the first is resolved
+			{"ok", "starttls.certificate_expires", 1, 1},
+			{"ok", "starttls.certificate_expired", 3, 2}, // another finding, and the first is resolved
 			{"", "", 3, 2},                               // disabled
-			{"ok", "dane.no-match", 5, 3},
+			{"ok", "dane.no_match", 5, 3},
 			{"inconclusive", "", 5, 3},
 			{"ok", "", 6, 4},
 		} {
@@ -242,8 +242,8 @@ func TestMailServersThatDoNotAnswer(t *testing.T) {
 func TestSilentMailServerHidesItsOwnFindings(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
-		expired := dmarcd.Finding{ID: "starttls.certificate-expired", Level: dmarcd.LevelWarning, What: "The certificate of ab.example expired.", Host: "ab.example"}
-		expires := dmarcd.Finding{ID: "starttls.certificate-expires", Level: dmarcd.LevelWarning, What: "The certificate of b.example expires.", Host: "b.example"}
+		expired := dmarcd.Finding{ID: "starttls.certificate_expired", Level: dmarcd.LevelWarning, What: "The certificate of ab.example expired.", Host: "ab.example"}
+		expires := dmarcd.Finding{ID: "starttls.certificate_expires", Level: dmarcd.LevelWarning, What: "The certificate of b.example expires.", Host: "b.example"}
 		for i, step := range []struct {
 			status   string
 			silent   []string

@@ -64,7 +64,7 @@ func (t *Team) copyStages(ctx context.Context, tx tx, domains []dmarcd.DomainID)
 		domain      dmarcd.DomainID
 		stage, next string
 	}
-	const next = `CASE WHEN postures.action IN ('', 'wait-for-reports') THEN 'nothing' ELSE 'act' END`
+	const next = `CASE WHEN postures.action IN ('', 'wait_for_reports') THEN 'nothing' ELSE 'act' END`
 	list, args := db.In([]any{t.id}, domains)
 	moved, err := db.Collect(ctx, tx, `SELECT postures.domain_id, postures.stage, `+next+posturesJoined+`
 		AND (domains.stage <> postures.stage OR domains.next_step <> `+next+`) AND domains.id IN `+list+` ORDER BY 1`, args, func(scan db.Scanner) (c copied, err error) {

@@ -56,11 +56,11 @@ func TestDomainChanges(t *testing.T) {
 		w.check("example.com", "v=DMARC1; p=none", facts.Facts{SPF: facts.SPF{Record: "v=spf1 -all"}})
 		begin := w.clock.Now()
 		w.check("example.net", "v=DMARC1; p=reject", facts.Facts{TLSRPT: facts.TLSRPT{Record: "v=TLSRPTv1; rua=mailto:a@example.net"}})
-		w.check("example.com", "v=DMARC1; p=none", facts.Facts{SPF: facts.SPF{Record: "v=spf1 -all"}}, "spf.too-many-lookups")
+		w.check("example.com", "v=DMARC1; p=none", facts.Facts{SPF: facts.SPF{Record: "v=spf1 -all"}}, "spf.too_many_lookups")
 		w.check("example.com", "v=DMARC1; p=none", facts.Facts{
 			SPF: facts.SPF{Record: "v=spf1 mx -all"}, MTASTS: facts.MTASTS{Record: "v=STSv1; id=1"},
 			DKIM: facts.DKIM{Keys: []facts.DKIMKey{{Selector: "s1", Status: "ok", Record: "v=DKIM1; p=AAAA"}}},
-		}, "spf.too-many-lookups")
+		}, "spf.too_many_lookups")
 		want := func(name string, filter store.ChangeFilter, wanted ...string) {
 			w.Helper()
 			var got []string
@@ -76,7 +76,7 @@ func TestDomainChanges(t *testing.T) {
 				w.Errorf("%s (-want +got):\n%s", name, diff)
 			}
 		}
-		third, second, first := "example.com [spf dkim mta-sts]", "example.net [dmarc tls-rpt]", "example.com [spf]"
+		third, second, first := "example.com [spf dkim mta_sts]", "example.net [dmarc tls_rpt]", "example.com [spf]"
 		want("all", store.ChangeFilter{}, third, second, first)
 		want("a domain", store.ChangeFilter{Domain: "example.net"}, second)
 		want("an unknown domain", store.ChangeFilter{Domain: "example.org"})

@@ -27,7 +27,7 @@ func listed(in *inbox) {
 	plain := storetest.Aggregate("plain", "a.example", 101, storetest.Passed("a.example", 1))
 	plain.Organization = "Big Mail Inc."
 	waiting := storetest.Aggregate("waiting", "strange.example", 102, storetest.Passed("strange.example", 4))
-	waiting.Quirks = []dmarcd.Quirk{{Name: "version-missing-too", Count: 2}, {Name: "range-long", Count: 1}}
+	waiting.Quirks = []dmarcd.Quirk{{Name: "version-missing-too", Count: 2}, {Name: "range_long", Count: 1}}
 	half := storetest.Aggregate("half", "strange.example", 103, storetest.Passed("strange.example", 4), storetest.Passed("b.example", 8))
 	half.Quirks, half.Organization = nil, "ÖPOST"
 	tls := storetest.Aggregate("tls", "b.example", 103)
@@ -60,7 +60,7 @@ func TestReportFilters(t *testing.T) {
 		{"a kind", store.ReportFilter{Kind: dmarcd.KindTLS}, "tls"},
 		{"another kind", store.ReportFilter{Kind: dmarcd.KindAggregate}, "half waiting plain mixed"},
 		{"a kind of which there is none", store.ReportFilter{Kind: dmarcd.KindFailure}, ""},
-		{"a quirk", store.ReportFilter{Quirk: "version-missing"}, "tls plain mixed"},
+		{"a quirk", store.ReportFilter{Quirk: "version_missing"}, "tls plain mixed"},
 		{"a quirk whose name begins alike", store.ReportFilter{Quirk: "version-missing-too"}, "waiting"},
 		{"half of a quirk's name", store.ReportFilter{Quirk: "long"}, ""},
 		{"genuine", store.ReportFilter{Genuine: dmarcd.GenuineYes}, "tls mixed"},
@@ -73,11 +73,11 @@ func TestReportFilters(t *testing.T) {
 		{"unclaimed beside a domain", store.ReportFilter{Unclaimed: true, Domain: "b.example"}, "half"},
 		{"a domain in some days", store.ReportFilter{Domain: "b.example", Days: dmarcd.Days{To: day(102)}}, "mixed"},
 		{"all of them", store.ReportFilter{
-			Domain: "b.example", Organization: "receiver.example", ExternalID: "mixed", Kind: dmarcd.KindAggregate, Quirk: "version-missing",
+			Domain: "b.example", Organization: "receiver.example", ExternalID: "mixed", Kind: dmarcd.KindAggregate, Quirk: "version_missing",
 			Genuine: dmarcd.GenuineYes, Days: dmarcd.Days{From: day(100), To: day(100)},
 		}, "mixed"},
 		{"all of them, and unclaimed", store.ReportFilter{
-			Domain: "b.example", Organization: "receiver.example", ExternalID: "mixed", Kind: dmarcd.KindAggregate, Quirk: "version-missing",
+			Domain: "b.example", Organization: "receiver.example", ExternalID: "mixed", Kind: dmarcd.KindAggregate, Quirk: "version_missing",
 			Genuine: dmarcd.GenuineYes, Days: dmarcd.Days{From: day(100), To: day(100)}, Unclaimed: true,
 		}, ""},
 	}

@@ -244,7 +244,7 @@ func TestReceiptsReportEverything(t *testing.T) {
 		delivery := storetest.Delivery(claimed, strange, claimed)
 		delivery.Rejections = []dmarcd.Rejection{{Kind: dmarcd.KindTLS, Member: "a.zip/x.json", Reason: "It is cut off."}, {Reason: "It is nothing."}}
 		got := in.deliver(delivery)
-		quirks := []dmarcd.Quirk{{Name: "version-missing", Count: 1}}
+		quirks := []dmarcd.Quirk{{Name: "version_missing", Count: 1}}
 		want := []dmarcd.Receipt{
 			{
 				ID: got[0].ID, Kind: dmarcd.KindAggregate, Member: "a.zip/1.xml", Status: dmarcd.Stored, ExternalID: "1",

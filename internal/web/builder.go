@@ -45,6 +45,9 @@ type builder struct {
 	explain func(c *site.Call, view *builderView) error
 }
 
+// path is the path of the page.
+func (b builder) path() string { return toolsPath + "/" + strings.ToLower(b.name) }
+
 // builders are the builders in the order of their tabs.
 func builders() []builder {
 	return []builder{dmarcBuilder, spfBuilder, mtastsBuilder, tlsrptBuilder, bimiBuilder}
@@ -78,7 +81,7 @@ type builderView struct {
 
 // build shows a builder. The URL contains the whole state, so it can be shared.
 func build(b builder) func(*site.Call) error {
-	path := Prefix + "/tools/" + string(b.part)
+	path := b.path()
 	return func(c *site.Call) error {
 		query := c.R.URL.Query()
 		view := builderView{Name: b.name, Lead: b.lead, Domain: exampleDomain}
@@ -122,7 +125,7 @@ func build(b builder) func(*site.Call) error {
 			return c.Fragment(page, "result", view)
 		}
 		for _, other := range builders() {
-			link := ui.Link{Text: other.name, Href: ui.WithQuery(Prefix+"/tools/"+string(other.part), nil, "domain", written)}
+			link := ui.Link{Text: other.name, Href: ui.WithQuery(other.path(), nil, "domain", written)}
 			view.Tabs = append(view.Tabs, ui.Tab{Link: link, Current: other.part == b.part})
 		}
 		return c.Render(http.StatusOK, page, view, view.Tags, view.Views)

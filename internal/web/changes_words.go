@@ -60,7 +60,7 @@ func repeats(change facts.Change, all []facts.Change) bool {
 		part, member = path[:dot], path[dot+1:]
 	}
 	switch {
-	case path == "dmarc.applied" || path == "dmarc.legacy.policy":
+	case path == "dmarc.effective_policy" || path == "dmarc.legacy.policy":
 		return has(func(other facts.Change) bool {
 			return other.Path() == "dmarc.policy" && other.Before == change.Before && other.After == change.After
 		})
@@ -86,7 +86,7 @@ var changeTitles = map[string]string{
 	"dmarc.record_domain":                "Domain of the DMARC record",
 	"dmarc.organizational_domain":        "Organizational domain",
 	"dmarc.policy":                       "Policy",
-	"dmarc.applied":                      "Policy that receivers apply",
+	"dmarc.effective_policy":             "Policy that receivers apply",
 	"dmarc.legacy.policy":                "Policy under RFC 7489",
 	"dmarc.legacy.record_domain":         "Domain of the DMARC record under RFC 7489",
 	"dmarc.legacy.organizational_domain": "Organizational domain under RFC 7489",

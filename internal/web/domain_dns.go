@@ -102,8 +102,8 @@ func seenTable(check wire.StoredCheck, csv string) ui.Table {
 		ID: "seen", Caption: "Records found", CSV: csv,
 		Columns: []ui.Column{{Title: "Part", Wide: true}, {Title: "Status"}, {Title: "Record", Wide: true, Note: "Reason"}},
 	}
-	add := func(name, status, text, reason string) {
-		t.Rows = append(t.Rows, []ui.Cell{ui.Text(name), ui.Badge(status), ui.Code(text).Noted(reason)})
+	add := func(name, status string, text, reason wire.Text) {
+		t.Rows = append(t.Rows, []ui.Cell{ui.Text(name), ui.Badge(status), ui.Code(string(text)).Noted(string(reason))})
 	}
 	add("DMARC", check.DMARC.Status, check.DMARC.Record, check.DMARC.Reason)
 	add("SPF", check.SPF.Status, check.SPF.Record, check.SPF.Reason)
@@ -111,7 +111,7 @@ func seenTable(check wire.StoredCheck, csv string) ui.Table {
 		add("DKIM "+key.Selector, key.Status, key.Record, key.Reason)
 	}
 	for _, host := range check.MX {
-		add("MX", strings.ReplaceAll(host.Status, "_", " "), host.Host, "")
+		add("MX", strings.ReplaceAll(host.Status, "_", " "), wire.Text(host.Host), "")
 	}
 	add("MTA-STS", check.MTASTS.Status, check.MTASTS.Record, check.MTASTS.Reason)
 	add("TLS-RPT", check.TLSRPT.Status, check.TLSRPT.Record, check.TLSRPT.Reason)
@@ -126,7 +126,7 @@ func findingTable(findings []wire.Finding) ui.Table {
 		{Title: "Finding"}, {Title: "Level"}, {Title: "What"}, {Title: "Why"}, {Title: "Fix"}, {Title: "Record"}, {Title: "Points"}, {Title: "RFC"},
 	}}
 	for _, f := range findings {
-		t.Rows = append(t.Rows, []ui.Cell{ui.Text(f.ID), ui.Text(f.Level), ui.Text(f.What), ui.Text(f.Why), ui.Text(f.Fix), ui.Text(f.Record), ui.Count(int64(f.Points)), ui.Text(f.RFC)})
+		t.Rows = append(t.Rows, []ui.Cell{ui.Text(f.ID), ui.Text(f.Level), ui.Text(f.What), ui.Text(f.Why), ui.Text(string(f.Fix)), ui.Text(string(f.Record)), ui.Count(int64(f.Points)), ui.Text(f.RFC)})
 	}
 	return t
 }

@@ -43,7 +43,7 @@ func domainField(path, submit, name string) ui.Form {
 func toolsPage(simulate ui.Form) (site.Page, toolsView) {
 	view := toolsView{Check: domainField(toolsPath+"/check", "Check", "domain"), Simulate: simulate}
 	for _, b := range builders() {
-		view.Builders = append(view.Builders, toolLink{ui.Link{Text: b.name, Href: toolsPath + "/" + string(b.part)}, b.lead})
+		view.Builders = append(view.Builders, toolLink{ui.Link{Text: b.name, Href: b.path()}, b.lead})
 	}
 	return site.Page{Template: "tools", Title: "Tools", Section: "Tools"}, view
 }

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -14,7 +13,7 @@ import (
 type Check struct {
 	Domain    string    `json:"domain"`
 	CheckedAt string    `json:"checked_at"`
-	Grade     Word      `json:"grade"` // "" if the policy is unknown
+	Grade     Text      `json:"grade"` // absent if the policy is unknown
 	DMARC     DMARC     `json:"dmarc"`
 	SPF       SPF       `json:"spf"`
 	DKIM      []DKIMKey `json:"dkim"`
@@ -28,16 +27,16 @@ type Check struct {
 	NextStep  *Finding  `json:"next_step"` // null if there is nothing to fix
 }
 
-// DMARC is the policy that receivers find. Policy, Applied and RecordDomain are "" if no policy
-// applies.
+// DMARC is the policy that receivers find. Policy, EffectivePolicy and RecordDomain are absent if no
+// policy applies.
 type DMARC struct {
 	Status               string        `json:"status"`
-	Reason               string        `json:"reason,omitempty"`
-	Record               string        `json:"record"`
-	RecordDomain         string        `json:"record_domain"`
-	OrganizationalDomain string        `json:"organizational_domain"`
-	Policy               Word          `json:"policy"`
-	Applied              Word          `json:"applied"`
+	Reason               Text          `json:"reason"`
+	Record               Text          `json:"record"`
+	RecordDomain         Text          `json:"record_domain"`
+	OrganizationalDomain Text          `json:"organizational_domain"`
+	Policy               Text          `json:"policy"`
+	EffectivePolicy      Text          `json:"effective_policy"`
 	Queries              []string      `json:"queries"`
 	Legacy               Legacy        `json:"legacy"`
 	Destinations         []Destination `json:"destinations"`
@@ -45,9 +44,9 @@ type DMARC struct {
 
 // Legacy is the policy that receivers find under RFC 7489.
 type Legacy struct {
-	RecordDomain         string `json:"record_domain"`
-	OrganizationalDomain string `json:"organizational_domain"`
-	Policy               Word   `json:"policy"`
+	RecordDomain         Text `json:"record_domain"`
+	OrganizationalDomain Text `json:"organizational_domain"`
+	Policy               Text `json:"policy"`
 }
 
 // Destination is where reports go.
@@ -60,8 +59,8 @@ type Destination struct {
 // SPF is the SPF record with the tree of lookups.
 type SPF struct {
 	Status      string    `json:"status"`
-	Reason      string    `json:"reason,omitempty"`
-	Record      string    `json:"record"`
+	Reason      Text      `json:"reason"`
+	Record      Text      `json:"record"`
 	Lookups     int       `json:"lookups"`
 	VoidLookups int       `json:"void_lookups"`
 	Tree        []SPFTerm `json:"tree"`
@@ -70,12 +69,12 @@ type SPF struct {
 // SPFTerm is one term, with the record that it refers to.
 type SPFTerm struct {
 	Term     string    `json:"term"`
-	Target   string    `json:"target"`
-	Provider string    `json:"provider"`
+	Target   Text      `json:"target"`
+	Provider Text      `json:"provider"`
 	Cost     int       `json:"cost"`
 	Lookups  int       `json:"lookups"`
-	Note     string    `json:"note"`
-	Record   string    `json:"record"`
+	Note     Text      `json:"note"`
+	Record   Text      `json:"record"`
 	Terms    []SPFTerm `json:"terms"`
 }
 
@@ -84,9 +83,9 @@ type DKIMKey struct {
 	Selector  string   `json:"selector"`
 	From      string   `json:"from"`
 	Status    string   `json:"status"`
-	Reason    string   `json:"reason,omitempty"`
-	Record    string   `json:"record"`
-	Algorithm string   `json:"algorithm"`
+	Reason    Text     `json:"reason"`
+	Record    Text     `json:"record"`
+	Algorithm Text     `json:"algorithm"`
 	Bits      int      `json:"bits"`
 	Testing   bool     `json:"testing"`
 	Aliases   []string `json:"aliases"`
@@ -103,10 +102,10 @@ type MXHost struct {
 // MTASTS is the record and the policy of MTA-STS.
 type MTASTS struct {
 	Status string   `json:"status"`
-	Reason string   `json:"reason,omitempty"`
-	Record string   `json:"record"`
-	Fetch  Word     `json:"fetch"`
-	Mode   Word     `json:"mode"`
+	Reason Text     `json:"reason"`
+	Record Text     `json:"record"`
+	Fetch  Text     `json:"fetch"`
+	Mode   Text     `json:"mode"`
 	MaxAge int64    `json:"max_age"` // seconds
 	MX     []string `json:"mx"`
 }
@@ -114,25 +113,25 @@ type MTASTS struct {
 // TLSRPT is the record that asks for TLS reports.
 type TLSRPT struct {
 	Status       string   `json:"status"`
-	Reason       string   `json:"reason,omitempty"`
-	Record       string   `json:"record"`
+	Reason       Text     `json:"reason"`
+	Record       Text     `json:"record"`
 	Destinations []string `json:"destinations"`
 }
 
 // BIMI is the record of the logo.
 type BIMI struct {
 	Status       string `json:"status"`
-	Reason       string `json:"reason,omitempty"`
-	Record       string `json:"record"`
-	RecordDomain string `json:"record_domain"`
-	Location     string `json:"location"`
-	Evidence     string `json:"evidence"`
+	Reason       Text   `json:"reason"`
+	Record       Text   `json:"record"`
+	RecordDomain Text   `json:"record_domain"`
+	Location     Text   `json:"location"`
+	Evidence     Text   `json:"evidence"`
 }
 
 // DANE is the DANE result for the mail servers.
 type DANE struct {
 	Status string     `json:"status"`
-	Reason string     `json:"reason,omitempty"`
+	Reason Text       `json:"reason"`
 	Hosts  []DANEHost `json:"hosts"`
 }
 
@@ -146,8 +145,8 @@ type DANEHost struct {
 // DNSSEC is whether the zone of the domain is signed.
 type DNSSEC struct {
 	Status string `json:"status"`
-	Reason string `json:"reason,omitempty"`
-	Zone   string `json:"zone"`
+	Reason Text   `json:"reason"`
+	Zone   Text   `json:"zone"`
 }
 
 // Finding is a conclusion of a check. Fix ends with Record, if the finding has one.
@@ -156,8 +155,8 @@ type Finding struct {
 	Level  string `json:"level"`
 	What   string `json:"what"`
 	Why    string `json:"why"`
-	Fix    string `json:"fix"`
-	Record string `json:"record"`
+	Fix    Text   `json:"fix"`
+	Record Text   `json:"record"`
 	RFC    string `json:"rfc"`
 	Points int    `json:"points"`
 }
@@ -166,10 +165,10 @@ type Finding struct {
 func NewCheck(c facts.Check) Check {
 	f := *c.Facts
 	shape := Check{
-		Domain: f.Domain, CheckedAt: Time(c.At), Grade: Word(c.Grade),
+		Domain: f.Domain, CheckedAt: Time(c.At), Grade: Text(c.Grade),
 		DMARC: newDMARC(f.DMARC),
 		SPF: SPF{
-			Status: f.SPF.Status, Reason: f.SPF.Reason, Record: f.SPF.Record,
+			Status: f.SPF.Status, Reason: Text(f.SPF.Reason), Record: Text(f.SPF.Record),
 			Lookups: f.SPF.Lookups, VoidLookups: f.SPF.VoidLookups, Tree: list(f.SPF.Tree, newSPFTerm),
 		},
 		DKIM: list(f.DKIM.Keys, newDKIMKey),
@@ -177,21 +176,21 @@ func NewCheck(c facts.Check) Check {
 			return MXHost{Host: h.Name, Preference: h.Preference, Status: word(h.Status), Addresses: notNull(h.Addresses)}
 		}),
 		MTASTS: MTASTS{
-			Status: f.MTASTS.Status, Reason: f.MTASTS.Reason, Record: f.MTASTS.Record, Fetch: Word(word(f.MTASTS.Fetch)),
-			Mode: Word(f.MTASTS.Mode), MaxAge: f.MTASTS.MaxAge, MX: notNull(f.MTASTS.MX),
+			Status: f.MTASTS.Status, Reason: Text(f.MTASTS.Reason), Record: Text(f.MTASTS.Record), Fetch: Text(word(f.MTASTS.Fetch)),
+			Mode: Text(f.MTASTS.Mode), MaxAge: f.MTASTS.MaxAge, MX: notNull(f.MTASTS.MX),
 		},
 		TLSRPT: TLSRPT{
-			Status: f.TLSRPT.Status, Reason: f.TLSRPT.Reason, Record: f.TLSRPT.Record,
+			Status: f.TLSRPT.Status, Reason: Text(f.TLSRPT.Reason), Record: Text(f.TLSRPT.Record),
 			Destinations: notNull(f.TLSRPT.Destinations),
 		},
 		BIMI: BIMI{
-			Status: f.BIMI.Status, Reason: f.BIMI.Reason, Record: f.BIMI.Record, RecordDomain: f.BIMI.RecordDomain,
-			Location: f.BIMI.Location, Evidence: f.BIMI.Evidence,
+			Status: f.BIMI.Status, Reason: Text(f.BIMI.Reason), Record: Text(f.BIMI.Record), RecordDomain: Text(f.BIMI.RecordDomain),
+			Location: Text(f.BIMI.Location), Evidence: Text(f.BIMI.Evidence),
 		},
-		DANE: DANE{Status: f.DANE.Status, Reason: f.DANE.Reason, Hosts: list(f.DANE.Hosts, func(h facts.DANEHost) DANEHost {
+		DANE: DANE{Status: f.DANE.Status, Reason: Text(f.DANE.Reason), Hosts: list(f.DANE.Hosts, func(h facts.DANEHost) DANEHost {
 			return DANEHost{Host: h.Name, Status: h.Status, Records: notNull(h.Records)}
 		})},
-		DNSSEC:   DNSSEC{Status: f.DNSSEC.Status, Reason: f.DNSSEC.Reason, Zone: f.DNSSEC.Zone},
+		DNSSEC:   DNSSEC{Status: f.DNSSEC.Status, Reason: Text(f.DNSSEC.Reason), Zone: Text(f.DNSSEC.Zone)},
 		Findings: list(c.Findings, newFinding),
 	}
 	if c.Next != nil {
@@ -203,16 +202,16 @@ func NewCheck(c facts.Check) Check {
 // newFinding returns the shape of a finding.
 func newFinding(f dmarcd.Finding) Finding {
 	return Finding{
-		ID: f.ID, Level: string(f.Level), What: f.What, Why: f.Why, Fix: f.FullFix(), Record: f.Record.String(), RFC: f.RFC, Points: f.Points,
+		ID: f.ID, Level: string(f.Level), What: f.What, Why: f.Why, Fix: Text(f.FullFix()), Record: Text(f.Record.String()), RFC: f.RFC, Points: f.Points,
 	}
 }
 
 func newDMARC(f facts.DMARC) DMARC {
 	return DMARC{
-		Status: f.Status, Reason: f.Reason, Record: f.Record, RecordDomain: f.PolicyDomain(),
-		OrganizationalDomain: f.OrganizationalDomain, Policy: Word(f.Policy), Applied: Word(f.Applied), Queries: notNull(f.Queries),
+		Status: f.Status, Reason: Text(f.Reason), Record: Text(f.Record), RecordDomain: Text(f.PolicyDomain()),
+		OrganizationalDomain: Text(f.OrganizationalDomain), Policy: Text(f.Policy), EffectivePolicy: Text(f.Applied), Queries: notNull(f.Queries),
 		Legacy: Legacy{
-			RecordDomain: f.Legacy.PolicyDomain(), OrganizationalDomain: f.Legacy.OrganizationalDomain, Policy: Word(f.Legacy.Policy),
+			RecordDomain: Text(f.Legacy.PolicyDomain()), OrganizationalDomain: Text(f.Legacy.OrganizationalDomain), Policy: Text(f.Legacy.Policy),
 		},
 		Destinations: list(f.Destinations, func(d facts.Destination) Destination {
 			return Destination{Tag: d.Tag, URI: d.URI, Consent: word(d.Consent)}
@@ -222,24 +221,23 @@ func newDMARC(f facts.DMARC) DMARC {
 
 func newSPFTerm(t facts.SPFTerm) SPFTerm {
 	return SPFTerm{
-		Term: t.Term, Target: t.Target, Provider: t.Provider, Cost: t.Cost, Lookups: t.Lookups, Note: t.Note,
-		Record: t.Record, Terms: list(t.Terms, newSPFTerm),
+		Term: t.Term, Target: Text(t.Target), Provider: Text(t.Provider), Cost: t.Cost, Lookups: t.Lookups, Note: Text(t.Note),
+		Record: Text(t.Record), Terms: list(t.Terms, newSPFTerm),
 	}
 }
 
 func newDKIMKey(k facts.DKIMKey) DKIMKey {
 	return DKIMKey{
-		Selector: k.Selector, From: k.From, Status: k.Status, Reason: k.Reason, Record: k.Record,
-		Algorithm: k.Algorithm, Bits: k.Bits, Testing: k.Testing, Aliases: notNull(k.Aliases),
+		Selector: k.Selector, From: k.From, Status: k.Status, Reason: Text(k.Reason), Record: Text(k.Record),
+		Algorithm: Text(k.Algorithm), Bits: k.Bits, Testing: k.Testing, Aliases: notNull(k.Aliases),
 	}
 }
 
 // StoredCheck is an entry of a domain's history: a check that had the same result from FirstAt
-// to LastAt, and its changes from the previous entry.
+// to CheckedAt, and its changes from the previous entry.
 type StoredCheck struct {
 	ID      *string `json:"id"` // null if DNS has never answered, so that there is no entry
 	FirstAt string  `json:"first_at"`
-	LastAt  string  `json:"last_at"`
 	Check
 	Changes []Change `json:"changes"`
 }
@@ -248,7 +246,7 @@ type StoredCheck struct {
 func NewStoredCheck(c facts.StoredCheck) StoredCheck {
 	changes := list(c.Changes, newChange)
 	slices.SortStableFunc(changes, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
-	shape := StoredCheck{FirstAt: Time(c.FirstAt), LastAt: Time(c.LastAt), Check: NewCheck(c.Check), Changes: changes}
+	shape := StoredCheck{FirstAt: Time(c.FirstAt), Check: NewCheck(c.Check), Changes: changes}
 	if c.ID != 0 {
 		shape.ID = new(c.ID.String())
 	}
@@ -272,21 +270,12 @@ func NewDomainChange(c facts.DomainChange) DomainChange {
 	slices.SortStableFunc(changes, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
 	return DomainChange{
 		ID: c.ID.String(), Domain: c.Domain, At: Time(c.At), Grade: optionalText(c.Grade),
-		Kinds: list(c.Parts, PartWord), Changes: changes,
+		Kinds: list(c.Parts, func(part facts.Part) string { return string(part) }), Changes: changes,
 	}
 }
 
-// PartWord returns a part of a check as the name of its member.
-func PartWord(part facts.Part) string { return word(string(part)) }
-
-// Word is a word of an enumeration, null in JSON if it is absent.
-type Word string
-
-// MarshalJSON implements json.Marshaler.
-func (w Word) MarshalJSON() ([]byte, error) { return json.Marshal(optionalText(w)) }
-
 // word writes a word of an enumeration as all others.
-func word(text string) string { return strings.NewReplacer(" ", "_", "-", "_").Replace(text) }
+func word(text string) string { return strings.ReplaceAll(text, " ", "_") }
 
 // Change is one difference between two checks. Path names the member, such as dmarc.record or
 // dkim.google.bits. In the SPF tree, only records that terms of both checks refer to are compared,
@@ -294,8 +283,8 @@ func word(text string) string { return strings.NewReplacer(" ", "_", "-", "_").R
 // differences of the tree follow from these and from spf.record.
 type Change struct {
 	Path   string `json:"path"`
-	Before string `json:"before"` // "" if it was added
-	After  string `json:"after"`  // "" if it was removed
+	Before Text   `json:"before"` // absent if it was added
+	After  Text   `json:"after"`  // absent if it was removed
 }
 
 func newChange(c facts.Change) Change {
@@ -303,5 +292,5 @@ func newChange(c facts.Change) Change {
 	case "dmarc.destinations.{of}.consent", "mx.{of}.status", "mta_sts.fetch":
 		c.Before, c.After = word(c.Before), word(c.After)
 	}
-	return Change{Path: c.Path(), Before: c.Before, After: c.After}
+	return Change{Path: c.Path(), Before: Text(c.Before), After: Text(c.After)}
 }

@@ -133,6 +133,9 @@ type Tag struct {
 	Domains int    `json:"domains"`
 }
 
+// NewTag returns the shape of a tag.
+func NewTag(t dmarcd.TagCount) Tag { return Tag(t) }
+
 // Hit is something that a search found.
 type Hit struct {
 	// Kind is domain, sender, address or report; Key identifies it in the API.

@@ -25,7 +25,7 @@ type EventData struct {
 	FindingID    *string `json:"finding_id"`
 	Before       *string `json:"before"`
 	After        *string `json:"after"`
-	ReportID     *string `json:"report_id"`
+	Report       *string `json:"report"` // our id, as in ExportedRecord
 	Organization *string `json:"organization"`
 	WebhookID    *string `json:"webhook_id"`
 	Reason       *string `json:"reason"`
@@ -34,7 +34,7 @@ type EventData struct {
 	Day         *string  `json:"day"`
 	Subject     *string  `json:"subject"`
 	SubjectName *string  `json:"subject_name"`
-	Messages    *int64   `json:"messages"`
+	Count       *int64   `json:"count"` // of messages, sessions, reports or alerts
 	Observed    *float64 `json:"observed"`
 	Usual       *float64 `json:"usual"`
 }
@@ -51,10 +51,10 @@ func NewEvent(e dmarcd.Event, baseURL string) Event {
 		data.Day = optionalText(e.Day.String())
 	}
 	if e.Measured != (dmarcd.Measured{}) {
-		data.Messages, data.Observed, data.Usual = &e.Messages, &e.Observed, &e.Usual
+		data.Count, data.Observed, data.Usual = &e.Messages, &e.Observed, &e.Usual
 	}
 	if e.Report != 0 {
-		data.ReportID = optionalText(e.Report.String())
+		data.Report = optionalText(e.Report.String())
 	}
 	if e.Webhook != 0 {
 		data.WebhookID = optionalText(e.Webhook.String())

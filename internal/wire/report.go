@@ -14,9 +14,9 @@ import (
 
 // Found is the location of a report in a file.
 type Found struct {
-	File string `json:"file"`
-	// Member is the location in the file, "" for the file itself.
-	Member string `json:"member"`
+	File string `json:"file,omitempty"` // not in the API
+	// Member is the location in the file, absent for the file itself.
+	Member Text `json:"member"`
 	// Kind is "aggregate", "failure" or "tls".
 	Kind string `json:"kind"`
 	// Damage describes a damaged container that could be read in part, null if it is intact.
@@ -179,7 +179,7 @@ type TLSFailure struct {
 // NewReport returns the shape of a report in a file without its records: an AggregateReport,
 // FailureReport or TLSReport. It returns nil if the details have expired.
 func NewReport(file string, r dmarcd.Report) any {
-	found := Found{File: file, Member: r.Member, Kind: string(r.Kind), Damage: optionalText(r.Damage), Quirks: NewQuirks(r)}
+	found := Found{File: file, Member: Text(r.Member), Kind: string(r.Kind), Damage: optionalText(r.Damage), Quirks: NewQuirks(r)}
 	switch {
 	case r.Detail.Aggregate != nil:
 		return newAggregateReport(found, r)

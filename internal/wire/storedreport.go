@@ -27,7 +27,7 @@ type StoredReport struct {
 	// Authenticated is the domain that the mail was authenticated as, null for none.
 	Authenticated *string `json:"authenticated_domain"`
 	ReceivedAt    string  `json:"received_at"`
-	Member        string  `json:"member"`
+	Member        Text    `json:"member"`
 	Replaced      bool    `json:"replaced"`
 	Counted       bool    `json:"counted"`
 	HeldReason    *string `json:"held_reason"` // null where the report is not held
@@ -43,7 +43,7 @@ func NewStoredReport(r dmarcd.Report) StoredReport {
 		Domain: optionalText(r.Domain), Begin: optionalTime(r.Begin), End: optionalTime(r.End),
 		Records: r.Records, Messages: messages, Compliant: compliant, Sessions: sessions, FailedSessions: failed, Quirks: quirkNames(r.Quirks), Damage: optionalText(r.Damage),
 		Intake: string(r.Intake), Genuine: genuine(r.Authentication), Authenticated: optionalText(r.Authentication.Domain),
-		ReceivedAt: Time(r.ReceivedAt), Member: r.Member, Replaced: r.State == dmarcd.ReportReplaced,
+		ReceivedAt: Time(r.ReceivedAt), Member: Text(r.Member), Replaced: r.State == dmarcd.ReportReplaced,
 		Counted: r.State == dmarcd.ReportCounted, HeldReason: optionalText(r.HeldReason),
 	}
 }
@@ -118,7 +118,7 @@ type Rejected struct {
 	Reason     string  `json:"reason"`
 	Intake     string  `json:"intake"`
 	Name       *string `json:"name"` // of the file, null if unnamed
-	Member     string  `json:"member"`
+	Member     Text    `json:"member"`
 	Genuine    string  `json:"genuine"`
 	ReceivedAt string  `json:"received_at"`
 	Size       int64   `json:"size"` // 0 after the original was deleted
@@ -128,7 +128,7 @@ type Rejected struct {
 func NewRejected(r dmarcd.Rejected) Rejected {
 	return Rejected{
 		ID: r.ID.String(), Kind: optionalText(r.Kind), Reason: r.Reason, Intake: string(r.Intake), Name: optionalText(r.Name),
-		Member: r.Member, Genuine: genuine(r.Authentication), ReceivedAt: Time(r.ReceivedAt), Size: r.Size,
+		Member: Text(r.Member), Genuine: genuine(r.Authentication), ReceivedAt: Time(r.ReceivedAt), Size: r.Size,
 	}
 }
 
@@ -160,8 +160,8 @@ type Receipt struct {
 	Quirks       []string `json:"quirks"`
 	ID           *string  `json:"id"`
 	Organization *string  `json:"organization"`
-	// Member is the location in the upload, "" for the whole.
-	Member string `json:"member"`
+	// Member is the location in the upload, absent for the whole.
+	Member Text `json:"member"`
 }
 
 func newReceipt(r dmarcd.Receipt) Receipt {
@@ -169,7 +169,7 @@ func newReceipt(r dmarcd.Receipt) Receipt {
 	shape := Receipt{
 		Kind: optionalText(r.Kind), Status: string(r.Status), Reason: optionalText(r.Reason), ReportID: optionalText(r.ExternalID),
 		Domain: optionalText(r.Domain), Records: r.Records, Messages: messages, Sessions: sessions, Quirks: quirkNames(r.Quirks),
-		Organization: optionalText(r.Organization), Member: r.Member,
+		Organization: optionalText(r.Organization), Member: Text(r.Member),
 	}
 	if r.ID != 0 {
 		shape.ID = optionalText(r.ID.String())

@@ -57,7 +57,7 @@ func NewMe(team dmarcd.Team, token dmarcd.Token, quota dmarcd.Quota, used dmarcd
 // Token is a token in a list.
 type Token struct {
 	ID        string  `json:"id"`
-	Name      string  `json:"name"`
+	Name      Text    `json:"name"`
 	Scope     string  `json:"scope"`
 	CreatedAt string  `json:"created_at"`
 	ExpiresAt *string `json:"expires_at"`
@@ -68,7 +68,7 @@ type Token struct {
 // NewToken returns the shape of a token.
 func NewToken(t dmarcd.Token) Token {
 	return Token{
-		ID: t.ID.String(), Name: t.Name, Scope: string(t.Scope), CreatedAt: Time(t.CreatedAt),
+		ID: t.ID.String(), Name: Text(t.Name), Scope: string(t.Scope), CreatedAt: Time(t.CreatedAt),
 		ExpiresAt: optionalTime(t.ExpiresAt), UsedAt: optionalTime(t.UsedAt), RevokedAt: optionalTime(t.RevokedAt),
 	}
 }
@@ -115,14 +115,14 @@ type Retention struct {
 type Member struct {
 	ID       string `json:"id"`
 	Email    string `json:"email"`
-	Name     string `json:"name"`
+	Name     Text   `json:"name"`
 	Role     string `json:"role"`
 	JoinedAt string `json:"joined_at"`
 }
 
 // NewMember returns the shape of a member.
 func NewMember(m dmarcd.Member) Member {
-	return Member{ID: m.User.ID.String(), Email: m.User.Email, Name: m.User.Name, Role: string(m.Role), JoinedAt: Time(m.JoinedAt)}
+	return Member{ID: m.User.ID.String(), Email: m.User.Email, Name: Text(m.User.Name), Role: string(m.Role), JoinedAt: Time(m.JoinedAt)}
 }
 
 // Invitation is an open invitation.

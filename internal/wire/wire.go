@@ -5,6 +5,7 @@ package wire
 import (
 	"cmp"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"math"
 	"net/http"
@@ -172,6 +173,12 @@ func notNull(list []string) []string {
 	}
 	return list
 }
+
+// Text is a text, null in JSON if it is absent.
+type Text string
+
+// MarshalJSON implements json.Marshaler.
+func (t Text) MarshalJSON() ([]byte, error) { return json.Marshal(optionalText(t)) }
 
 // optionalText returns nil for an empty text.
 func optionalText[T ~string](text T) *string {

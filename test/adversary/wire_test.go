@@ -179,7 +179,7 @@ func (a *arena) reported(when, to string, messages int64) {
 				ReportID *string `json:"report_id"`
 			} `json:"items"`
 		}
-		a.victim.get("/insights/reports?domain=victim.test&limit=1000&org=reporter.test", &reports)
+		a.victim.get("/insights/reports?domain=victim.test&limit=1000&organization=reporter.test", &reports)
 		for _, r := range reports.Items {
 			if r.ReportID != nil && *r.ReportID == when {
 				return true

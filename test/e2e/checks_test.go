@@ -54,7 +54,6 @@ var rejectZone = strings.Replace(checkedZone, noneRecord, rejectRecord, 1)
 type storedCheck struct {
 	ID        string     `json:"id"`
 	FirstAt   string     `json:"first_at"`
-	LastAt    string     `json:"last_at"`
 	Domain    string     `json:"domain"`
 	CheckedAt string     `json:"checked_at"`
 	Grade     string     `json:"grade"`
@@ -81,7 +80,7 @@ type dmarcFacts struct {
 	RecordDomain string   `json:"record_domain"`
 	Organization string   `json:"organizational_domain"`
 	Policy       string   `json:"policy"`
-	Applied      string   `json:"applied"`
+	Applied      string   `json:"effective_policy"`
 	Queries      []string `json:"queries"`
 }
 
@@ -187,18 +186,18 @@ func TestLatestCheckOfAKnownZone(t *testing.T) {
 			t.Errorf("spf: got %+v want one lookup of v=spf1 mx -all", got.SPF)
 		}
 		wantFindings := []string{
-			"warning dmarc.policy-none", "info mta-sts.missing", "info tls-rpt.missing", "info dnssec.unsigned",
+			"warning dmarc.policy_none", "info mta_sts.missing", "info tls_rpt.missing", "info dnssec.unsigned",
 			"good spf.valid", "good dkim.found",
 		}
 		if diff := cmp.Diff(wantFindings, got.findingIDs()); diff != "" {
 			t.Errorf("findings (-want +got):\n%s", diff)
 		}
 		wantRecord := `_dmarc.example.com. TXT "v=DMARC1; p=quarantine; rua=mailto:dmarc@example.com"`
-		if got.NextStep == nil || got.NextStep.ID != "dmarc.policy-none" || got.NextStep.Record != wantRecord {
-			t.Errorf("next step: got %+v want dmarc.policy-none with the record %s", got.NextStep, wantRecord)
+		if got.NextStep == nil || got.NextStep.ID != "dmarc.policy_none" || got.NextStep.Record != wantRecord {
+			t.Errorf("next step: got %+v want dmarc.policy_none with the record %s", got.NextStep, wantRecord)
 		}
-		if len(got.Changes) != 0 || got.FirstAt != got.LastAt || got.CheckedAt != got.LastAt {
-			t.Errorf("got %d changes from %s to %s (%s) want a first check", len(got.Changes), got.FirstAt, got.LastAt, got.CheckedAt)
+		if len(got.Changes) != 0 || got.FirstAt != got.CheckedAt {
+			t.Errorf("got %d changes from %s to %s want a first check", len(got.Changes), got.FirstAt, got.CheckedAt)
 		}
 		history := readAs[page[storedCheck]](t, s.get("/domains/example.com/checks"))
 		if diff := cmp.Diff(page[storedCheck]{Items: []storedCheck{got}}, history); diff != "" {
@@ -238,10 +237,10 @@ func TestEqualChecksAreOneEntry(t *testing.T) {
 		s.add("example.com")
 		first := s.firstCheck("example.com")
 		again := s.checked("example.com", "a later check finds the same", fullCheckLimit, func(k storedCheck) bool {
-			return k.LastAt > first.LastAt
+			return k.CheckedAt > first.CheckedAt
 		})
-		if again.ID != first.ID || again.FirstAt != first.FirstAt || again.CheckedAt != again.LastAt {
-			t.Errorf("got %s from %s to %s (%s) want %s from %s", again.ID, again.FirstAt, again.LastAt, again.CheckedAt, first.ID, first.FirstAt)
+		if again.ID != first.ID || again.FirstAt != first.FirstAt {
+			t.Errorf("got %s from %s to %s want %s from %s", again.ID, again.FirstAt, again.CheckedAt, first.ID, first.FirstAt)
 		}
 		if got := all[storedCheck](s, "/domains/example.com/checks", 10); len(got) != 1 {
 			t.Errorf("got %d entries want 1", len(got))
@@ -260,11 +259,11 @@ func TestHistoryGrowsWithChanges(t *testing.T) {
 			want []change
 		}{
 			{"a stricter policy", rejectZone, []change{
-				{"dmarc.applied", "none", "reject"},
+				{"dmarc.effective_policy", "none", "reject"},
 				{"dmarc.legacy.policy", "none", "reject"},
 				{"dmarc.policy", "none", "reject"},
 				{"dmarc.record", noneRecord, rejectRecord},
-				{"findings.dmarc.policy-none", "warning", ""},
+				{"findings.dmarc.policy_none", "warning", ""},
 				{"findings.dmarc.reject", "", "good"},
 				{"grade", "C", "A"},
 			}},
@@ -312,8 +311,8 @@ func TestVerificationIsFollowedByAFullCheck(t *testing.T) {
 		s := in.serve()
 		s.add("example.com")
 		first := s.firstCheck("example.com")
-		if !slices.Contains(first.findingIDs(), "error spf.multiple-records") {
-			t.Fatalf("findings: got %v want spf.multiple-records", first.findingIDs())
+		if !slices.Contains(first.findingIDs(), "error spf.multiple_records") {
+			t.Fatalf("findings: got %v want spf.multiple_records", first.findingIDs())
 		}
 		in.setZone(rejectZone)
 		s.verify("example.com", "conclusive")
@@ -335,7 +334,7 @@ func TestVerificationIsFollowedByAFullCheck(t *testing.T) {
 		}
 		resolved := 0
 		for _, h := range s.happened("example.com") {
-			if h.Kind == "finding.resolved" && h.Before == "spf.multiple-records" && h.After == "" {
+			if h.Kind == "finding.resolved" && h.Before == "spf.multiple_records" && h.After == "" {
 				resolved++
 			}
 		}
@@ -350,12 +349,12 @@ func TestFixedFindingThatTheFactsDoNotShow(t *testing.T) {
 	each(t, without, func(t *testing.T, in *installation) {
 		s := in.serve(quick...)
 		s.add("example.com")
-		if got := s.firstCheck("example.com").findingIDs(); !slices.Contains(got, "error dmarc.destination-without-mail") {
+		if got := s.firstCheck("example.com").findingIDs(); !slices.Contains(got, "error dmarc.destination_without_mail") {
 			t.Fatalf("got %v", got)
 		}
 		in.setZone(without + "mail.example.com. MX 10 mx.example.com.\n")
 		s.checked("example.com", "the finding goes", fullCheckLimit, func(k storedCheck) bool {
-			return !slices.Contains(k.findingIDs(), "error dmarc.destination-without-mail")
+			return !slices.Contains(k.findingIDs(), "error dmarc.destination_without_mail")
 		})
 		s.awaitEvents("example.com", 1)
 	})

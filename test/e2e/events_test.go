@@ -80,12 +80,12 @@ func TestScheduleReportsOfChanges(t *testing.T) {
 		want []happening // sorted by kind
 	}{
 		{"a stricter policy", rejectZone, []happening{
-			{"finding.resolved", "dmarc.policy-none", ""},
+			{"finding.resolved", "dmarc.policy_none", ""},
 			{"policy.strengthened", "none", "reject"},
 			{"record.changed", noneRecord, rejectRecord},
 		}},
-		{"an error", rejectZone + secondSPF, []happening{{"finding.appeared", "", "spf.multiple-records"}}},
-		{"the error is resolved", rejectZone, []happening{{"finding.resolved", "spf.multiple-records", ""}}},
+		{"an error", rejectZone + secondSPF, []happening{{"finding.appeared", "", "spf.multiple_records"}}},
+		{"the error is resolved", rejectZone, []happening{{"finding.resolved", "spf.multiple_records", ""}}},
 		{"a looser policy", strings.Replace(checkedZone, noneRecord, loose, 1), []happening{
 			{"policy.weakened", "reject", "quarantine"},
 			{"record.changed", rejectRecord, loose},
@@ -96,7 +96,7 @@ func TestScheduleReportsOfChanges(t *testing.T) {
 			{"record.removed", loose, ""},
 		}},
 		{"a record again", checkedZone, []happening{
-			{"finding.appeared", "", "dmarc.policy-none"},
+			{"finding.appeared", "", "dmarc.policy_none"},
 			{"finding.resolved", "dmarc.missing", ""},
 			{"record.appeared", "", noneRecord},
 		}},

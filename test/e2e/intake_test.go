@@ -185,7 +185,7 @@ func TestReportIsReadBack(t *testing.T) {
 		if sum != 5 {
 			t.Errorf("the records: got %d messages want 5", sum)
 		}
-		for _, query := range []string{"?domain=other.example", "?kind=tls", "?to=2026-11-13", "?org=unknown"} {
+		for _, query := range []string{"?domain=other.example", "?kind=tls", "?to=2026-11-13", "?organization=unknown"} {
 			if got := s.reports(query); len(got) != 0 {
 				t.Errorf("%s: got %v want none", query, got)
 			}

@@ -29,7 +29,7 @@ func TestChange(t *testing.T) {
 	}{
 		{
 			name: "policy is lowered", zone: "example.test", old: "p=reject", new: "p=none",
-			want: func(s *statuses) { s.Policy = "none" }, findings: []string{"dmarc.policy-none"},
+			want: func(s *statuses) { s.Policy = "none" }, findings: []string{"dmarc.policy_none"},
 		},
 		{
 			name: "record goes away", zone: "example.test", old: "_dmarc ", new: "_dmarc2 ",
@@ -37,43 +37,43 @@ func TestChange(t *testing.T) {
 		},
 		{
 			name: "provider takes no reports", zone: "provider.test", old: "example.test._report", new: "example.org._report",
-			want: func(*statuses) {}, findings: []string{"dmarc.destination-refused"},
+			want: func(*statuses) {}, findings: []string{"dmarc.destination_refused"},
 		},
 		{
 			name: "second SPF record", zone: "example.test", old: "@ ", new: "@ TXT \"v=spf1 -all\"\n@ ",
-			want: func(s *statuses) { s.SPF = "multiple" }, findings: []string{"spf.multiple-records"},
+			want: func(s *statuses) { s.SPF = "multiple" }, findings: []string{"spf.multiple_records"},
 		},
 		{
 			name: "SPF record of the provider goes away", zone: "provider.test", old: "_spf ", new: "_spf2 ",
-			want: func(s *statuses) { s.SPF = "permerror" }, findings: []string{"spf.broken-include"},
+			want: func(s *statuses) { s.SPF = "permerror" }, findings: []string{"spf.broken_include"},
 		},
 		{
 			name: "key in use is revoked", zone: "provider.test", old: "k=ed25519; p=", new: "k=ed25519; p=; x=",
-			want: func(*statuses) {}, findings: []string{"dkim.revoked-in-use"},
+			want: func(*statuses) {}, findings: []string{"dkim.revoked_in_use"},
 		},
 		{
 			name: "second mail server, with the provider", zone: "example.test", old: "@ ", new: "@ MX 20 mail.provider.test.\n@ ",
-			want: func(s *statuses) { s.DANE = "mixed" }, findings: []string{"mta-sts.mx-not-covered", "dane.missing-for-host"},
+			want: func(s *statuses) { s.DANE = "mixed" }, findings: []string{"mta_sts.mx_not_covered", "dane.missing_for_host"},
 		},
 		{
 			name: "TLSA record of the key in use goes away", zone: "example.test", old: "_25._tcp.mail ", new: "_25._tcp.mail2 ",
-			want: func(*statuses) {}, findings: []string{"dane.no-match"},
+			want: func(*statuses) {}, findings: []string{"dane.no_match"},
 		},
 		{
 			name: "policy host loses its address", zone: "example.test", old: "\nmta-sts ", new: "\nmta-sts2 ",
-			want: func(s *statuses) { s.Fetch = "no host" }, findings: []string{"mta-sts.no-host"},
+			want: func(s *statuses) { s.Fetch = "no host" }, findings: []string{"mta_sts.no_host"},
 		},
 		{
 			name: "no more MTA-STS", zone: "example.test", old: "_mta-sts ", new: "_mta-sts2 ",
-			want: func(s *statuses) { s.MTASTS, s.Fetch = "none", "" }, findings: []string{"mta-sts.missing"},
+			want: func(s *statuses) { s.MTASTS, s.Fetch = "none", "" }, findings: []string{"mta_sts.missing"},
 		},
 		{
 			name: "no more TLS reports", zone: "example.test", old: "_smtp._tls ", new: "_smtp._tls2 ",
-			want: func(s *statuses) { s.TLSRPT = "none" }, findings: []string{"tls-rpt.missing"},
+			want: func(s *statuses) { s.TLSRPT = "none" }, findings: []string{"tls_rpt.missing"},
 		},
 		{
 			name: "parent does not vouch any more", vouched: never,
-			want: func(s *statuses) { s.DNSSEC, s.DANE = "undelegated", "insecure" }, findings: []string{"dnssec.undelegated", "dane.without-dnssec"},
+			want: func(s *statuses) { s.DNSSEC, s.DANE = "undelegated", "insecure" }, findings: []string{"dnssec.undelegated", "dane.without_dnssec"},
 		},
 		{
 			name: "parent vouches for another key", vouched: wrongly,

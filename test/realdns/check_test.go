@@ -111,7 +111,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("got finding %s of level %s (%s) want good ones only", f.ID, f.Level, f.What)
 		}
 	}
-	wantFindings(t, got, "dmarc.reject", "spf.valid", "dkim.found", "mta-sts.enforced", "dane.protected", "dnssec.signed")
+	wantFindings(t, got, "dmarc.reject", "spf.valid", "dkim.found", "mta_sts.enforced", "dane.protected", "dnssec.signed")
 	destinations := []facts.Destination{{
 		Tag: "rua", URI: "mailto:dmarc@provider.test", Address: "dmarc@provider.test", Host: "provider.test",
 		Consent: "authorized", Queried: "example.test._report._dmarc.provider.test", Mail: "yes",
@@ -167,5 +167,5 @@ func TestCheckWithoutValidation(t *testing.T) {
 	if diff := cmp.Diff(want, statusesOf(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	wantFindings(t, got, "dnssec.unvalidated", "dane.without-dnssec")
+	wantFindings(t, got, "dnssec.unvalidated", "dane.without_dnssec")
 }

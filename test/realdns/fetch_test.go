@@ -41,17 +41,17 @@ func TestFetch(t *testing.T) {
 		{
 			name:  "address that is not public",
 			roots: o.host.roots,
-			want:  "inconclusive", finding: "mta-sts.unreachable", reasonContains: outbound.ErrNotAllowed.Error(),
+			want:  "inconclusive", finding: "mta_sts.unreachable", reasonContains: outbound.ErrNotAllowed.Error(),
 		},
 		{
 			name:  "authority that is not trusted",
 			allow: loopback(),
-			want:  "bad certificate", finding: "mta-sts.bad-certificate", reasonContains: "unknown authority",
+			want:  "bad certificate", finding: "mta_sts.bad_certificate", reasonContains: "unknown authority",
 		},
 		{
 			name:  "in order",
 			allow: loopback(), roots: o.host.roots,
-			want: "ok", finding: "mta-sts.enforced",
+			want: "ok", finding: "mta_sts.enforced",
 		},
 	}
 	for _, test := range tests {

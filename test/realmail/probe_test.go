@@ -48,7 +48,7 @@ func TestCertificateOfExim(t *testing.T) {
 		}}
 		reader := starttls.New(starttls.Options{Dial: dialer.DialContext, Hostname: "dmarcd.example", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 		check := dnscheck.New(dnscheck.Options{Resolver: zone, DialMX: reader.Certificates, Now: time.Now}).Examine(t.Context(), dnscheck.Request{Domain: "recipient.example"})
-		warned := slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return f.ID == "starttls.certificate-expires" })
+		warned := slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return f.ID == "starttls.certificate_expires" })
 		if check.Facts.STARTTLS.Status != row.status || warned != row.warned {
 			t.Errorf("%s: got %+v and a warning: %t", row.name, check.Facts.STARTTLS, warned)
 		}

@@ -91,10 +91,10 @@ type outline struct {
 }
 
 const (
-	tighten  = "tighten-policy"
-	fixIt    = "fix-sender"
-	question = "answer-question"
-	accept   = "accept-forwarding"
+	tighten  = "tighten_policy"
+	fixIt    = "fix_sender"
+	question = "answer_question"
+	accept   = "accept_forwarding"
 	// isEnforced and isAccepted are the marks of domains with p=reject, and of those whose users
 	// accepted that forwarded mail is affected.
 	isEnforced = "enforced domain"
@@ -120,8 +120,8 @@ var outlines = []outline{
 	{action: question, about: &accounts},
 	{action: question, about: &outsiders},
 	{action: accept, about: &breaking},
-	{action: "wait-for-reports", about: &waiting},
-	{action: "lock-parked", about: &parked},
+	{action: "wait_for_reports", about: &waiting},
+	{action: "lock_parked", about: &parked},
 	{action: "", mark: isEnforced},
 }
 

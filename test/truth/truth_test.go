@@ -107,11 +107,11 @@ func TestPlanted(t *testing.T) {
 	if weaker < n*5/100 {
 		t.Errorf("got %d of %d domains whose sp, np or t=y spares mail want 5 %%", weaker, n)
 	}
-	if got := actions["tighten-policy"]; got < n*30/100 {
-		t.Errorf("tighten-policy: got %d of %d domains want 30 %%", got, n)
+	if got := actions["tighten_policy"]; got < n*30/100 {
+		t.Errorf("tighten_policy: got %d of %d domains want 30 %%", got, n)
 	}
-	if got := actions["answer-question"]; got > n*20/100 {
-		t.Errorf("answer-question: got %d of %d domains want at most 20 %%", got, n)
+	if got := actions["answer_question"]; got > n*20/100 {
+		t.Errorf("answer_question: got %d of %d domains want at most 20 %%", got, n)
 	}
 }
 
@@ -123,21 +123,21 @@ func checkTruth(t *testing.T, d *truth.Domain) {
 	affected := float64(f.Affected[truth.Legitimate])
 	asked := float64(f.Messages[truth.Undecidable])
 	switch d.Action.ID {
-	case "tighten-policy", "accept-forwarding", "":
+	case "tighten_policy", "accept_forwarding", "":
 		if affected > 0.004*legitimate || asked > 0.015*legitimate {
 			t.Errorf("%d: %s: got %v of %v legitimate messages affected and %v undecidable", d.Number, d.Action.ID, affected, legitimate, asked)
 		}
-	case "fix-sender":
+	case "fix_sender":
 		if affected < 0.007*legitimate {
 			t.Errorf("%d: %s: got %v of %v legitimate messages affected and %v undecidable", d.Number, d.Action.ID, affected, legitimate, asked)
 		}
-	case "answer-question":
+	case "answer_question":
 		if affected > 0.004*legitimate || asked < 0.015*legitimate {
 			t.Errorf("%d: %s: got %v of %v legitimate messages affected and %v undecidable", d.Number, d.Action.ID, affected, legitimate, asked)
 		}
 	}
 	forwarded, broken := float64(f.Messages[truth.Forwarder]), float64(f.Affected[truth.Forwarder])
-	if d.Action.ID == "accept-forwarding" && broken < 0.03*forwarded || d.Action.ID == "tighten-policy" && d.Accepted == 0 && broken > 0.015*forwarded {
+	if d.Action.ID == "accept_forwarding" && broken < 0.03*forwarded || d.Action.ID == "tighten_policy" && d.Accepted == 0 && broken > 0.015*forwarded {
 		t.Errorf("%d: got %v of %v forwarded messages affected", d.Number, broken, forwarded)
 	}
 	for key, classes := range d.BySender() {
@@ -191,13 +191,13 @@ func (p *planted) wrongAction(by *advice, want truth.Action) string {
 			wrong += ": " + given.Title + ": " + given.Reason
 		}
 		return wrong
-	case want.ID == "tighten-policy" && !p.isNext(given.Record.Value):
+	case want.ID == "tighten_policy" && !p.isNext(given.Record.Value):
 		return fmt.Sprintf("record: got %q want p=%s for all messages", given.Record.Value, p.Next)
 	case want.Sender == "":
 		return ""
-	case want.ID == "answer-question" && (given.Question == nil || given.Question.Key != want.Sender):
+	case want.ID == "answer_question" && (given.Question == nil || given.Question.Key != want.Sender):
 		return fmt.Sprintf("question: got %+v want %s", given.Question, want.Sender)
-	case want.ID == "fix-sender" && p.titled(given.Title) != want.Sender:
+	case want.ID == "fix_sender" && p.titled(given.Title) != want.Sender:
 		return fmt.Sprintf("sender to fix: got %s, in %q, want %s", p.titled(given.Title), given.Title, want.Sender)
 	}
 	return ""
@@ -231,7 +231,7 @@ func (p *planted) titled(title string) string {
 // harmful reports whether the advice is to tighten the policy while that affects legitimate mail.
 func (p *planted) harmful() bool {
 	f := p.Full
-	return p.advice.action() == "tighten-policy" && float64(f.Affected[truth.Legitimate]) > harmless*float64(f.Messages[truth.Legitimate])
+	return p.advice.action() == "tighten_policy" && float64(f.Affected[truth.Legitimate]) > harmless*float64(f.Messages[truth.Legitimate])
 }
 
 // classOf returns the class of a sender in the simulation, "" if it has no such sender.

@@ -84,7 +84,7 @@ func TestCheckOfNothing(t *testing.T) {
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	golden(t, "findings", 1, []dmarcd.Finding{
-		{ID: "starttls.certificate-expired", Level: dmarcd.LevelWarning, What: "What is so.", Host: "mx.example.com"},
+		{ID: "starttls.certificate_expired", Level: dmarcd.LevelWarning, What: "What is so.", Host: "mx.example.com"},
 		{ID: "spf.ptr", Level: dmarcd.LevelWarning, What: "What is so."},
 	}, shape.EncodeFindings, shape.DecodeFindings)
 	if got, err := shape.DecodeFindings(shape.EncodeFindings(nil)); err != nil || got != nil {
@@ -175,7 +175,7 @@ func TestFailureWithoutAddress(t *testing.T) {
 func TestEvent(t *testing.T) {
 	t.Parallel()
 	golden(t, "event", 1, dmarcd.EventData{
-		Before: "v=DMARC1; p=none", After: "v=DMARC1; p=reject", Finding: "spf.multiple-records",
+		Before: "v=DMARC1; p=none", After: "v=DMARC1; p=reject", Finding: "spf.multiple_records",
 		Report: 4711, Organization: "receiver.example", Webhook: 4712, Reason: "a reason",
 		Level: dmarcd.LevelWarning, Day: 20000, Subject: "AS64500", SubjectName: "Example Networks", SubjectClass: dmarcd.ClassYours,
 		Measured: dmarcd.Measured{Messages: 4713, Observed: 0.25, Usual: 0.75},
@@ -254,7 +254,7 @@ func sampleCheck() facts.Check {
 		Findings: []dmarcd.Finding{
 			{ID: "dnssec.signed", Level: dmarcd.LevelGood, What: "What is so.", Why: "Why it matters.", RFC: "RFC 4035"},
 			{
-				ID: "dmarc.policy-quarantine", Level: dmarcd.LevelInfo, What: "What is so.", Why: "Why it matters.", Fix: "Publish:",
+				ID: "dmarc.policy_quarantine", Level: dmarcd.LevelInfo, What: "What is so.", Why: "Why it matters.", Fix: "Publish:",
 				Record: dmarcd.DNSRecord{Name: "_dmarc.example.com", Type: "TXT", Data: "v=DMARC1; p=reject"}, Host: "mx.example.com", RFC: "RFC 9989 §4.7", Points: 5,
 			},
 		},

@@ -101,7 +101,7 @@ func Aggregate(id, domain string, day dmarcd.Day, records ...aggregate.Record) d
 		Report: dmarcd.Report{
 			Kind: dmarcd.KindAggregate, Organization: "receiver.example", ExternalID: id, Domain: domain,
 			Begin: begin, End: begin.Add(24*time.Hour - time.Second), Records: len(records),
-			Quirks: []dmarcd.Quirk{{Name: "version-missing", Count: 1}},
+			Quirks: []dmarcd.Quirk{{Name: "version_missing", Count: 1}},
 		},
 		Document:   `{"v":1}`,
 		Key:        sha256.Sum256([]byte(id + domain)),
