@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"net/url"
 	"strconv"
 )
 
@@ -73,6 +74,9 @@ func fetch(ctx context.Context, client *http.Client, uri, accept string) (Docume
 	if err != nil {
 		kind := fetchKind(err)
 		if kind == "" {
+			if named := (*url.Error)(nil); errors.As(err, &named) {
+				err = named.Err // its text has the address again
+			}
 			return d, fmt.Errorf("fetch %s: %w: %w", uri, ErrUnreachable, err)
 		}
 		found.note(true, kind, uri, err.Error())

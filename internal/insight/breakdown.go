@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/senders"
 )
@@ -187,8 +188,8 @@ func (m *Mail) facts(of *entry, records *selection) []Fact {
 		return facts
 	case GroupSender:
 		network := &m.whole.networks.list[m.whole.senders.list[m.whole.senders.byKey[of.form]].network]
-		add("First seen", of.Seen.First.String())
-		add("Last seen", of.Seen.Last.String())
+		add("First seen", phrase.Day(of.Seen.First))
+		add("Last seen", phrase.Day(of.Seen.Last))
 		add("Kind of sender", network.category())
 		add("Autonomous system", systemName(senders.Network{Number: network.number, Name: network.name}))
 	}

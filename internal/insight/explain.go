@@ -8,6 +8,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/facts"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 	"github.com/dmarcd/dmarcd/spf"
 )
 
@@ -54,7 +55,7 @@ func (s *assessed) cause(f failure, of failed) string {
 	var spf string
 	switch f.spf {
 	case spfBroken:
-		return fmt.Sprintf("SPF has failed with a permanent error (permerror) since %s: %s. %s", s.mail.domain.spfBrokenSince(of.first), s.spfProblem(f.checked, of.last), sentence(s.dkimCause(f, of, domain)))
+		return fmt.Sprintf("SPF has failed with a permanent error (permerror) since %s: %s. %s", phrase.Day(s.mail.domain.spfBrokenSince(of.first)), s.spfProblem(f.checked, of.last), sentence(s.dkimCause(f, of, domain)))
 	case spfMissing:
 		spf = f.checked + " has no SPF record"
 		if f.checked != domain {

@@ -125,10 +125,10 @@ func TestBreakdown(t *testing.T) {
 		group     insight.Group
 		key, want string
 	}{
-		{insight.GroupSender, "AS64496:yours", "Network One, your servers: First seen 1970-01-02, Last seen 1970-01-04, Autonomous system AS64496 (Network One), Addresses 1; days 50 0 50; " +
+		{insight.GroupSender, "AS64496:yours", "Network One, your servers: First seen 2 Jan 1970, Last seen 4 Jan 1970, Autonomous system AS64496 (Network One), Addresses 1; days 50 0 50; " +
 			"country NL 100, address 192.0.2.1 100, selector s1._domainkey.example.com 100, envelope_from - 50 example.com 50, " +
 			"header_from example.com 100, reporter other.example 50 receiver.example 50"},
-		{insight.GroupSender, "Newsletters:rest", "Newsletters, not aligned: First seen 1970-01-03, Last seen 1970-01-03, Kind of sender marketing, Addresses 1; days 0 10 0; " +
+		{insight.GroupSender, "Newsletters:rest", "Newsletters, not aligned: First seen 3 Jan 1970, Last seen 3 Jan 1970, Kind of sender marketing, Addresses 1; days 0 10 0; " +
 			"country NZ 10, address 198.51.100.2 10, selector k3._domainkey.a.letters.example 10, envelope_from - 10, " +
 			"header_from example.com 10, reporter receiver.example 10"},
 		{insight.GroupAddress, "192.0.2.9", "192.0.2.9: Name out9.post.example, Sender Post Office, your mail, Autonomous system AS64496 (Network One), " +

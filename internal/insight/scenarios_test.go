@@ -81,7 +81,7 @@ var ownScenarios = []scenario{
 		},
 		facts: facts.Facts{SPF: facts.SPF{Status: "permerror", Lookups: 12}},
 		want: []want{{
-			"AS64496:yours", dmarcd.ClassYours, "(permerror) since 2024-10-24: the SPF record of example.com needs 12 lookups; the limit is 10",
+			"AS64496:yours", dmarcd.ClassYours, "(permerror) since 24 Oct 2024: the SPF record of example.com needs 12 lookups; the limit is 10",
 			"Fix the SPF record of example.com.",
 		}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
@@ -114,7 +114,7 @@ var ownScenarios = []scenario{
 			checked(19950, facts.Facts{SPF: facts.SPF{Status: "ok"}}),
 		},
 		want: []want{{
-			"AS64496:yours", dmarcd.ClassYours, "(permerror) since 2024-09-24: the SPF record of example.com needs 12 lookups; the limit is 10",
+			"AS64496:yours", dmarcd.ClassYours, "(permerror) since 24 Sep 2024: the SPF record of example.com needs 12 lookups; the limit is 10",
 			"Nothing to do: the SPF record is valid now.",
 		}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,

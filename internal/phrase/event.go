@@ -82,33 +82,33 @@ func detected(e dmarcd.Event) string {
 	messages := Number(e.Messages)
 	switch e.Kind {
 	case dmarcd.SenderNew:
-		return fmt.Sprintf("New sender of mail from %s: %s sent %s messages on %s, %s of them pass DMARC.", e.Domain, about, messages, e.Day, percent(e.Observed))
+		return fmt.Sprintf("New sender of mail from %s: %s sent %s messages on %s, %s of them pass DMARC.", e.Domain, about, messages, Day(e.Day), percent(e.Observed))
 	case dmarcd.SenderFailing:
 		return fmt.Sprintf("Mail of %s from %s fails DMARC: %s of %s messages passed on %s, usually %s.",
-			e.Domain, about, percent(e.Observed), messages, e.Day, percent(e.Usual))
+			e.Domain, about, percent(e.Observed), messages, Day(e.Day), percent(e.Usual))
 	case dmarcd.SelectorFailing:
 		return fmt.Sprintf("DKIM signatures with the key %s no longer verify: %s of %s messages on %s, usually %s.",
-			about, percent(e.Observed), messages, e.Day, percent(e.Usual))
+			about, percent(e.Observed), messages, Day(e.Day), percent(e.Usual))
 	case dmarcd.PassRateDropped:
-		return fmt.Sprintf("Less mail of %s passes DMARC: %s of %s messages on %s, usually %s.", e.Domain, percent(e.Observed), messages, e.Day, percent(e.Usual))
+		return fmt.Sprintf("Less mail of %s passes DMARC: %s of %s messages on %s, usually %s.", e.Domain, percent(e.Observed), messages, Day(e.Day), percent(e.Usual))
 	case dmarcd.VolumeSpike:
-		return fmt.Sprintf("%s sent %s messages on %s, usually about %s.", e.Domain, messages, e.Day, Number(int64(e.Usual)))
+		return fmt.Sprintf("%s sent %s messages on %s, usually about %s.", e.Domain, messages, Day(e.Day), Number(int64(e.Usual)))
 	case dmarcd.SpoofingBurst:
 		return fmt.Sprintf("Spoofing of %s: %s messages on %s from senders whose mail never passes DMARC, usually about %s.",
-			e.Domain, messages, e.Day, Number(int64(e.Usual)))
+			e.Domain, messages, Day(e.Day), Number(int64(e.Usual)))
 	case dmarcd.ReportsStopped:
 		if about == "" {
-			return fmt.Sprintf("Reports about %s stopped: the last one covers %s.", e.Domain, e.Day)
+			return fmt.Sprintf("Reports about %s stopped: the last one covers %s.", e.Domain, Day(e.Day))
 		}
-		return fmt.Sprintf("%s no longer reports about %s: its last report covers %s.", about, e.Domain, e.Day)
+		return fmt.Sprintf("%s no longer reports about %s: its last report covers %s.", about, e.Domain, Day(e.Day))
 	case dmarcd.ReportsUnreadable:
-		return fmt.Sprintf("%s reports that arrived on %s could not be read, usually about %s.", messages, e.Day, Number(int64(e.Usual)))
+		return fmt.Sprintf("%s reports that arrived on %s could not be read, usually about %s.", messages, Day(e.Day), Number(int64(e.Usual)))
 	case dmarcd.ReportsUnverified:
 		return fmt.Sprintf("%s of the mail of %s on %s is known only from reports whose sender is not verified, usually %s.",
-			percent(e.Observed), e.Domain, e.Day, percent(e.Usual))
+			percent(e.Observed), e.Domain, Day(e.Day), percent(e.Usual))
 	case dmarcd.TLSFailing:
 		return fmt.Sprintf("Mail servers fail to deliver to %s over TLS: %s of %s sessions failed on %s, usually %s.",
-			e.Domain, percent(e.Observed), messages, e.Day, percent(e.Usual))
+			e.Domain, percent(e.Observed), messages, Day(e.Day), percent(e.Usual))
 	case dmarcd.MailboxFailing:
 		return fmt.Sprintf("Mailbox %s is not read: %s", about, e.Reason)
 	case dmarcd.DiskLow:
@@ -134,7 +134,7 @@ func percent(part float64) string {
 func digest(e dmarcd.Event) string {
 	from, to := e.DigestPeriod()
 	period := map[dmarcd.EventKind]string{
-		dmarcd.DigestDaily: "Daily digest of " + to.String(), dmarcd.DigestWeekly: fmt.Sprintf("Weekly digest of %s to %s", from, to),
+		dmarcd.DigestDaily: "Daily digest of " + Day(to), dmarcd.DigestWeekly: fmt.Sprintf("Weekly digest of %s to %s", Day(from), Day(to)),
 		dmarcd.DigestMonthly: "Monthly digest of " + to.Time().Format("January 2006"), dmarcd.DigestManagers: "Report for managers of " + to.Time().Format("January 2006"),
 	}[e.Kind]
 	if e.Messages == 0 {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/dmarcd/dmarcd"
 )
 
 // Number formats a whole number with a comma between thousands, such as 12,345.
@@ -49,3 +51,6 @@ func Percent(part, whole int64) string {
 	}
 	return strconv.FormatFloat(tenths/10, 'f', 1, 64) + " %"
 }
+
+// Day formats a day as 29 Oct 2026.
+func Day(d dmarcd.Day) string { return d.Time().Format("2 Jan 2006") }

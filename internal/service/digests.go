@@ -186,7 +186,7 @@ func (d Digest) table() *mail.Table {
 func (d Digest) details() []phrase.Detail {
 	var all []phrase.Detail
 	for _, a := range d.Alerts {
-		all = append(all, phrase.Detail{Name: "Alert of " + dmarcd.DayOf(a.Event.At).String(), Value: phrase.Event(a.Event)})
+		all = append(all, phrase.Detail{Name: "Alert of " + phrase.Day(dmarcd.DayOf(a.Event.At)), Value: phrase.Event(a.Event)})
 	}
 	for _, a := range d.Actions {
 		all = append(all, phrase.Detail{Name: "What to do next for " + a.Domain, Value: a.Conclusion + " " + a.Next().Title + ". " + a.Next().Reason})

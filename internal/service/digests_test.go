@@ -199,7 +199,7 @@ func TestDigestHasTheAlertsOfItsPeriod(t *testing.T) {
 		}
 	}
 	content, err := digestService(w, time.Now()).DigestContent(t.Context(), w.team.ID, dmarcd.Event{Kind: dmarcd.DigestDaily, EventData: dmarcd.EventData{Day: today}})
-	if err != nil || len(content.Details) < 6 || content.Details[0].Name != "Alert of "+today.String() || !strings.HasPrefix(content.Details[5].Name, "What to do next for "+ours) {
+	if err != nil || len(content.Details) < 6 || content.Details[0].Name != "Alert of "+phrase.Day(today) || !strings.HasPrefix(content.Details[5].Name, "What to do next for "+ours) {
 		t.Errorf("got the details %+v, %v; want five alerts and an action", content.Details, err)
 	}
 	for _, period := range []struct {

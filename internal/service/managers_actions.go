@@ -16,7 +16,9 @@ var doneKinds = []dmarcd.EventKind{dmarcd.PolicyStrengthened, dmarcd.PolicyWeake
 // summarizeDone sets what was done in the period. Equal events are one line.
 func (t *Team) summarizeDone(ctx context.Context, s *ManagerSummary, domains []dmarcd.Domain) error {
 	var done doneList
+	tests := make(map[string]string)
 	for _, domain := range domains {
+		tests[domain.Name] = summaryRow(domain).Tests
 		if day := dmarcd.DayOf(domain.CreatedAt); day >= s.From && day <= s.To {
 			done.add(day, domain.Name, "was added to the monitoring")
 		}
@@ -27,7 +29,11 @@ func (t *Team) summarizeDone(ctx context.Context, s *ManagerSummary, domains []d
 			return err
 		}
 		for _, e := range events {
-			done.add(dmarcd.DayOf(e.At), e.Domain, doneText(e))
+			text := doneText(e)
+			if kind == dmarcd.PolicyStrengthened && e.After == tests[e.Domain] {
+				text = "tests the policy " + e.After + ", which receivers do not apply yet"
+			}
+			done.add(dmarcd.DayOf(e.At), e.Domain, text)
 		}
 	}
 	slices.SortStableFunc(done, func(a, b *doneLine) int { return cmp.Compare(b.day, a.day) })
@@ -188,9 +194,9 @@ func managerAction(a *dmarcd.Action) (title, who string) {
 	case dmarcd.ActionAnswer:
 		return "Decide whether a sender works for you", mail
 	case dmarcd.ActionFix:
-		return "Correct senders of yours whose mail fails", mail
+		return "Fix your senders whose mail fails", mail
 	case dmarcd.ActionAccept:
-		return "Decide about forwarded mail that a policy affects", mail
+		return "Decide about forwarded mail that the policy affects", mail
 	case dmarcd.ActionTighten:
 		return strings.Replace(a.Title, "p=", "the policy ", 1), dns
 	}

@@ -125,9 +125,9 @@ func (s *ManagerSummary) Heading() string {
 }
 
 // Period returns the days of the report in words.
-func (s *ManagerSummary) Period() string { return longDay(s.From) + " to " + longDay(s.To) + " (UTC)" }
-
-func longDay(day dmarcd.Day) string { return day.Time().Format("2 Jan 2006") }
+func (s *ManagerSummary) Period() string {
+	return phrase.Day(s.From) + " to " + phrase.Day(s.To) + " (UTC)"
+}
 
 // ChangeNote explains the column of changes.
 func (s *ManagerSummary) ChangeNote() string {
@@ -142,7 +142,11 @@ func (n SummaryNext) EffectText() string {
 	if n.Action != dmarcd.ActionTighten {
 		return ""
 	}
-	return "Affects " + phrase.Number(n.Effect.LegitimateAffected) + " of your messages, stops " + phrase.Number(n.Effect.SpoofingStopped) + " spoofed ones in 30 days."
+	yours := "none"
+	if n.Effect.LegitimateAffected > 0 {
+		yours = phrase.Number(n.Effect.LegitimateAffected)
+	}
+	return "Of the mail of 30 days, it blocks " + phrase.Count(n.Effect.SpoofingStopped, "spoofed message") + " and " + yours + " of yours."
 }
 
 // SummaryColumns are the headings of the table of domains.
@@ -238,11 +242,11 @@ func listed(title string, table pdf.Table, empty string, more int) pdf.Section {
 // pdfChart returns the chart, by week if there are many days, nil if there is no mail.
 func (s *ManagerSummary) pdfChart() *pdf.Chart {
 	const maxBars = 120
-	perBar, unit := 1, "a day"
+	perBar, unit := 1, "on the busiest day"
 	if len(s.Days) > maxBars {
-		perBar, unit = 7, "a week"
+		perBar, unit = 7, "in the busiest week"
 	}
-	chart := &pdf.Chart{First: longDay(s.From), Last: longDay(s.To)}
+	chart := &pdf.Chart{First: phrase.Day(s.From), Last: phrase.Day(s.To)}
 	for i, name := range SummarySeries() {
 		chart.Series = append(chart.Series, pdf.Series{Name: name, Color: chartColors[i]})
 	}
@@ -259,7 +263,7 @@ func (s *ManagerSummary) pdfChart() *pdf.Chart {
 	if most == 0 {
 		return nil
 	}
-	chart.Most = "at most " + phrase.Number(most) + " messages " + unit
+	chart.Most = phrase.Count(most, "message") + " " + unit
 	return chart
 }
 
@@ -269,4 +273,4 @@ func (s *ManagerSummary) FileName() string {
 }
 
 // When returns the day in words.
-func (d SummaryDone) When() string { return longDay(d.Day) }
+func (d SummaryDone) When() string { return phrase.Day(d.Day) }

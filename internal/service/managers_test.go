@@ -45,7 +45,8 @@ func (c *company) publish(name, policy string) {
 	}
 	check := facts.Check{At: time.Now().Add(-time.Hour), Conclusive: true, Asked: true, Facts: &facts.Facts{Domain: name}}
 	if policy != "" {
-		check.Record, check.RecordDomain, check.Policy, check.Usable = "v=DMARC1; p="+policy, name, policy, true
+		check.Record, check.RecordDomain, check.Usable = "v=DMARC1; p="+policy, name, true
+		check.Policy, _, _ = strings.Cut(policy, ";")
 		check.Facts.DMARC = facts.DMARC{Status: "ok", Record: check.Record}
 	}
 	for range 2 { // a change must be confirmed
@@ -140,6 +141,10 @@ func TestManagerSummary(t *testing.T) {
 		advice := musttest.Get(c.team.Advice(t.Context(), "open.example"))(t)
 		if len(one.Rows) != 1 || one.Rows[0].Share() != "90.0 %" || one.Rows[0].Change() != "−10.0" || one.Conclusion != advice.Conclusion {
 			t.Errorf("one domain: got %+v, want its row, and the conclusion %q", one, advice.Conclusion)
+		}
+		c.publish("bare.example", "quarantine; t=y")
+		if want, bare := "bare.example tests the policy quarantine, which receivers do not apply yet.", c.summary("bare.example"); !slices.ContainsFunc(bare.Done, func(d service.SummaryDone) bool { return d.Text == want }) {
+			t.Errorf("got what was done %+v, want %q among it", bare.Done, want)
 		}
 		if _, err := c.team.ManagerSummary(t.Context(), "none.example", got.From, got.To); err == nil {
 			t.Error("got a report about a domain that the team does not have")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 )
 
 // HitKind is the type of a search result.
@@ -157,7 +158,7 @@ func (t *Team) searchReports(ctx context.Context, text string, limit int) (hits 
 	}
 	for _, r := range reports {
 		hits = append(hits, Hit{
-			Kind: HitReport, Key: r.ID.String(), Title: r.Organization + " on " + r.Domain, Detail: string(r.Kind) + ", " + dmarcd.DayOf(r.Begin).String() + ", " + r.ExternalID,
+			Kind: HitReport, Key: r.ID.String(), Title: r.Organization + " on " + r.Domain, Detail: string(r.Kind) + ", " + phrase.Day(dmarcd.DayOf(r.Begin)) + ", " + r.ExternalID,
 		})
 	}
 	return hits, err

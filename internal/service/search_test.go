@@ -12,6 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -89,7 +90,7 @@ func TestSearchKinds(t *testing.T) {
 		}
 	}
 	hits, err := team.Search(ctx, "today", 10)
-	if err != nil || len(hits) != 1 || hits[0].Title != "Old today on "+ours || hits[0].Detail != "aggregate, "+day.String()+", today" {
+	if err != nil || len(hits) != 1 || hits[0].Title != "Old today on "+ours || hits[0].Detail != "aggregate, "+phrase.Day(day)+", today" {
 		t.Errorf("got %+v, %v; want title and detail of the report", hits, err)
 	}
 }

@@ -83,6 +83,8 @@ var auditActions = map[string]string{
 	"digest.set":           "changed a digest",
 	"domain.add":           "added a domain",
 	"domain.delete":        "deleted a domain",
+	"domain.forwarding":    "decided about forwarded mail",
+	"domain.parked":        "said whether a domain sends mail",
 	"domain.purpose":       "set the purpose of a domain",
 	"domain.selftest":      "ran a self-test",
 	"domain.tags":          "set the tags of a domain",

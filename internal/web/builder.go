@@ -157,6 +157,9 @@ func (b builder) forms(path string, view builderView, query url.Values) (form, p
 	fields := b.fields(view.text)
 	if query.Has(b.first) && query.Get("record") == "" {
 		for i, f := range fields {
+			if f.Type == "select" && !query.Has(f.Name) {
+				continue
+			}
 			fields[i].Value, fields[i].Checked = query.Get(f.Name), query.Get(f.Name) != ""
 		}
 	}

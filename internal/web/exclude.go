@@ -91,10 +91,10 @@ func previewExclude(c *site.Call, selected service.Selection, counted bool, aske
 		verb, button, again, filter.State = "Includes ", "Include ", " again", dmarcd.ReportExcluded
 	}
 	if selected.Days.From != nil {
-		of += " from " + selected.Days.From.String()
+		of += " from " + phrase.Day(*selected.Days.From)
 	}
 	if selected.Days.To != nil {
-		of += " to " + selected.Days.To.String()
+		of += " to " + phrase.Day(*selected.Days.To)
 	}
 	number, err := countReports(c, filter)
 	if err != nil || number == 0 {

@@ -34,9 +34,9 @@ func TestExcludeIsConfirmed(t *testing.T) {
 		{"all reports of all time", url.Values{"all": {"yes"}, "confirmed": {"yes"}}, []string{"Enter the first day, the last day, or both."}, 0},
 		{"an unknown reporter", url.Values{"reporter": {"unknown.example"}}, []string{"No counted report of unknown.example."}, 0},
 		{"a reporter", url.Values{"reporter": {"Bigmail.example"}}, []string{"Excludes 2 reports of Bigmail.example.", ">Exclude 2 reports</button>"}, 0},
-		{"all reporters", all("false", ""), []string{"Excludes 4 reports of all reporters from 2026-10-17 to 2026-11-15.", ">Exclude 4 reports</button>", `name="all" value="yes"`}, 0},
+		{"all reporters", all("false", ""), []string{"Excludes 4 reports of all reporters from 17 Oct 2026 to 15 Nov 2026.", ">Exclude 4 reports</button>", `name="all" value="yes"`}, 0},
 		{"all reporters, confirmed", all("false", "yes"), []string{"Excluded from the counts: 4 reports."}, 4},
-		{"all reporters again", all("true", ""), []string{"Includes 4 reports of all reporters from 2026-10-17 to 2026-11-15 again.", ">Include 4 reports again</button>"}, 4},
+		{"all reporters again", all("true", ""), []string{"Includes 4 reports of all reporters from 17 Oct 2026 to 15 Nov 2026 again.", ">Include 4 reports again</button>"}, 4},
 		{"all reporters again, confirmed", all("true", "yes"), []string{"Counted again: 4 reports."}, 0},
 	} {
 		w := s.post(editor, "/app/reports/exclude", row.form)

@@ -100,6 +100,17 @@ func TestFilterIsWhyTheListIsEmpty(t *testing.T) {
 	}
 }
 
+// TestReportsByPartOfTheirID checks that the filter of the list takes a part of the id of a report.
+func TestReportsByPartOfTheirID(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for part, want := range map[string]bool{"0123456": true, "0123450": false} {
+		if found := strings.Contains(s.body(t, viewer, "/app/reports?days=90&id="+part), s.aggregate.String()); found != want {
+			t.Errorf("%s: got the report listed: %t, want %t", part, found, want)
+		}
+	}
+}
+
 // TestExcludeIsFilledIn checks that the form to exclude reports has the full name of the reporter
 // if the filter has a part of it.
 func TestExcludeIsFilledIn(t *testing.T) {

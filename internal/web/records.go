@@ -7,6 +7,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
@@ -22,7 +23,7 @@ func sentRecordTable(c *site.Call, sent []dmarcd.SentRecord, csv string) ui.Tabl
 	t := recordTable(c, records, nil, csv)
 	t.Columns = append(t.Columns, ui.Column{Title: "Report", Wide: true, Note: "Day (UTC)"})
 	for i, r := range sent {
-		t.Rows[i] = append(t.Rows[i], ui.LinkTo(r.Organization, c.Link(Prefix+"/reports/"+r.Position.Report.String())).Noted(r.Day.String()))
+		t.Rows[i] = append(t.Rows[i], ui.LinkTo(r.Organization, c.Link(Prefix+"/reports/"+r.Position.Report.String())).Noted(phrase.Day(r.Day)))
 	}
 	return t
 }

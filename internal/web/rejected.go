@@ -45,8 +45,8 @@ func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) ui.Tab
 	t := ui.Table{
 		ID: "rejected", Caption: "Rejected reports", CSV: csv,
 		Columns: []ui.Column{
-			{Title: "Received"},
 			{Title: "Name", Wide: true, Note: "Member"},
+			{Title: "Received"},
 			{Title: "Arrived"},
 			{Title: "Looks like"},
 			{Title: "Size"},
@@ -67,7 +67,7 @@ func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) ui.Tab
 			last.Text, last.Href = "Original", path+"/original"
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
-			ui.At(r.ReceivedAt), ui.Text(name).Noted(r.Member), ui.Text(arrival(r.Intake)), ui.Text(kind), ui.Text(ui.Size(r.Size)), ui.Text(r.Reason), last,
+			ui.Text(name).Noted(r.Member), ui.At(r.ReceivedAt), ui.Text(arrival(r.Intake)), ui.Text(kind), ui.Text(ui.Size(r.Size)), ui.Text(r.Reason), last,
 		})
 	}
 	return t

@@ -44,7 +44,7 @@ type reportsView struct {
 func (s *Web) reportQuery(query url.Values, domain string) reportQuery {
 	q := reportQuery{
 		ReportFilter: service.ReportFilter{
-			Domain: normalDomain(domain), OrganizationPart: query.Get("organization"), ExternalID: query.Get("id"), Quirks: query.Get("quirks") != "",
+			Domain: normalDomain(domain), OrganizationPart: query.Get("organization"), ExternalIDPart: query.Get("id"), Quirks: query.Get("quirks") != "",
 		},
 		Period: ui.PeriodOf(query, s.options.Now()), After: query.Get("after"), Limit: reportsPerPage,
 	}
@@ -182,7 +182,7 @@ func (q reportQuery) reporter(found []dmarcd.Report) string {
 // nothing explains why the list is empty, and what to do.
 func (q reportQuery) nothing(path string, c *site.Call) ui.Empty {
 	switch {
-	case q.OrganizationPart != "" || q.ExternalID != "" || q.Kind != "" || q.State != "" || q.Unclaimed || q.Genuine != "" || q.Quirks || q.Domain != "" && path == Prefix+"/reports":
+	case q.OrganizationPart != "" || q.ExternalIDPart != "" || q.Kind != "" || q.State != "" || q.Unclaimed || q.Genuine != "" || q.Quirks || q.Domain != "" && path == Prefix+"/reports":
 		return ui.Empty{Title: "No report matches", Advice: "Change the filter, or choose a longer period.", Action: ui.Link{Text: "Show all reports", Href: c.Link(path)}}
 	case q.Domain != "":
 		return ui.Empty{Title: "No reports", Advice: "No report was received for these days. Choose a longer period, or check the setup guide.", Action: ui.Link{Text: "Setup guide", Href: c.Link(domainPath(q.Domain) + "/setup")}}
@@ -209,7 +209,7 @@ func reportFilter(path string, asked reportQuery, tags tagChoice) ui.Form {
 	return ui.Form{Path: path, Method: "get", Submit: "Filter", Inline: true, Fields: append(
 		fields,
 		ui.Field{Name: "organization", Label: "Reporter", Type: "search", Value: asked.OrganizationPart, Placeholder: "part of the name"},
-		ui.Field{Name: "id", Label: "Report id", Type: "search", Value: asked.ExternalID, Placeholder: "the full id"},
+		ui.Field{Name: "id", Label: "Report id", Type: "search", Value: asked.ExternalIDPart, Placeholder: "part of the id"},
 		ui.Field{Name: "genuine", Label: "Sender verified", Type: "select", Value: string(asked.Genuine), Choices: []ui.Choice{{Value: "", Label: "any"}, {Value: "yes", Label: "verified"}, {Value: "no", Label: "not verified"}, {Value: "unknown", Label: "unknown"}}},
 		ui.Field{Name: "state", Label: "State", Type: "select", Value: state, Choices: states},
 		ui.Field{Name: "from", Label: "From", Type: "date", Value: asked.Period.From.String()},
@@ -251,9 +251,8 @@ func reportTable(c *site.Call, reports []dmarcd.Report, csv string) ui.Table {
 	t := ui.Table{
 		ID: "reports", Caption: "Reports", CSV: csv,
 		Columns: []ui.Column{
-			{Title: "Received"},
-			{Title: "Kind"},
 			{Title: "Reporter", Wide: true, Note: "Report id"},
+			{Title: "Kind"},
 			{Title: "Domain", Wide: true},
 			{Title: "Day (UTC)"},
 			{Title: "Records", Numeric: true},
@@ -261,6 +260,7 @@ func reportTable(c *site.Call, reports []dmarcd.Report, csv string) ui.Table {
 			{Title: "Pass rate", Numeric: true},
 			{Title: "Sender verified", Note: "State"},
 			{Title: "Deviations", Numeric: true},
+			{Title: "Received"},
 		},
 	}
 	for _, r := range reports {
@@ -272,9 +272,9 @@ func reportTable(c *site.Call, reports []dmarcd.Report, csv string) ui.Table {
 			genuine = genuine.Noted("Not counted: no domain of the team")
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
-			ui.At(r.ReceivedAt).Linked(c.Link(Prefix+"/reports/"+r.ID.String(), "domain", c.Params.Get("domain"))), ui.Text(string(r.Kind)), ui.Text(r.Organization).Noted(r.ExternalID),
-			ui.Text(r.Domain), ui.Text(dmarcd.DayOf(r.Begin).String()), ui.Count(int64(r.Records)), ui.Count(r.Messages), ui.Percent(r.Compliant, r.Messages),
-			genuine, ui.Count(int64(len(r.Quirks))),
+			ui.LinkTo(r.Organization, c.Link(Prefix+"/reports/"+r.ID.String(), "domain", c.Params.Get("domain"))).Noted(r.ExternalID), ui.Text(string(r.Kind)),
+			ui.Text(r.Domain), ui.OnDay(dmarcd.DayOf(r.Begin)), ui.Count(int64(r.Records)), ui.Count(r.Messages), ui.Percent(r.Compliant, r.Messages),
+			genuine, ui.Count(int64(len(r.Quirks))), ui.At(r.ReceivedAt),
 		})
 	}
 	return t

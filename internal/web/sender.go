@@ -84,6 +84,9 @@ func (s *Web) showSender(c *site.Call, asked mailQuery, written url.Values, prob
 	}
 	if spf != nil && (spf.Sender == asked.Key || view.Assessment != nil && strings.Contains(view.Assessment.Fix, "SPF record")) {
 		view.SPF = spf
+		if view.Assessment != nil { // the page says the cause once
+			spf.Reason = strings.Replace(spf.Reason, view.Assessment.Cause+" ", "", 1)
+		}
 	}
 	flows, err := mail.Flows(c.R.Context(), asked.Query)
 	if err != nil {

@@ -232,7 +232,7 @@ func groupTable(rows []insight.Row, asked mailQuery, order ui.Sorting) ui.Table 
 		total := row.Counts.Total()
 		cells := []ui.Cell{
 			asked.cell(row), ui.Count(total), ui.Percent(row.Counts.Compliant, total),
-			ui.Percent(row.Counts.SPF, total), ui.Percent(row.Counts.DKIM, total), ui.Spark(row.Trend), ui.Text(row.First.String()), ui.Text(row.Last.String()),
+			ui.Percent(row.Counts.SPF, total), ui.Percent(row.Counts.DKIM, total), ui.Spark(row.Trend), ui.OnDay(row.First), ui.OnDay(row.Last),
 		}
 		if assessed {
 			cells = slices.Insert(cells, 1, assessmentCell(row.Assessment))

@@ -48,9 +48,9 @@ func retentionForm(r service.Retention) ui.Form {
 		return ui.Field{Name: name, Label: label, Type: "number", Value: strconv.Itoa(days), Required: true, Hint: hint}
 	}
 	return ui.Form{Path: Prefix + "/settings/retention", Method: "post", Submit: "Save retention", Fields: []ui.Field{
-		length("counters", "Daily totals", "For the overview, the charts and the list of reports.", r.Counters),
-		length("records", "Records", "The records of aggregate reports, and the contents of TLS reports.", r.Records),
-		length("originals", "Originals", "Emails and files as received.", r.Originals),
+		length("counters", "Daily totals (days)", "For the overview, the charts and the list of reports.", r.Counters),
+		length("records", "Records (days)", "At most as long as daily totals: the records of aggregate reports, and the contents of TLS reports.", r.Records),
+		length("originals", "Originals (days)", "Emails and files as received.", r.Originals),
 	}}
 }
 

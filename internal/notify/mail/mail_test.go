@@ -288,7 +288,7 @@ func TestDigest(t *testing.T) {
 	chart := musttest.Get(mail.NewChart(bars, "of the team acme from 2026-11-09 to 2026-11-15"))(t)
 	sender.Digest = func(context.Context, dmarcd.TeamID, dmarcd.Event) (mail.Content, error) {
 		return mail.Content{
-			Subject: "acme: Weekly digest of 2026-11-09 to 2026-11-15", Title: "Weekly digest of 2026-11-09 to 2026-11-15",
+			Subject: "acme: Weekly digest of 9 Nov 2026 to 15 Nov 2026", Title: "Weekly digest of 9 Nov 2026 to 15 Nov 2026",
 			Paragraphs: []string{"Previous period: 5,120 messages, of which 97.2 % pass DMARC.", "Next for a-rather-long-name-of-a-shop.brightpay.example: Publish p=quarantine. All 5,800 of your messages pass; 860 spoofed messages would have been stopped."},
 			Figures:    []mail.Figure{{Value: "6,660", Label: "Messages"}, {Value: "87.1 %", Label: "Passes DMARC"}, {Value: "860", Label: "Fails DMARC"}, {Value: "0", Label: "Quarantined or rejected"}},
 			Chart:      chart,

@@ -240,6 +240,7 @@ func formatFuncs(a *assets) template.FuncMap {
 		"wireMoment":   ui.WireMoment,
 		"date":         ui.Date,
 		"day":          func(d dmarcd.Day) string { return d.String() },
+		"dayOf":        dmarcd.DayOf,
 		"size":         ui.Size,
 		"tone":         ui.Tone,
 		"gradeTone":    ui.GradeTone,

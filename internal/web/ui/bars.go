@@ -47,7 +47,7 @@ func (c Chart) Bars() Bars {
 		unit = "in the busiest week"
 	}
 	first, last := c.Days[0].Day, c.Days[len(c.Days)-1].To()
-	b.First, b.Last, b.Most = first.String(), last.String(), phrase.Count(most, "message")+" "+unit
+	b.First, b.Last, b.Most = phrase.Day(first), phrase.Day(last), phrase.Count(most, "message")+" "+unit
 	step := float64(barsWidth) / float64(len(c.Days))
 	for i, day := range c.Days {
 		bottom := float64(barsHeight)

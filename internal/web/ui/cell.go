@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -19,6 +20,7 @@ const (
 	CellBadge   CellKind = "badge"
 	CellGrade   CellKind = "grade"
 	CellTime    CellKind = "time"
+	CellDay     CellKind = "day"     // a time without its hour
 	CellPercent CellKind = "percent" // a bar and a percentage
 	CellSpark   CellKind = "spark"
 	CellActions CellKind = "actions" // buttons
@@ -96,6 +98,9 @@ func Grade(grade string) Cell { return Cell{Kind: CellGrade, Text: grade, Tone: 
 // At returns a time; the zero value is shown as none.
 func At(t time.Time) Cell { return Cell{Kind: CellTime, Time: t} }
 
+// OnDay returns a day.
+func OnDay(d dmarcd.Day) Cell { return Cell{Kind: CellDay, Time: d.Time()} }
+
 // Percent returns a share of a total, as a bar and a percentage.
 func Percent(part, whole int64) Cell { return Cell{Kind: CellPercent, Number: part, Whole: whole} }
 
@@ -166,6 +171,8 @@ func (c Cell) plain() string {
 			return ""
 		}
 		return wire.Time(c.Time)
+	case CellDay:
+		return dmarcd.DayOf(c.Time).String()
 	case CellSpark:
 		fields := make([]string, len(c.Series))
 		for i, n := range c.Series {
