@@ -67,7 +67,8 @@ func TestHTTPS(t *testing.T) {
 		want      int
 	}{{nil, 2}, {[]string{"http/1.1"}, 1}} {
 		use(row.protocols...)
-		response := musttest.Get(ask("/healthz"))(t)
+		response, err := ask("/healthz") //nolint:bodyclose // ask closes it
+		musttest.Do(t, err)
 		if got := response.Header.Get("Strict-Transport-Security"); response.ProtoMajor != row.want || !strings.HasPrefix(got, "max-age=") {
 			t.Errorf("%v: got HTTP/%d and HSTS %q, want HTTP/%d and HSTS", row.protocols, response.ProtoMajor, got, row.want)
 		}
@@ -87,7 +88,7 @@ func TestHTTPS(t *testing.T) {
 	for limit := time.Now().Add(time.Minute); ; {
 		use()
 		client.Transport.(*http.Transport).TLSClientConfig.ServerName = "new.test"
-		if _, err := ask("/healthz"); err == nil {
+		if _, err := ask("/healthz"); err == nil { //nolint:bodyclose // ask closes it
 			break
 		} else if time.Now().After(limit) {
 			t.Fatalf("the new certificate: %v", err)

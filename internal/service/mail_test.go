@@ -52,7 +52,7 @@ func TestCausesComeFromTheChecksOfThePeriod(t *testing.T) {
 	if err != nil || len(simulated.Senders) != 1 {
 		t.Fatalf("got %+v, %v, want one sender", simulated.Senders, err)
 	}
-	want := fmt.Sprintf("since %s: the SPF record of example.com needs 12 lookups", now.AddDate(0, 0, -25).Format(time.DateOnly))
+	want := fmt.Sprintf("since %s: the SPF record of example.com needs 12 lookups", now.AddDate(0, 0, -25).Format("2 Jan 2006"))
 	if got := simulated.Senders[0]; !strings.Contains(got.Cause, want) || got.Fix != "" && !strings.Contains(got.Fix, "valid now") {
 		t.Errorf("got the cause %q and the fix %q, want %q, and nothing to fix", got.Cause, got.Fix, want)
 	}

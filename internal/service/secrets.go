@@ -29,7 +29,7 @@ func (s *System) RotateSecrets(ctx context.Context) (Rotation, error) {
 			}
 			return sealed
 		}
-		result.Sealed, err = s.service.store.ReplaceSecrets(ctx, replace, s.actor.to("secret.rotate", "", ""))
+		result.Sealed, err = s.store.ReplaceSecrets(ctx, replace, s.actor.to("secret.rotate", "", ""))
 		return result, err
 	})
 }

@@ -322,6 +322,10 @@ var uses = joined(joined(joined(joined(joined(webhookUses, alertUses), labelUses
 	},
 	"Self":  reads(func(_ *world, t *service.Team) (dmarcd.Team, error) { return t.Self(ctx) }),
 	"Quota": reads(func(_ *world, t *service.Team) (any, error) { quota, _, err := t.Quota(ctx); return quota, err }),
+	"RotateSecrets": {
+		needs: operate, action: "secret.rotate",
+		system: func(_ *world, s *service.System) error { return errorOf(s.RotateSecrets(ctx)) },
+	},
 	"TeamByName": {
 		needs: operate, wants: dmarcd.ErrNotFound,
 		system: func(_ *world, s *service.System) error { return finds(s.TeamByName(ctx, "acme")) },

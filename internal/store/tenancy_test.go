@@ -380,6 +380,9 @@ var attacks = joined(joined(joined(joined(webhookAttacks, alertAttacks), labelAt
 		members, err := other.Members(ctx)
 		return wantNone(len(members), err)
 	},
+	"RequireSecondFactor": func(ctx context.Context, other *store.Team, _ victim) error {
+		return other.RequireSecondFactor(ctx, true) // of its own team
+	},
 	"SetRole": func(ctx context.Context, other *store.Team, v victim) error {
 		return wantNotFound(other.SetRole(ctx, v.member.ID, dmarcd.RoleViewer))
 	},

@@ -214,7 +214,7 @@ func (s *Web) trendsOf(c *site.Call, rows []service.PostureRow) (map[dmarcd.Doma
 	period := ui.PeriodOf(nil, s.options.Now())
 	domains := make([]dmarcd.DomainID, len(rows))
 	for i := range rows {
-		domains[i] = rows[i].Domain.ID
+		domains[i] = rows[i].ID
 	}
 	counted, err := c.Team.DomainTrends(c.R.Context(), domains, period.Days())
 	trends := map[dmarcd.DomainID][]int64{}
@@ -230,7 +230,9 @@ func posturesTable(c *site.Call, rows []service.PostureRow, trends map[dmarcd.Do
 		ID: "domains", Caption: "Domains", CSV: ui.WithQuery(domainsPath, c.R.URL.Query(), "csv", "domains", "page", ""),
 		Columns: []ui.Column{
 			order.Column("Name", "name", false), order.Column("Grade", "grade", false), order.Column("Policy", "policy", false), order.Column("Stage", "stage", false),
-			order.Column("Messages", "messages", true), {Title: "Trend"}, order.Column("Yours passing", "passing", true),
+			order.Column("Messages", "messages", true),
+			{Title: "Trend"},
+			order.Column("Yours passing", "passing", true),
 			{Title: "Next", Wide: true},
 			{Title: "Tags"},
 		},
@@ -258,7 +260,7 @@ func posturesTable(c *site.Call, rows []service.PostureRow, trends map[dmarcd.Do
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
 			name, ui.Grade(row.Grade).Linked(c.Link(domainPath(row.Name) + "/dns")), DomainHead{Domain: row.Domain, Applied: row.EffectivePolicy()}.PolicyBadge(), postureBadge(row.Posture),
-			messages, ui.Spark(trends[row.Domain.ID]), passing, next, ui.Links(tags...),
+			messages, ui.Spark(trends[row.ID]), passing, next, ui.Links(tags...),
 		})
 	}
 	if !slices.ContainsFunc(rows, func(row service.PostureRow) bool { return len(row.Tags) > 0 }) {

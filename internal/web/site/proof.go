@@ -73,7 +73,7 @@ func (c *Call) askProof(status int, written url.Values, problem string) error {
 		view.Form.Fields = append(view.Form.Fields, ui.Field{
 			Name: proofCode, Label: "Code", Type: "text", Autocomplete: "one-time-code", Required: true, Hint: "From your authenticator app, or one of your recovery codes.",
 		})
-	case factors.User.Password:
+	case factors.Password:
 		view.Form.Fields = append(view.Form.Fields, ui.Field{Name: proofPassword, Label: "Password", Type: "password", Autocomplete: "current-password", Required: !single})
 	case !single && view.Form.Error == "":
 		view.Form.Error = "You have nothing to prove it with. Ask an operator for a link to set a password."

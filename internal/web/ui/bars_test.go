@@ -17,7 +17,7 @@ func TestBars(t *testing.T) {
 		Marks: []ui.Mark{{Day: 2}, {Day: 9}},
 	}
 	want := ui.Bars{
-		Title: "Messages per day", Width: 720, Height: 140, First: "1970-01-01", Last: "1970-01-04", Most: "10 messages on the busiest day", Marks: []string{"432.0"},
+		Title: "Messages per day", Width: 720, Height: 140, First: "1 Jan 1970", Last: "4 Jan 1970", Most: "10 messages on the busiest day", Marks: []string{"432.0"},
 		Rects: []ui.Rect{
 			{"0.0", "56.0", "144.0", "84.0", "good"},
 			{"0.0", "0.0", "144.0", "56.0", "bad"},
@@ -35,7 +35,7 @@ func TestBars(t *testing.T) {
 	}
 	chart.Title, chart.Labels = "Messages", chart.Labels[1:]
 	chart = chart.PerDay()
-	if got := chart.Bars(); len(got.Rects) != 53 || got.Most != "7 messages in the busiest week" || got.Title != "Messages per week" || got.Last != "1970-12-31" {
+	if got := chart.Bars(); len(got.Rects) != 53 || got.Most != "7 messages in the busiest week" || got.Title != "Messages per week" || got.Last != "31 Dec 1970" {
 		t.Errorf("a year: got %d bars, %s, want one for each week", len(got.Rects), got.Most)
 	}
 	chart.Days = nil
