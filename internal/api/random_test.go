@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"maps"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -21,12 +23,13 @@ import (
 type node = map[string]any
 
 // documentedOperation is an operation of the document with its parameters and the schema and
-// example of its JSON body, nil if it reads none.
+// example of its JSON body, nil if it reads none. An upload reads any other body.
 type documentedOperation struct {
 	method, path string
 	parameters   []node
 	body         node
 	example      any
+	upload       bool
 }
 
 // openAPI is the document, as a source of requests.
@@ -77,6 +80,7 @@ func (d *openAPI) operations() (all []documentedOperation) {
 				o.body = d.resolve(media["schema"])
 				o.example = d.exampleOf(media)
 			}
+			o.upload = content["application/octet-stream"] != nil
 			all = append(all, o)
 		}
 	}
@@ -205,6 +209,8 @@ func (d *openAPI) request(o documentedOperation, ids map[string][]string) (path 
 		path += "?" + query.Encode()
 	}
 	switch {
+	case o.upload:
+		body = d.uploaded()
 	case o.body == nil:
 	case d.random.IntN(10) == 0:
 		body = []byte([]string{"", "{", "[]", "null", "\xff", `{"a":1}`, `"x"`}[d.random.IntN(7)])
@@ -212,6 +218,38 @@ func (d *openAPI) request(o documentedOperation, ids map[string][]string) (path 
 		body = encodeJSON(d.value(o.body, 0))
 	}
 	return path, body
+}
+
+// uploaded returns a report, a part of one, or anything else.
+func (d *openAPI) uploaded() []byte {
+	report := aggregateXML(itoa(d.random.IntN(3)), "example.com", firstDay+1, row{"example.com", "none", "pass", 5})
+	if d.random.IntN(2) == 0 {
+		report = tlsJSON(itoa(d.random.IntN(3)), "example.com")
+	}
+	switch d.random.IntN(4) {
+	case 0:
+		return []byte(hostile[d.random.IntN(len(hostile))])
+	case 1:
+		return report[:d.random.IntN(len(report))]
+	case 2:
+		report[d.random.IntN(len(report))] ^= 1 << d.random.IntN(8)
+	}
+	return report
+}
+
+// anyScope authenticates every token with a scope of its own choice.
+type anyScope struct {
+	onlyTeam
+
+	random *rand.Rand
+}
+
+func (a anyScope) Authenticate(ctx context.Context, token string) (dmarcd.Credential, error) {
+	credential, err := a.onlyTeam.Authenticate(ctx, token)
+	if n := a.random.IntN(8); n < 2 {
+		credential.Token.Scope = []dmarcd.Scope{dmarcd.ScopeRead, dmarcd.ScopeWrite}[n]
+	}
+	return credential, err
 }
 
 // populated returns a service with a domain, reports and something rejected, and the ids in its
@@ -242,7 +280,7 @@ func (s *service) sendJSON(method, path string, body []byte) answer {
 }
 
 // TestRandomRequests sends requests made of the document, valid and invalid, to every operation:
-// every answer is as documented, and none is a failure of the server.
+// every answer is as documented, and none is a failure of the server. Tokens of all scopes send them.
 func TestRandomRequests(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -251,6 +289,8 @@ func TestRandomRequests(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		s, ids := populated(t, db)
 		d := readOpenAPI(t)
+		options := newOptions(t, s.store, anyScope{tokenOf(t, s.store, s.id), d.random})
+		s.api = musttest.Get(api.New(options.Options))(t)
 		var sent, succeeded int
 		for _, o := range d.operations() {
 			s.add("example.com") // which an operation may have deleted

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -272,7 +273,7 @@ func reportTable(c *site.Call, reports []dmarcd.Report, csv string) ui.Table {
 			genuine = genuine.Noted("Not counted: no domain of the team")
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
-			ui.LinkTo(r.Organization, c.Link(Prefix+"/reports/"+r.ID.String(), "domain", c.Params.Get("domain"))).Noted(r.ExternalID), ui.Text(string(r.Kind)),
+			ui.LinkTo(cmp.Or(r.Organization, "not named"), c.Link(Prefix+"/reports/"+r.ID.String(), "domain", c.Params.Get("domain"))).Noted(r.ExternalID), ui.Text(string(r.Kind)),
 			ui.Text(r.Domain), ui.OnDay(dmarcd.DayOf(r.Begin)), ui.Count(int64(r.Records)), ui.Count(r.Messages), ui.Percent(r.Compliant, r.Messages),
 			genuine, ui.Count(int64(len(r.Quirks))), ui.At(r.ReceivedAt),
 		})

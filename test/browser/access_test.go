@@ -34,7 +34,7 @@ type sitePage struct {
 
 var pages = []sitePage{
 	{path: "/app/", need: viewer},
-	{path: "/app/?csv=domains", need: viewer},
+	{path: "/app/domains?csv=domains", need: viewer},
 	{path: "/app/domains/new", need: editor},
 	{path: "/app/domains/{domain}", need: viewer},
 	{path: "/app/domains/{domain}/senders", need: viewer},
@@ -268,7 +268,7 @@ func (c *company) state() string {
 	c.t.Helper()
 	own := []string{"Grade", "Reason", "Last used", "Last delivery"} // Reason is why deliveries fail
 	var b strings.Builder
-	for _, table := range []string{"/app/?csv=domains", "/app/reports?csv=reports", "/app/reports/rejected?csv=rejected", "/app/installation/teams?csv=teams", "/app/installation/users?csv=users", "/app/settings/members?csv=invitations", "/app/settings/notifications?csv=channels", "/app/settings/tokens?csv=tokens"} {
+	for _, table := range []string{"/app/domains?csv=domains", "/app/reports?csv=reports", "/app/reports/rejected?csv=rejected", "/app/installation/teams?csv=teams", "/app/installation/users?csv=users", "/app/settings/members?csv=invitations", "/app/settings/notifications?csv=channels", "/app/settings/tokens?csv=tokens"} {
 		rows := musttest.Get(csv.NewReader(strings.NewReader(c.operator.get(table).body)).ReadAll())(c.t)
 		for _, row := range rows {
 			for i, name := range rows[0] {

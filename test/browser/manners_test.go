@@ -28,8 +28,9 @@ func TestManyDomainsWithLongNames(t *testing.T) {
 	s.run(append([]string{"domain", "add", "--team", "default"}, names...)...)
 	b := s.open(t)
 	b.acceptInvitation(s.link, "ada@example.com")
+	b.visit("/app/domains", http.StatusOK)
 	b.shows("1–50 of 61")
-	for _, path := range []string{"/app/", "/app/domains/" + names[0], "/app/domains/" + names[0] + "/setup", "/app/domains/" + names[0] + "/settings"} {
+	for _, path := range []string{"/app/", "/app/domains", "/app/domains/" + names[0], "/app/domains/" + names[0] + "/setup", "/app/domains/" + names[0] + "/settings"} {
 		b.visit(path, http.StatusOK)
 		for _, l := range append(looks, narrow) {
 			b.fits(path[:min(len(path), 40)], l)

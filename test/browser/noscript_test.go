@@ -35,6 +35,7 @@ func TestWithoutScript(t *testing.T) {
 	b.follow("Overview")
 	b.shows("12")
 	b.do(chromedp.WaitVisible(chromedp.CSS("details.numbers table"))) // it is open by default
+	b.follow("Domains")
 	b.follow("example.com")
 	for _, tab := range []struct{ path, message string }{
 		{"/senders", "7 messages, 100 % pass DMARC"},

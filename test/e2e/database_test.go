@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -75,7 +76,7 @@ func TestDatabaseIsLocked(t *testing.T) {
 		}
 		for _, e := range append(endpoints("example.com"), storedThings(report, rejection)...) {
 			want := http.StatusOK
-			if e.writes {
+			if e.writes || strings.HasSuffix(e.path, "/original") { // a download is noted in the audit log
 				want = http.StatusServiceUnavailable
 			}
 			ask(e.request(in.token), want)
