@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // role is what a user may do.
@@ -190,6 +191,9 @@ func foundCompany(t *testing.T) *company {
 		"{webhook}", c.first("/app/settings/notifications", `whk_\w+`),
 		"{team}", c.first("/app/installation/teams", `teams/(\w+)`), "{user}", c.first("/app/installation/users", `users/(\w+)`),
 		"{session}", c.first("/app/account", `sessions/(\w{64})/end`))
+	daemon.Eventually(t, guideLimit, "the next action is computed", func() bool {
+		return strings.Contains(c.operator.get("/app/domains?csv=domains").body, "monitoring")
+	})
 	return c
 }
 

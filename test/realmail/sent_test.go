@@ -227,15 +227,16 @@ func TestSentMail(t *testing.T) {
 		t.Errorf("the invitation says %q", got)
 	}
 	digest := read("bob@recipient.example", true, true)["text/plain"]
-	period := regexp.MustCompile(`Weekly digest of (\S+) to (\S+):`).FindStringSubmatch(digest)
+	period := regexp.MustCompile(`Weekly digest of (.+) to (.+?):`).FindStringSubmatch(digest)
 	if period == nil {
 		t.Fatalf("the digest says %q", digest)
 	}
+	day := func(text string) string { return musttest.Get(time.Parse("2 Jan 2006", text))(t).Format(time.DateOnly) }
 	sum := ask[struct {
 		Total        int64 `json:"total"`
 		Compliant    int64 `json:"compliant"`
 		NonCompliant int64 `json:"non_compliant"`
-	}](t, d, http.MethodGet, "/reports?from="+period[1]+"&to="+period[2], "", http.StatusOK)
+	}](t, d, http.MethodGet, "/reports?from="+day(period[1])+"&to="+day(period[2]), "", http.StatusOK)
 	if sum.Total != 70 {
 		t.Errorf("got %+v in a week, want 70 messages", sum)
 	}
