@@ -171,6 +171,7 @@ func TestDocument(t *testing.T) {
 		"setTags":       func() error { return second(c.SetTags(ctx, "a.example", nil)) },
 		"listTags":      func() error { return all(c.ListTags(ctx)) },
 		"search":        func() error { return all(c.Search(ctx, "a", 1)) },
+		"setPurpose":    func() error { return second(c.SetPurpose(ctx, "a.example", "business")) },
 		"setParked":     func() error { return second(c.SetParked(ctx, "a.example", true)) },
 		"acceptForwarding": func() error {
 			return second(c.AcceptForwarding(ctx, "a.example", new(int64(1))))

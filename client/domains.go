@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -70,18 +71,52 @@ type Verified struct {
 	Domain
 
 	Conclusive bool `json:"-"`
+	// Reason is why DNS did not answer, "" if the check was conclusive.
+	Reason string `json:"-"`
 }
 
 // VerifyDomain checks the DNS of a domain now.
 func (c *Client) VerifyDomain(ctx context.Context, domain string) (verified Verified, err error) {
 	header, err := c.decode(ctx, call{method: http.MethodPost, path: []string{"domains", domain, "verify"}}, &verified)
-	verified.Conclusive = header.Get("Dmarcd-Check") == "conclusive"
+	verified.Conclusive, verified.Reason = header.Get("Dmarcd-Check") == "conclusive", header.Get("Dmarcd-Check-Reason")
 	return verified, err
 }
 
 // GetSetup returns the records to publish for a domain.
 func (c *Client) GetSetup(ctx context.Context, domain string) (Setup, error) {
 	return get[Setup](ctx, c, "domains", domain, "setup")
+}
+
+// GetSetupFile returns the records to publish for a domain as a file in a format, such as bind, for a
+// zone, "" for that of the domain.
+func (c *Client) GetSetupFile(ctx context.Context, domain, format, zone string) (string, error) {
+	return c.file(ctx, recordFile{Format: format, Zone: zone}, "domains", domain, "setup")
+}
+
+// recordFile selects a file of records.
+type recordFile struct {
+	Domain string `query:"domain"`
+	Format string `query:"format"`
+	Zone   string `query:"zone"`
+}
+
+func (c *Client) file(ctx context.Context, file recordFile, path ...string) (string, error) {
+	response, err := c.send(ctx, call{method: http.MethodGet, path: path, filter: file})
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }() // read to the end
+	text, err := io.ReadAll(response.Body)
+	return string(text), err
+}
+
+// SetPurpose declares what a domain is used for: business, personal, education, nonprofit, or "".
+func (c *Client) SetPurpose(ctx context.Context, domain, purpose string) (Domain, error) {
+	var declared *string
+	if purpose != "" {
+		declared = &purpose
+	}
+	return put[Domain](ctx, c, map[string]*string{"domain_usage_purpose": declared}, "domains", domain, "purpose")
 }
 
 // SelfTest sends a synthetic report about a domain through the whole path, and deletes it.

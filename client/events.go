@@ -29,9 +29,18 @@ const eventWait = "30"
 // FollowEvents lists the events after the one with the number since, the earliest first, and waits
 // for more until the context ends.
 func (c *Client) FollowEvents(ctx context.Context, since int64, filter EventFilter) iter.Seq2[Event, error] {
+	return c.eventsSince(ctx, since, filter, eventWait)
+}
+
+// ListEventsSince is FollowEvents without waiting.
+func (c *Client) ListEventsSince(ctx context.Context, since int64, filter EventFilter) iter.Seq2[Event, error] {
+	return c.eventsSince(ctx, since, filter, "0")
+}
+
+func (c *Client) eventsSince(ctx context.Context, since int64, filter EventFilter, wait string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		query := values(filter)
-		query.Set("wait", eventWait)
+		query.Set("wait", wait)
 		for {
 			query.Set("since", strconv.FormatInt(since, 10))
 			page, err := do[wire.Page[Event]](ctx, c, call{method: http.MethodGet, path: []string{"events"}, query: query})
@@ -44,6 +53,9 @@ func (c *Client) FollowEvents(ctx context.Context, since int64, filter EventFilt
 				if !yield(event, nil) {
 					return
 				}
+			}
+			if wait == "0" && page.Next == nil {
+				return
 			}
 		}
 	}

@@ -114,12 +114,14 @@ func (c *Client) DeleteRejected(ctx context.Context, id string) error {
 	return c.remove(ctx, "insights", "rejected", id)
 }
 
-// RecordFilter selects records of aggregate reports. All includes those that do not count.
+// RecordFilter selects records of aggregate reports. All includes those that do not count, Unsettled
+// those of the last seconds, behind which records may be missed later.
 type RecordFilter struct {
 	Period
-	Domain string `query:"domain"`
-	All    bool   `query:"all"`
-	After  string `query:"after"` // the id of a record
+	Domain    string `query:"domain"`
+	All       bool   `query:"all"`
+	Unsettled bool   `query:"unsettled"`
+	After     string `query:"after"` // the id of a record
 }
 
 // ExportRecords lists records with the data of their reports, in the order in which those arrived.

@@ -80,6 +80,11 @@ func (c *Client) ListAdvice(ctx context.Context, filter AdviceFilter) iter.Seq2[
 	return list[Advice](ctx, c, filter, "insights", "advice")
 }
 
+// GetAdviceFile returns the record of the next action for a domain as a file; see GetSetupFile.
+func (c *Client) GetAdviceFile(ctx context.Context, domain, format, zone string) (string, error) {
+	return c.file(ctx, recordFile{domain, format, zone}, "insights", "advice")
+}
+
 // AnswerQuestion answers the question of an advice whether a sender sends for the domain: yours or
 // not_yours.
 func (c *Client) AnswerQuestion(ctx context.Context, domain, key, answer string) (SenderClass, error) {

@@ -40,7 +40,10 @@ type (
 	Sender            = wire.Sender
 	SenderClass       = wire.SenderClass
 	Setup             = wire.Setup
+	SetupRecord       = wire.SetupRecord
+	SimulatedSender   = wire.SimulatedSender
 	Simulation        = wire.Simulation
+	Step              = wire.Step
 	Summary           = wire.Summary
 	Tag               = wire.Tag
 	TeamSender        = wire.TeamSender

@@ -71,6 +71,7 @@ diff "$dir/first" "$dist/SHA256SUMS" || fail "the same commit gave other bytes"
 echo "release: the version before, $previous"
 clone "$dir/previous" "$previous"
 git -C "$dir/previous" checkout --quiet "$commit" -- tools/release deploy docs/metrics.md
+[ -e "$dir/previous/cmd/dmarcd/man.go" ] || sed -i '/MANUALS}/d' "$dir/previous/deploy/packages/nfpm.yaml" # it has no manual pages
 (cd "$dir/previous/tools/release" && go run . -o "$dir/previous/dist" -platforms "linux/$arch" 2>/dev/null)
 
 new=$(one "$dist"/dmarcd_*_"$(dpkg --print-architecture)".deb)
@@ -78,6 +79,7 @@ old=$(one "$dir"/previous/dist/dmarcd_*.deb)
 dpkg --compare-versions "$(dpkg-deb --field "$old" Version)" lt "$(dpkg-deb --field "$new" Version)" || fail "the new version does not sort after the old one"
 for package in "$dist"/*.rpm; do
 	rpm --query --package --list "$package" | grep -qx /usr/lib/systemd/system/dmarcd.service || fail "$package has no unit"
+	rpm --query --package --list "$package" | grep -qx /usr/share/man/man1/dmarcd-check.1.gz || fail "$package has no manual pages"
 	rpm --checksig --nosignature "$package" >/dev/null || fail "$package is damaged"
 done
 
@@ -155,6 +157,7 @@ check_data() {
 
 echo "release: upgrade with data"
 upgrade "$new"
+expect "manual page" "$(inside stat --format=%a /usr/share/man/man1/dmarcd-check.1.gz)" 644
 start || fail "the new version does not start"
 check_data "after the upgrade"
 stop

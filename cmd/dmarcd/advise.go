@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/app"
-	"github.com/dmarcd/dmarcd/internal/config"
-	"github.com/dmarcd/dmarcd/internal/insight"
-	"github.com/dmarcd/dmarcd/internal/service"
-	"github.com/dmarcd/dmarcd/internal/wire"
+	"github.com/dmarcd/dmarcd/client"
 )
 
 // advisedSenders is how many senders are printed.
@@ -41,79 +38,71 @@ urgent first.`,
   dmarcd advise --team acme --tag shop`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	teamFlag(cmd)
+	apiFlags(cmd)
 	asJSON, tag := jsonFlag(cmd), tagFlag(cmd)
 	limit := cmd.Flags().Int("limit", defaultAdvised, "maximum number of domains that are listed")
 	var flags recordFlags
 	flags.addTo(cmd, "json", "tag")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		format, asked, err := flags.parse()
+		asked, err := flags.parse()
 		if err != nil {
 			return err
 		}
-		if asked && len(args) == 0 {
+		switch {
+		case asked && len(args) == 0:
 			return errors.New("--format needs a domain")
-		}
-		if len(args) > 0 && *tag != "" {
+		case len(args) > 0 && *tag != "":
 			return errors.New("--tag selects domains of the list: give a domain or a tag, not both")
+		case len(args) == 0:
+			return p.listAdvice(cmd, *tag, *limit, *asJSON)
 		}
-		return p.withInsight(cmd, func(t *service.Team) error {
-			if len(args) == 0 {
-				return p.listAdvice(cmd, t, *tag, *limit, *asJSON)
-			}
-			name, err := knownDomain(cmd.Context(), t, args[0])
-			if err != nil {
-				return err
-			}
-			advice, err := t.Advice(cmd.Context(), name)
-			if err != nil {
-				return err
-			}
+		return p.withInsight(cmd, ofDomain(cmd, args[0], func(c *client.Client, name string) error {
 			if asked {
-				return flags.print(cmd.Context(), p.out, t, format, name, advice.DNSRecords())
+				return printText(p.out)(c.GetAdviceFile(cmd.Context(), name, flags.format, flags.zone))
+			}
+			advice, err := client.Collect(c.ListAdvice(cmd.Context(), client.AdviceFilter{Domain: name}))
+			if err != nil {
+				return err
 			}
 			if *asJSON {
-				return printJSON(p.out, wire.NewAdvice(advice))
+				return printJSON(p.out, advice[0])
 			}
-			simulation, err := t.Simulate(cmd.Context(), name, dmarcd.Days{}, service.PolicyChange{})
+			simulation, err := c.SimulatePolicy(cmd.Context(), name, client.PolicyChange{})
 			if err != nil {
 				return err
 			}
-			return printAdvice(p.out, wire.NewAdvice(advice), simulation)
-		})
+			return printAdvice(p.out, advice[0], simulation)
+		}))
 	}
 	return cmd
 }
 
 // listAdvice lists the next actions of the domains with a tag, "" for all.
-func (p *program) listAdvice(cmd *cobra.Command, t *service.Team, tag string, limit int, asJSON bool) error {
-	t, err := narrowed(t, tag)
+func (p *program) listAdvice(cmd *cobra.Command, tag string, limit int, asJSON bool) error {
+	tag, err := parseTag(tag)
 	if err != nil {
 		return err
 	}
 	if err := checkLimit(limit); err != nil {
 		return err
 	}
-	all, _, err := t.AllAdvice(cmd.Context(), 0, limit)
-	if err != nil {
-		return err
-	}
-	return printList(p.out, asJSON, convert(all, wire.NewAdvice), []string{"DOMAIN", "STAGE", "NEXT ACTION", "REASON"}, func(a wire.Advice) []string {
-		if a.NextAction == nil {
-			return []string{a.Domain, a.Stage, "-", "-"}
+	return p.withInsight(cmd, func(c *client.Client) error {
+		all, err := first(limit, c.ListAdvice(cmd.Context(), client.AdviceFilter{Tag: tag, PageSize: min(limit, listPart)}))
+		if err != nil {
+			return err
 		}
-		return []string{a.Domain, a.Stage, a.NextAction.Title, a.NextAction.Reason}
+		return printList(p.out, asJSON, all, []string{"DOMAIN", "STAGE", "NEXT ACTION", "REASON"}, func(a client.Advice) []string {
+			if a.NextAction == nil {
+				return []string{a.Domain, a.Stage, "-", "-"}
+			}
+			return []string{a.Domain, a.Stage, a.NextAction.Title, a.NextAction.Reason}
+		})
 	})
-}
-
-// withInsight is withTeam for a use case that reads who sends mail.
-func (p *program) withInsight(cmd *cobra.Command, f func(t *service.Team) error) error {
-	return p.withTeamOf(cmd, (*app.Installation).OpenInsight, func(_ config.Config, t *service.Team) error { return f(t) })
 }
 
 // printAdvice prints advice and the senders behind it. It replaces control characters:
 // names come from reports and the DNS.
-func printAdvice(out io.Writer, advice wire.Advice, s service.Simulation) error {
+func printAdvice(out io.Writer, advice client.Advice, s client.Simulation) error {
 	facts := [][]string{{"Stage:", advice.Stage}, {"Conclusion:", advice.Conclusion}, {"Done:", fmt.Sprintf("%d %%", advice.Done)}}
 	if next := advice.NextAction; next == nil {
 		facts = append(facts, []string{"Next action:", "none"})
@@ -134,7 +123,7 @@ func printAdvice(out io.Writer, advice wire.Advice, s service.Simulation) error 
 			facts = append(facts, []string{"Record:", fmt.Sprintf("%s %s %q", next.Record.Name, next.Record.Type, next.Record.Value)})
 		}
 		if next.Question != nil {
-			facts = append(facts, []string{"Answer with:", fmt.Sprintf("dmarcd domain answer --team NAME %s %s yours|not-yours", advice.Domain, next.Question.Key)})
+			facts = append(facts, []string{"Answer with:", fmt.Sprintf("dmarcd domain answer --team NAME -- %s %s yours|not-yours", advice.Domain, next.Question.Key)})
 		}
 	}
 	if err := printTable(out, []string{"Domain:", advice.Domain}, facts); err != nil {
@@ -143,12 +132,12 @@ func printAdvice(out io.Writer, advice wire.Advice, s service.Simulation) error 
 	if _, err := fmt.Fprintln(out); err != nil {
 		return err
 	}
-	steps := convert(advice.Steps, func(step wire.Step) []string { return []string{step.State, step.Title, step.Reason} })
+	steps := convert(advice.Steps, func(step client.Step) []string { return []string{step.State, step.Title, step.Reason} })
 	if err := printTable(out, []string{"STEP", "TITLE", "REASON"}, steps); err != nil || len(s.Senders) == 0 {
 		return err
 	}
 	senders := s.Senders[:min(len(s.Senders), advisedSenders)]
-	rows := convert(senders, func(sender insight.SimulatedSender) []string {
+	rows := convert(senders, func(sender client.SimulatedSender) []string {
 		return []string{
 			sender.Name, sender.Key, string(sender.Class), strconv.FormatInt(sender.Messages, 10), strconv.FormatInt(sender.Affected, 10),
 		}
@@ -160,12 +149,12 @@ func printAdvice(out io.Writer, advice wire.Advice, s service.Simulation) error 
 		return err
 	}
 	for _, sender := range senders {
-		if sender.Cause == "" {
+		if sender.Cause == nil {
 			continue
 		}
-		text := fmt.Sprintf("\n%s\n  %s\n", printable(sender.Name), printable(sender.Cause))
-		if sender.Fix != "" {
-			text += fmt.Sprintf("  %s\n", printable(sender.Fix))
+		text := fmt.Sprintf("\n%s\n  %s\n", printable(sender.Name), printable(*sender.Cause))
+		if sender.Fix != nil {
+			text += fmt.Sprintf("  %s\n", printable(*sender.Fix))
 		}
 		if _, err := io.WriteString(out, text); err != nil {
 			return err
@@ -193,22 +182,19 @@ The class automatic removes the override.`,
 			return classes, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	teamFlag(cmd)
+	apiFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var class dmarcd.Class
+		var class *string
 		if args[2] != automatic {
-			var err error
-			if class, err = dmarcd.ParseSenderClass(args[2]); err != nil {
+			if _, err := dmarcd.ParseSenderClass(args[2]); err != nil {
 				return fmt.Errorf("the class must be yours, forwarder, unknown, spoofing or automatic%s", didYouMean(args[2], classes))
 			}
+			class = &args[2]
 		}
-		return p.withInsight(cmd, func(t *service.Team) error {
-			name, err := knownDomain(cmd.Context(), t, args[0])
-			if err != nil {
-				return err
-			}
-			return t.SetSenderClass(cmd.Context(), name, args[1], class)
-		})
+		return p.withInsight(cmd, ofDomain(cmd, args[0], func(c *client.Client, name string) error {
+			_, err := c.SetSenderClass(cmd.Context(), name, args[1], class)
+			return err
+		}))
 	}
 	return cmd
 }
@@ -222,19 +208,15 @@ class of the sender for the domain, and the next action follows from it.`,
 		Example: `  dmarcd domain answer --team acme example.com sendgrid:rest yours`,
 		Args:    cobra.ExactArgs(3),
 	}
-	teamFlag(cmd)
+	apiFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if args[2] != "yours" && args[2] != "not-yours" {
 			return fmt.Errorf("the answer must be yours or not-yours%s", didYouMean(args[2], []string{"yours", "not-yours"}))
 		}
-		return p.withInsight(cmd, func(t *service.Team) error {
-			name, err := knownDomain(cmd.Context(), t, args[0])
-			if err != nil {
-				return err
-			}
-			_, err = t.Answer(cmd.Context(), name, args[1], args[2] == "yours")
+		return p.withInsight(cmd, ofDomain(cmd, args[0], func(c *client.Client, name string) error {
+			_, err := c.AnswerQuestion(cmd.Context(), name, args[1], strings.ReplaceAll(args[2], "-", "_"))
 			return err
-		})
+		}))
 	}
 	return cmd
 }
@@ -248,14 +230,19 @@ forwarded mail, "dmarcd advise" proposes the policy only then. 0 withdraws it.`,
 		Example: `  dmarcd domain forwarding --team acme example.com 290`,
 		Args:    cobra.ExactArgs(2),
 	}
-	teamFlag(cmd)
+	apiFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		messages, err := strconv.ParseInt(args[1], 10, 64)
 		if err != nil {
 			return errors.New("the number of messages must be a whole number")
 		}
-		return p.withDomain(cmd, args[0], func(_ config.Config, t *service.Team, name string) error {
-			return t.AcceptForwarding(cmd.Context(), name, messages)
+		return p.withDomain(cmd, args[0], func(c *client.Client, name string) error {
+			var accepted *int64
+			if messages != 0 {
+				accepted = &messages
+			}
+			_, err := c.AcceptForwarding(cmd.Context(), name, accepted)
+			return err
 		})
 	}
 	return cmd
@@ -270,13 +257,14 @@ proposes a record with p=reject at once.`,
 		Example: `  dmarcd domain parked --team acme old.example yes`,
 		Args:    cobra.ExactArgs(2),
 	}
-	teamFlag(cmd)
+	apiFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if args[1] != "yes" && args[1] != "no" {
-			return errors.New("the mark must be yes or no")
+			return fmt.Errorf("the mark must be yes or no%s", didYouMean(args[1], []string{"yes", "no"}))
 		}
-		return p.withDomain(cmd, args[0], func(_ config.Config, t *service.Team, name string) error {
-			return t.SetParked(cmd.Context(), name, args[1] == "yes")
+		return p.withDomain(cmd, args[0], func(c *client.Client, name string) error {
+			_, err := c.SetParked(cmd.Context(), name, args[1] == "yes")
+			return err
 		})
 	}
 	return cmd

@@ -168,7 +168,7 @@ func TestDomainAnswer(t *testing.T) {
 		if got := next(tt.domain); got.ID != "answer_question" || got.Question == nil || got.Question.Key != key || got.Question.Messages != 1000 {
 			t.Fatalf("%s: got %+v, want the question about SendGrid", tt.domain, got)
 		}
-		if page := run(exitDone, "advise "+tt.domain); !strings.Contains(page, "dmarcd domain answer --team NAME "+tt.domain+" "+key+" yours|not-yours") {
+		if page := run(exitDone, "advise "+tt.domain); !strings.Contains(page, "dmarcd domain answer --team NAME -- "+tt.domain+" "+key+" yours|not-yours") {
 			t.Errorf("got %s, want how to answer", page)
 		}
 		run(exitProblem, "domain answer "+tt.domain+" sendgrid "+tt.answer)

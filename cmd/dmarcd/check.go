@@ -15,6 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/facts"
+	"github.com/dmarcd/dmarcd/internal/recordfile"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -62,11 +63,12 @@ be checked or is not a domain name.`,
 	records.addTo(cmd, "json", "verbose")
 	flags.StringSliceVar(&options.selectors, "selector", nil, "DKIM selector that the domains use; can be repeated")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		format, asked, err := records.parse()
+		asked, err := records.parse()
 		if err != nil {
 			return err
 		}
 		if asked {
+			format, _ := recordfile.Parse(records.format) // it is valid
 			options.files = &checkFiles{out: p.out, format: format, zone: records.zone}
 		}
 		effective, err := p.configuration(cmd)

@@ -21,7 +21,7 @@ const completeTimeout = 2 * time.Second
 // completeCommand registers shell completions for the arguments of a command and of its
 // subcommands, and for their own flags. Files are offered only where files are expected.
 func (p *program) completeCommand(cmd *cobra.Command) {
-	takesFiles := []string{"parse", "import", "backup"}
+	takesFiles := []string{"parse", "import", "backup", "man"}
 	if cmd.ValidArgsFunction == nil && !slices.Contains(takesFiles, cmd.Name()) {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}

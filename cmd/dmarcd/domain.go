@@ -11,9 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/config"
-	"github.com/dmarcd/dmarcd/internal/service"
-	"github.com/dmarcd/dmarcd/internal/wire"
+	"github.com/dmarcd/dmarcd/client"
 )
 
 // listPart is the page size for listing domains.
@@ -35,43 +33,44 @@ func (p *program) domainListCommand() *cobra.Command {
   dmarcd domain list --team acme --tag shop`,
 		Args: cobra.NoArgs,
 	}
-	teamFlag(cmd)
+	apiFlags(cmd)
 	asJSON, tag := jsonFlag(cmd), tagFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withTeam(cmd, func(cfg config.Config, t *service.Team) error {
-			t, err := narrowed(t, *tag)
+		tag, err := parseTag(*tag)
+		if err != nil {
+			return err
+		}
+		return p.withClient(cmd, func(c *client.Client) error {
+			domains, err := client.Collect(c.ListDomains(cmd.Context(), tag))
 			if err != nil {
 				return err
 			}
-			domains, err := allDomains(cmd.Context(), t)
-			if err != nil {
-				return err
+			shown := make(map[string]client.DomainPosture, len(domains))
+			for posture, err := range c.ListDomainPostures(cmd.Context(), client.PostureFilter{Tag: tag, PageSize: listPart}) {
+				if err != nil {
+					return err
+				}
+				shown[posture.Domain] = posture
 			}
-			return p.printDomains(domains, cfg.ReportDomain, *asJSON)
+			return p.printDomains(convert(domains, func(d client.Domain) operatorDomain {
+				return operatorDomain{d, shown[d.Domain].ReportAddress, shown[d.Domain].CheckedAt}
+			}), *asJSON)
 		})
 	}
 	return cmd
 }
 
-func allDomains(ctx context.Context, t *service.Team) ([]dmarcd.Domain, error) {
-	var all []dmarcd.Domain
-	for after := ""; ; {
-		part, err := t.Domains(ctx, after, listPart)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, part...)
-		if len(part) < listPart {
-			return all, nil
-		}
-		after = part[len(part)-1].Name
-	}
+// operatorDomain is what an operator sees of a domain: the record, and where its reports go.
+type operatorDomain struct {
+	client.Domain
+
+	ReportAddress *string `json:"report_address"` // null without a report domain
+	CheckedAt     *string `json:"checked_at"`
 }
 
-func (p *program) printDomains(domains []dmarcd.Domain, reportDomain string, asJSON bool) error {
-	shapes := convert(domains, func(d dmarcd.Domain) wire.OperatorDomain { return wire.NewOperatorDomain(d, reportDomain) })
+func (p *program) printDomains(domains []operatorDomain, asJSON bool) error {
 	heading := []string{"DOMAIN", "ACTIVE", "POLICY", "PURPOSE", "CHECKED", "REPORTS TO", "RECORD"}
-	return printList(p.out, asJSON, shapes, heading, func(d wire.OperatorDomain) []string {
+	return printList(p.out, asJSON, domains, heading, func(d operatorDomain) []string {
 		return []string{
 			d.Domain.Domain, yesNo(d.Active), orDash(&d.DMARCPolicy), orDash(d.DomainUsagePurpose),
 			orDash(d.CheckedAt), orDash(d.ReportAddress), orDash(&d.DMARCRecord),
@@ -86,19 +85,23 @@ func (p *program) domainVerifyCommand() *cobra.Command {
 		Example: "  dmarcd domain verify --team acme example.com",
 		Args:    cobra.ExactArgs(1),
 	}
-	teamFlag(cmd)
+	apiFlags(cmd)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withDomain(cmd, args[0], func(cfg config.Config, t *service.Team, name string) error {
-			domain, check, err := t.Verify(cmd.Context(), name)
+		return p.withDomain(cmd, args[0], func(c *client.Client, name string) error {
+			verified, err := c.VerifyDomain(cmd.Context(), name)
 			if err != nil {
 				return err
 			}
-			if err := p.printDomains([]dmarcd.Domain{domain}, cfg.ReportDomain, *asJSON); err != nil {
+			setup, err := c.GetSetup(cmd.Context(), name)
+			if err != nil {
 				return err
 			}
-			if !check.Conclusive {
-				return fmt.Errorf("the check was inconclusive, and nothing was changed: %s", check.Reason)
+			if err := p.printDomains([]operatorDomain{{verified.Domain, setup.ReportAddress, setup.CheckedAt}}, *asJSON); err != nil {
+				return err
+			}
+			if !verified.Conclusive {
+				return fmt.Errorf("the check was inconclusive, and nothing was changed: %s", verified.Reason)
 			}
 			return nil
 		})
@@ -113,16 +116,17 @@ func (p *program) domainDeleteCommand() *cobra.Command {
 		Example: "  dmarcd domain delete --team acme example.com",
 		Args:    cobra.ExactArgs(1),
 	}
-	teamFlag(cmd)
+	apiFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withDomain(cmd, args[0], func(_ config.Config, t *service.Team, name string) error {
-			return t.DeleteDomain(cmd.Context(), name)
+		return p.withDomain(cmd, args[0], func(c *client.Client, name string) error {
+			return c.DeleteDomain(cmd.Context(), name)
 		})
 	}
 	return cmd
 }
 
 func (p *program) domainPurposeCommand() *cobra.Command {
+	purposes := []string{"business", "personal", "education", "nonprofit", "none"}
 	cmd := &cobra.Command{
 		Use:   "purpose --team NAME DOMAIN WORD",
 		Short: "Declare what a domain is used for: business, personal, education, nonprofit or none",
@@ -133,17 +137,18 @@ func (p *program) domainPurposeCommand() *cobra.Command {
 			if len(args) == 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return []string{"business", "personal", "education", "nonprofit", "none"}, cobra.ShellCompDirectiveNoFileComp
+			return purposes, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	teamFlag(cmd)
+	apiFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		purpose, err := dmarcd.ParsePurpose(args[1])
 		if err != nil {
-			return wrongUsage(err)
+			return fmt.Errorf("the purpose must be business, personal, education, nonprofit or none%s", didYouMean(args[1], purposes))
 		}
-		return p.withDomain(cmd, args[0], func(_ config.Config, t *service.Team, name string) error {
-			return t.SetPurpose(cmd.Context(), name, purpose)
+		return p.withDomain(cmd, args[0], func(c *client.Client, name string) error {
+			_, err := c.SetPurpose(cmd.Context(), name, string(purpose))
+			return err
 		})
 	}
 	return cmd
@@ -157,14 +162,14 @@ func (p *program) domainTagsCommand() *cobra.Command {
   dmarcd domain tags --team acme example.com`,
 		Args: cobra.MinimumNArgs(1),
 	}
-	teamFlag(cmd)
+	apiFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		tags, err := dmarcd.ParseTags(args[1:])
 		if err != nil {
 			return wrongUsage(err)
 		}
-		return p.withDomain(cmd, args[0], func(_ config.Config, t *service.Team, name string) error {
-			_, err := t.SetTags(cmd.Context(), name, tags)
+		return p.withDomain(cmd, args[0], func(c *client.Client, name string) error {
+			_, err := c.SetTags(cmd.Context(), name, tags)
 			return err
 		})
 	}
@@ -176,48 +181,42 @@ func tagFlag(cmd *cobra.Command) *string {
 	return cmd.Flags().String("tag", "", "only domains with this tag")
 }
 
-// narrowed returns the use cases for the domains with a tag, "" for all.
-func narrowed(t *service.Team, tag string) (*service.Team, error) {
+// parseTag returns the canonical form of a tag of --tag, "" for none.
+func parseTag(tag string) (string, error) {
 	if tag == "" {
-		return t, nil
+		return "", nil
 	}
 	tag, err := dmarcd.ParseTag(tag)
 	if err != nil {
-		return nil, wrongUsage(err)
+		err = wrongUsage(err)
 	}
-	return t.Tagged(tag), nil
-}
-
-// withDomain is withTeam for commands with a domain of the team.
-func (p *program) withDomain(cmd *cobra.Command, input string, f func(cfg config.Config, t *service.Team, name string) error) error {
-	return p.withTeam(cmd, func(cfg config.Config, t *service.Team) error {
-		name, err := knownDomain(cmd.Context(), t, input)
-		if err != nil {
-			return err
-		}
-		return f(cfg, t, name)
-	})
+	return tag, err
 }
 
 // knownDomain returns the canonical name of a domain of the team.
-func knownDomain(ctx context.Context, t *service.Team, input string) (string, error) {
+func knownDomain(ctx context.Context, c *client.Client, input string) (string, error) {
 	name, err := dmarcd.ParseName(input)
 	if err != nil {
 		return "", err
 	}
-	_, err = t.Domain(ctx, name)
+	_, err = c.GetDomain(ctx, name)
+	return name, unknownDomain(err, name)
+}
+
+// unknownDomain explains the error of a domain that the team does not have.
+func unknownDomain(err error, name string) error {
 	if errors.Is(err, dmarcd.ErrNotFound) {
-		return "", explained(err, "the team has no domain %s; `dmarcd domain list` lists its domains", name)
+		return explained(err, "the team has no domain %s; `dmarcd domain list` lists its domains", name)
 	}
-	return name, err
+	return err
 }
 
 // domainFlag is knownDomain for a flag, where "" means all domains.
-func domainFlag(ctx context.Context, t *service.Team, input string) (string, error) {
+func domainFlag(ctx context.Context, c *client.Client, input string) (string, error) {
 	if input == "" {
 		return "", nil
 	}
-	return knownDomain(ctx, t, input)
+	return knownDomain(ctx, c, input)
 }
 
 const (
@@ -241,15 +240,15 @@ Exit status: 0 if all domains were added; 1 if some names were invalid or existi
   dmarcd domain add --team acme - < domains.txt`,
 		Args: cobra.MinimumNArgs(1),
 	}
-	teamFlag(cmd)
+	apiFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		inputs, err := p.readNames(args)
 		if err != nil {
 			return err
 		}
 		names, invalid := p.parseNames(inputs)
-		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
-			known, err := p.addDomains(cmd.Context(), t, names)
+		return p.withClient(cmd, func(c *client.Client) error {
+			known, err := p.addDomains(cmd.Context(), c, names)
 			if err != nil {
 				return err
 			}
@@ -303,25 +302,26 @@ func (p *program) parseNames(inputs []string) (names []string, invalid int) {
 }
 
 // addDomains adds the names in batches and returns how many already existed.
-func (p *program) addDomains(ctx context.Context, t *service.Team, names []string) (known int, err error) {
+func (p *program) addDomains(ctx context.Context, c *client.Client, names []string) (known int, err error) {
 	bar, done := p.progress(len(names), 2*addPart, "adding domains")
 	defer done()
 	total := 0
 	few := len(names) < fewNames
 	for part := range slices.Chunk(names, addPart) {
-		if few {
-			for _, name := range part {
-				if _, err := t.Domain(ctx, name); err == nil {
-					p.notify("%s: the team already has this domain\n", name)
-				}
-			}
-		}
-		added, err := t.AddDomains(ctx, part)
+		results, err := c.ChangeDomains(ctx, part, nil)
 		if err != nil {
 			return known, fmt.Errorf("stopped after %d domains added: %w", total, err)
 		}
-		total += added
-		known += len(part) - added
+		for _, r := range results {
+			if r.Result == "added" {
+				total++
+				continue
+			}
+			known++
+			if few {
+				p.notify("%s: the team already has this domain\n", r.Domain)
+			}
+		}
 		bar(len(part))
 	}
 	if !few && known > 0 {

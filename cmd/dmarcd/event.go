@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/client"
 	"github.com/dmarcd/dmarcd/internal/phrase"
-	"github.com/dmarcd/dmarcd/internal/service"
-	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 func (p *program) eventCommand() *cobra.Command {
@@ -21,9 +18,6 @@ func (p *program) eventCommand() *cobra.Command {
 	cmd.AddCommand(p.eventListCommand())
 	return cmd
 }
-
-// followWait is how long one query of a command that follows events waits.
-const followWait = time.Minute
 
 func (p *program) eventListCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -35,49 +29,45 @@ events until it is interrupted; --json then prints one event per line.`,
   dmarcd event list --team acme --follow --json`,
 		Args: cobra.NoArgs,
 	}
-	teamFlag(cmd)
+	apiFlags(cmd)
 	asJSON, tag := jsonFlag(cmd), tagFlag(cmd)
 	flags := cmd.Flags()
 	limit := flags.Int("limit", 50, "maximum number of events")
 	follow := flags.Bool("follow", false, "wait for new events")
-	var filter service.EventFilter
+	var filter client.EventFilter
 	flags.StringVar(&filter.Domain, "domain", "", "only events of this domain")
-	kind := flags.String("kind", "", "only events of this kind")
+	flags.StringVar(&filter.Kind, "kind", "", "only events of this kind")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := checkEventFlags(dmarcd.EventKind(*kind), *limit); err != nil {
+		if err := checkEventFlags(filter.Kind, *limit); err != nil {
 			return err
 		}
-		if *kind != "" {
-			filter.Kinds = []dmarcd.EventKind{dmarcd.EventKind(*kind)}
+		var err error
+		if filter.Tag, err = parseTag(*tag); err != nil {
+			return err
 		}
-		return p.withTeam(cmd, func(cfg config.Config, t *service.Team) error {
-			t, err := narrowed(t, *tag)
-			if err != nil {
+		return p.withClient(cmd, func(c *client.Client) (err error) {
+			if filter.Domain, err = domainFlag(cmd.Context(), c, filter.Domain); err != nil {
 				return err
 			}
-			if filter.Domain, err = domainFlag(cmd.Context(), t, filter.Domain); err != nil {
-				return err
-			}
-			events, err := t.Events(cmd.Context(), filter, service.Cursor{}, *limit)
+			filter.PageSize = min(*limit, listPart)
+			events, err := first(*limit, c.ListEvents(cmd.Context(), filter))
 			if err != nil {
 				return err
 			}
 			slices.Reverse(events)
-			shape := func(e dmarcd.Event) wire.Event { return wire.NewEvent(e, cfg.BaseURL) }
 			if *follow {
-				return p.followEvents(cmd, t, filter, events, *asJSON, shape)
+				return p.followEvents(cmd, c, filter, events, *asJSON)
 			}
-			heading := []string{"SEQ", "TIME", "KIND", "DOMAIN", "SUMMARY"}
-			return printList(p.out, *asJSON, convert(events, shape), heading, eventRow)
+			return printList(p.out, *asJSON, events, []string{"SEQ", "TIME", "KIND", "DOMAIN", "SUMMARY"}, eventRow)
 		})
 	}
 	return cmd
 }
 
 // checkEventFlags validates the flags of a list of events.
-func checkEventFlags(kind dmarcd.EventKind, limit int) error {
+func checkEventFlags(kind string, limit int) error {
 	if kind != "" {
-		if err := kind.Validate("kind"); err != nil {
+		if err := dmarcd.EventKind(kind).Validate("kind"); err != nil {
 			return wrongUsage(err)
 		}
 	}
@@ -92,37 +82,41 @@ func checkLimit(limit int) error {
 	return nil
 }
 
-func eventRow(e wire.Event) []string {
+func eventRow(e client.Event) []string {
 	return []string{fmt.Sprint(e.Seq), e.At, e.Kind, orDash(e.Domain), e.Summary}
 }
 
 // followEvents prints events, and then those that happen until the command is interrupted.
-func (p *program) followEvents(cmd *cobra.Command, t *service.Team, filter service.EventFilter, events []dmarcd.Event, asJSON bool, shape func(dmarcd.Event) wire.Event) error {
+func (p *program) followEvents(cmd *cobra.Command, c *client.Client, filter client.EventFilter, events []client.Event, asJSON bool) error {
 	encoder := json.NewEncoder(p.out)
 	encoder.SetEscapeHTML(false)
-	ctx := cmd.Context()
-	since := int64(0)
-	for ctx.Err() == nil {
-		for _, e := range events {
-			since = e.Seq
-			var err error
-			if asJSON {
-				err = encoder.Encode(shape(e))
-			} else {
-				row := convert(eventRow(shape(e)), printable)
-				_, err = fmt.Fprintf(p.out, "%s  %s  %s\n", row[0], row[1], row[4])
-			}
-			if err != nil {
-				return err
-			}
+	show := func(e client.Event) error {
+		if asJSON {
+			return encoder.Encode(e)
 		}
-		var err error
-		events, err = t.EventsSince(ctx, filter, since, 100, followWait)
-		if err != nil && ctx.Err() == nil {
+		row := convert(eventRow(e), printable)
+		_, err := fmt.Fprintf(p.out, "%s  %s  %s\n", row[0], row[1], row[4])
+		return err
+	}
+	since := int64(0)
+	for _, e := range events {
+		if err := show(e); err != nil {
+			return err
+		}
+		since = e.Seq
+	}
+	for e, err := range c.FollowEvents(cmd.Context(), since, filter) {
+		if cmd.Context().Err() != nil {
+			return nil // interrupted
+		}
+		if err == nil {
+			err = show(e)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return nil // interrupted
+	return nil
 }
 
 func (p *program) alertCommand() *cobra.Command {
@@ -141,29 +135,29 @@ retrying, not sent, waiting, grouped or suppressed, and why.`,
   dmarcd alert list --team acme --kind spoofing.burst --json`,
 		Args: cobra.NoArgs,
 	}
-	teamFlag(cmd)
+	apiFlags(cmd)
 	asJSON := jsonFlag(cmd)
 	flags := cmd.Flags()
 	limit := flags.Int("limit", 50, "maximum number of alerts")
-	var filter dmarcd.AlertFilter
+	var filter client.AlertFilter
 	flags.StringVar(&filter.Domain, "domain", "", "only alerts of this domain")
-	flags.StringVar((*string)(&filter.Kind), "kind", "", "only alerts of this kind")
+	flags.StringVar(&filter.Kind, "kind", "", "only alerts of this kind")
 	flags.BoolVar(&filter.Open, "open", false, "omit acknowledged alerts and digests")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := checkEventFlags(filter.Kind, *limit); err != nil {
 			return err
 		}
-		return p.withTeam(cmd, func(cfg config.Config, t *service.Team) (err error) {
-			if filter.Domain, err = domainFlag(cmd.Context(), t, filter.Domain); err != nil {
+		return p.withClient(cmd, func(c *client.Client) (err error) {
+			if filter.Domain, err = domainFlag(cmd.Context(), c, filter.Domain); err != nil {
 				return err
 			}
-			alerts, err := t.Alerts(cmd.Context(), filter, 0, *limit)
+			filter.PageSize = min(*limit, listPart)
+			alerts, err := first(*limit, c.ListAlerts(cmd.Context(), filter))
 			if err != nil {
 				return err
 			}
-			shape := func(a dmarcd.Alert) wire.Alert { return wire.NewAlert(a, cfg.BaseURL) }
 			heading := []string{"SEQ", "TIME", "LEVEL", "STATE", "KIND", "SUMMARY", "REASON"}
-			return printList(p.out, *asJSON, convert(alerts, shape), heading, func(a wire.Alert) []string {
+			return printList(p.out, *asJSON, alerts, heading, func(a client.Alert) []string {
 				return []string{fmt.Sprint(a.Seq), a.Event.At, a.Level, phrase.State(a.State), a.Event.Kind, a.Event.Summary, a.Reason}
 			})
 		})
@@ -181,22 +175,27 @@ shows whether it was delivered.`,
 		Example: "  dmarcd alert test --team acme",
 		Args:    cobra.NoArgs,
 	}
-	teamFlag(cmd)
+	apiFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
-			alert, err := t.TestAlert(cmd.Context())
+		return p.withClient(cmd, func(c *client.Client) error {
+			alert, err := c.TestAlert(cmd.Context())
 			if err != nil {
 				return err
 			}
-			enabled, err := t.EnabledWebhooks(cmd.Context())
-			if err != nil {
-				return err
+			enabled := 0
+			for webhook, err := range c.ListWebhooks(cmd.Context()) {
+				if err != nil {
+					return err
+				}
+				if webhook.Enabled && !webhook.IsDigest() {
+					enabled++
+				}
 			}
 			if enabled == 0 {
-				_, err = fmt.Fprintf(p.out, "not sent: no channel of the team is on; `dmarcd webhook add` adds one (event %d)\n", alert.Event.Seq)
+				_, err = fmt.Fprintf(p.out, "not sent: no channel of the team is on; `dmarcd webhook add` adds one (event %d)\n", alert.Seq)
 				return err
 			}
-			_, err = fmt.Fprintf(p.out, "waiting: event %d will be sent to %s\n", alert.Event.Seq, number(enabled, "channel"))
+			_, err = fmt.Fprintf(p.out, "waiting: event %d will be sent to %s\n", alert.Seq, number(enabled, "channel"))
 			return err
 		})
 	}

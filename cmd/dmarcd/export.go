@@ -6,15 +6,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/client"
 	"github.com/dmarcd/dmarcd/internal/export"
-	"github.com/dmarcd/dmarcd/internal/service"
-	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 func (p *program) exportCommand() *cobra.Command {
@@ -40,8 +39,8 @@ that was sent, and the next run continues there.`,
   dmarcd export --team acme --syslog tcp://siem.example:514 --events --follow --cursor-file events.cursor`,
 		Args: cobra.NoArgs,
 	}
-	teamFlag(cmd)
-	var filter service.RecordFilter
+	apiFlags(cmd)
+	var filter client.RecordFilter
 	flags := cmd.Flags()
 	flags.StringVar(&filter.Domain, "domain", "", "only records of this domain of the team")
 	from := flags.String("from", "", "only reports that begin on this day (YYYY-MM-DD) or later")
@@ -61,14 +60,19 @@ that was sent, and the next run continues there.`,
 		onlyOne(cmd, "events", other)
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var err error
-		if filter.Days.From, err = dayFlag("from", *from); err != nil {
-			return err
+		for name, end := range map[string]struct {
+			text string
+			day  *dmarcd.Day
+		}{"from": {*from, &filter.From}, "to": {*to, &filter.To}} {
+			day, err := dayFlag(name, end.text)
+			if err != nil {
+				return err
+			}
+			if day != nil {
+				*end.day = *day
+			}
 		}
-		if filter.Days.To, err = dayFlag("to", *to); err != nil {
-			return err
-		}
-		if days := filter.Days; days.From != nil && days.To != nil && *days.From > *days.To {
+		if *from != "" && *to != "" && filter.From > filter.To {
 			return errors.New("--from must not be later than --to")
 		}
 		if target.url != "" {
@@ -84,8 +88,13 @@ that was sent, and the next run continues there.`,
 		if *output == "-" && chosen == export.Parquet && isTerminal(p.out) {
 			return errors.New("a terminal cannot show Parquet; use --output FILE")
 		}
-		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
-			return p.exportFile(cmd.Context(), t, filter, chosen, *output)
+		if !slices.Contains(export.Formats(), chosen) {
+			_, err := export.NewWriter(chosen, io.Discard)
+			return err
+		}
+		filter.Unsettled = true
+		return p.withClient(cmd, func(c *client.Client) error {
+			return p.exportFile(cmd.Context(), c, filter, chosen, *output)
 		})
 	}
 	return cmd
@@ -104,7 +113,7 @@ func formatOf(file string) export.Format {
 
 // exportFile writes records to a file, which appears under its name once it is complete. A
 // device or a pipe is written directly.
-func (p *program) exportFile(ctx context.Context, t *service.Team, filter service.RecordFilter, format export.Format, output string) (err error) {
+func (p *program) exportFile(ctx context.Context, c *client.Client, filter client.RecordFilter, format export.Format, output string) (err error) {
 	out, done := p.out, func() error { return nil }
 	switch info, err := os.Stat(output); {
 	case output == "-":
@@ -126,7 +135,7 @@ func (p *program) exportFile(ctx context.Context, t *service.Team, filter servic
 			return errors.Join(file.Close(), os.Rename(file.Name(), output))
 		}
 	}
-	n, err := p.exportRecords(ctx, t, filter, format, out)
+	n, err := p.exportRecords(ctx, c, filter, format, out)
 	if err != nil {
 		return err
 	}
@@ -140,72 +149,54 @@ func (p *program) exportFile(ctx context.Context, t *service.Team, filter servic
 }
 
 // exportRecords writes records and returns how many there were.
-func (p *program) exportRecords(ctx context.Context, t *service.Team, filter service.RecordFilter, format export.Format, out io.Writer) (n int, err error) {
+func (p *program) exportRecords(ctx context.Context, c *client.Client, filter client.RecordFilter, format export.Format, out io.Writer) (n int, err error) {
 	writer, err := export.NewWriter(format, out)
 	if err != nil {
 		return 0, err
 	}
-	records, err := openExport(ctx, t, filter, service.RecordPosition{})
-	if err != nil {
-		return 0, err
-	}
-	advance, done, err := p.exportProgress(ctx, t, filter)
+	advance, done, err := p.exportProgress(ctx, c, filter)
 	if err != nil {
 		return 0, err
 	}
 	defer done()
-	for {
-		read, err := records.Next(ctx, func(batch []service.ReportRecord) error {
-			for _, r := range batch {
-				if err := writer.Write(exportedColumns(r), r.Report); err != nil {
-					return err
-				}
-			}
-			advance(batch[len(batch)-1].Report.ID)
-			return nil
-		})
+	for record, err := range c.ExportRecords(ctx, filter) {
+		if err == nil {
+			err = writer.Write(record)
+		}
 		if err != nil {
-			return n, err
+			return n, unknownDomain(err, filter.Domain)
 		}
-		if read == 0 {
-			return n, writer.Close()
+		if n++; n%progressRecords == 0 {
+			advance(record.Report)
 		}
-		n += read
 	}
+	return n, writer.Close()
 }
 
-// openExport starts an export of records after a position.
-func openExport(ctx context.Context, t *service.Team, filter service.RecordFilter, after service.RecordPosition) (*service.RecordExport, error) {
-	records, err := t.ExportRecords(ctx, filter, after)
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return nil, explained(err, "the team has no domain %s; `dmarcd domain list` lists its domains", filter.Domain)
-	}
-	return records, err
-}
-
-func exportedColumns(r service.ReportRecord) wire.ExportedColumns {
-	return wire.NewExportedColumns(wire.FormatRecordID(r.Report.ID, r.Cursor.Share, r.Cursor.N), r.Domain, r.Report, r.Record.Record)
-}
+// progressRecords is the number of records after which the progress is shown.
+const progressRecords = 500
 
 // exportProgress shows how far an export is: reports are read by their ids, which grow with
 // time.
-func (p *program) exportProgress(ctx context.Context, t *service.Team, filter service.RecordFilter) (advance func(dmarcd.ReportID), done func(), err error) {
+func (p *program) exportProgress(ctx context.Context, c *client.Client, filter client.RecordFilter) (advance func(report string), done func(), err error) {
 	if !isTerminal(p.err) {
-		return func(dmarcd.ReportID) {}, func() {}, nil
+		return func(string) {}, func() {}, nil
 	}
-	list := service.ReportFilter{Kind: dmarcd.KindAggregate, Domain: filter.Domain, Days: filter.Days}
-	newest, err := t.Reports(ctx, list, 0, 1)
+	list := client.ReportFilter{Kind: string(dmarcd.KindAggregate), Domain: filter.Domain, Period: filter.Period, PageSize: 1}
+	newest, err := first(1, c.ListReports(ctx, list))
 	if err != nil || len(newest) == 0 {
-		return func(dmarcd.ReportID) {}, func() {}, err
+		return func(string) {}, func() {}, err
 	}
 	const steps = 1000
 	first, at := dmarcd.ReportID(0), 0
+	last, _ := dmarcd.ParseReportID(newest[0].ID) // the server wrote it
 	bar, done := p.progress(steps, 0, "exporting")
-	return func(id dmarcd.ReportID) {
+	return func(report string) {
+		id, _ := dmarcd.ParseReportID(report) // the server wrote it
 		if first == 0 {
 			first = id
 		}
-		now := int(float64(id-first) / max(1, float64(newest[0].ID-first)) * steps)
+		now := int(float64(id-first) / max(1, float64(last-first)) * steps)
 		bar(max(0, now-at))
 		at = now
 	}, done, nil

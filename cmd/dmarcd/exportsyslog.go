@@ -15,19 +15,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/client"
 	"github.com/dmarcd/dmarcd/internal/export"
-	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 const (
 	// pollRecords is the interval in which a following export queries for new records.
 	pollRecords = 10 * time.Second
+	// settleRounds is for how many intervals a new report may not be final.
+	settleRounds = 6
 	// Retries to reach a syslog server start at the first interval and double up to the
 	// longest.
 	firstRetry, longestRetry = time.Second, time.Minute
-	// syslogBatch is the number of events that are sent at once.
+	// syslogBatch is the number of records that are sent at once.
 	syslogBatch = 100
 )
 
@@ -39,7 +40,7 @@ type syslogTarget struct {
 }
 
 // exportSyslog sends records or events to a syslog server.
-func (p *program) exportSyslog(cmd *cobra.Command, filter service.RecordFilter, target syslogTarget) error {
+func (p *program) exportSyslog(cmd *cobra.Command, filter client.RecordFilter, target syslogTarget) error {
 	server, err := export.NewSyslog(target.url)
 	if err != nil {
 		return err
@@ -50,11 +51,12 @@ func (p *program) exportSyslog(cmd *cobra.Command, filter service.RecordFilter, 
 	}
 	s := &syslogExport{program: p, target: target, server: server}
 	ctx := cmd.Context()
-	err = p.withTeam(cmd, func(cfg config.Config, t *service.Team) error {
+	err = p.withClient(cmd, func(c *client.Client) error {
 		if target.events {
-			return s.events(ctx, cfg, t, filter.Domain, cursor)
+			return s.events(ctx, c, filter.Domain, cursor)
 		}
-		return s.records(ctx, t, filter, cursor)
+		filter.After, filter.Unsettled = cursor, !target.follow && target.cursorFile == ""
+		return s.records(ctx, c, filter)
 	})
 	if ctx.Err() != nil && target.follow {
 		err = nil // interrupted
@@ -75,43 +77,65 @@ type syslogExport struct {
 	sent   int
 }
 
-// records sends records after the cursor: the id of a record, or "".
-func (s *syslogExport) records(ctx context.Context, t *service.Team, filter service.RecordFilter, cursor string) error {
-	filter.Settled = s.target.follow || s.target.cursorFile != ""
-	var after service.RecordPosition
-	if cursor != "" {
-		report, share, n, err := wire.ParseRecordID(cursor)
-		if err != nil {
+// records sends records after the cursor of the filter. Each request for records is an entry of the
+// audit log, so it asks only while the newest report may have records that are not sent yet.
+func (s *syslogExport) records(ctx context.Context, c *client.Client, filter client.RecordFilter) error {
+	if filter.After != "" {
+		if _, _, _, err := wire.ParseRecordID(filter.After); err != nil {
 			return fmt.Errorf("%s: %w", s.target.cursorFile, err)
 		}
-		after = service.RecordPosition{Report: report, Record: service.RecordCursor{Share: share, N: n, Begun: true}}
 	}
-	records, err := openExport(ctx, t, filter, after)
-	if err != nil {
-		return err
-	}
-	for {
-		read, err := records.Next(ctx, func(batch []service.ReportRecord) error { return s.send(ctx, convert(batch, recordMessage)) })
-		if err != nil || read == 0 && !s.target.follow {
+	newest := ""
+	for rounds := settleRounds; ; rounds-- {
+		latest, err := first(1, c.ListReports(ctx, client.ReportFilter{Kind: string(dmarcd.KindAggregate), PageSize: 1}))
+		if err != nil {
 			return err
 		}
-		if read == 0 {
+		if len(latest) > 0 && latest[0].ID != newest {
+			newest, rounds = latest[0].ID, settleRounds
+		}
+		if rounds > 0 {
+			err = s.newRecords(ctx, c, &filter)
+		}
+		if err == nil && s.target.follow {
 			err = pause(ctx, pollRecords)
 		}
-		if err != nil {
+		if err != nil || !s.target.follow {
 			return err
 		}
 	}
 }
 
-func recordMessage(r service.ReportRecord) export.Message {
-	columns := exportedColumns(r)
-	return export.Message{Kind: "record", ID: columns.ID, At: r.Report.ReceivedAt, JSON: jsonLine(wire.NewExportedRecord(columns, r.Report))}
+// newRecords sends the records that can be read now, and moves the cursor of the filter.
+func (s *syslogExport) newRecords(ctx context.Context, c *client.Client, filter *client.RecordFilter) error {
+	var batch []export.Message
+	send := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		filter.After = batch[len(batch)-1].ID
+		err := s.send(ctx, batch)
+		batch = nil
+		return err
+	}
+	for record, err := range c.ExportRecords(ctx, *filter) {
+		if err != nil {
+			return unknownDomain(err, filter.Domain)
+		}
+		at, err := time.Parse(time.RFC3339, record.ReceivedAt)
+		if batch = append(batch, export.Message{Kind: "record", ID: record.ID, At: at, JSON: jsonLine(record)}); err == nil && len(batch) == syslogBatch {
+			err = send()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return send()
 }
 
 // events sends events after the cursor: the number of an event, or "".
-func (s *syslogExport) events(ctx context.Context, cfg config.Config, t *service.Team, domain, cursor string) error {
-	domain, err := domainFlag(ctx, t, domain)
+func (s *syslogExport) events(ctx context.Context, c *client.Client, domain, cursor string) error {
+	domain, err := domainFlag(ctx, c, domain)
 	if err != nil {
 		return err
 	}
@@ -121,25 +145,23 @@ func (s *syslogExport) events(ctx context.Context, cfg config.Config, t *service
 			return fmt.Errorf("%s: must have the number of an event, not %q", s.target.cursorFile, cursor)
 		}
 	}
-	wait := time.Duration(0)
+	list := c.ListEventsSince
 	if s.target.follow {
-		wait = followWait
+		list = c.FollowEvents
 	}
-	for {
-		events, err := t.EventsSince(ctx, service.EventFilter{Domain: domain}, since, syslogBatch, wait)
-		if err == nil && len(events) > 0 {
-			err = s.send(ctx, convert(events, func(e dmarcd.Event) export.Message {
-				return export.Message{Kind: "event", ID: strconv.FormatInt(e.Seq, 10), At: e.At, JSON: jsonLine(wire.NewEvent(e, cfg.BaseURL))}
-			}))
-			since = events[len(events)-1].Seq
+	for event, err := range list(ctx, since, client.EventFilter{Domain: domain}) {
+		if err != nil {
+			return err
 		}
+		at, err := time.Parse(time.RFC3339, event.At)
 		if err == nil {
-			err = ctx.Err()
+			err = s.send(ctx, []export.Message{{Kind: "event", ID: strconv.FormatInt(event.Seq, 10), At: at, JSON: jsonLine(event)}})
 		}
-		if err != nil || len(events) == 0 && !s.target.follow {
+		if err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // send sends messages and saves the id of the last one. A following export retries until the

@@ -123,7 +123,7 @@ override the environment, which overrides the file. "dmarcd config" shows the re
 		withSettings(p.serveCommand(), ofServe), withSettings(p.demoCommand(), only("listen")), withSettings(p.checkCommand(), only("dns")), p.adviseCommand(), p.selfTestCommand(),
 		withSettings(p.parseCommand(), ofReading), withSettings(p.importCommand(), ofReading), p.exportCommand(), p.teamCommand(), p.tokenCommand(), p.domainCommand(),
 		p.reportCommand(), p.mailboxCommand(), p.eventCommand(), p.alertCommand(), p.webhookCommand(), p.senderCommand(), p.userCommand(), p.mcpCommand(),
-		withSettings(p.configCommand(), ofServe), p.migrateCommand(), p.backupCommand(), p.secretCommand(), p.doctorCommand(), p.versionCommand(),
+		withSettings(p.configCommand(), ofServe), p.migrateCommand(), p.backupCommand(), p.secretCommand(), p.doctorCommand(), p.manCommand(), p.versionCommand(),
 	)
 	root.SetFlagErrorFunc(wrongFlag)
 	p.completeCommand(root)

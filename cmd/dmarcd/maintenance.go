@@ -9,10 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dmarcd/dmarcd/client"
 	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
-	"github.com/dmarcd/dmarcd/internal/service"
-	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 func (p *program) migrateCommand() *cobra.Command {
@@ -182,26 +181,25 @@ The report has no messages, so it counts nowhere, and is deleted. The daemon mus
 		Example: "  dmarcd selftest --team acme example.com",
 		Args:    cobra.ExactArgs(1),
 	}
-	teamFlag(cmd)
+	apiFlags(cmd)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withDomain(cmd, args[0], func(_ config.Config, t *service.Team, name string) error {
-			test, err := t.SelfTest(cmd.Context(), name)
+		return p.withDomain(cmd, args[0], func(c *client.Client, name string) error {
+			test, err := c.SelfTest(cmd.Context(), name)
 			if err != nil {
 				return err
 			}
-			shape := wire.NewSelfTest(test)
 			if *asJSON {
-				err = printJSON(p.out, shape)
+				err = printJSON(p.out, test)
 			}
-			for i := 0; i < len(shape.Stages) && err == nil && !*asJSON; i++ {
-				stage, result := shape.Stages[i], "failed"
+			for i := 0; i < len(test.Stages) && err == nil && !*asJSON; i++ {
+				stage, result := test.Stages[i], "failed"
 				if stage.Passed {
 					result = "passed"
 				}
 				_, err = fmt.Fprintf(p.out, "%-12s  %s  %6d ms  %s\n", stage.Name, result, stage.DurationMS, stage.Detail)
 			}
-			if err == nil && !test.Passed() {
+			if err == nil && !test.Passed {
 				err = errReported
 			}
 			return err

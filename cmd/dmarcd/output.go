@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"iter"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -10,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/dmarcd/dmarcd/client"
 )
 
 // jsonFlag adds the flag --json.
@@ -92,6 +95,18 @@ func convert[A, B any](list []A, f func(A) B) []B {
 		converted[i] = f(a)
 	}
 	return converted
+}
+
+// first returns at most limit items of a list, or its first error.
+func first[T any](limit int, items iter.Seq2[T, error]) ([]T, error) {
+	return client.Collect(func(yield func(T, error) bool) {
+		n := 0
+		for item, err := range items {
+			if n++; !yield(item, err) || n == limit {
+				return
+			}
+		}
+	})
 }
 
 // progress returns functions to advance and end a progress bar. No bar is shown for fewer

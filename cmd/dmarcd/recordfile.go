@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"io"
 	"strings"
@@ -9,11 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/client"
 	"github.com/dmarcd/dmarcd/internal/facts"
 	"github.com/dmarcd/dmarcd/internal/recordfile"
-	"github.com/dmarcd/dmarcd/internal/service"
-	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 // recordFlags are the flags of commands that print records as a file.
@@ -28,40 +25,33 @@ func (f *recordFlags) addTo(cmd *cobra.Command, others ...string) {
 	}
 }
 
-// parse returns the format, and whether a file is to be printed.
-func (f *recordFlags) parse() (format recordfile.Format, asked bool, err error) {
+// parse validates the flags, and reports whether a file is asked for.
+func (f *recordFlags) parse() (asked bool, err error) {
 	if f.format == "" {
 		if f.zone != "" {
 			err = errors.New("--zone needs --format")
 		}
-		return format, false, err
+		return false, err
 	}
 	if f.zone != "" {
 		if f.zone, err = dmarcd.ParseName(f.zone); err != nil {
-			return format, false, wrongUsage(err)
+			return false, wrongUsage(err)
 		}
 	}
-	if format, err = recordfile.Parse(f.format); err != nil {
+	if _, err = recordfile.Parse(f.format); err != nil {
 		err = wrongUsage(err)
 	}
-	return format, true, err
+	return true, err
 }
 
-// print prints records of a domain of the team.
-func (f *recordFlags) print(ctx context.Context, out io.Writer, t *service.Team, format recordfile.Format, domain string, records []dmarcd.DNSRecord) error {
-	zone := f.zone
-	if zone == "" {
-		var err error
-		if zone, err = t.Zone(ctx, domain); err != nil {
-			return err
+// printText returns a function that prints a text, unless there was an error.
+func printText(out io.Writer) func(text string, err error) error {
+	return func(text string, err error) error {
+		if err == nil {
+			_, err = io.WriteString(out, text)
 		}
-	}
-	text, err := format.File(zone, records)
-	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(out, text)
-	return err
 }
 
 // checkFiles prints the records that the findings of checks propose.
@@ -102,28 +92,27 @@ report domain: select it with --zone.`,
   dmarcd domain setup --team acme --format octodns --zone reports.example.net example.com`,
 		Args: cobra.ExactArgs(1),
 	}
-	teamFlag(cmd)
+	apiFlags(cmd)
 	asJSON := jsonFlag(cmd)
 	var flags recordFlags
 	flags.addTo(cmd, "json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		format, asked, err := flags.parse()
+		asked, err := flags.parse()
 		if err != nil {
 			return err
 		}
-		return p.withDomain(cmd, args[0], func(_ config.Config, t *service.Team, name string) error {
-			setup, err := t.Setup(cmd.Context(), name)
+		return p.withDomain(cmd, args[0], func(c *client.Client, name string) error {
+			if asked {
+				return printText(p.out)(c.GetSetupFile(cmd.Context(), name, flags.format, flags.zone))
+			}
+			setup, err := c.GetSetup(cmd.Context(), name)
 			if err != nil {
 				return err
 			}
-			if asked {
-				return flags.print(cmd.Context(), p.out, t, format, name, setup.DNSRecords())
-			}
-			shape := wire.NewSetup(setup)
 			if *asJSON {
-				return printJSON(p.out, shape)
+				return printJSON(p.out, setup)
 			}
-			return printList(p.out, false, shape.Records, []string{"NAME", "TYPE", "SEEN", "VALUE"}, func(r wire.SetupRecord) []string {
+			return printList(p.out, false, setup.Records, []string{"NAME", "TYPE", "SEEN", "VALUE"}, func(r client.SetupRecord) []string {
 				seen := "-"
 				if r.Seen != nil {
 					seen = yesNo(*r.Seen)

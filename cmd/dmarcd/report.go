@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,9 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/config"
-	"github.com/dmarcd/dmarcd/internal/service"
-	"github.com/dmarcd/dmarcd/internal/wire"
+	"github.com/dmarcd/dmarcd/client"
 )
 
 func (p *program) reportCommand() *cobra.Command {
@@ -38,55 +35,47 @@ about no domain of the team. They count once the domain is added.`,
   dmarcd report list --team acme --unclaimed`,
 		Args: cobra.NoArgs,
 	}
-	teamFlag(cmd)
+	apiFlags(cmd)
 	asJSON, tag := jsonFlag(cmd), tagFlag(cmd)
-	var filter service.ReportFilter
+	var filter client.ReportFilter
 	flags := cmd.Flags()
 	flags.StringVar(&filter.Domain, "domain", "", "only reports about this domain of the team")
 	flags.StringVar(&filter.Organization, "org", "", "only reports from this reporter")
 	flags.StringVar(&filter.ExternalID, "report-id", "", "only reports with this report id")
 	flags.StringVar(&filter.Quirk, "quirk", "", "only reports with this quirk")
 	flags.BoolVar(&filter.Unclaimed, "unclaimed", false, "only reports about names without a matching domain of the team")
-	kind := flags.String("kind", "", "only aggregate, failure or tls reports")
-	state := flags.String("state", "", "only counted, excluded, replaced or held reports")
+	flags.StringVar(&filter.Kind, "kind", "", "only aggregate, failure or tls reports")
+	flags.StringVar(&filter.State, "state", "", "only counted, excluded, replaced or held reports")
 	limit := flags.Int("limit", defaultReports, "maximum number of entries")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		filter.State = dmarcd.ReportState(*state)
-		if *state != "" && !slices.Contains(dmarcd.ReportStates(), filter.State) {
-			return fmt.Errorf("--state %q: must be one of counted, excluded, replaced or held", *state)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		if filter.State != "" && !slices.Contains(dmarcd.ReportStates(), dmarcd.ReportState(filter.State)) {
+			return fmt.Errorf("--state %q: must be one of counted, excluded, replaced or held", filter.State)
 		}
-		filter.Kind = dmarcd.ReportKind(*kind)
-		if *kind != "" && !slices.Contains(dmarcd.ReportKinds(), filter.Kind) {
-			return fmt.Errorf("--kind %q: must be one of aggregate, failure or tls", *kind)
+		if filter.Kind != "" && !slices.Contains(dmarcd.ReportKinds(), dmarcd.ReportKind(filter.Kind)) {
+			return fmt.Errorf("--kind %q: must be one of aggregate, failure or tls", filter.Kind)
 		}
 		if err := checkLimit(*limit); err != nil {
 			return err
 		}
 		if filter.Domain != "" {
-			name, err := dmarcd.ParseName(filter.Domain)
-			if err != nil {
+			if filter.Domain, err = dmarcd.ParseName(filter.Domain); err != nil {
 				return err
 			}
-			filter.Domain = name
 		}
-		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
-			t, err := narrowed(t, *tag)
+		if filter.Tag, err = parseTag(*tag); err != nil {
+			return err
+		}
+		filter.PageSize = min(*limit, listPart)
+		return p.withClient(cmd, func(c *client.Client) error {
+			reports, err := first(*limit, c.ListReports(cmd.Context(), filter))
 			if err != nil {
 				return err
-			}
-			reports, err := t.Reports(cmd.Context(), filter, 0, *limit)
-			if err != nil {
-				return err
-			}
-			unclaimed := make(map[string]bool)
-			for _, r := range reports {
-				unclaimed[r.ID.String()] = r.Unclaimed
 			}
 			heading := []string{"ID", "KIND", "FROM", "DOMAIN", "BEGIN", "RECORDS", "MESSAGES", "COMPLIANT", "SESSIONS", "STATE", "GENUINE", "AUTHENTICATED", "INTAKE", "RECEIVED"}
-			return printList(p.out, *asJSON, convert(reports, wire.NewStoredReport), heading, func(r wire.StoredReport) []string {
+			return printList(p.out, *asJSON, reports, heading, func(r client.Report) []string {
 				return []string{
 					r.ID, r.Kind, orDash(r.Organization), orDash(r.Domain), orDash(r.Begin), strconv.Itoa(r.Records),
-					numberOrDash(r.Messages), numberOrDash(r.Compliant), numberOrDash(r.Sessions), stateWord(r, unclaimed[r.ID]), r.Genuine, orDash(r.Authenticated), r.Intake, r.ReceivedAt,
+					numberOrDash(r.Messages), numberOrDash(r.Compliant), numberOrDash(r.Sessions), stateWord(r), r.Genuine, orDash(r.Authenticated), r.Intake, r.ReceivedAt,
 				}
 			})
 		})
@@ -103,9 +92,9 @@ func numberOrDash(number *int64) string {
 }
 
 // stateWord returns the state of a report. An included one may still be unclaimed.
-func stateWord(r wire.StoredReport, unclaimed bool) string {
+func stateWord(r client.Report) string {
 	switch {
-	case r.Counted && unclaimed:
+	case r.Counted && r.Unclaimed:
 		return string(dmarcd.Unclaimed)
 	case r.Counted:
 		return string(dmarcd.ReportCounted)
@@ -118,18 +107,27 @@ func stateWord(r wire.StoredReport, unclaimed bool) string {
 }
 
 func (p *program) reportRejectedCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "rejected --team NAME", Short: "List rejected reports, the latest first", Example: "  dmarcd report rejected --team acme --json"}
-	limit := cmd.Flags().Int("limit", defaultReports, "maximum number of entries")
-	list := func(t *service.Team, ctx context.Context) ([]dmarcd.Rejected, error) {
-		if err := checkLimit(*limit); err != nil {
-			return nil, err
-		}
-		return t.Rejected(ctx, 0, *limit)
+	cmd := &cobra.Command{
+		Use: "rejected --team NAME", Short: "List rejected reports, the latest first", Example: "  dmarcd report rejected --team acme --json", Args: cobra.NoArgs,
 	}
-	heading := []string{"ID", "KIND", "INTAKE", "NAME", "MEMBER", "BYTES", "RECEIVED", "REASON"}
-	return teamList(p, cmd, list, wire.NewRejected, heading, func(r wire.Rejected) []string {
-		return []string{r.ID, orDash(r.Kind), r.Intake, orDash(r.Name), orDash(&r.Member), strconv.FormatInt(r.Size, 10), r.ReceivedAt, r.Reason}
-	})
+	apiFlags(cmd)
+	asJSON, limit := jsonFlag(cmd), cmd.Flags().Int("limit", defaultReports, "maximum number of entries")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := checkLimit(*limit); err != nil {
+			return err
+		}
+		return p.withClient(cmd, func(c *client.Client) error {
+			rejected, err := first(*limit, c.ListRejected(cmd.Context()))
+			if err != nil {
+				return err
+			}
+			heading := []string{"ID", "KIND", "INTAKE", "NAME", "MEMBER", "BYTES", "RECEIVED", "REASON"}
+			return printList(p.out, *asJSON, rejected, heading, func(r client.Rejected) []string {
+				return []string{r.ID, orDash(r.Kind), r.Intake, orDash(r.Name), orDash(&r.Member), strconv.FormatInt(r.Size, 10), r.ReceivedAt, r.Reason}
+			})
+		})
+	}
+	return cmd
 }
 
 func (p *program) reportRetryCommand() *cobra.Command {
@@ -143,60 +141,53 @@ Exit status: 0 if all were accepted; 1 if some are still rejected.`,
 		Example: `  dmarcd report retry --team acme
   dmarcd report retry --team acme rej_1omg`,
 	}
-	teamFlag(cmd)
+	apiFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ids := make([]dmarcd.RejectedID, len(args))
-		for i, arg := range args {
-			id, err := dmarcd.ParseRejectedID(arg)
-			if err != nil {
+		for _, arg := range args {
+			if _, err := dmarcd.ParseRejectedID(arg); err != nil {
 				return fmt.Errorf("%q: %w", arg, err)
 			}
-			ids[i] = id
 		}
-		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
+		return p.withClient(cmd, func(c *client.Client) error {
 			if len(args) == 0 {
-				var err error
-				if ids, err = allRejected(cmd, t); err != nil {
-					return err
+				for rejected, err := range c.ListRejected(cmd.Context()) {
+					if err != nil {
+						return err
+					}
+					args = append(args, rejected.ID)
 				}
 			}
-			return p.retry(cmd, t, ids)
+			return p.retry(cmd, c, args)
 		})
 	}
 	return cmd
 }
 
-// allRejected returns the ids of all rejected reports.
-func allRejected(cmd *cobra.Command, t *service.Team) ([]dmarcd.RejectedID, error) {
-	var ids []dmarcd.RejectedID
-	last := dmarcd.RejectedID(0)
-	for {
-		page, err := t.Rejected(cmd.Context(), last, 1000)
-		if err != nil || len(page) == 0 {
-			return ids, err
-		}
-		for _, r := range page {
-			ids = append(ids, r.ID)
-		}
-		last = ids[len(ids)-1]
-	}
-}
-
-func (p *program) retry(cmd *cobra.Command, t *service.Team, ids []dmarcd.RejectedID) error {
+// retry retries rejected reports. Those that are accepted are no longer listed.
+func (p *program) retry(cmd *cobra.Command, c *client.Client, ids []string) error {
 	bar, done := p.progress(len(ids), defaultReports, "retrying")
 	defer done()
-	used := 0
+	open := make(map[string]bool, len(ids))
 	for _, id := range ids {
-		settled, _, err := t.Retry(cmd.Context(), id)
+		_, err := c.RetryRejected(cmd.Context(), id)
 		switch {
 		case errors.Is(err, dmarcd.ErrNotFound):
 			p.notify("%s: not found, or its original has been deleted\n", id)
-		case err != nil:
+		case err != nil && !errors.Is(err, dmarcd.ErrInvalid): // rejected again
 			return err
-		case settled:
-			used++
+		default:
+			open[id] = true
 		}
 		bar(1)
+	}
+	used := len(open)
+	for rejected, err := range c.ListRejected(cmd.Context()) {
+		if err != nil {
+			return err
+		}
+		if open[rejected.ID] {
+			used--
+		}
 	}
 	if _, err := fmt.Fprintf(p.out, "%d of %d accepted\n", used, len(ids)); err != nil {
 		return err
@@ -238,43 +229,51 @@ Exit status: 0 if all were included; 1 if some were not found.`,
 // countedCommand completes a command that includes or excludes reports; done is the
 // participle to print.
 func (p *program) countedCommand(cmd *cobra.Command, counted bool, done string) *cobra.Command {
-	teamFlag(cmd)
-	var selected service.Selection
+	apiFlags(cmd)
+	selected := client.Selection{Counted: counted}
 	flags := cmd.Flags()
-	flags.StringVar(&selected.Reporter, "org", "", "all reports from this reporter")
+	org := flags.String("org", "", "all reports from this reporter")
 	from := flags.String("from", "", "all reports that begin on this day (YYYY-MM-DD) or later")
 	to := flags.String("to", "", "all reports that begin on this day (YYYY-MM-DD) or earlier")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var err error
-		if selected.Days.From, err = dayFlag("from", *from); err != nil {
-			return err
+		for name, day := range map[string]*string{"from": from, "to": to} {
+			if _, err := dayFlag(name, *day); err != nil {
+				return err
+			}
 		}
-		if selected.Days.To, err = dayFlag("to", *to); err != nil {
-			return err
-		}
-		if (selected == service.Selection{}) == (len(args) == 0) {
+		if (*org+*from+*to == "") == (len(args) == 0) {
 			return errors.New("give either ids, or --org, --from and --to")
 		}
-		ids, err := reportIDs(args)
-		if err != nil {
-			return err
+		selected.Reporter, selected.From, selected.To = given(org), given(from), given(to)
+		for _, id := range args {
+			if _, err := dmarcd.ParseReportID(id); err != nil {
+				return fmt.Errorf("%q: %w", id, err)
+			}
 		}
-		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
-			if len(ids) == 0 {
-				changed, err := t.SetCountedAll(cmd.Context(), selected, counted)
+		return p.withClient(cmd, func(c *client.Client) error {
+			if len(args) == 0 {
+				changed, err := c.SetReportsCounted(cmd.Context(), selected)
 				if err != nil {
 					return err
 				}
 				_, err = fmt.Fprintf(p.out, "%s %s\n", number(changed, "report"), done)
 				return err
 			}
-			return p.decide(args, done, func(i int) error {
-				_, err := t.SetCounted(cmd.Context(), ids[i], counted)
+			return p.decide(args, done, func(id string) error {
+				_, err := c.SetReportCounted(cmd.Context(), id, counted)
 				return err
 			})
 		})
 	}
 	return cmd
+}
+
+// given returns nil for a flag that is empty.
+func given(flag *string) *string {
+	if *flag == "" {
+		return nil
+	}
+	return flag
 }
 
 func (p *program) reportDeleteCommand() *cobra.Command {
@@ -288,7 +287,7 @@ Exit status: 0 if all were deleted; 1 if some were not found.`,
 		Example: "  dmarcd report delete --team acme rep_5k2w9x0c7h1f rej_1omg",
 		Args:    cobra.MinimumNArgs(1),
 	}
-	teamFlag(cmd)
+	apiFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, arg := range args {
 			_, err := dmarcd.ParseReportID(arg)
@@ -299,16 +298,12 @@ Exit status: 0 if all were deleted; 1 if some were not found.`,
 				return fmt.Errorf("%q: %w", arg, err)
 			}
 		}
-		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
-			return p.decide(args, "deleted", func(i int) error {
-				if id, err := dmarcd.ParseRejectedID(args[i]); err == nil {
-					return t.DeleteRejected(cmd.Context(), id)
+		return p.withClient(cmd, func(c *client.Client) error {
+			return p.decide(args, "deleted", func(id string) error {
+				if strings.HasPrefix(id, "rej_") {
+					return c.DeleteRejected(cmd.Context(), id)
 				}
-				id, err := dmarcd.ParseReportID(args[i])
-				if err != nil {
-					return err
-				}
-				return t.DeleteReport(cmd.Context(), id)
+				return c.DeleteReport(cmd.Context(), id)
 			})
 		})
 	}
@@ -317,10 +312,10 @@ Exit status: 0 if all were deleted; 1 if some were not found.`,
 
 // decide applies f to each id and prints the number of successes. Missing ids are
 // reported.
-func (p *program) decide(ids []string, done string, f func(i int) error) error {
+func (p *program) decide(ids []string, done string, f func(id string) error) error {
 	changed := 0
-	for i, id := range ids {
-		err := f(i)
+	for _, id := range ids {
+		err := f(id)
 		switch {
 		case errors.Is(err, dmarcd.ErrNotFound):
 			p.notify("%s: report not found\n", id)
@@ -337,18 +332,6 @@ func (p *program) decide(ids []string, done string, f func(i int) error) error {
 		return errReported
 	}
 	return nil
-}
-
-func reportIDs(args []string) ([]dmarcd.ReportID, error) {
-	ids := make([]dmarcd.ReportID, len(args))
-	for i, arg := range args {
-		id, err := dmarcd.ParseReportID(arg)
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w", arg, err)
-		}
-		ids[i] = id
-	}
-	return ids, nil
 }
 
 // dayFlag parses a day; nil if the flag is empty.

@@ -7,9 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/config"
-	"github.com/dmarcd/dmarcd/internal/service"
-	"github.com/dmarcd/dmarcd/internal/wire"
+	"github.com/dmarcd/dmarcd/client"
 )
 
 func (p *program) senderCommand() *cobra.Command {
@@ -40,33 +38,49 @@ replaced. The reports decide on the class unless it is given.`,
   dmarcd sender add --team acme AS64496 "Data centre in Utrecht"`,
 		Args: cobra.ExactArgs(2),
 	}
-	teamFlag(cmd)
+	apiFlags(cmd)
 	asJSON := jsonFlag(cmd)
 	class := cmd.Flags().String("class", "", "for all domains: yours, service, forwarder, unknown or spoofing")
 	networks := cmd.Flags().StringSlice("network", nil, "an address or network of the sender; may be repeated")
 	hosts := cmd.Flags().StringSlice("host", nil, "a name of its hosts, with all names below it; may be repeated")
 	domains := cmd.Flags().StringSlice("domain", nil, "a domain that it signs with or sends from, with all names below it; may be repeated")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		wanted := dmarcd.TeamSender{Key: args[0], Name: args[1], Class: dmarcd.Class(*class), Hosts: *hosts, Domains: *domains}
-		return p.withInsight(cmd, func(t *service.Team) error {
-			added, err := t.SetTeamSender(cmd.Context(), wanted, *networks)
+		wanted := client.TeamSender{Key: args[0], Name: args[1], Networks: *networks, Hosts: *hosts, Domains: *domains}
+		if *class != "" {
+			wanted.Class = class
+		}
+		return p.withInsight(cmd, func(c *client.Client) error {
+			added, err := c.SetTeamSender(cmd.Context(), wanted)
 			if err != nil || !*asJSON {
 				return err
 			}
-			return printJSON(p.out, wire.NewTeamSender(added))
+			return printJSON(p.out, added)
 		})
 	}
 	return cmd
 }
 
 func (p *program) senderListCommand() *cobra.Command {
-	return teamList(p, &cobra.Command{
+	cmd := &cobra.Command{
 		Use:     "list --team NAME",
 		Short:   "List the senders that a team added or corrected",
 		Example: "  dmarcd sender list --team acme --json",
-	}, (*service.Team).TeamSenders, wire.NewTeamSender, []string{"KEY", "NAME", "CLASS", "NETWORKS", "HOSTS", "DOMAINS"}, func(s wire.TeamSender) []string {
-		return []string{s.Key, s.Name, orDash(s.Class), strings.Join(s.Networks, ","), strings.Join(s.Hosts, ","), strings.Join(s.Domains, ",")}
-	})
+		Args:    cobra.NoArgs,
+	}
+	apiFlags(cmd)
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withClient(cmd, func(c *client.Client) error {
+			senders, err := client.Collect(c.ListTeamSenders(cmd.Context()))
+			if err != nil {
+				return err
+			}
+			return printList(p.out, *asJSON, senders, []string{"KEY", "NAME", "CLASS", "NETWORKS", "HOSTS", "DOMAINS"}, func(s client.TeamSender) []string {
+				return []string{s.Key, s.Name, orDash(s.Class), strings.Join(s.Networks, ","), strings.Join(s.Hosts, ","), strings.Join(s.Domains, ",")}
+			})
+		})
+	}
+	return cmd
 }
 
 func (p *program) senderRemoveCommand() *cobra.Command {
@@ -76,10 +90,10 @@ func (p *program) senderRemoveCommand() *cobra.Command {
 		Example: "  dmarcd sender remove --team acme our-crm",
 		Args:    cobra.ExactArgs(1),
 	}
-	teamFlag(cmd)
+	apiFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
-			err := t.RemoveTeamSender(cmd.Context(), args[0])
+		return p.withClient(cmd, func(c *client.Client) error {
+			err := c.RemoveTeamSender(cmd.Context(), args[0])
 			if errors.Is(err, dmarcd.ErrNotFound) {
 				return explained(err, "the team did not add a sender %s; `dmarcd sender list` shows those it added", args[0])
 			}

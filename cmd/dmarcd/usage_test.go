@@ -141,6 +141,8 @@ func TestErrorsListTheChoices(t *testing.T) {
 		{"domain answer --team acme example.com sendgrid:rest yours", exitProblem, "There is no open question about this sender"},
 		{"domain forwarding --team acme example.com many", exitFailed, "must be a whole number"},
 		{"domain parked --team acme example.com maybe", exitFailed, "must be yes or no"},
+		{"domain parked --team acme example.com yess", exitFailed, `(did you mean "yes"?)`},
+		{"domain purpose --team acme example.com persnal", exitFailed, `nonprofit or none (did you mean "personal"?)`},
 		{"report list --team acme --state foo", exitFailed, "counted, excluded, replaced or held"},
 		{"report list --team acme --state exclude", exitFailed, `--state "exclude" is not valid (did you mean "excluded"?); see "dmarcd report list --help"`},
 		{"alert list --team acme --kind policy.weakend", exitFailed, `(did you mean "policy.weakened"?)`},
@@ -315,4 +317,28 @@ func TestFlagsOfSettings(t *testing.T) {
 func find(root *cobra.Command, line string) (*cobra.Command, error) {
 	cmd, _, err := root.Find(strings.Fields(line))
 	return cmd, err
+}
+
+// TestManualPages writes a page for each command, and checks that no text of a command is read as a
+// request of roff.
+func TestManualPages(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if status, _, stderr := runProgram(t, resolvertest.Start(t, ""), "", "man", folder); status != exitDone {
+		t.Fatal(stderr)
+	}
+	request := regexp.MustCompile(`^\.(TH|SH|B|BR|PP|TP|nf|fi)\b`)
+	eachCommand((&program{}).rootCommand(), func(cmd *cobra.Command) {
+		page := string(musttest.Get(os.ReadFile(folder + "/" + strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"))(t))
+		for line := range strings.Lines(page) {
+			if (line[0] == '.' && !request.MatchString(line)) || line[0] == '\'' {
+				t.Errorf("%s: got the line %q, want no unknown request", cmd.CommandPath(), line)
+			}
+		}
+		for _, want := range []string{".SH NAME\n", ".SH SYNOPSIS\n", ".SH EXAMPLES\n", ".SH EXIT STATUS\n", roff(cmd.Short)} {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s: got %q, want %q in it", cmd.CommandPath(), page, want)
+			}
+		}
+	})
 }

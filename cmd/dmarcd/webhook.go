@@ -54,8 +54,8 @@ its path. For PagerDuty, add the integration key to the URL.`,
 		}
 		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
 			for _, domain := range wanted.Domains {
-				if _, err := knownDomain(cmd.Context(), t, domain); err != nil {
-					return err
+				if _, err := t.Domain(cmd.Context(), domain); err != nil {
+					return unknownDomain(err, domain)
 				}
 			}
 			added, secret, err := t.AddWebhook(cmd.Context(), wanted)

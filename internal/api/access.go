@@ -130,6 +130,9 @@ func (a *API) Admit(next func(w http.ResponseWriter, r *http.Request, team *serv
 
 // useCases returns the use cases with the rights of the token of a request.
 func (a *API) useCases(r *http.Request, token dmarcd.Token) *service.Team {
+	if a.options.Operator {
+		return a.options.Service.Team(token.Team, service.CommandLine())
+	}
 	return a.options.Service.Team(token.Team, service.Token(token.ID, token.Scope, clientaddr.Of(r)))
 }
 
@@ -206,7 +209,7 @@ func (c cors) answer(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	header.Set("Access-Control-Allow-Origin", origin)
-	header.Set("Access-Control-Expose-Headers", "Location, Link, ETag, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, WWW-Authenticate, X-Request-Id, Dmarcd-Check, Dmarcd-Error")
+	header.Set("Access-Control-Expose-Headers", "Location, Link, ETag, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, WWW-Authenticate, X-Request-Id, Dmarcd-Check, Dmarcd-Check-Reason, Dmarcd-Error")
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}

@@ -144,9 +144,9 @@ func newSimulation(s service.Simulation) wire.Simulation {
 		SpoofingMessages: s.Spoofing, SpoofingStopped: s.SpoofingStopped, Senders: []wire.SimulatedSender{},
 	}
 	for _, sender := range s.Senders {
-		shape.Senders = append(shape.Senders, wire.SimulatedSender{
+		shape.Senders = append(shape.Senders, wire.NewSimulatedSender(wire.SimulatedSender{
 			Key: sender.Key, Name: sender.Name, Class: sender.Class, Messages: sender.Messages, Affected: sender.Affected, Addresses: sender.Addresses,
-		})
+		}, sender.Cause, sender.Fix))
 	}
 	return shape
 }

@@ -22,14 +22,14 @@ func TestSimulateAndAdvice(t *testing.T) {
 		s.stored(aggregateXML("1", "example.com", firstDay, row{"example.com", "none", "pass", 5}, row{"a.example.com", "reject", "fail", 20}))
 		from, to := dmarcd.Day(firstDay).String(), dmarcd.Day(firstDay+1).String()
 		got := read[wire.Simulation](t, s.get("/insights/simulate?domain=Example.com&p=quarantine&sp=reject&from="+from+"&to="+to), http.StatusOK)
-		reject := "reject"
+		reject, cause := "reject", "The SPF record of a.example.com does not list the address, and the signature s1._domainkey.a.example.com does not verify: the message was changed in transit."
 		want := wire.Simulation{
 			Domain: "example.com", From: from, To: to,
 			Policy:   wire.Policy{P: "quarantine", SP: &reject, ADKIM: "r", ASPF: "r", T: "n", Percent: 100},
 			Observed: wire.Handled{Delivered: 5, Rejected: 20}, RFC9989: wire.Handled{Delivered: 5, Rejected: 20}, RFC7489: wire.Handled{Delivered: 5, Rejected: 20},
 			LegitimateMessages: 5, SpoofingMessages: 20, SpoofingStopped: 20,
 			Senders: []wire.SimulatedSender{
-				{Key: "-:others", Name: "Unknown networks, others", Class: dmarcd.ClassSpoofing, Messages: 20, Affected: 20, Addresses: 1},
+				{Key: "-:others", Name: "Unknown networks, others", Class: dmarcd.ClassSpoofing, Messages: 20, Affected: 20, Addresses: 1, Cause: &cause},
 				{Key: "-:yours", Name: "Unknown networks, your servers", Class: dmarcd.ClassYours, Messages: 5, Addresses: 1},
 			},
 		}

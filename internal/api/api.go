@@ -40,8 +40,11 @@ type Options struct {
 	WriteTimeout time.Duration
 	// Version is the version of the server.
 	Version string
-	Now     func() time.Time
-	Log     *slog.Logger
+	// Operator means that the requests are those of the operator's command line: they have its rights,
+	// and errors say what happened.
+	Operator bool
+	Now      func() time.Time
+	Log      *slog.Logger
 }
 
 // Authenticator resolves bearer tokens.

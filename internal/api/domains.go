@@ -63,9 +63,10 @@ func (a *API) verifyDomain(c *call) error {
 	if err != nil {
 		return err
 	}
-	outcome := "inconclusive"
-	if check.Conclusive {
-		outcome = "conclusive"
+	outcome := "conclusive"
+	if !check.Conclusive {
+		outcome = "inconclusive"
+		c.w.Header().Set("Dmarcd-Check-Reason", check.Reason)
 	}
 	c.w.Header().Set("Dmarcd-Check", outcome)
 	return c.writeJSON(http.StatusOK, wire.NewDomain(domain))
@@ -345,4 +346,24 @@ func (a *API) setTags(c *call) error {
 		return missing(err, errNoSuchDomain)
 	}
 	return c.writeJSON(http.StatusOK, wire.NewTags(tags))
+}
+
+// setPurpose declares what a domain is used for.
+func (a *API) setPurpose(c *call) error {
+	const member = "domain_usage_purpose"
+	body := readObject(c, member, `{"domain_usage_purpose": "business"}`)
+	var purpose dmarcd.Purpose
+	if body.states(member) {
+		purpose = dmarcd.Purpose(body.text(member))
+	}
+	if _, err := dmarcd.ParsePurpose(string(purpose)); !body.has(member) || purpose != "" && err != nil || purpose == "none" {
+		body.reject(member, `The member "domain_usage_purpose" is required: business, personal, education, nonprofit or null.`)
+	}
+	return changeDomain(c, body, func(name string) (any, error) {
+		if err := c.service.SetPurpose(c.r.Context(), name, purpose); err != nil {
+			return nil, err
+		}
+		domain, err := c.service.Domain(c.r.Context(), name)
+		return wire.NewDomain(domain), err
+	})
 }

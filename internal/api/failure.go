@@ -232,6 +232,8 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, addition bool, err er
 		text = invalid.Message
 	case errors.As(err, &full):
 		text = full.Error()
+	case a.options.Operator:
+		text = err.Error()
 	case errors.Is(err, intake.ErrLowDisk):
 		w.Header().Set("Retry-After", lowDiskRetryAfter)
 		text = "The server does not accept reports at the moment because its disk is almost full. Try again later."
@@ -247,7 +249,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, addition bool, err er
 		status = http.StatusInternalServerError
 		text = "Internal error"
 	}
-	if status >= http.StatusInternalServerError && !errors.Is(err, memory.ErrBusy) && !errors.Is(r.Context().Err(), context.Canceled) {
+	if status >= http.StatusInternalServerError && !a.options.Operator && !errors.Is(err, memory.ErrBusy) && !errors.Is(r.Context().Err(), context.Canceled) {
 		a.options.Log.ErrorContext(r.Context(), "request failed", "error", err, "request_id", w.Header().Get("X-Request-Id"))
 	}
 	code := errorCode(err, status)

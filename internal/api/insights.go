@@ -175,7 +175,7 @@ func (a *API) exportRecords(c *call) error {
 }
 
 func readRecordQuery(q *query) (filter service.RecordFilter, after service.RecordPosition) {
-	filter = service.RecordFilter{Settled: true, Days: q.days(), Domain: q.domain(), All: q.flag("all")}
+	filter = service.RecordFilter{Settled: !q.flag("unsettled"), Days: q.days(), Domain: q.domain(), All: q.flag("all")}
 	if q.Has("after") {
 		var err error
 		after.Record.Begun = true

@@ -41,6 +41,7 @@ func TestInvalidRequests(t *testing.T) {
 		{"POST", "/domains/bulk", `[]`, []string{" invalid_input"}},
 		{"POST", "/domains/bulk", `{"add":["a.example"],"delete":["b.example"]}`, []string{"add invalid_input"}},
 		{"PUT", "/domains/example.com/parked", `{"parked":true,"x":1}`, []string{" unknown_member"}},
+		{"PUT", "/domains/example.com/purpose", `{"domain_usage_purpose":"fun"}`, []string{"domain_usage_purpose invalid_input"}},
 		{"PUT", "/alerts/rules", `{"min_level":5}`, []string{"min_level invalid_input"}},
 		{"PUT", "/alerts/rules", `{"quiet_hours":{"from":"22:00","to":7}}`, []string{"quiet_hours.to invalid_input"}},
 		{"PUT", "/alerts/rules", `{"quiet_hours":{"since":"22:00"}}`, []string{" unknown_member"}},

@@ -96,6 +96,7 @@ func (a *API) routes() ([]route, error) {
 		{method: "GET", path: "/insights/advice", scope: dmarcd.ScopeRead, handle: a.listAdvice},
 		{method: "GET", path: "/insights/domains", scope: dmarcd.ScopeRead, handle: a.listPostures},
 		{method: "PUT", path: "/domains/{domain}/questions/{key}", scope: dmarcd.ScopeWrite, handle: a.answerQuestion},
+		{method: "PUT", path: "/domains/{domain}/purpose", scope: dmarcd.ScopeWrite, handle: a.setPurpose},
 		{method: "PUT", path: "/domains/{domain}/parked", scope: dmarcd.ScopeWrite, handle: a.setParked},
 		{method: "PUT", path: "/domains/{domain}/forwarding", scope: dmarcd.ScopeWrite, handle: a.acceptForwarding},
 		{method: "PUT", path: "/domains/{domain}/senders/{key}", scope: dmarcd.ScopeWrite, handle: a.setSenderClass},

@@ -14,24 +14,24 @@ import (
 	"github.com/dmarcd/dmarcd/internal/musttest"
 )
 
-// client is a connection that a test holds.
-type client struct {
+// held is a connection that a test holds.
+type held struct {
 	net.Conn
 	answers *bufio.Reader
 }
 
 // connectFrom connects from an address of the loopback network.
-func connectFrom(t *testing.T, address string, to net.Addr) *client {
+func connectFrom(t *testing.T, address string, to net.Addr) *held {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
 	conn := musttest.Get(dialer.DialContext(t.Context(), "tcp", to.String()))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	return &client{conn, bufio.NewReader(conn)}
+	return &held{conn, bufio.NewReader(conn)}
 }
 
 // ask sends a request, and reports whether it was answered.
-func (c *client) ask() bool {
+func (c *held) ask() bool {
 	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		return false
 	}

@@ -185,9 +185,9 @@ func RemovedFlag(name string) error {
 
 // UnknownEnvironment returns the variables in environ, in the form of os.Environ, that
 // start with DMARCD_ but are not settings. They are sorted by name and probably misspelt.
-// Variables of the tests are left out.
+// Variables of the tests and of commands that use a server are left out.
 func UnknownEnvironment(environ []string) []UnknownName {
-	names := []string{"DMARCD_CORPUS", "DMARCD_SOAK", "DMARCD_PREVIOUS", "DMARCD_E2E_KILLS", "DMARCD_DISCOVERY_SEEDS"}
+	names := []string{"DMARCD_CORPUS", "DMARCD_SOAK", "DMARCD_PREVIOUS", "DMARCD_E2E_KILLS", "DMARCD_DISCOVERY_SEEDS", "DMARCD_SERVER", "DMARCD_API_TOKEN"}
 	for _, s := range Settings() {
 		names = append(names, s.Env())
 	}

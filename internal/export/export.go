@@ -24,8 +24,8 @@ import (
 // Writer writes rows to an output. The output is complete only after Close, which does not
 // close it.
 type Writer interface {
-	// Write adds the row of one record of report.
-	Write(columns wire.ExportedColumns, report *dmarcd.Report) error
+	// Write adds a row.
+	Write(row wire.ExportedRecord) error
 	Close() error
 }
 
@@ -63,9 +63,7 @@ type jsonWriter struct {
 	encoder *json.Encoder
 }
 
-func (w *jsonWriter) Write(columns wire.ExportedColumns, report *dmarcd.Report) error {
-	return w.encoder.Encode(wire.NewExportedRecord(columns, report))
-}
+func (w *jsonWriter) Write(row wire.ExportedRecord) error { return w.encoder.Encode(row) }
 
 func (w *jsonWriter) Close() error { return w.out.Flush() }
 
@@ -92,8 +90,16 @@ func newParquetWriter(out io.Writer) *parquetWriter {
 		parquet.Compression(&zstd.Codec{}), parquet.MaxRowsPerRowGroup(rowsPerGroup), parquet.CreatedBy("dmarcd", "", ""))}
 }
 
-func (w *parquetWriter) Write(columns wire.ExportedColumns, report *dmarcd.Report) error {
-	w.row[0] = parquetRow{columns, int32(dmarcd.DayOf(report.Begin)), report.Begin, report.End, report.ReceivedAt}
+func (w *parquetWriter) Write(row wire.ExportedRecord) error {
+	var times [3]time.Time
+	for i, text := range []string{row.Begin, row.End, row.ReceivedAt} {
+		var err error
+		if times[i], err = time.Parse(time.RFC3339, text); err != nil {
+			return err
+		}
+		times[i] = times[i].UTC()
+	}
+	w.row[0] = parquetRow{row.ExportedColumns, int32(dmarcd.DayOf(times[0])), times[0], times[1], times[2]}
 	_, err := w.out.Write(w.row[:])
 	return err
 }
@@ -117,8 +123,8 @@ func newCSVWriter(out io.Writer) (*csvWriter, error) {
 	return w, w.out.Write(w.row)
 }
 
-func (w *csvWriter) Write(columns wire.ExportedColumns, report *dmarcd.Report) error {
-	record := reflect.ValueOf(wire.NewExportedRecord(columns, report))
+func (w *csvWriter) Write(row wire.ExportedRecord) error {
+	record := reflect.ValueOf(row)
 	for i, f := range w.fields {
 		w.row[i] = wire.EscapeFormula(csvText(record.FieldByIndex(f.Index).Interface()))
 	}

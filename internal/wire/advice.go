@@ -49,6 +49,15 @@ type SimulatedSender struct {
 	Messages  int64        `json:"messages"`
 	Affected  int64        `json:"affected"`
 	Addresses int          `json:"addresses"`
+	// Cause is the reason why most of its failing messages fail, Fix the remedy.
+	Cause *string `json:"cause"`
+	Fix   *string `json:"fix"`
+}
+
+// NewSimulatedSender returns the shape of a sender; a cause or fix of "" becomes null.
+func NewSimulatedSender(s SimulatedSender, cause, fix string) SimulatedSender {
+	s.Cause, s.Fix = optionalText(cause), optionalText(fix)
+	return s
 }
 
 // Advice is the stage of a domain, its next action, null if nothing is left to do, and the way to

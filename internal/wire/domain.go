@@ -28,23 +28,6 @@ func NewDomain(d dmarcd.Domain) Domain {
 	}
 }
 
-// OperatorDomain is what an operator sees of a domain: the record, and where
-// its reports go.
-type OperatorDomain struct {
-	Domain
-	ReportAddress *string `json:"report_address"` // null without a report domain
-	CheckedAt     *string `json:"checked_at"`
-}
-
-// NewOperatorDomain returns the shape of a domain for an operator.
-func NewOperatorDomain(d dmarcd.Domain, reportDomain string) OperatorDomain {
-	shape := OperatorDomain{Domain: NewDomain(d), CheckedAt: optionalTime(d.CheckedAt)}
-	if address := d.ReportAddress(reportDomain); address != "" {
-		shape.ReportAddress = &address
-	}
-	return shape
-}
-
 // Summary is a report summary.
 type Summary struct {
 	Total        int64 `json:"total"`

@@ -30,6 +30,7 @@ type StoredReport struct {
 	Member        Text    `json:"member"`
 	Replaced      bool    `json:"replaced"`
 	Counted       bool    `json:"counted"`
+	Unclaimed     bool    `json:"unclaimed"`
 	HeldReason    *string `json:"held_reason"` // null where the report is not held
 }
 
@@ -44,7 +45,7 @@ func NewStoredReport(r dmarcd.Report) StoredReport {
 		Records: r.Records, Messages: messages, Compliant: compliant, Sessions: sessions, FailedSessions: failed, Quirks: quirkNames(r.Quirks), Damage: optionalText(r.Damage),
 		Intake: string(r.Intake), Genuine: genuine(r.Authentication), Authenticated: optionalText(r.Authentication.Domain),
 		ReceivedAt: Time(r.ReceivedAt), Member: Text(r.Member), Replaced: r.State == dmarcd.ReportReplaced,
-		Counted: r.State == dmarcd.ReportCounted, HeldReason: optionalText(r.HeldReason),
+		Counted: r.State == dmarcd.ReportCounted, Unclaimed: r.Unclaimed, HeldReason: optionalText(r.HeldReason),
 	}
 }
 

@@ -36,6 +36,15 @@ func NewWebhook(w dmarcd.Webhook) Webhook {
 	return shape
 }
 
+// IsDigest reports whether the webhook sends digests alone.
+func (w Webhook) IsDigest() bool {
+	kinds := make([]dmarcd.EventKind, len(w.Kinds))
+	for i, kind := range w.Kinds {
+		kinds[i] = dmarcd.EventKind(kind)
+	}
+	return dmarcd.Webhook{Format: dmarcd.WebhookFormat(w.Format), Kinds: kinds}.IsDigest()
+}
+
 // WebhookWithSecret is a webhook with its secret, which is shown only once.
 type WebhookWithSecret struct {
 	Webhook

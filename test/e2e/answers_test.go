@@ -19,6 +19,7 @@ func advisorRequests(domain string, ids advised, token string) []request {
 	return []request{
 		changing(http.MethodPut, "/domains/"+domain+"/questions/"+ids.question, token, `{"answer":"yours"}`),
 		changing(http.MethodPut, "/domains/"+domain+"/parked", token, `{"parked":true}`),
+		changing(http.MethodPut, "/domains/"+domain+"/purpose", token, `{"domain_usage_purpose":"business"}`),
 		changing(http.MethodPut, "/domains/"+domain+"/forwarding", token, `{"accepted":290}`),
 		changing(http.MethodGet, "/insights/advice?domain="+domain, token, ""),
 		changing(http.MethodGet, "/insights/simulate?domain="+domain, token, ""),
@@ -133,6 +134,7 @@ func TestAnswersOfTheAdvisor(t *testing.T) {
 		for _, r := range []request{
 			changing(http.MethodPut, "/domains/example.com/questions/"+ids.question, in.token, ""),
 			changing(http.MethodPut, "/domains/example.com/parked", in.token, ""),
+			changing(http.MethodPut, "/domains/example.com/purpose", in.token, ""),
 			changing(http.MethodPut, "/domains/example.com/forwarding", in.token, ""),
 			changing(http.MethodPut, "/domains/example.com/senders/as64500", in.token, ""),
 			changing(http.MethodPut, "/domains/example.com/tags", in.token, ""),

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -86,7 +88,11 @@ func (r *release) archive(p platform) error {
 var packagers = map[string]nfpm.Packager{"deb": deb.Default, "rpm": rpm.DefaultRPM}
 
 // packages makes a package for each packager and architecture of Linux.
-func (r *release) packages(context.Context) error {
+func (r *release) packages(ctx context.Context) error {
+	manuals := filepath.Join(r.out, work, "man")
+	if err := r.manuals(ctx, manuals); err != nil {
+		return err
+	}
 	unit, err := packageUnit()
 	if err != nil {
 		return err
@@ -100,7 +106,7 @@ func (r *release) packages(context.Context) error {
 			continue
 		}
 		for format, packager := range packagers {
-			variables := map[string]string{"VERSION": r.version, "ARCH": p.arch, "BINARY": r.binary(p), "UNIT": unitFile}
+			variables := map[string]string{"VERSION": r.version, "ARCH": p.arch, "BINARY": r.binary(p), "UNIT": unitFile, "MANUALS": manuals}
 			config, err := nfpm.ParseFileWithEnvMapping("deploy/packages/nfpm.yaml", func(name string) string { return variables[name] })
 			if err != nil {
 				return err
@@ -116,6 +122,37 @@ func (r *release) packages(context.Context) error {
 			if err := create(r.path("%s", name), func(w io.Writer) error { return packager.Package(info, w) }); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// manuals writes the compressed manual pages of all commands into a folder. Versions without the
+// command man have none.
+func (r *release) manuals(ctx context.Context, folder string) error {
+	if _, err := os.Stat("cmd/dmarcd/man.go"); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	write := exec.CommandContext(ctx, "go", "run", "-ldflags", "-X main.version="+r.version, "./cmd/dmarcd", "man", folder) //nolint:gosec // our own arguments
+	write.Stderr = os.Stderr
+	if err := write.Run(); err != nil {
+		return fmt.Errorf("write the manual pages: %w", err)
+	}
+	pages, err := filepath.Glob(filepath.Join(folder, "*.1"))
+	if err != nil {
+		return err
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page) //nolint:gosec // was just written
+		if err != nil {
+			return err
+		}
+		if err := create(page+".gz", func(w io.Writer) error {
+			zip := gzip.NewWriter(w) // without name and time, so that the bytes are the same again
+			_, err := zip.Write(text)
+			return errors.Join(err, zip.Close())
+		}); err != nil {
+			return err
 		}
 	}
 	return nil
