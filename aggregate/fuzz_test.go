@@ -24,8 +24,8 @@ func FuzzReader(f *testing.F) {
 	for _, name := range []string{
 		"plain-rfc7489", "plain-rfc9990", "encoding-utf16-bom", "encoding-windows-1252", "xml-doctype-entities",
 		"xml-comment-and-cdata-in-text", "xml-unclosed-elements", "xml-truncated", "xml-wrapped-records", "domains-odd-form",
-		"values-aliases", "addresses-odd-form", "time-rfc3339", "reasons", "domain_u_labels", "policy_domain_missing", "count-forms",
-		"addresses-other-forms", "time-rfc822", "reason_text", "encoding-utf32-bom", "namespace-foreign", "namespace-foreign-root",
+		"values-aliases", "addresses-odd-form", "time-rfc3339", "reasons", "domain-u-labels", "policy-domain-missing", "count-forms",
+		"addresses-other-forms", "time-rfc822", "reason-text", "encoding-utf32-bom", "namespace-foreign", "namespace-foreign-root",
 		"several/in-elements", "several/first-is-cut-off", "several/text-between",
 	} {
 		document := musttest.Get(os.ReadFile("testdata/" + name + ".xml"))(f)

@@ -86,8 +86,8 @@ func TestEveryQuirkHasAFile(t *testing.T) {
 		if !met[q] {
 			t.Errorf("got no file with the quirk %q, want one", q)
 		}
-		if q.String() == "" || names[q.String()] || strings.Trim(q.String(), "abcdefghijklmnopqrstuvwxyz-") != "" {
-			t.Errorf("got the name %q, want one of its own in kebab case", q)
+		if q.String() == "" || names[q.String()] || strings.Trim(q.String(), "abcdefghijklmnopqrstuvwxyz_") != "" {
+			t.Errorf("got the name %q, want one of its own in snake case", q)
 		}
 		if !strings.HasSuffix(q.Meaning(), ".") {
 			t.Errorf("%s: got the meaning %q, want a sentence", q, q.Meaning())

@@ -134,7 +134,7 @@ func TestQuirkNames(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, q := range tlsrpt.Quirks() {
 		name, meaning := q.String(), q.Meaning()
-		if name == "" || seen[name] || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz-") != "" {
+		if name == "" || seen[name] || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") != "" {
 			t.Errorf("quirk %d: got the name %q, want one of its own in lower case", q, name)
 		}
 		if !strings.HasSuffix(meaning, ".") {

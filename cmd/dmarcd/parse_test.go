@@ -34,7 +34,7 @@ const (
 // everyKind lists files of all kinds in several containers, with one that is not a report.
 var everyKind = []string{
 	aggregateFiles + "plain-rfc9990.xml", aggregateFiles + "reasons.xml", aggregateFiles + "xml-truncated.xml",
-	mailFiles + "several-reports.eml", mailFiles + "failure-report.eml", tlsFiles + "details-exceed.json",
+	mailFiles + "several-reports.eml", mailFiles + "failure-report.eml", tlsFiles + "details_exceed.json",
 }
 
 // runParse runs `dmarcd parse` and returns what it printed.

@@ -134,7 +134,7 @@ func TestTLSReportsArriveAtTheAddressOfTheSetup(t *testing.T) {
 	if uri == nil || !strings.HasSuffix(uri[2], "/"+uri[1]) {
 		t.Fatalf("got %s, want a record with both ways to the mailbox of the domain", setup)
 	}
-	report := musttest.Get(os.ReadFile("../../tlsrpt/testdata/report/details-exceed.json"))(t)
+	report := musttest.Get(os.ReadFile("../../tlsrpt/testdata/report/details_exceed.json"))(t)
 	if status := ask(t, client, http.MethodPost, origin+uri[2], "", string(report)); status != http.StatusCreated {
 		t.Errorf("got %d, want the report to be taken", status)
 	}
