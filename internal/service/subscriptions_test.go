@@ -191,6 +191,43 @@ func TestUnsubscribedMember(t *testing.T) {
 	}
 }
 
+// TestMoreThanDigestsIsConfirmed selects other kinds for an address whose recipient confirmed the report
+// for managers: nothing is sent until they confirm again.
+func TestMoreThanDigestsIsConfirmed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	s, sent := w.mailing()
+	team := s.Team(w.team.ID, w.asOwner())
+	managers, events := []dmarcd.EventKind{dmarcd.DigestManagers}, []dmarcd.EventKind{dmarcd.PolicyWeakened}
+	both := []dmarcd.EventKind{dmarcd.DigestManagers, dmarcd.PolicyWeakened}
+	yes := true
+	for i, step := range []struct {
+		name          string
+		team          *service.Team
+		before, after []dmarcd.EventKind
+		on            *bool
+		asked         bool
+	}{
+		{"the same", team, managers, managers, nil, false},
+		{"another digest", team, managers, []dmarcd.EventKind{dmarcd.DigestDaily}, nil, true},
+		{"more kinds", team, managers, both, nil, true},
+		{"all kinds", team, managers, nil, nil, true},
+		{"more kinds, and turned on", team, managers, both, &yes, true},
+		{"fewer kinds", team, both, managers, nil, false},
+		{"other events, after events were confirmed", team, events, []dmarcd.EventKind{dmarcd.SenderNew}, nil, false},
+		{"more kinds by the command line", s.Team(w.team.ID, service.CommandLine()), managers, both, nil, false},
+	} {
+		added, _, err := team.AddWebhook(ctx, dmarcd.Webhook{Format: dmarcd.FormatEmail, URL: fmt.Sprintf("mailto:boss%d@example.net", i), Kinds: step.before})
+		musttest.Do(t, err)
+		musttest.Do(t, s.Confirm(ctx, path.Base(sent.sent[len(sent.sent)-1].link), ""))
+		before := len(sent.sent)
+		changed, err := step.team.UpdateWebhook(ctx, added.ID, service.WebhookChange{Kinds: &step.after, Enabled: step.on})
+		if err != nil || service.AwaitsConfirmation(changed) != step.asked || changed.Enabled() == step.asked || (len(sent.sent) > before) != step.asked {
+			t.Errorf("%s: got %+v, %v and %d letters, want it asked: %v", step.name, changed, err, len(sent.sent)-before, step.asked)
+		}
+	}
+}
+
 // notices are the notices to owners. Mail to some addresses fails.
 type notices struct {
 	service.Mailer

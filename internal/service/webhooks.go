@@ -152,7 +152,13 @@ type WebhookChange struct {
 	Enabled *bool
 }
 
-// UpdateWebhook changes a webhook.
+// sendsMore reports whether a selection has kinds that one of digests has not.
+func sendsMore(digests, kinds []dmarcd.EventKind) bool {
+	return kinds == nil || slices.ContainsFunc(kinds, func(kind dmarcd.EventKind) bool { return !slices.Contains(digests, kind) })
+}
+
+// UpdateWebhook changes a webhook. The recipient of digests alone, such as the report for managers,
+// confirms the address again before other kinds are sent to it.
 func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change WebhookChange) (dmarcd.Webhook, error) {
 	if err := t.mayConnect(); err != nil {
 		return dmarcd.Webhook{}, err
@@ -167,20 +173,25 @@ func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change We
 		if w.Format == dmarcd.FormatEmail && change.URL != nil {
 			return &dmarcd.InvalidError{Field: "url", Message: "The address cannot be changed. Remove the channel, and add one with the new address."}
 		}
+		confirmed := w.Enabled() && !(w.IsDigest() && change.Kinds != nil && sendsMore(w.Kinds, *change.Kinds))
 		set(&w.Kinds, change.Kinds)
 		set(&w.Domains, change.Domains)
+		on := w.Enabled()
+		set(&on, change.Enabled)
 		switch {
-		case change.Enabled == nil || *change.Enabled == w.Enabled():
-		case *change.Enabled && w.Format == dmarcd.FormatEmail && !t.mayMailTo(w.Address()):
+		case on && !confirmed && w.Format == dmarcd.FormatEmail && !t.mayMailTo(w.Address()):
 			if !ask { // the transaction may be retried
 				if err := t.service.throttleMail(t.team.ID(), w.Address()); err != nil {
 					return err
 				}
 			}
 			ask, w.DisabledReason = true, unconfirmed
-		case *change.Enabled:
+			if w.Enabled() {
+				w.DisabledAt = t.service.options.Now()
+			}
+		case on:
 			w.DisabledAt = time.Time{}
-		default:
+		case w.Enabled():
 			w.DisabledAt, w.DisabledReason = t.service.options.Now(), "A user turned it off."
 		}
 		if change.URL == nil || *change.URL == w.Masked().URL { // as it was shown

@@ -113,15 +113,19 @@ func selectionForm(w dmarcd.Webhook) ui.Form {
 // setSelection changes what is sent to a channel.
 func (s *Web) setSelection(c *site.Call, id dmarcd.WebhookID, written url.Values) error {
 	kinds, err := readKinds(written)
+	var changed dmarcd.Webhook
 	if err == nil {
 		domains := splitList[string](written.Get("domains"))
-		_, err = c.Team.UpdateWebhook(c.R.Context(), id, service.WebhookChange{Kinds: &kinds, Domains: &domains})
+		changed, err = c.Team.UpdateWebhook(c.R.Context(), id, service.WebhookChange{Kinds: &kinds, Domains: &domains})
 	}
 	path := notificationsPath + "/" + id.String()
 	if err != nil {
 		return site.Again(selectionForm(dmarcd.Webhook{ID: id}), written, renamedField(err, map[string]string{"domain": "domains"}), func(form ui.Form) error {
 			return s.showChannel(c, http.StatusUnprocessableEntity, id, "", &form)
 		})
+	}
+	if service.AwaitsConfirmation(changed) {
+		return c.Done(path, "channel-asked")
 	}
 	return c.Done(path, "channel-saved")
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/musttest"
@@ -113,6 +114,15 @@ func TestReportForManagersIsConfirmed(t *testing.T) {
 		if !strings.Contains(body, test.want) || strings.Contains(strings.ToLower(body), "events") {
 			t.Errorf("%s: got %s want %q and no events", path, body, test.want)
 		}
+	}
+	path := "/app/settings/notifications/" + added.ID.String()
+	musttest.Get(s.store.Team(s.team).UpdateWebhook(t.Context(), added.ID, func(w *dmarcd.Webhook) error {
+		w.DisabledAt = time.Time{}
+		return nil
+	}))(t)
+	w := s.post(owner, path+"/selection", url.Values{"kinds": {string(dmarcd.DigestManagers), string(dmarcd.PolicyWeakened)}})
+	if to := w.Header().Get("Location"); w.Code != http.StatusSeeOther || !strings.HasSuffix(to, "done=channel-asked") {
+		t.Errorf("more kinds: got %d to %s, want the address confirmed again", w.Code, to)
 	}
 }
 
