@@ -39,6 +39,8 @@ type (
 	// DeliveryID names the delivery of an event to a webhook, outside the process as
 	// "dlv_…".
 	DeliveryID int64
+	// PasskeyID is the id of a passkey, such as "pky_…".
+	PasskeyID int64
 )
 
 const (
@@ -53,6 +55,7 @@ const (
 	userPrefix     = "user_"
 	webhookPrefix  = "whk_"
 	deliveryPrefix = "dlv_"
+	passkeyPrefix  = "pky_"
 )
 
 // String returns the form used outside the process.
@@ -87,6 +90,14 @@ func (id WebhookID) String() string { return formatID(webhookPrefix, int64(id)) 
 
 // String returns the form used outside the process.
 func (id DeliveryID) String() string { return formatID(deliveryPrefix, int64(id)) }
+
+// String returns the form used outside the process.
+func (id PasskeyID) String() string { return formatID(passkeyPrefix, int64(id)) }
+
+// ParsePasskeyID parses the result of PasskeyID.String, or returns an InvalidError.
+func ParsePasskeyID(s string) (PasskeyID, error) {
+	return parseID[PasskeyID](passkeyPrefix, s, "A passkey's id looks like %q.")
+}
 
 // ParseWebhookID parses the result of WebhookID.String, or returns an InvalidError.
 func ParseWebhookID(s string) (WebhookID, error) {

@@ -140,8 +140,25 @@ type Factors struct {
 
 	// TOTP is the sealed secret of an authenticator app, empty for none.
 	TOTP []byte
+	// Passkeys are by name.
+	Passkeys []Passkey
 	// RecoveryCodes is how many are left.
 	RecoveryCodes int
+}
+
+// MaxPasskeys is how many passkeys a user has at most.
+const MaxPasskeys = 20
+
+// Passkey is a credential of Web Authentication. It is a second factor, and one that verifies its user
+// replaces the password, too.
+type Passkey struct {
+	ID PasskeyID
+	// Credential is the id that the authenticator chose.
+	Credential []byte
+	Name       string
+	// Record has the public key, the flags and the counter of signatures, as package auth encodes them.
+	Record            []byte
+	CreatedAt, UsedAt time.Time // UsedAt is zero before the first use
 }
 
 // TOTPContext is what the secret of an authenticator app is sealed for.

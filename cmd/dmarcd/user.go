@@ -158,8 +158,8 @@ func (p *program) userResetFactorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "reset-factor EMAIL",
 		Short: "Remove the second factor of a user who lost it, and end their sessions",
-		Long: `Removes the authenticator app and the recovery codes of a user, and ends their sessions. The
-user then signs in with the password alone, and sets up a second factor again. Verify first,
+		Long: `Removes the authenticator app, the passkeys and the recovery codes of a user, and ends their
+sessions. The user then signs in with the password alone, and sets up a second factor again. Verify first,
 over another channel than email, that it is the user who asks for it.`,
 		Example: "  dmarcd user reset-factor ann@example.com",
 		Args:    cobra.ExactArgs(1),

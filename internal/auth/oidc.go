@@ -188,6 +188,9 @@ func (o *OIDC) identify(ctx context.Context, code string, state oidcState) (iden
 	}
 	if claims.AuthTime > 0 { // of the ID token, not of the UserInfo endpoint
 		provedAt = time.Unix(claims.AuthTime, 0)
+		if now := o.options.Now(); provedAt.After(now) { // the clocks differ, or the provider is wrong
+			provedAt = now
+		}
 	}
 	if claims.Email == "" {
 		// OpenID Connect Core 1.0 §5.4: with an access token, the claims of scopes are at

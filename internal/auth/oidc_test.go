@@ -381,6 +381,11 @@ func TestOIDCProof(t *testing.T) {
 		}
 	}
 	v := beginVisit(t, "/app/")
+	v.provider.claims["auth_time"] = v.clock.now().Add(24 * time.Hour).Unix()
+	if of, _, err := v.signIn.Finish(t.Context(), v.cookie, v.query); err != nil || !of.ProvedAt.Equal(v.clock.now()) {
+		t.Errorf("an auth_time in the future: got %v and %v, want that of the sign-in", of.ProvedAt, err)
+	}
+	v = beginVisit(t, "/app/")
 	if of, _, err := v.signIn.Finish(t.Context(), v.cookie, v.query); err != nil || !of.ProvedAt.IsZero() {
 		t.Errorf("no auth_time: got %v and %v, want no time", of.ProvedAt, err)
 	}

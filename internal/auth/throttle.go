@@ -75,7 +75,7 @@ func NewThrottle(now func() time.Time) *Throttle {
 	return &Throttle{now: now, tries: map[string]tries{}, known: map[string]time.Time{}}
 }
 
-// Attempt counts an attempt to sign in, or returns a ThrottledError without counting it.
+// Attempt counts an attempt to sign in, with "" where the email address is not known, or returns a ThrottledError without counting it.
 // Attempts count before their result is known, so that concurrent attempts are all
 // counted.
 func (t *Throttle) Attempt(address, email string) error {
@@ -164,7 +164,13 @@ func (t *Throttle) wait(key string, free int, now time.Time) time.Duration {
 	return known.last.Add(pause).Sub(now)
 }
 
-func emailKey(email string) string { return "email " + email }
+// emailKey returns the key of an email address, "" for none.
+func emailKey(email string) string {
+	if email == "" {
+		return ""
+	}
+	return "email " + email
+}
 
 // addressKey returns the key of a network address; see clientaddr.NetworkOf.
 func addressKey(address string) string {

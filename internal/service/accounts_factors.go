@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,21 +42,17 @@ func (s *Service) newSecondStep(of dmarcd.SignIn) error {
 	if err != nil {
 		return fmt.Errorf("encode the sign-in: %w", err)
 	}
-	sealed, err := s.options.Secrets.Seal(plain, secondStepContext)
+	state, err := s.sealed(plain, secondStepContext)
 	if err != nil {
 		return err
 	}
-	return &SecondStep{base64.RawURLEncoding.EncodeToString(sealed)}
+	return &SecondStep{state}
 }
 
 // FirstStep returns what the user of a sign-in that needs a second step signs in with. A state that
 // is expired or not ours is dmarcd.ErrNotFound.
 func (s *Service) FirstStep(ctx context.Context, state string) (dmarcd.Factors, error) {
-	sealed, err := base64.RawURLEncoding.DecodeString(state)
-	var plain []byte
-	if err == nil {
-		plain, err = s.options.Secrets.Open(sealed, secondStepContext)
-	}
+	plain, err := s.opened(state, secondStepContext)
 	var step secondStep
 	if err != nil || json.Unmarshal(plain, &step) != nil || s.options.Now().Unix() >= step.Expires {
 		return dmarcd.Factors{}, dmarcd.ErrNotFound
@@ -77,36 +72,39 @@ func (s *Service) FinishSignIn(ctx context.Context, state string, proof Proof, c
 	if err != nil {
 		return "", err
 	}
-	if err := s.prove(ctx, factors, proof, client); err != nil {
+	means, err := s.prove(ctx, factors, proof, stepContext(factors.ID), client)
+	if err != nil {
 		return "", err
 	}
 	of := factors.SignIn
 	of.Strong, of.ProvedAt = true, s.options.Now()
-	return s.begin(ctx, s.sessions, of, client, "second factor")
+	return s.begin(ctx, s.sessions, of, client, means)
 }
 
 // Proof is how a user proves who they are. A user with a second factor needs it.
 type Proof struct {
 	Password string
 	// Code is of the authenticator app, or a recovery code.
-	Code string
+	Code    string
+	Passkey PasskeyAnswer
 }
 
-// prove is dmarcd.ErrUnauthorized for a wrong proof, which is written to the audit log of the
-// installation, and dmarcd.ErrLimit for too many attempts.
-func (s *Service) prove(ctx context.Context, f dmarcd.Factors, proof Proof, client Client) error {
-	entry := dmarcd.AuditEntry{Actor: "unknown", Target: f.Email, Detail: "second factor", Address: client.Address}
-	var err error
-	if f.SecondFactor {
-		err = s.proveCode(ctx, f, proof.Code, client)
-	} else {
-		entry.Detail = "password"
+// prove returns what was proved with. It is dmarcd.ErrUnauthorized for a wrong proof, which is written to the audit
+// log of the installation, and dmarcd.ErrLimit for too many attempts. of is what a challenge was sealed for.
+func (s *Service) prove(ctx context.Context, f dmarcd.Factors, proof Proof, of string, client Client) (means string, err error) {
+	switch {
+	case proof.Passkey.Answer != "":
+		means, err = "passkey", s.provePasskey(ctx, f, proof.Passkey, of, client)
+	case f.SecondFactor:
+		means, err = "second factor", s.proveCode(ctx, f, proof.Code, client)
+	default:
+		means = "password"
 		_, err = s.passwords.User(ctx, f.Email, proof.Password, client.Address)
 	}
 	if errors.Is(err, dmarcd.ErrUnauthorized) {
-		s.noteFailed(ctx, entry)
+		s.noteFailed(ctx, dmarcd.AuditEntry{Actor: "unknown", Target: f.Email, Detail: means, Address: client.Address})
 	}
-	return err
+	return means, err
 }
 
 // proveCode uses a code of the authenticator app or a recovery code. It has a throttle of its own: one who
@@ -145,7 +143,7 @@ func (s *Service) proveByProvider(ctx context.Context, of dmarcd.SignIn, client 
 	if session.User.ID != of.ID || session.User.SecondFactor || s.options.Now().Sub(of.ProvedAt) >= dmarcd.ProofLife {
 		return fmt.Errorf("%w: the provider did not confirm the user of this session now", dmarcd.ErrUnauthorized)
 	}
-	return s.store.ProveSession(ctx, session.Hash, of)
+	return s.store.ProveSession(ctx, session.Hash, of, User(session, client.Address).to("user.proved", session.User.Email, "identity provider"))
 }
 
 // Fresh reports whether the user has proved who they are recently enough for sensitive changes.
@@ -157,14 +155,15 @@ func (a *Account) Fresh() bool {
 // dmarcd.ErrLimit.
 func (a *Account) Prove(ctx context.Context, proof Proof) error {
 	factors, err := a.Factors(ctx)
-	if err == nil {
-		err = a.service.prove(ctx, factors, proof, a.client)
+	if err != nil {
+		return err
 	}
+	means, err := a.service.prove(ctx, factors, proof, a.proofContext(), a.client)
 	if err != nil {
 		return err
 	}
 	factors.ProvedAt = a.service.options.Now()
-	return a.service.store.ProveSession(ctx, a.session.Hash, factors.SignIn)
+	return a.service.store.ProveSession(ctx, a.session.Hash, factors.SignIn, a.to("user.proved", means))
 }
 
 // NeedsFactor reports whether the user has to set up a second factor, before anything else in this team.

@@ -98,7 +98,8 @@ var accountUses = map[string]struct {
 	},
 	"Fresh": {call: func(_ *world, a *service.Account) error { _ = a.Fresh(); return nil }},
 	"Prove": {
-		call: func(_ *world, a *service.Account) error { return a.Prove(ctx, service.Proof{Password: oldPassword}) },
+		call:   func(_ *world, a *service.Account) error { return a.Prove(ctx, service.Proof{Password: oldPassword}) },
+		action: "user.proved",
 	},
 	"NeedsFactor": {call: func(_ *world, a *service.Account) error { _ = a.NeedsFactor(); return nil }},
 	"Factors":     {call: func(_ *world, a *service.Account) error { return finds(a.Factors(ctx)) }},
@@ -123,6 +124,24 @@ var accountUses = map[string]struct {
 		prepare: func(w *world, a *service.Account) { w.enrolled(a, time.Now()) },
 		call:    func(_ *world, a *service.Account) error { return finds(a.RenewRecoveryCodes(ctx)) },
 		action:  "user.recovery_codes",
+	},
+	"AskPasskey": {call: func(_ *world, a *service.Account) error { return errorOf(a.AskPasskey(dmarcd.Factors{})) }},
+	"NewPasskey": {call: func(_ *world, a *service.Account) error { return finds(a.NewPasskey(ctx)) }},
+	"AddPasskey": {
+		call: func(w *world, a *service.Account) error { w.withPasskey(a); return nil },
+		fails: func(_ *world, a *service.Account) error {
+			return errorOf(a.AddPasskey(ctx, "", service.PasskeyAnswer{}))
+		}, wants: dmarcd.ErrInvalid,
+		action: "user.passkey",
+	},
+	"RemovePasskey": {
+		prepare: func(w *world, a *service.Account) { w.withPasskey(a) },
+		call: func(_ *world, a *service.Account) error {
+			factors, err := a.Factors(ctx)
+			return errors.Join(err, a.RemovePasskey(ctx, factors.Passkeys[0].ID))
+		},
+		fails: func(_ *world, a *service.Account) error { return a.RemovePasskey(ctx, 1) }, wants: dmarcd.ErrNotFound,
+		action: "user.passkey",
 	},
 	"EndSession": {
 		call: func(_ *world, a *service.Account) error {
@@ -181,7 +200,7 @@ func TestAccounts(t *testing.T) {
 					t.Errorf("got the entries %+v, want one of %s", entries, u.action)
 				}
 				_, err := w.service.Account(ctx, other)
-				if ended := u.action != "" && name != "SetName"; ended != errors.Is(err, dmarcd.ErrUnauthorized) {
+				if ended := u.action != "" && name != "SetName" && name != "Prove"; ended != errors.Is(err, dmarcd.ErrUnauthorized) {
 					t.Errorf("the other session: got %v, want it ended: %t", err, ended)
 				}
 			})

@@ -129,8 +129,10 @@ type Service struct {
 	options   Options
 	sessions  *auth.Sessions
 	passwords *auth.PasswordSignIn
-	// codes throttles second factors.
-	codes       *auth.Throttle
+	// codes throttles second factors and passkeys.
+	codes *auth.Throttle
+	// passkeys is nil where browsers have none.
+	passkeys    *auth.Passkeys
 	invitations *auth.Invitations
 	// mailboxAttempts throttles adding mailboxes, by team and user.
 	mailboxAttempts *auth.Throttle
@@ -171,6 +173,7 @@ func New(s *store.Store, options Options) *Service {
 		sessions:    auth.NewSessions(s, options.Now, options.Log),
 		passwords:   &auth.PasswordSignIn{Store: s, Passwords: passwords, Throttle: auth.NewThrottle(options.Now)},
 		codes:       auth.NewThrottle(options.Now),
+		passkeys:    auth.NewPasskeys(options.BaseURL, options.Now),
 		invitations: &auth.Invitations{Store: s, Passwords: passwords, Now: options.Now},
 
 		mailboxAttempts: auth.NewThrottle(options.Now),

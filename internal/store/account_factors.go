@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/store/db"
@@ -38,7 +39,81 @@ func (s *Store) Factors(ctx context.Context, user dmarcd.UserID) (f dmarcd.Facto
 	f.User, err = scanUser(db.Row(ctx, s.own(), `SELECT `+userColumns+`, users.password_hash, users.totp,
 			(SELECT COUNT(*) FROM recovery_codes WHERE recovery_codes.user_id = users.id)
 		FROM users WHERE id = $1`, user).Before(&f.PasswordHash, &f.TOTP, &f.RecoveryCodes))
+	if err == nil {
+		f.Passkeys, err = db.Collect(ctx, s.own(), `SELECT id, credential_id, name, record, created_at, used_at
+			FROM passkeys WHERE user_id = $1 ORDER BY name, id`, []any{user}, scanPasskey)
+	}
 	return f, err
+}
+
+func scanPasskey(scan db.Scanner) (p dmarcd.Passkey, err error) {
+	var createdAt, usedAt int64
+	err = scan(&p.ID, &p.Credential, &p.Name, &p.Record, &createdAt, &usedAt)
+	p.CreatedAt, p.UsedAt = fromUnix(createdAt), fromUnix(usedAt)
+	return p, err
+}
+
+// AddPasskey adds a passkey that answered the challenge made at a time, sets the recovery codes unless the
+// user has a second factor, and ends all sessions except the one with the hash except. A passkey that is
+// stored and a used challenge are ErrConflict, and more than MaxPasskeys an InvalidError. first reports whether the
+// codes were set.
+func (s *Store) AddPasskey(ctx context.Context, user dmarcd.UserID, p dmarcd.Passkey, challenge time.Time, codes [][32]byte, except [32]byte, audit ...dmarcd.AuditEntry) (first bool, err error) {
+	err = s.audited(ctx, audit, "", func(t tx) error {
+		if err := t.useChallenge(ctx, dmarcd.ErrConflict, user, challenge); err != nil {
+			return err
+		}
+		var many bool
+		err := t.QueryRow(ctx, `SELECT (SELECT COUNT(*) FROM passkeys WHERE user_id = $1) >= $2, NOT second_factor FROM users WHERE id = $1`,
+			[]any{user, dmarcd.MaxPasskeys}, &many, &first)
+		switch {
+		case err != nil:
+			return err
+		case many:
+			return &dmarcd.InvalidError{Message: "You have 20 passkeys, which is the limit. Remove one first."}
+		case first:
+			err = t.setRecoveryCodes(ctx, user, codes)
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := t.Exec(ctx, `INSERT INTO passkeys (id, user_id, credential_id, name, record, created_at, used_at)
+			VALUES ($1, $2, $3, $4, $5, $6, 0)`, db.NewID(), user, p.Credential, p.Name, p.Record, unix(s.now())); err != nil {
+			return err
+		}
+		if _, err := t.Exec(ctx, `UPDATE users SET second_factor = TRUE WHERE id = $1`, user); err != nil {
+			return err
+		}
+		return t.endSessions(ctx, user, except)
+	})
+	return first, err
+}
+
+// UsePasskey notes that a passkey answered the challenge made at a time, with its new record. A used
+// challenge and a removed passkey are ErrUnauthorized.
+func (s *Store) UsePasskey(ctx context.Context, user dmarcd.UserID, p dmarcd.Passkey, challenge time.Time) error {
+	return s.audited(ctx, nil, "", func(t tx) error {
+		if err := t.useChallenge(ctx, dmarcd.ErrUnauthorized, user, challenge); err != nil {
+			return err
+		}
+		return t.ExecOr(ctx, dmarcd.ErrUnauthorized, `UPDATE passkeys SET record = $1, used_at = $2 WHERE id = $3 AND user_id = $4`,
+			p.Record, unix(s.now()), p.ID, user)
+	})
+}
+
+// useChallenge uses the challenge made at a time. It is the error used if this one or a later one was used.
+func (t tx) useChallenge(ctx context.Context, used error, user dmarcd.UserID, challenge time.Time) error {
+	return t.ExecOr(ctx, used, `UPDATE users SET challenge = $1 WHERE id = $2 AND challenge < $1`, challenge.UnixNano(), user)
+}
+
+// RemovePasskey removes a passkey, and with the last factor the recovery codes. One of another user is
+// ErrNotFound.
+func (s *Store) RemovePasskey(ctx context.Context, user dmarcd.UserID, id dmarcd.PasskeyID, except [32]byte, audit ...dmarcd.AuditEntry) error {
+	return s.audited(ctx, audit, "", func(t tx) error {
+		if err := t.ExecOr(ctx, dmarcd.ErrNotFound, `DELETE FROM passkeys WHERE id = $1 AND user_id = $2`, id, user); err != nil {
+			return err
+		}
+		return t.removedFactor(ctx, user, except)
+	})
 }
 
 // SetTOTP sets the sealed secret of the user's authenticator app, of which the code of a period was
@@ -69,7 +144,8 @@ func (s *Store) RemoveTOTP(ctx context.Context, user dmarcd.UserID, except [32]b
 
 // removedFactor updates the user after a factor was removed.
 func (t tx) removedFactor(ctx context.Context, user dmarcd.UserID, except [32]byte) error {
-	err := t.ExecOr(ctx, dmarcd.ErrNotFound, `UPDATE users SET second_factor = totp <> $1 WHERE id = $2`, []byte{}, user)
+	err := t.ExecOr(ctx, dmarcd.ErrNotFound, `UPDATE users SET second_factor = totp <> $1
+		OR EXISTS (SELECT 1 FROM passkeys WHERE user_id = $2) WHERE id = $2`, []byte{}, user)
 	if err == nil {
 		_, err = t.Exec(ctx, `DELETE FROM recovery_codes WHERE user_id = $1 AND NOT (SELECT second_factor FROM users WHERE id = $1)`, user)
 	}
@@ -84,6 +160,9 @@ func (t tx) removedFactor(ctx context.Context, user dmarcd.UserID, except [32]by
 func (s *Store) ResetFactors(ctx context.Context, user dmarcd.UserID, audit ...dmarcd.AuditEntry) error {
 	return s.endSessions(ctx, audit, func(t tx) error {
 		if err := t.ExecOr(ctx, dmarcd.ErrNotFound, `UPDATE users SET totp = $1, totp_used = 0 WHERE id = $2 AND second_factor`, []byte{}, user); err != nil {
+			return err
+		}
+		if _, err := t.Exec(ctx, `DELETE FROM passkeys WHERE user_id = $1`, user); err != nil {
 			return err
 		}
 		return t.removedFactor(ctx, user, [32]byte{})
@@ -127,10 +206,8 @@ func (s *Store) UseRecoveryCode(ctx context.Context, user dmarcd.UserID, code [3
 }
 
 // ProveSession notes that the user of a session has proved who they are.
-func (s *Store) ProveSession(ctx context.Context, hash [32]byte, f dmarcd.SignIn) error {
-	changed, err := s.exec(ctx, `UPDATE sessions SET proved_at = $1 WHERE hash = $2 AND user_id = $3`, unix(f.ProvedAt), hash[:], f.ID)
-	if err == nil && changed == 0 {
-		err = dmarcd.ErrUnauthorized
-	}
-	return err
+func (s *Store) ProveSession(ctx context.Context, hash [32]byte, f dmarcd.SignIn, audit ...dmarcd.AuditEntry) error {
+	return s.audited(ctx, audit, "", func(t tx) error {
+		return t.ExecOr(ctx, dmarcd.ErrUnauthorized, `UPDATE sessions SET proved_at = $1 WHERE hash = $2 AND user_id = $3`, unix(f.ProvedAt), hash[:], f.ID)
+	})
 }

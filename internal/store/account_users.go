@@ -162,6 +162,7 @@ func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarc
 			`DELETE FROM sessions WHERE user_id = $1`,
 			`DELETE FROM identities WHERE user_id = $1`,
 			`DELETE FROM recovery_codes WHERE user_id = $1`,
+			`DELETE FROM passkeys WHERE user_id = $1`,
 			`DELETE FROM users WHERE id = $1`,
 		} {
 			if _, err := t.Exec(ctx, statement, id); err != nil {

@@ -42,7 +42,7 @@ var keyLimits = map[string]int{
 	// netip.Addr.String, without a zone
 	"reverse_names.address": 45,
 	// the setting of the operator, and package auth
-	"identities.issuer": 2048, "identities.subject": 255,
+	"identities.issuer": 2048, "identities.subject": 255, "passkeys.credential_id": 1023,
 	// the directory of the certificate authority, and the host
 	"certificate_files.name": 2048,
 	// keyText

@@ -32,6 +32,7 @@ func (s *site) forms() []formCase {
 		{"/app/account/sessions/end", viewer, nil, 1},
 		{"/app/account/authenticator", viewer, nil, 0},
 		{"/app/account/authenticator/confirm", viewer, url.Values{"secret": {totpSecret}, "code": {s.code(0)}}, 1},
+		{"/app/account/passkeys/new", viewer, nil, 0},
 		{"/app/domains/new", editor, url.Values{"domain": {"Example.ORG."}}, 1},
 		{"/app/domains/bulk", viewer, url.Values{"action": {"export"}, "all": {"yes"}}, 0},
 		{"/app/domains/bulk", editor, url.Values{"action": {"tag"}, "domain": {sampleDomain}, "tags": {"shop"}}, 1},

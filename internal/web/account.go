@@ -62,7 +62,7 @@ func (s *Web) showAccount(c *site.Call, status int, edit func(*accountView)) err
 	}
 	view := accountView{
 		User: c.Account.User, Name: nameForm(c.Account.User.Name), Password: s.passwordForm(), Provider: providerName,
-		Sessions: sessionTable(sessions), Factor: newFactorView(c.Account.NeedsFactor(), factors),
+		Sessions: sessionTable(sessions), Factor: newFactorView(c.Account.NeedsFactor(), s.options.Service.HasPasskeys(), factors),
 	}
 	if len(sessions) > 1 {
 		view.EndOthers = ui.Action{
@@ -71,7 +71,7 @@ func (s *Web) showAccount(c *site.Call, status int, edit func(*accountView)) err
 		}
 	}
 	edit(&view)
-	return c.Render(status, accountFrame("account", "Your account"), view, view.Sessions)
+	return c.Render(status, accountFrame("account", "Your account"), view, view.Sessions, view.Factor.Passkeys)
 }
 
 func accountFrame(template, title string) site.Page {

@@ -29,6 +29,8 @@ var doneMessages = map[string]string{
 	"name-set":             "Your name was saved.",
 	"password-set":         "Your password was changed, and all your other sessions were ended.",
 	"app-removed":          "The authenticator app was removed. Your other sessions were ended.",
+	"passkey-added":        "The passkey was added. Your other sessions were ended.",
+	"passkey-removed":      "The passkey was removed. Your other sessions were ended.",
 	"factor-required":      "Saved. It applies from now on.",
 	"session-ended":        "The session was ended. That browser has to sign in again.",
 	"sessions-ended":       "All your other sessions were ended.",

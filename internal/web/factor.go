@@ -20,22 +20,77 @@ type factorView struct {
 	Needed, Authenticator bool
 	Codes                 string
 	SetUp, Remove, Renew  ui.Action
+	// Passkeys are those of the user. AddPasskey has no label where passkeys cannot be used.
+	Passkeys   ui.Table
+	AddPasskey ui.Action
 }
 
-func newFactorView(needed bool, f dmarcd.Factors) factorView {
+func newFactorView(needed, passkeys bool, f dmarcd.Factors) factorView {
 	v := factorView{
-		Needed: needed, Authenticator: len(f.TOTP) > 0,
+		Needed: needed, Authenticator: len(f.TOTP) > 0, Passkeys: passkeyTable(f.Passkeys),
 		SetUp: ui.Action{Label: "Set up an authenticator app", Path: accountPath + "/authenticator"},
 	}
 	if v.Authenticator {
 		v.SetUp.Label = "Set up another device"
 		v.Remove = ui.Action{Label: "Remove the app", Path: accountPath + "/authenticator/remove", Danger: true, Question: "Remove the authenticator app? All your other sessions end."}
 	}
+	if passkeys {
+		v.AddPasskey = ui.Action{Label: "Add a passkey", Path: accountPath + "/passkeys/new"}
+	}
 	if f.SecondFactor {
 		v.Codes = phrase.Count(int64(f.RecoveryCodes), "recovery code")
 		v.Renew = ui.Action{Label: "Create new recovery codes", Path: accountPath + "/recovery", Danger: true, Question: "Create new recovery codes? The old ones stop working."}
 	}
 	return v
+}
+
+func passkeyTable(passkeys []dmarcd.Passkey) ui.Table {
+	t := ui.Table{
+		ID: "passkeys", Caption: "Passkeys", CSV: accountPath + "?csv=passkeys",
+		Columns: []ui.Column{{Title: "Name", Wide: true}, {Title: "Added"}, {Title: "Last used"}, {Title: "Actions"}},
+	}
+	for _, p := range passkeys {
+		t.Rows = append(t.Rows, []ui.Cell{ui.Text(p.Name), ui.At(p.CreatedAt), ui.At(p.UsedAt), ui.Actions(ui.Action{
+			Label: "Remove", Path: accountPath + "/passkeys/" + p.ID.String() + "/remove", Danger: true,
+			Question: "Remove the passkey? All your other sessions end.",
+		})})
+	}
+	return t
+}
+
+func (s *Web) newPasskey(c *site.Call) error {
+	return showPasskey(c, http.StatusOK, newPasskeyForm())
+}
+
+func newPasskeyForm() ui.Form {
+	return ui.Form{Path: accountPath + "/passkeys", Method: "post", Submit: "Create the passkey", Fields: []ui.Field{
+		{Name: "name", Label: "Name", Type: "text", Autocomplete: "off", Placeholder: "Phone", Hint: "To recognize it in the list of your passkeys. Optional."},
+	}}
+}
+
+// showPasskey shows a form with a new challenge.
+func showPasskey(c *site.Call, status int, form ui.Form) error {
+	challenge, err := c.Account.NewPasskey(c.R.Context())
+	if err != nil {
+		return err
+	}
+	form.Fields = append(form.Fields, c.PasskeyField("passkey", challenge))
+	return c.Render(status, accountFrame("passkey", "Add a passkey"), form)
+}
+
+func (s *Web) addPasskey(c *site.Call, written url.Values) error {
+	codes, err := c.Account.AddPasskey(c.R.Context(), written.Get("name"), c.PasskeyAnswer(written.Get("passkey")))
+	switch {
+	case err != nil:
+		return site.Again(newPasskeyForm(), written, err, func(form ui.Form) error { return showPasskey(c, http.StatusUnprocessableEntity, form) })
+	case len(codes) > 0:
+		return showCodes(c, codes)
+	}
+	return c.Done(accountPath, "passkey-added")
+}
+
+func (s *Web) removePasskey(c *site.Call, id dmarcd.PasskeyID) error {
+	return c.Finish(c.Account.RemovePasskey(c.R.Context(), id), accountPath, "passkey-removed")
 }
 
 // authenticatorView shows what to set up an app with, or new recovery codes.
@@ -134,36 +189,55 @@ func (s *Web) signedIn(c *site.Call, session string, err error, next string) err
 	return c.Redirect(site.OwnPath(next))
 }
 
-func codeView(next string) signInView {
-	return signInView{Title: "Enter your code", Next: next, Form: ui.Form{Path: Prefix + "/sign-in/code", Method: "post", Submit: "Sign in", Fields: []ui.Field{
-		{Name: "code", Label: "Code", Type: "text", Autocomplete: "one-time-code", Required: true, Hint: codeHint},
-	}}}
+// codeView is the second step of a sign-in.
+func (s *Web) codeView(c *site.Call, of dmarcd.Factors, next string) (signInView, error) {
+	challenge, err := s.options.Service.SecondStepPasskey(of)
+	return signInView{
+		Title: "Prove that it is you", Next: next, Passkey: passkeyForm(c, Prefix+"/sign-in/code", "Use a passkey", next, challenge),
+		Form: ui.Form{Path: Prefix + "/sign-in/code", Method: "post", Submit: "Sign in", Fields: []ui.Field{
+			{Name: "code", Label: "Code", Type: "text", Autocomplete: "one-time-code", Required: true, Hint: codeHint},
+		}},
+	}, err
 }
 
-const codeHint = "From your authenticator app, or one of your recovery codes. If you lost both, an operator can reset them."
+const codeHint = "From your authenticator app, or one of your recovery codes. If you lost all of them, an operator can reset them."
 
 func (s *Web) codePage(c *site.Call) error {
-	if _, err := s.options.Service.FirstStep(c.R.Context(), c.Cookie(secondStepCookie)); err != nil {
-		return s.startAgain(c, err, c.R.URL.Query().Get("next"))
+	return s.showCode(c, http.StatusOK, c.R.URL.Query().Get("next"), func(*signInView) {})
+}
+
+// showCode renders the second step after edit has added errors.
+func (s *Web) showCode(c *site.Call, status int, next string, edit func(*signInView)) error {
+	of, err := s.options.Service.FirstStep(c.R.Context(), c.Cookie(secondStepCookie))
+	if err != nil {
+		return s.startAgain(c, err, next)
 	}
-	return c.Render(http.StatusOK, signInFrame(), codeView(c.R.URL.Query().Get("next")))
+	view, err := s.codeView(c, of, next)
+	if err != nil {
+		return err
+	}
+	edit(&view)
+	return c.Render(status, signInFrame(), view)
 }
 
 func (s *Web) enterCode(c *site.Call, written url.Values) error {
 	next := written.Get("next")
-	session, err := s.options.Service.FinishSignIn(c.R.Context(), c.Cookie(secondStepCookie), service.Proof{Code: written.Get("code")}, c.Client())
-	view := codeView(next)
+	proof := service.Proof{Code: written.Get("code")}
+	if answer := written.Get("passkey"); answer != "" {
+		proof.Passkey = c.PasskeyAnswer(answer)
+	}
+	session, err := s.options.Service.FinishSignIn(c.R.Context(), c.Cookie(secondStepCookie), proof, c.Client())
 	switch {
 	case err == nil:
 		c.SetCookie(secondStepCookie, "")
 	case errors.Is(err, dmarcd.ErrNotFound):
 		return s.startAgain(c, err, next)
+	case errors.Is(err, dmarcd.ErrUnauthorized) && proof.Passkey.Answer != "":
+		return s.showCode(c, http.StatusUnauthorized, next, func(v *signInView) { v.Passkey.Error = wrongPasskey })
 	case errors.Is(err, dmarcd.ErrUnauthorized):
-		view.Form.Error = wrongCode
-		return c.Render(http.StatusUnauthorized, signInFrame(), view)
+		return s.showCode(c, http.StatusUnauthorized, next, func(v *signInView) { v.Form.Error = wrongCode })
 	case errors.Is(err, dmarcd.ErrLimit):
-		view.Form.Error = tooManyAttempts
-		return c.Render(http.StatusTooManyRequests, signInFrame(), view)
+		return s.showCode(c, http.StatusTooManyRequests, next, func(v *signInView) { v.Form.Error = tooManyAttempts })
 	}
 	return s.signedIn(c, session, err, next)
 }

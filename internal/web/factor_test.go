@@ -114,3 +114,27 @@ func TestRequiredFactor(t *testing.T) {
 		s.body(t, viewer, "/app/")
 	}
 }
+
+// TestForgedPasskey answers challenges with nonsense: the pages say so clearly, and nothing changes.
+func TestForgedPasskey(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	page := s.get("", "/app/sign-in")
+	cookies := page.Result().Cookies()
+	if !strings.Contains(page.Body.String(), "data-passkey=\"{&#34;publicKey&#34;") || len(cookies) != 1 || cookies[0].Name != "dmarcd_passkey" || !cookies[0].HttpOnly {
+		t.Fatalf("got the cookies %v and %s, want a challenge", cookies, page.Body)
+	}
+	for _, answer := range []string{"", "{}", `{"id":"AAAA","rawId":"AAAA","type":"public-key","response":{}}`} {
+		r := postForm("/app/sign-in/passkey", url.Values{"passkey": {answer}})
+		r.AddCookie(cookies[0])
+		if w := s.send("", r); w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), "The passkey was not accepted") {
+			t.Errorf("%q: got %d, want 401 that says so", answer, w.Code)
+		}
+		if w := s.post(viewer, "/app/account/passkeys", url.Values{"name": {"x"}, "passkey": {answer}}); w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), "The passkey was not added") {
+			t.Errorf("adding %q: got %d, want 422 that says so", answer, w.Code)
+		}
+	}
+	if w := s.post(viewer, "/app/account/passkeys/pky_1/remove", nil); w.Code != http.StatusNotFound {
+		t.Errorf("removing an unknown passkey: got %d, want 404", w.Code)
+	}
+}

@@ -13,6 +13,8 @@ import (
 
 type signInView struct {
 	Form ui.Form
+	// Passkey is the form for a passkey; its path is "" for none.
+	Passkey ui.Form
 	// Title is the heading, "" for that of the first step.
 	Title, Next string
 	// Why explains why the user has to sign in again, "" at the first sign-in.
@@ -21,7 +23,7 @@ type signInView struct {
 	SingleSignOn ui.Link
 }
 
-func (s *Web) newSignInView(next string) signInView {
+func (s *Web) newSignInView(c *site.Call, next string) (signInView, error) {
 	v := signInView{Next: next, Form: ui.Form{Path: Prefix + "/sign-in", Method: "post", Submit: "Sign in", Fields: []ui.Field{
 		{Name: "email", Label: "Email", Type: "email", Autocomplete: "username", Required: true},
 		{Name: "password", Label: "Password", Type: "password", Autocomplete: "current-password", Required: true},
@@ -29,8 +31,42 @@ func (s *Web) newSignInView(next string) signInView {
 	if s.options.Service.SingleSignOn() {
 		v.SingleSignOn = ui.Link{Text: "Sign in with " + providerName, Href: ui.WithQuery(Prefix+"/oidc/start", nil, "next", next)}
 	}
-	return v
+	challenge, err := s.options.Service.PasskeySignIn()
+	v.Passkey = passkeyForm(c, Prefix+"/sign-in/passkey", "Sign in with a passkey", next, challenge)
+	return v, err
 }
+
+// passkeyForm returns a form for the answer to a challenge, without a path if there is none.
+func passkeyForm(c *site.Call, path, submit, next string, challenge service.Challenge) ui.Form {
+	if challenge.Options == "" {
+		return ui.Form{}
+	}
+	return ui.Form{Path: path, Method: "post", Submit: submit, Fields: []ui.Field{
+		{Name: "next", Type: "hidden", Value: next}, c.PasskeyField("passkey", challenge),
+	}}
+}
+
+// signInPasskey signs a user in with a passkey alone.
+func (s *Web) signInPasskey(c *site.Call, written url.Values) error {
+	next := written.Get("next")
+	session, err := s.options.Service.SignInWithPasskey(c.R.Context(), c.PasskeyAnswer(written.Get("passkey")), c.Client())
+	if !errors.Is(err, dmarcd.ErrUnauthorized) && !errors.Is(err, dmarcd.ErrLimit) {
+		return s.signedIn(c, session, err, next)
+	}
+	view, failed := s.newSignInView(c, next)
+	if failed != nil {
+		return failed
+	}
+	status := http.StatusUnauthorized
+	view.Passkey.Error = wrongPasskey
+	if errors.Is(err, dmarcd.ErrLimit) {
+		status, view.Passkey.Error = http.StatusTooManyRequests, tooManyAttempts
+	}
+	return c.Render(status, signInFrame(), view)
+}
+
+// wrongPasskey does not reveal whether the passkey exists.
+const wrongPasskey = "The passkey was not accepted: it is not known here, was removed, or the request took too long or was used before. Try again."
 
 func signInFrame() site.Page {
 	return site.Page{Template: "signin", Title: "Sign in", Bare: true}
@@ -46,25 +82,31 @@ var signInReasons = map[string]string{
 
 func (s *Web) signInPage(c *site.Call) error {
 	query := c.R.URL.Query()
-	view := s.newSignInView(query.Get("next"))
+	view, err := s.newSignInView(c, query.Get("next"))
+	if err != nil {
+		return err
+	}
 	view.Why = signInReasons[query.Get("why")]
 	return c.Render(http.StatusOK, signInFrame(), view)
 }
 
 func (s *Web) signIn(c *site.Call, form url.Values) error {
 	session, err := s.options.Service.SignIn(c.R.Context(), form.Get("email"), form.Get("password"), c.Client())
-	view := s.newSignInView(form.Get("next"))
+	if !errors.Is(err, dmarcd.ErrUnauthorized) && !errors.Is(err, dmarcd.ErrLimit) {
+		return s.signedIn(c, session, err, form.Get("next"))
+	}
+	view, failed := s.newSignInView(c, form.Get("next"))
+	if failed != nil {
+		return failed
+	}
 	view.Form.Fields[0].Value = form.Get("email")
-	switch {
-	case errors.Is(err, dmarcd.ErrUnauthorized):
-		// The text does not reveal whether the account exists.
-		view.Form.Error = "Incorrect email or password. Try again, or ask the operator of this installation for a link to set a new password."
-		return c.Render(http.StatusUnauthorized, signInFrame(), view)
-	case errors.Is(err, dmarcd.ErrLimit):
+	if errors.Is(err, dmarcd.ErrLimit) {
 		view.Form.Error = tooManyAttempts
 		return c.Render(http.StatusTooManyRequests, signInFrame(), view)
 	}
-	return s.signedIn(c, session, err, form.Get("next"))
+	// The text does not reveal whether the account exists.
+	view.Form.Error = "Incorrect email or password. Try again, or ask the operator of this installation for a link to set a new password."
+	return c.Render(http.StatusUnauthorized, signInFrame(), view)
 }
 
 const tooManyAttempts = "Too many attempts. Wait a few minutes, then try again."

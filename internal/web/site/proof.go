@@ -16,11 +16,14 @@ import (
 const (
 	proofPassword = "proof-password"
 	proofCode     = "proof-code"
+	proofPasskey  = "proof-passkey"
 )
 
 type proofView struct {
 	// Form has the hidden fields of the form that needs the proof, and the field to prove with, if any.
 	Form ui.Form
+	// Passkey is the same form for a passkey; its path is "" if the user has none.
+	Passkey ui.Form
 	// Back is the page with that form.
 	Back string
 	// SingleSignOn opens the identity provider in another tab; its text is "" if that proves nothing.
@@ -33,7 +36,11 @@ func (c *Call) handleProved(matched *Route) error {
 	return WithForm(func(c *Call, written url.Values) error {
 		proof := service.Proof{Password: written.Get(proofPassword), Code: written.Get(proofCode)}
 		written.Del(proofPassword)
+		if answer := written.Get(proofPasskey); answer != "" {
+			proof.Passkey = c.PasskeyAnswer(answer)
+		}
 		written.Del(proofCode)
+		written.Del(proofPasskey)
 		if c.Account.Fresh() {
 			return c.handle(matched)
 		}
@@ -43,7 +50,7 @@ func (c *Call) handleProved(matched *Route) error {
 		err := c.Account.Prove(c.R.Context(), proof)
 		switch {
 		case errors.Is(err, dmarcd.ErrUnauthorized):
-			return c.askProof(http.StatusForbidden, written, "That is incorrect, or a code that was used before. Nothing was changed yet.")
+			return c.askProof(http.StatusForbidden, written, "That is incorrect, was used before, or took too long. Nothing was changed yet.")
 		case errors.Is(err, dmarcd.ErrLimit):
 			return c.askProof(http.StatusTooManyRequests, written, "Too many attempts. Wait a few minutes, then try again.")
 		case err != nil:
@@ -63,6 +70,15 @@ func (c *Call) askProof(status int, written url.Values, problem string) error {
 		for _, value := range written[name] {
 			view.Form.Fields = append(view.Form.Fields, ui.Field{Type: "hidden", Name: name, Value: value})
 		}
+	}
+	challenge, err := c.Account.AskPasskey(factors)
+	if err != nil {
+		return err
+	}
+	if challenge.Options != "" {
+		view.Passkey = view.Form
+		view.Passkey.Submit, view.Passkey.Error = "Use a passkey", ""
+		view.Passkey.Fields = append(slices.Clone(view.Form.Fields), c.PasskeyField(proofPasskey, challenge))
 	}
 	single := c.site.options.Service.SingleSignOn() && !factors.SecondFactor
 	if single {

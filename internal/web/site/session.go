@@ -7,6 +7,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 // sessionCookie stores the secret of a session.
@@ -79,6 +80,20 @@ func (c *Call) cookieName(name string) string {
 		return "__Host-" + name
 	}
 	return name
+}
+
+// passkeyCookie stores the state of a challenge for a passkey.
+const passkeyCookie = "dmarcd_passkey"
+
+// PasskeyField returns the field of a form that the answer to a challenge is sent in. The browser keeps the state.
+func (c *Call) PasskeyField(name string, challenge service.Challenge) ui.Field {
+	c.SetCookie(passkeyCookie, challenge.State)
+	return ui.Field{Name: name, Type: "passkey", Value: challenge.Options}
+}
+
+// PasskeyAnswer returns the answer to the challenge of PasskeyField.
+func (c *Call) PasskeyAnswer(answer string) service.PasskeyAnswer {
+	return service.PasskeyAnswer{State: c.Cookie(passkeyCookie), Answer: answer}
 }
 
 // themeCookie stores the chosen theme. The server renders it into the page, so that the

@@ -57,7 +57,7 @@ func (f Form) Filled(written url.Values, err error) (Form, bool) {
 	shown := false
 	for i, field := range f.Fields {
 		switch field.Type {
-		case "password":
+		case "password", "passkey":
 		case "checks":
 			field.Choices = slices.Clone(field.Choices)
 			for n, choice := range field.Choices {

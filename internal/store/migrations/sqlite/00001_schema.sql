@@ -55,6 +55,7 @@ CREATE TABLE teams (
 -- Users of the web page. email is in lower case; password_hash is '' for a user without
 -- a password. second_factor is true if the user signs in with one: totp is the sealed secret of an
 -- authenticator app, '' for none, and totp_used the period of the last code, which works once.
+-- challenge is when the last challenge that a passkey answered was made.
 CREATE TABLE users (
     id            INTEGER PRIMARY KEY,
     email         TEXT    NOT NULL UNIQUE,
@@ -65,8 +66,23 @@ CREATE TABLE users (
     signed_in_at  BIGINT  NOT NULL,
     second_factor BOOLEAN NOT NULL DEFAULT FALSE,
     totp          BLOB    NOT NULL DEFAULT X'',
-    totp_used     BIGINT  NOT NULL DEFAULT 0
+    totp_used     BIGINT  NOT NULL DEFAULT 0,
+    challenge     BIGINT  NOT NULL DEFAULT 0
 );
+
+-- What a user signs in with. credential_id is chosen by the authenticator, and record has the public
+-- key, the flags and the counter of signatures.
+CREATE TABLE passkeys (
+    id            INTEGER PRIMARY KEY,
+    user_id       BIGINT NOT NULL REFERENCES users (id),
+    credential_id BLOB   NOT NULL UNIQUE,
+    name          TEXT   NOT NULL,
+    record        BLOB   NOT NULL,
+    created_at    BIGINT NOT NULL,
+    used_at       BIGINT NOT NULL
+);
+
+CREATE INDEX passkeys_of_user ON passkeys (user_id);
 
 -- Codes that replace the second factor once. hash is the SHA-256 of the code.
 CREATE TABLE recovery_codes (
