@@ -224,7 +224,7 @@ func newLoader(ctx context.Context, s *store.Store, reportDomain string, address
 		o.teams[name] = team
 	}
 	var err error
-	o.password, err = auth.NewPasswords().Hash(ctx, "", rand.Text())
+	o.password, err = auth.NewPasswords().Hash(ctx, "", "", rand.Text())
 	return o, err
 }
 

@@ -54,13 +54,17 @@ func NewPasswords() *Passwords {
 	return &Passwords{slots: fair.New[string](fair.Options{Capacity: maxHashes, PerKey: 1, Waiting: maxWaiting, HalfLife: time.Minute})}
 }
 
-// Hash returns the argon2id hash of a password with its parameters. A password shorter
-// than 12 characters or longer than 1024 bytes is an InvalidError. The error is
+// Hash returns the argon2id hash of the password of the user with an email address, with its
+// parameters. A password shorter than 12 characters or longer than 1024 bytes is an InvalidError, and so is
+// one that is tried first by those who guess. The error is
 // ErrTemporary if ctx ends while waiting, or if too many hashes of the same network are
 // queued. client is an address or another key that distinguishes clients.
-func (p *Passwords) Hash(ctx context.Context, client, password string) (string, error) {
+func (p *Passwords) Hash(ctx context.Context, client, email, password string) (string, error) {
 	if utf8.RuneCountInString(password) < MinPassword || len(password) > maxPassword || !utf8.ValidString(password) {
 		return "", &dmarcd.InvalidError{Field: "password", Message: "A password must have at least 12 characters and at most 1,024 bytes."}
+	}
+	if commonPassword(password, email) {
+		return "", &dmarcd.InvalidError{Field: "password", Message: "This password is one of those that are tried first. Choose another one, such as a few words."}
 	}
 	h := argonHash{memory: argonMemory, passes: argonPasses, lanes: argonLanes, salt: make([]byte, saltBytes)}
 	_, _ = rand.Read(h.salt) // never fails
@@ -214,7 +218,7 @@ func (s *PasswordSignIn) Next(ctx context.Context, user dmarcd.User, current, ne
 		return dmarcd.SignIn{}, "", dmarcd.ErrForbidden
 	}
 	if of, err = s.User(ctx, user.Email, current, address); err == nil {
-		hash, err = s.Passwords.Hash(ctx, address, next)
+		hash, err = s.Passwords.Hash(ctx, address, user.Email, next)
 	}
 	return of, hash, err
 }

@@ -26,7 +26,7 @@ func TestPasswords(t *testing.T) {
 	p := auth.NewPasswords()
 	hash := func(password string) string {
 		t.Helper()
-		return musttest.Get(p.Hash(t.Context(), "", password))(t)
+		return musttest.Get(p.Hash(t.Context(), "", "", password))(t)
 	}
 	good := hash("correct horse battery")
 	if form := regexp.MustCompile(`^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$`); !form.MatchString(good) {
@@ -77,7 +77,7 @@ func TestRejectedPasswords(t *testing.T) {
 		"without end":        strings.Repeat("x", 1025),
 		"no UTF-8":           "twelve chars\xff",
 	} {
-		if hash, err := auth.NewPasswords().Hash(t.Context(), "", password); !errors.Is(err, dmarcd.ErrInvalid) {
+		if hash, err := auth.NewPasswords().Hash(t.Context(), "", "", password); !errors.Is(err, dmarcd.ErrInvalid) {
 			t.Errorf("%s: got %q, %v; want ErrInvalid", name, hash, err)
 		}
 	}
@@ -89,8 +89,8 @@ func TestPasswordsAtTheLimits(t *testing.T) {
 		return
 	}
 	p := auth.NewPasswords()
-	for name, password := range map[string]string{"twelve characters": "twelve chars", "1024 bytes": strings.Repeat("x", 1024)} {
-		hash, err := p.Hash(t.Context(), "", password)
+	for name, password := range map[string]string{"twelve characters": "twelve chars", "1024 bytes": strings.Repeat("two words, ", 94)[:1024]} {
+		hash, err := p.Hash(t.Context(), "", "", password)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -106,7 +106,7 @@ func TestNothingIsHashedForWhoHasLeft(t *testing.T) {
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	p := auth.NewPasswords()
-	if _, err := p.Hash(left, "", "correct horse battery"); !errors.Is(err, dmarcd.ErrTemporary) {
+	if _, err := p.Hash(left, "", "", "correct horse battery"); !errors.Is(err, dmarcd.ErrTemporary) {
 		t.Errorf("Hash: got %v, want ErrTemporary", err)
 	}
 	if _, err := p.Verify(left, "", "", "correct horse battery"); !errors.Is(err, dmarcd.ErrTemporary) {

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -173,12 +174,13 @@ type Answer struct {
 // if the user must sign in first. After an error the link remains usable.
 func (i *Invitations) Accept(ctx context.Context, secret string, answer Answer, audit ...dmarcd.AuditEntry) (dmarcd.SignIn, error) {
 	// Hashing is expensive: only the holder of a valid link may cause it.
-	if _, err := i.Find(ctx, secret); err != nil {
+	invitation, err := i.Find(ctx, secret)
+	if err != nil {
 		return dmarcd.SignIn{}, err
 	}
 	claim := dmarcd.Claim{User: answer.SignedIn, Email: answer.Email, Name: answer.Name}
 	if answer.SignedIn == 0 && answer.Password != "" {
-		hash, err := i.Passwords.Hash(ctx, secret, answer.Password) // one at a time for each link
+		hash, err := i.Passwords.Hash(ctx, secret, cmp.Or(invitation.Email, answer.Email), answer.Password) // one at a time for each link
 		if err != nil {
 			return dmarcd.SignIn{}, err
 		}
