@@ -7,12 +7,13 @@ type Detection struct {
 	Kind EventKind
 	// Domain is 0 if it concerns the whole team.
 	Domain DomainID
-	// Subject is the key of the sender, selector, receiver or mailbox that it is about, ""
+	// Subject is the key of the sender, selector, receiver, mailbox or token that it is about, ""
 	// for the whole domain; Name is for people.
 	Subject, Name string
 	// Class is the class of the sender, "" if unknown.
 	Class Class
-	// Day is the day of the mail; for ReportsStopped, the last day with a report.
+	// Day is the day of the mail; for ReportsStopped, the last day with a report, and for TokenExpiring
+	// the day on which the token expires.
 	Day Day
 	// Reason explains MailboxFailing and DiskLow, which have no figures.
 	Reason string

@@ -36,6 +36,7 @@ const (
 	ReportsUnverified EventKind = "reports.unverified"
 	TLSFailing        EventKind = "tls.failing"
 	MailboxFailing    EventKind = "mailbox.failing"
+	TokenExpiring     EventKind = "token.expiring"
 	DiskLow           EventKind = "disk.low"
 
 	AlertsGrouped EventKind = "alerts.grouped" // one event for several
@@ -48,7 +49,7 @@ func EventKinds() []EventKind {
 		RecordAppeared, RecordChanged, RecordRemoved, PolicyWeakened, PolicyStrengthened, FindingAppeared, FindingResolved,
 		ChecksSuspended, HeldReport, WebhookDisabled, WebhookTest,
 		SenderNew, SenderFailing, SelectorFailing, PassRateDropped, VolumeSpike, SpoofingBurst,
-		ReportsStopped, ReportsUnreadable, ReportsUnverified, TLSFailing, MailboxFailing, DiskLow, AlertsGrouped, AlertTest,
+		ReportsStopped, ReportsUnreadable, ReportsUnverified, TLSFailing, MailboxFailing, TokenExpiring, DiskLow, AlertsGrouped, AlertTest,
 		DigestDaily, DigestWeekly, DigestMonthly, DigestManagers,
 	}
 }
@@ -106,7 +107,7 @@ func (k EventKind) Level() Level {
 	case RecordRemoved, PolicyWeakened, FindingAppeared, SenderFailing, SelectorFailing, PassRateDropped, SpoofingBurst,
 		ReportsStopped, MailboxFailing, WebhookDisabled, DiskLow:
 		return LevelError
-	case RecordChanged, ChecksSuspended, HeldReport, SenderNew, VolumeSpike, ReportsUnreadable, ReportsUnverified, TLSFailing, AlertsGrouped:
+	case RecordChanged, ChecksSuspended, HeldReport, SenderNew, VolumeSpike, ReportsUnreadable, ReportsUnverified, TLSFailing, TokenExpiring, AlertsGrouped:
 		return LevelWarning
 	}
 	return LevelInfo

@@ -160,7 +160,7 @@ func SenderBase(key string) string {
 
 // SenderNetwork parses the key of a sender that is an address or a network. It reports false for
 // other keys.
-func SenderNetwork(key string) (netip.Prefix, bool) { return parseNetwork(key) }
+func SenderNetwork(key string) (netip.Prefix, bool) { return parseSenderNetwork(key) }
 
 // SenderDomain is what tells who sends as a domain, apart from its mail: the latest full check, 0 if
 // there is none, and the classes that the team gave senders, by their keys.
@@ -231,7 +231,7 @@ func parseNetworks(list []string) ([]netip.Prefix, error) {
 	}
 	networks := make([]netip.Prefix, len(list))
 	for i, written := range list {
-		network, ok := parseNetwork(strings.TrimSpace(written))
+		network, ok := parseSenderNetwork(strings.TrimSpace(written))
 		if !ok {
 			return nil, &InvalidError{Field: "networks", Message: fmt.Sprintf(
 				"%q is not a network such as 192.0.2.0/24 or 2001:db8::/32, at least /%d for IPv4 and /%d for IPv6.", written, minIPv4Bits, minIPv6Bits)}
@@ -242,7 +242,18 @@ func parseNetworks(list []string) ([]netip.Prefix, error) {
 	return slices.Compact(networks), nil
 }
 
-// parseNetwork parses a prefix or an address. It reports false for wider ones than the limits.
+// parseSenderNetwork is parseNetwork for networks of a sender. It reports false for wider ones than the
+// limits.
+func parseSenderNetwork(text string) (netip.Prefix, bool) {
+	network, ok := parseNetwork(text)
+	least := minIPv6Bits
+	if network.Addr().Is4() {
+		least = minIPv4Bits
+	}
+	return network, ok && network.Bits() >= least
+}
+
+// parseNetwork parses a prefix or an address.
 func parseNetwork(text string) (netip.Prefix, bool) {
 	network, err := netip.ParsePrefix(text)
 	if err != nil {
@@ -253,11 +264,7 @@ func parseNetwork(text string) (netip.Prefix, bool) {
 		addr = addr.Unmap()
 		network = netip.PrefixFrom(addr, addr.BitLen())
 	}
-	least := minIPv6Bits
-	if network.Addr().Is4() {
-		least = minIPv4Bits
-	}
-	return network.Masked(), network.Bits() >= least && !network.Addr().Is4In6()
+	return network.Masked(), !network.Addr().Is4In6()
 }
 
 func tooManyClues(field string) error {

@@ -1,6 +1,8 @@
 package dmarcd
 
 import (
+	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -187,6 +189,62 @@ type Token struct {
 	ExpiresAt time.Time // zero: never
 	UsedAt    time.Time // with a resolution of one minute; zero: not yet
 	RevokedAt time.Time // zero: not revoked
+	// Networks are where the token may be used from; nil is everywhere. UsedFrom is the address of
+	// its last use, "" if there is none.
+	Networks []netip.Prefix
+	UsedFrom string
+	// CreatedBy is the email address of the user who created it, or whose token did; "" for the command
+	// line, and when the user is gone. Ownerless means that this user is no longer a member.
+	CreatedBy string
+	Ownerless bool
+}
+
+// maxTokenNetworks limits the networks of a token.
+const maxTokenNetworks = 20
+
+// ParseTokenNetworks returns the networks that a token may be used from. An *InvalidError names one
+// that is none.
+func ParseTokenNetworks(list []string) ([]netip.Prefix, error) {
+	if len(list) > maxTokenNetworks {
+		return nil, &InvalidError{Field: "networks", Message: fmt.Sprintf("A token has at most %d networks.", maxTokenNetworks)}
+	}
+	var networks []netip.Prefix
+	for _, written := range list {
+		network, ok := parseNetwork(written)
+		if !ok {
+			return nil, &InvalidError{Field: "networks", Message: fmt.Sprintf("%q is neither an address nor a network such as 192.0.2.0/24 or 2001:db8::/32.", written)}
+		}
+		networks = append(networks, network)
+	}
+	slices.SortFunc(networks, netip.Prefix.Compare)
+	return slices.Compact(networks), nil
+}
+
+// NetworkTexts returns networks as texts; nil for nil.
+func NetworkTexts(networks []netip.Prefix) (texts []string) {
+	for _, network := range networks {
+		texts = append(texts, network.String())
+	}
+	return texts
+}
+
+// MayComeFrom reports whether the token may be used from an address.
+func (t Token) MayComeFrom(address string) bool {
+	if t.Networks == nil {
+		return true
+	}
+	from, err := netip.ParseAddr(address)
+	return err == nil && slices.ContainsFunc(t.Networks, func(n netip.Prefix) bool { return n.Contains(from.Unmap()) })
+}
+
+// Within reports whether the token may be used only where the other one may.
+func (t Token) Within(other Token) bool {
+	if other.Networks == nil {
+		return true
+	}
+	return t.Networks != nil && !slices.ContainsFunc(t.Networks, func(n netip.Prefix) bool {
+		return !slices.ContainsFunc(other.Networks, func(o netip.Prefix) bool { return o.Bits() <= n.Bits() && o.Contains(n.Addr()) })
+	})
 }
 
 // Valid reports whether the token is valid at the given time.

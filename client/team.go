@@ -19,6 +19,7 @@ type NewToken struct {
 	Name      string     `json:"name"`
 	Scope     string     `json:"scope"`      // read, write or admin
 	ExpiresAt *time.Time `json:"expires_at"` // nil: never
+	Networks  []string   `json:"networks"`   // where it may be used from; nil: everywhere
 }
 
 // CreateToken creates a token. Only this answer has its secret.

@@ -37,12 +37,13 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 		Use:   "create --team NAME",
 		Short: "Create a token and print it; it is not shown again",
 		Example: `  dmarcd token create --team acme
-  dmarcd token create --team acme --name ci --scope read --expires 30d`,
+  dmarcd token create --team acme --name ci --scope read --expires 30d --network 192.0.2.0/24`,
 		Args: cobra.NoArgs,
 	}
 	teamFlag(cmd)
 	name := cmd.Flags().String("name", "", "description of the token")
 	scope := cmd.Flags().String("scope", string(dmarcd.ScopeWrite), "read, write (which includes read) or admin (which includes write, and manages tokens, members, mailboxes, retention and the audit log)")
+	networks := cmd.Flags().StringSlice("network", nil, "an address or network that it may be used from (default: everywhere); may be repeated")
 	expires := durationFlag(cmd, "expires", "validity, such as 30d, 12w or 720h (default: unlimited)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		parsed, err := dmarcd.ParseScope(*scope)
@@ -52,7 +53,11 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 		if *expires < 0 || cmd.Flags().Changed("expires") && *expires == 0 {
 			return errors.New("--expires must be positive, such as 30d")
 		}
-		token := service.NewToken{Name: *name, Scope: parsed}
+		allowed, err := dmarcd.ParseTokenNetworks(*networks)
+		if err != nil {
+			return wrongUsage(err)
+		}
+		token := service.NewToken{Name: *name, Scope: parsed, Networks: allowed}
 		if *expires > 0 {
 			token.ExpiresAt = time.Now().Add(*expires)
 		}
@@ -96,9 +101,9 @@ func durationFlag(cmd *cobra.Command, name, usage string) *time.Duration {
 
 func (p *program) tokenListCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list --team NAME", Short: "List the tokens of a team", Example: "  dmarcd token list --team acme --json"}
-	heading := []string{"ID", "NAME", "SCOPE", "CREATED", "EXPIRES", "LAST USE", "REVOKED"}
+	heading := []string{"ID", "NAME", "SCOPE", "CREATED", "CREATED BY", "EXPIRES", "LAST USE", "FROM", "REVOKED"}
 	return teamList(p, cmd, (*service.Team).Tokens, wire.NewToken, heading, func(t wire.Token) []string {
-		return []string{t.ID, orDash(&t.Name), t.Scope, t.CreatedAt, orDash(t.ExpiresAt), orDash(t.UsedAt), orDash(t.RevokedAt)}
+		return []string{t.ID, orDash(&t.Name), t.Scope, t.CreatedAt, orDash(t.CreatedBy), orDash(t.ExpiresAt), orDash(t.UsedAt), orDash(t.UsedFrom), orDash(t.RevokedAt)}
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
 	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/httproute"
@@ -34,7 +35,7 @@ func lost(w http.ResponseWriter, err error) error {
 // stillAllowed returns an error if the token of a request was revoked or its team denied since the
 // request was authenticated. Long-lasting responses call it.
 func (a *API) stillAllowed(c *call) error {
-	credential, err := a.options.Authenticator.Authenticate(c.r.Context(), bearer(c.r))
+	credential, err := a.options.Authenticator.Authenticate(c.r.Context(), bearer(c.r), clientaddr.Of(c.r))
 	if err == nil && !credential.API {
 		err = errNotWhitelisted
 	}
@@ -64,18 +65,23 @@ func (a *API) authenticate(w http.ResponseWriter, r *http.Request) (dmarcd.Crede
 		w.Header().Set("WWW-Authenticate", challenge)
 		return dmarcd.Credential{}, dmarcd.ErrUnauthorized
 	}
-	credential, err := a.options.Authenticator.Authenticate(r.Context(), bearer(r))
+	address := clientaddr.Of(r)
+	credential, err := a.options.Authenticator.Authenticate(r.Context(), bearer(r), address)
 	if err == nil {
 		return credential, nil
 	}
-	if kindStatus(err) != http.StatusUnauthorized {
+	elsewhere := errors.Is(err, auth.ErrOtherNetwork)
+	if !elsewhere && kindStatus(err) != http.StatusUnauthorized {
 		return dmarcd.Credential{}, err
 	}
 	// Count only rejected tokens: a client with a valid token is not affected by others at the
 	// same address.
-	if address := clientaddr.Of(r); a.failed.take(w.Header(), address) {
+	if a.failed.take(w.Header(), address) {
 		a.failed.setRetryAfter(w.Header(), address)
 		return dmarcd.Credential{}, errTooManyRequests
+	}
+	if elsewhere {
+		return dmarcd.Credential{}, errOtherNetwork
 	}
 	w.Header().Set("WWW-Authenticate", invalidToken)
 	return dmarcd.Credential{}, err

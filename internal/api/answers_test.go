@@ -21,7 +21,7 @@ import (
 // byWord resolves tokens whose secrets name their rights: unknown, read, denied or others.
 type byWord struct{ onlyTeam }
 
-func (b byWord) Authenticate(_ context.Context, secret string) (dmarcd.Credential, error) {
+func (b byWord) Authenticate(_ context.Context, secret, _ string) (dmarcd.Credential, error) {
 	token := b.token
 	switch secret {
 	case "unknown":

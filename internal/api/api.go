@@ -49,8 +49,9 @@ type Options struct {
 
 // Authenticator resolves bearer tokens.
 type Authenticator interface {
-	// Authenticate returns the credential of a secret, or dmarcd.ErrUnauthorized.
-	Authenticate(ctx context.Context, secret string) (dmarcd.Credential, error)
+	// Authenticate returns the credential of a secret in a request from an address, or
+	// dmarcd.ErrUnauthorized, or auth.ErrOtherNetwork.
+	Authenticate(ctx context.Context, secret, from string) (dmarcd.Credential, error)
 }
 
 // API answers requests below the prefix. It is an http.Handler.

@@ -17,7 +17,7 @@ import (
 // manyTokens accepts every secret, as a separate token of one team.
 type manyTokens struct{ team dmarcd.TeamID }
 
-func (m manyTokens) Authenticate(_ context.Context, secret string) (dmarcd.Credential, error) {
+func (m manyTokens) Authenticate(_ context.Context, secret, _ string) (dmarcd.Credential, error) {
 	id, err := strconv.Atoi(secret)
 	return dmarcd.Credential{Token: dmarcd.Token{ID: dmarcd.TokenID(id), Team: m.team, Scope: dmarcd.ScopeRead}, API: true}, err
 }

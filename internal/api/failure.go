@@ -27,6 +27,7 @@ func (f *failure) Error() string { return f.message }
 
 var (
 	errNotWhitelisted   = &failure{http.StatusForbidden, "team_not_allowed", "This team is not allowed to use the API. Ask the operator to add it to the whitelist with `dmarcd team allow`."}
+	errOtherNetwork     = &failure{http.StatusForbidden, "address_not_allowed", "This token may not be used from this address. Use it from the networks that it was created for, or create a token for this address."}
 	errQuota            = &failure{http.StatusForbidden, "quota_exceeded", "The team has reached its quota of domains. Delete one, or ask the operator to raise the quota."}
 	errNoSuchPath       = &failure{http.StatusNotFound, "no_such_resource", "There is no such resource. See the page docs below the base URL for all resources."}
 	errMethodNotAllowed = &failure{http.StatusMethodNotAllowed, "method_not_allowed", "This resource does not support that method. See the Allow header."}

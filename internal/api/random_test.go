@@ -244,8 +244,8 @@ type anyScope struct {
 	random *rand.Rand
 }
 
-func (a anyScope) Authenticate(ctx context.Context, token string) (dmarcd.Credential, error) {
-	credential, err := a.onlyTeam.Authenticate(ctx, token)
+func (a anyScope) Authenticate(ctx context.Context, token, from string) (dmarcd.Credential, error) {
+	credential, err := a.onlyTeam.Authenticate(ctx, token, from)
 	if n := a.random.IntN(8); n < 2 {
 		credential.Token.Scope = []dmarcd.Scope{dmarcd.ScopeRead, dmarcd.ScopeWrite}[n]
 	}

@@ -26,8 +26,8 @@ type revoked struct {
 	calls  atomic.Int64
 }
 
-func (r *revoked) Authenticate(ctx context.Context, secret string) (dmarcd.Credential, error) {
-	credential, err := r.onlyTeam.Authenticate(ctx, secret)
+func (r *revoked) Authenticate(ctx context.Context, secret, from string) (dmarcd.Credential, error) {
+	credential, err := r.onlyTeam.Authenticate(ctx, secret, from)
 	switch {
 	case r.calls.Add(1) == 1:
 	case r.denied:

@@ -24,7 +24,7 @@ import (
 // onlyTeam resolves every token to one token of one team, without a query.
 type onlyTeam struct{ token dmarcd.Token }
 
-func (n onlyTeam) Authenticate(context.Context, string) (dmarcd.Credential, error) {
+func (n onlyTeam) Authenticate(_ context.Context, _, _ string) (dmarcd.Credential, error) {
 	return dmarcd.Credential{Token: n.token, API: true}, nil
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-const tokenExample = `{"name": "deployment", "scope": "write", "expires_at": "2027-11-15T00:00:00Z"}`
+const tokenExample = `{"name": "deployment", "scope": "write", "expires_at": "2027-11-15T00:00:00Z", "networks": ["192.0.2.0/24"]}`
 
 func (a *API) createToken(c *call) error {
 	body := readObject(c, "scope", tokenExample)
@@ -17,6 +17,10 @@ func (a *API) createToken(c *call) error {
 		wanted.Name = body.text("name")
 	}
 	var err error
+	if body.states("networks") {
+		wanted.Networks, err = dmarcd.ParseTokenNetworks(texts[string](body, "networks"))
+		body.accept("networks", err)
+	}
 	wanted.Scope, err = dmarcd.ParseScope(body.text("scope"))
 	body.accept("scope", err)
 	if body.err != nil {

@@ -138,6 +138,45 @@ func TestFailingMailboxes(t *testing.T) {
 	})
 }
 
+// TestExpiringTokens wants one event for a token that is in use and expires in two weeks.
+func TestExpiringTokens(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, now := t.Context(), time.Now()
+		a := &App{store: db.Open(t, store.Options{Now: func() time.Time { return now }})}
+		a.service = service.New(a.store, service.Options{Now: func() time.Time { return now }})
+		created := storetest.Team(t, a.store, "acme")
+		team := a.store.Team(created.ID)
+		const day = 24 * time.Hour
+		for i, token := range []store.NewToken{
+			{Name: "backup", ExpiresAt: now.Add(30 * day)},
+			{Name: "an hour", ExpiresAt: now.Add(time.Hour)},
+			{Name: "forever"},
+		} {
+			token.Scope, token.Hash = dmarcd.ScopeRead, [32]byte{byte(i)}
+			made := musttest.Get(team.CreateToken(ctx, token))(t)
+			musttest.Do(t, a.store.TouchToken(ctx, made.ID, now, "192.0.2.1"))
+		}
+		musttest.Get(team.CreateToken(ctx, store.NewToken{Name: "unused", Scope: dmarcd.ScopeRead, Hash: [32]byte{9}, ExpiresAt: now.Add(30 * day)}))(t)
+		for _, step := range []struct {
+			passes time.Duration
+			want   int
+		}{{0, 0}, {15 * day, 0}, {2 * day, 1}, {day, 1}, {11 * day, 1}, {2 * day, 1}} {
+			now = now.Add(step.passes)
+			for range 2 {
+				musttest.Get(a.service.DetectTokens(ctx))(t)
+			}
+			if got := kindsOf(t, team); len(got) != step.want {
+				t.Errorf("%s later: got %v, want %d events", step.passes, got, step.want)
+			}
+		}
+		events, err := team.Events(ctx, store.EventFilter{}, store.Cursor{}, 1)
+		if err != nil || events[0].Kind != dmarcd.TokenExpiring || !strings.HasPrefix(phrase.Event(events[0]), "Token backup expires on ") {
+			t.Errorf("got %+v, %v", events, err)
+		}
+	})
+}
+
 // TestLowDisk wants one line in the log for each change, a gauge, and one event.
 func TestLowDisk(t *testing.T) {
 	t.Parallel()

@@ -43,7 +43,7 @@ func (i *Installation) Client(team dmarcd.TeamID) (c *client.Client, end func() 
 // operatorOf authenticates every request as one for a team.
 type operatorOf dmarcd.TeamID
 
-func (o operatorOf) Authenticate(context.Context, string) (dmarcd.Credential, error) {
+func (o operatorOf) Authenticate(_ context.Context, _, _ string) (dmarcd.Credential, error) {
 	return dmarcd.Credential{Token: dmarcd.Token{Team: dmarcd.TeamID(o), Scope: dmarcd.ScopeAdmin}, API: true}, nil
 }
 

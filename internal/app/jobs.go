@@ -76,6 +76,7 @@ func (a *App) chores() []*jobs.Chore {
 		{Name: "send grouped alerts", Step: a.store.SendAlertGroups, Poll: jobs.Soon},
 		{Name: "queue digests", Step: a.service.QueueDigests, Poll: jobs.Minutely},
 		{Name: "detect failing mailboxes", Step: a.service.DetectMailboxes, Poll: jobs.Minutely},
+		{Name: "detect expiring tokens", Step: a.service.DetectTokens, Poll: jobs.Hourly},
 		{Name: "refresh postures of domains", Step: a.service.RefreshPostures, Poll: jobs.Soon},
 		{Name: "remove expired data", Step: expire, Poll: jobs.Hourly},
 		{Name: "store old records by column", Step: freeze, Poll: freezeDelay / 2},

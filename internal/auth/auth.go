@@ -99,8 +99,8 @@ const (
 type Credentials interface {
 	// Credential returns the token with that hash, or dmarcd.ErrNotFound.
 	Credential(ctx context.Context, hash [32]byte) (dmarcd.Credential, error)
-	// TouchToken saves when a token was last used, with a resolution of one minute.
-	TouchToken(ctx context.Context, id dmarcd.TokenID, usedAt time.Time) error
+	// TouchToken saves when a token was last used, with a resolution of one minute, and from where.
+	TouchToken(ctx context.Context, id dmarcd.TokenID, usedAt time.Time, from string) error
 }
 
 // Authenticator resolves bearer tokens. It caches results for less than a second, and
@@ -114,7 +114,13 @@ type Authenticator struct {
 
 	mu      sync.Mutex
 	touched map[dmarcd.TokenID]time.Time // the last saved minute
-	pending map[dmarcd.TokenID]time.Time // the minute to be saved
+	pending map[dmarcd.TokenID]use
+}
+
+// use is the use of a token that is to be saved.
+type use struct {
+	minute time.Time
+	from   string
 }
 
 type cached struct {
@@ -130,13 +136,16 @@ func NewAuthenticator(credentials Credentials, now func() time.Time, log *slog.L
 		log:         log,
 		cached:      cache.New[[32]byte, cached](maxCached),
 		touched:     map[dmarcd.TokenID]time.Time{},
-		pending:     map[dmarcd.TokenID]time.Time{},
+		pending:     map[dmarcd.TokenID]use{},
 	}
 }
 
-// Authenticate resolves the secret. It returns dmarcd.ErrUnauthorized if the secret is
-// malformed, unknown, revoked or expired.
-func (a *Authenticator) Authenticate(ctx context.Context, secret string) (dmarcd.Credential, error) {
+// ErrOtherNetwork is returned for a valid token at an address that it may not be used from.
+var ErrOtherNetwork = errors.New("this token may not be used from this address")
+
+// Authenticate resolves the secret of a request from an address. It returns dmarcd.ErrUnauthorized if
+// the secret is malformed, unknown, revoked or expired, and ErrOtherNetwork.
+func (a *Authenticator) Authenticate(ctx context.Context, secret, from string) (dmarcd.Credential, error) {
 	if !ValidToken(secret) {
 		return dmarcd.Credential{}, dmarcd.ErrUnauthorized
 	}
@@ -148,7 +157,10 @@ func (a *Authenticator) Authenticate(ctx context.Context, secret string) (dmarcd
 	if !credential.Token.Valid(now) {
 		return dmarcd.Credential{}, dmarcd.ErrUnauthorized
 	}
-	a.touch(credential.Token, now.Truncate(time.Minute))
+	if !credential.Token.MayComeFrom(from) {
+		return dmarcd.Credential{}, ErrOtherNetwork
+	}
+	a.touch(credential.Token, use{now.Truncate(time.Minute), from})
 	return credential, nil
 }
 
@@ -169,14 +181,14 @@ func (a *Authenticator) lookUp(ctx context.Context, hash [32]byte, now time.Time
 }
 
 // touch schedules saving the use of a token unless that minute is saved already.
-func (a *Authenticator) touch(token dmarcd.Token, minute time.Time) {
-	if !token.UsedAt.Before(minute) {
+func (a *Authenticator) touch(token dmarcd.Token, used use) {
+	if !token.UsedAt.Before(used.minute) {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.touched[token.ID].Before(minute) {
-		a.pending[token.ID] = minute
+	if a.touched[token.ID].Before(used.minute) {
+		a.pending[token.ID] = used
 	}
 }
 
@@ -200,19 +212,19 @@ func (a *Authenticator) Run(ctx context.Context) error {
 func (a *Authenticator) writeTouches(ctx context.Context) {
 	a.mu.Lock()
 	pending := a.pending
-	a.pending = map[dmarcd.TokenID]time.Time{}
+	a.pending = map[dmarcd.TokenID]use{}
 	if len(a.touched) >= maxCached {
 		clear(a.touched)
 	}
 	a.mu.Unlock()
-	for id, minute := range pending {
-		if err := a.credentials.TouchToken(ctx, id, minute); err != nil {
+	for id, used := range pending {
+		if err := a.credentials.TouchToken(ctx, id, used.minute, used.from); err != nil {
 			// The next use of the token tries again.
 			a.log.Warn("could not record the last use of a token", "token", id.String(), "error", err)
 			return
 		}
 		a.mu.Lock()
-		a.touched[id] = minute
+		a.touched[id] = used.minute
 		a.mu.Unlock()
 	}
 }

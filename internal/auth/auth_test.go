@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"log/slog"
 	"math/big"
+	"net/netip"
 	"regexp"
 	"strings"
 	"testing"
@@ -99,7 +100,7 @@ func (f *fakeCredentials) Credential(context.Context, [32]byte) (dmarcd.Credenti
 	return f.credential, f.err
 }
 
-func (f *fakeCredentials) TouchToken(_ context.Context, _ dmarcd.TokenID, at time.Time) error {
+func (f *fakeCredentials) TouchToken(_ context.Context, _ dmarcd.TokenID, at time.Time, _ string) error {
 	f.touched = append(f.touched, at)
 	return f.touchErr
 }
@@ -111,19 +112,19 @@ func TestCacheIsNeverOlderThanASecond(t *testing.T) {
 		a := auth.NewAuthenticator(fake, time.Now, slog.New(slog.DiscardHandler))
 		token := auth.NewToken()
 		for range 100 {
-			musttest.Get(a.Authenticate(t.Context(), token))(t)
+			musttest.Get(a.Authenticate(t.Context(), token, "192.0.2.1"))(t)
 		}
 		if fake.looked != 1 {
 			t.Errorf("100 uses at once took %d lookups, want 1", fake.looked)
 		}
 		time.Sleep(900 * time.Millisecond)
-		if _, err := a.Authenticate(t.Context(), token); err != nil || fake.looked != 2 {
+		if _, err := a.Authenticate(t.Context(), token, "192.0.2.1"); err != nil || fake.looked != 2 {
 			t.Errorf("after 900 ms: got %v and %d lookups, want 2", err, fake.looked)
 		}
 		fake.credential.API = false
 		fake.credential.Token.RevokedAt = time.Now()
 		time.Sleep(time.Second) // fake clock of the bubble
-		if _, err := a.Authenticate(t.Context(), token); !errors.Is(err, dmarcd.ErrUnauthorized) {
+		if _, err := a.Authenticate(t.Context(), token, "192.0.2.1"); !errors.Is(err, dmarcd.ErrUnauthorized) {
 			t.Errorf("a second after the revocation: got %v, want ErrUnauthorized", err)
 		}
 	})
@@ -143,6 +144,9 @@ func TestAuthenticate(t *testing.T) {
 		{name: "not expired yet", token: dmarcd.Token{ExpiresAt: now.Add(time.Second)}},
 		{name: "expired", token: dmarcd.Token{ExpiresAt: now}, want: dmarcd.ErrUnauthorized},
 		{name: "revoked", token: dmarcd.Token{RevokedAt: now.Add(-time.Hour)}, want: dmarcd.ErrUnauthorized},
+		{name: "of this network", token: dmarcd.Token{Networks: []netip.Prefix{netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("192.0.2.0/24")}}},
+		{name: "of another network", token: dmarcd.Token{Networks: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}}, want: auth.ErrOtherNetwork},
+		{name: "of another network, revoked", token: dmarcd.Token{RevokedAt: now, Networks: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}}, want: dmarcd.ErrUnauthorized},
 		{name: "unknown", err: dmarcd.ErrNotFound, want: dmarcd.ErrUnauthorized},
 		{name: "no database", err: broken, want: broken},
 	} {
@@ -150,10 +154,10 @@ func TestAuthenticate(t *testing.T) {
 			t.Parallel()
 			fake := &fakeCredentials{credential: dmarcd.Credential{Token: test.token}, err: test.err}
 			a := auth.NewAuthenticator(fake, func() time.Time { return now }, slog.New(slog.DiscardHandler))
-			if _, err := a.Authenticate(t.Context(), auth.NewToken()); !errors.Is(err, test.want) {
+			if _, err := a.Authenticate(t.Context(), auth.NewToken(), "192.0.2.1"); !errors.Is(err, test.want) {
 				t.Errorf("got %v, want %v", err, test.want)
 			}
-			if _, err := a.Authenticate(t.Context(), "dmd_typo"); !errors.Is(err, dmarcd.ErrUnauthorized) || fake.looked != 1 {
+			if _, err := a.Authenticate(t.Context(), "dmd_typo", "192.0.2.1"); !errors.Is(err, dmarcd.ErrUnauthorized) || fake.looked != 1 {
 				t.Errorf("a typo: got %v after %d lookups; want ErrUnauthorized without one", err, fake.looked)
 			}
 		})
@@ -170,7 +174,7 @@ func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
 		go func() { done <- a.Run(ctx) }()
 		token := auth.NewToken()
 		for range 150 { // two minutes and a half
-			musttest.Get(a.Authenticate(ctx, token))(t)
+			musttest.Get(a.Authenticate(ctx, token, "192.0.2.1"))(t)
 			time.Sleep(time.Second)
 		}
 		stop()
@@ -194,7 +198,7 @@ func TestCachesAreBounded(t *testing.T) {
 	use := func(token string, id int) {
 		t.Helper()
 		fake.credential.Token.ID = dmarcd.TokenID(id)
-		musttest.Get(a.Authenticate(t.Context(), token))(t)
+		musttest.Get(a.Authenticate(t.Context(), token, "192.0.2.1"))(t)
 	}
 	writeAll := func() {
 		t.Helper()
@@ -247,14 +251,14 @@ func TestUseThatCannotBeWritten(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	for range 2 {
-		musttest.Get(a.Authenticate(t.Context(), token))(t)
+		musttest.Get(a.Authenticate(t.Context(), token, "192.0.2.1"))(t)
 		musttest.Do(t, a.Run(ended))
 		fake.touchErr = nil
 	}
 	if len(fake.touched) != 2 {
 		t.Errorf("got %d writes, want 2", len(fake.touched))
 	}
-	musttest.Get(a.Authenticate(t.Context(), token))(t)
+	musttest.Get(a.Authenticate(t.Context(), token, "192.0.2.1"))(t)
 	if err := a.Run(ended); err != nil || len(fake.touched) != 2 {
 		t.Errorf("what is written already: got %v and %d writes, want 2", err, len(fake.touched))
 	}

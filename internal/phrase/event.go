@@ -111,6 +111,8 @@ func detected(e dmarcd.Event) string {
 			e.Domain, percent(e.Observed), messages, Day(e.Day), percent(e.Usual))
 	case dmarcd.MailboxFailing:
 		return fmt.Sprintf("Mailbox %s is not read: %s", about, e.Reason)
+	case dmarcd.TokenExpiring:
+		return fmt.Sprintf("Token %s expires on %s. Create another one, and change the program that uses it.", about, Day(e.Day))
 	case dmarcd.DiskLow:
 		return "The disk for received reports is nearly full: " + e.Reason
 	case dmarcd.AlertsGrouped:

@@ -23,7 +23,7 @@ func KindGroups() []KindGroup {
 			dmarcd.RecordRemoved, dmarcd.RecordChanged, dmarcd.RecordAppeared, dmarcd.PolicyWeakened, dmarcd.PolicyStrengthened, dmarcd.FindingAppeared, dmarcd.FindingResolved,
 		}},
 		{"Reports", []dmarcd.EventKind{dmarcd.ReportsStopped, dmarcd.ReportsUnreadable, dmarcd.ReportsUnverified, dmarcd.HeldReport}},
-		{"Operation", []dmarcd.EventKind{dmarcd.MailboxFailing, dmarcd.WebhookDisabled, dmarcd.ChecksSuspended, dmarcd.DiskLow}},
+		{"Operation", []dmarcd.EventKind{dmarcd.MailboxFailing, dmarcd.TokenExpiring, dmarcd.WebhookDisabled, dmarcd.ChecksSuspended, dmarcd.DiskLow}},
 		{"Digests", dmarcd.Digests()},
 	}
 }
@@ -49,6 +49,7 @@ var kindTexts = map[dmarcd.EventKind][2]string{
 	dmarcd.ReportsUnverified:  {"Reports unverified", "Much of the mail is only in reports whose sender is not verified."},
 	dmarcd.HeldReport:         {"Held report", "A report looks wrong, and is not counted until an editor releases it."},
 	dmarcd.MailboxFailing:     {"Mailbox fails", "A mailbox cannot be read for an hour."},
+	dmarcd.TokenExpiring:      {"Token expires", "A token that is in use expires in two weeks."},
 	dmarcd.WebhookDisabled:    {"Channel turned off", "A channel failed for five days. The other channels get this."},
 	dmarcd.ChecksSuspended:    {"Checks suspended", "A domain is no longer checked, because its checks crash."},
 	dmarcd.DiskLow:            {"Disk nearly full", "The disk of this installation has little space left. Only the team default gets this."},

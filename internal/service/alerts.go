@@ -163,11 +163,26 @@ func (s *Service) DetectMailboxes(ctx context.Context) (more bool, err error) {
 			Kind: dmarcd.MailboxFailing, Subject: m.ID.String(), Name: m.Username + " at " + m.Host, Day: today, Reason: reason,
 		})
 	}
-	var errs []error
-	for team, detections := range found {
-		errs = append(errs, s.saveDetections(ctx, team, detections, today))
+	return false, s.saveAllDetections(ctx, found, today)
+}
+
+// tokenNotice is how long before its end an alert reminds of a token.
+const tokenNotice = 14 * 24 * time.Hour
+
+// DetectTokens raises alerts for tokens that are in use and expire soon.
+func (s *Service) DetectTokens(ctx context.Context) (more bool, err error) {
+	expiring, err := s.store.ExpiringTokens(ctx, tokenNotice)
+	if err != nil {
+		return false, err
 	}
-	return false, errors.Join(errs...)
+	today := dmarcd.DayOf(s.options.Now())
+	found := make(map[dmarcd.TeamID][]dmarcd.Detection)
+	for _, token := range expiring {
+		found[token.Team] = append(found[token.Team], dmarcd.Detection{
+			Kind: dmarcd.TokenExpiring, Subject: token.ID.String(), Name: token.Name, Day: dmarcd.DayOf(token.ExpiresAt),
+		})
+	}
+	return false, s.saveAllDetections(ctx, found, today)
 }
 
 // ReportLowDisk raises an alert of the team default: less than twice the bytes that the intake needs are
@@ -185,6 +200,15 @@ func (s *Service) ReportLowDisk(ctx context.Context, needed int64) error {
 		Kind: dmarcd.DiskLow, Day: today,
 		Reason: fmt.Sprintf("less than %d MiB are free. Below %d MiB no reports are received.", 2*needed>>20, needed>>20),
 	}}, today)
+}
+
+// saveAllDetections is saveDetections for several teams.
+func (s *Service) saveAllDetections(ctx context.Context, found map[dmarcd.TeamID][]dmarcd.Detection, today dmarcd.Day) error {
+	var errs []error
+	for team, detections := range found {
+		errs = append(errs, s.saveDetections(ctx, team, detections, today))
+	}
+	return errors.Join(errs...)
 }
 
 // saveDetections stores those of the team's detections that are new.

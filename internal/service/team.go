@@ -3,6 +3,8 @@ package service
 import (
 	"context"
 	"fmt"
+	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -22,6 +24,8 @@ type NewToken struct {
 	Scope dmarcd.Scope
 	// ExpiresAt is the end of the token; zero is never.
 	ExpiresAt time.Time
+	// Networks are where the token may be used from; nil is everywhere.
+	Networks []netip.Prefix
 }
 
 // CreateToken creates a token, and returns it with its secret, which is not shown again. A token
@@ -35,8 +39,8 @@ func (t *Team) CreateToken(ctx context.Context, wanted NewToken) (created dmarcd
 	}
 	secret = auth.NewToken()
 	created, err = t.team.CreateToken(ctx, store.NewToken{
-		Name: wanted.Name, Scope: wanted.Scope, ExpiresAt: wanted.ExpiresAt, Hash: auth.HashToken(secret), CreatedBy: t.actor.entry.User,
-	}, t.actor.to("token.create", "", wanted.Name+", "+string(wanted.Scope)))
+		Name: wanted.Name, Scope: wanted.Scope, ExpiresAt: wanted.ExpiresAt, Networks: wanted.Networks, Hash: auth.HashToken(secret), CreatedBy: t.actor.entry.User,
+	}, t.actor.to("token.create", "", strings.Join(append([]string{wanted.Name, string(wanted.Scope)}, dmarcd.NetworkTexts(wanted.Networks)...), ", ")))
 	if err != nil {
 		return dmarcd.Token{}, "", err
 	}

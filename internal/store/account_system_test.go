@@ -48,10 +48,10 @@ func TestCredential(t *testing.T) {
 			t.Error("a denied team is still on the whitelist")
 		}
 		used := clock.advance(90 * time.Second)
-		musttest.Do(t, s.TouchToken(ctx, made.ID, used))
-		musttest.Do(t, s.TouchToken(ctx, made.ID, used.Add(-time.Hour)))
-		if got, want := look().Token.UsedAt, used.Truncate(time.Minute); !got.Equal(want) {
-			t.Errorf("last use %v, want %v", got, want)
+		musttest.Do(t, s.TouchToken(ctx, made.ID, used, "192.0.2.1"))
+		musttest.Do(t, s.TouchToken(ctx, made.ID, used.Add(-time.Hour), "192.0.2.2"))
+		if got, want := look().Token, used.Truncate(time.Minute); !got.UsedAt.Equal(want) || got.UsedFrom != "192.0.2.1" {
+			t.Errorf("last use %v from %s, want %v from 192.0.2.1", got.UsedAt, got.UsedFrom, want)
 		}
 		revoked := clock.advance(time.Minute)
 		for range 2 {

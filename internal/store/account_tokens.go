@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 	"time"
 	"unicode"
@@ -21,14 +22,34 @@ const (
 )
 
 const tokenColumns = `tokens.id, tokens.team_id, tokens.name, tokens.scope,
-	tokens.created_at, tokens.expires_at, tokens.used_at, tokens.revoked_at`
+	tokens.created_at, tokens.expires_at, tokens.used_at, tokens.revoked_at, tokens.networks, tokens.used_from`
+
+// creatorColumns are who created a token, and whether that user left, in ownedTokens.
+const (
+	creatorColumns = `COALESCE(users.email, ''), tokens.created_by IS NOT NULL AND members.user_id IS NULL`
+	ownedTokens    = `tokens LEFT JOIN users ON users.id = tokens.created_by
+	LEFT JOIN members ON members.team_id = tokens.team_id AND members.user_id = tokens.created_by`
+)
 
 func scanToken(scan db.Scanner) (dmarcd.Token, error) {
 	var token dmarcd.Token
 	var createdAt, expiresAt, usedAt, revokedAt int64
-	err := scan(&token.ID, &token.Team, &token.Name, &token.Scope, &createdAt, &expiresAt, &usedAt, &revokedAt)
+	var networks string
+	err := scan(&token.ID, &token.Team, &token.Name, &token.Scope, &createdAt, &expiresAt, &usedAt, &revokedAt, &networks, &token.UsedFrom)
+	if err == nil {
+		token.Networks, err = dmarcd.ParseTokenNetworks(strings.Fields(networks))
+	}
 	token.CreatedAt, token.ExpiresAt = fromUnix(createdAt), fromUnix(expiresAt)
 	token.UsedAt, token.RevokedAt = fromUnix(usedAt), fromUnix(revokedAt)
+	return token, err
+}
+
+// scanOwnedToken scans tokenColumns and creatorColumns.
+func scanOwnedToken(scan db.Scanner) (dmarcd.Token, error) {
+	var creator string
+	var ownerless bool
+	token, err := scanToken(scan.Before(&creator, &ownerless))
+	token.CreatedBy, token.Ownerless = creator, ownerless
 	return token, err
 }
 
@@ -38,6 +59,7 @@ type NewToken struct {
 	Scope     dmarcd.Scope
 	Hash      [32]byte  // SHA-256 of the secret
 	ExpiresAt time.Time // zero: never
+	Networks  []netip.Prefix
 	// CreatedBy is the user who creates it, 0 for none.
 	CreatedBy dmarcd.UserID
 }
@@ -55,6 +77,10 @@ func (t *Team) CreateToken(ctx context.Context, n NewToken, audit ...dmarcd.Audi
 			return err
 		}
 		if token, err = tx.createToken(ctx, t.id, n); err != nil {
+			return err
+		}
+		token, err = scanOwnedToken(db.Row(ctx, tx, `SELECT `+tokenColumns+`, `+creatorColumns+` FROM `+ownedTokens+` WHERE tokens.team_id = $1 AND tokens.id = $2`, t.id, token.ID))
+		if err != nil {
 			return err
 		}
 		return tx.noteAll(ctx, t.id, audit, token.ID.String())
@@ -79,6 +105,8 @@ func (t *Team) delegate(ctx context.Context, tx tx, n NewToken) (creator dmarcd.
 		return 0, &dmarcd.InvalidError{Field: "scope", Message: "A token cannot grant a scope that it does not have."}
 	case !own.ExpiresAt.IsZero() && (n.ExpiresAt.IsZero() || n.ExpiresAt.After(own.ExpiresAt)):
 		return 0, &dmarcd.InvalidError{Field: "expires_at", Message: "A token cannot create one that is valid longer than itself, which expires at " + own.ExpiresAt.Format(time.RFC3339) + "."}
+	case !(dmarcd.Token{Networks: n.Networks}).Within(own):
+		return 0, &dmarcd.InvalidError{Field: "networks", Message: "A token cannot create one that may be used from more networks than itself."}
 	}
 	return creator, nil
 }
@@ -135,15 +163,16 @@ func (t tx) createToken(ctx context.Context, team dmarcd.TeamID, n NewToken) (dm
 	}
 	token := dmarcd.Token{
 		ID: dmarcd.TokenID(db.NewID()), Team: team, Name: n.Name, Scope: n.Scope,
-		CreatedAt: t.store.now(), ExpiresAt: n.ExpiresAt.UTC().Truncate(time.Second),
+		CreatedAt: t.store.now(), ExpiresAt: n.ExpiresAt.UTC().Truncate(time.Second), Networks: n.Networks,
 	}
 	var creator dmarcd.TokenID
 	if t.store.grant != nil {
 		creator = t.store.grant.Token
 	}
-	_, err := t.Exec(ctx, `INSERT INTO tokens (id, team_id, name, hash, scope, created_by, token_id, created_at, expires_at, used_at, revoked_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0)`,
-		token.ID, token.Team, token.Name, n.Hash[:], token.Scope, nullable(n.CreatedBy), nullable(creator), unix(token.CreatedAt), unix(token.ExpiresAt))
+	_, err := t.Exec(ctx, `INSERT INTO tokens (id, team_id, name, hash, scope, created_by, token_id, created_at, expires_at, networks, used_at, revoked_at, used_from)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, '')`,
+		token.ID, token.Team, token.Name, n.Hash[:], token.Scope, nullable(n.CreatedBy), nullable(creator), unix(token.CreatedAt), unix(token.ExpiresAt),
+		strings.Join(dmarcd.NetworkTexts(token.Networks), " "))
 	if err != nil {
 		return dmarcd.Token{}, fmt.Errorf("create token: %w", err)
 	}
@@ -153,8 +182,8 @@ func (t tx) createToken(ctx context.Context, team dmarcd.TeamID, n NewToken) (dm
 // Tokens returns the tokens of the team, including revoked and expired ones, oldest
 // first.
 func (t *Team) Tokens(ctx context.Context) ([]dmarcd.Token, error) {
-	return db.Collect(ctx, t.store, `SELECT `+tokenColumns+` FROM tokens
-		WHERE team_id = $1 ORDER BY created_at, id`, []any{t.id}, scanToken)
+	return db.Collect(ctx, t.store, `SELECT `+tokenColumns+`, `+creatorColumns+` FROM `+ownedTokens+`
+		WHERE tokens.team_id = $1 ORDER BY tokens.created_at, tokens.id`, []any{t.id}, scanOwnedToken)
 }
 
 // RevokeToken revokes a token of the team, with those that it created, and those that they created.
@@ -191,17 +220,27 @@ func (t *Team) RevokeToken(ctx context.Context, id dmarcd.TokenID, audit ...dmar
 // Credential returns the token with that SHA-256, in any state, or ErrNotFound. It is one
 // indexed read.
 func (s *Store) Credential(ctx context.Context, hash [32]byte) (c dmarcd.Credential, err error) {
-	c.Token, err = scanToken(db.Row(ctx, s.own(), `SELECT `+tokenColumns+`, teams.api
-		FROM tokens JOIN teams ON teams.id = tokens.team_id
+	c.Token, err = scanOwnedToken(db.Row(ctx, s.own(), `SELECT `+tokenColumns+`, `+creatorColumns+`, teams.api
+		FROM `+ownedTokens+` JOIN teams ON teams.id = tokens.team_id
 		WHERE tokens.hash = $1`, hash[:]).Before(&c.API))
 	return c, err
 }
 
-// TouchToken records when a token was last used, to the minute. It never moves the time back.
-func (s *Store) TouchToken(ctx context.Context, id dmarcd.TokenID, usedAt time.Time) error {
+// TouchToken records when a token was last used, to the minute, and the address. It never moves the
+// time back.
+func (s *Store) TouchToken(ctx context.Context, id dmarcd.TokenID, usedAt time.Time, from string) error {
 	minute := unix(usedAt.Truncate(time.Minute))
-	_, err := s.exec(ctx, `UPDATE tokens SET used_at = $1 WHERE id = $2 AND used_at < $1`, minute, id)
+	_, err := s.exec(ctx, `UPDATE tokens SET used_at = $1, used_from = $3 WHERE id = $2 AND used_at < $1`, minute, id, from)
 	return err
+}
+
+// ExpiringTokens returns the used tokens of all teams that expire before a time. Tokens that are valid
+// for no longer than a notice are left out.
+func (s *Store) ExpiringTokens(ctx context.Context, notice time.Duration) ([]dmarcd.Token, error) {
+	now := s.now()
+	return db.Collect(ctx, s.own(), `SELECT `+tokenColumns+` FROM tokens
+		WHERE expires_at > $1 AND expires_at <= $2 AND used_at > 0 AND revoked_at = 0 AND expires_at - created_at > $3
+		ORDER BY team_id, id`, []any{unix(now), unix(now.Add(notice)), unix(now.Add(notice)) - unix(now)}, scanToken)
 }
 
 // TeamOfToken returns the team of a token, or ErrNotFound: operators name a token by its id

@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ func TestTokensGrantNoMore(t *testing.T) {
 		w := newWorld(t, db)
 		ctx, of := t.Context(), w.Team(w.team("a").ID)
 		end := w.clock.Now().Add(time.Hour).UTC().Truncate(time.Second)
+		networks := func(list ...string) []netip.Prefix { return musttest.Get(dmarcd.ParseTokenNetworks(list))(t) }
 		for _, tt := range []struct {
 			name       string
 			own, wants store.NewToken
@@ -29,6 +31,9 @@ func TestTokensGrantNoMore(t *testing.T) {
 			{"fewer", store.NewToken{Scope: dmarcd.ScopeAdmin, ExpiresAt: end}, store.NewToken{Scope: dmarcd.ScopeRead, ExpiresAt: end}, true},
 			{"a higher scope", store.NewToken{Scope: dmarcd.ScopeWrite}, store.NewToken{Scope: dmarcd.ScopeAdmin}, false},
 			{"a later end", store.NewToken{Scope: dmarcd.ScopeAdmin, ExpiresAt: end}, store.NewToken{Scope: dmarcd.ScopeRead, ExpiresAt: end.Add(time.Second)}, false},
+			{"a part of its networks", store.NewToken{Scope: dmarcd.ScopeAdmin, Networks: networks("192.0.2.0/24")}, store.NewToken{Scope: dmarcd.ScopeRead, Networks: networks("192.0.2.7")}, true},
+			{"a larger network", store.NewToken{Scope: dmarcd.ScopeAdmin, Networks: networks("192.0.2.0/24")}, store.NewToken{Scope: dmarcd.ScopeRead, Networks: networks("192.0.0.0/16")}, false},
+			{"all networks", store.NewToken{Scope: dmarcd.ScopeAdmin, Networks: networks("192.0.2.0/24")}, store.NewToken{Scope: dmarcd.ScopeRead}, false},
 			{"no end", store.NewToken{Scope: dmarcd.ScopeAdmin, ExpiresAt: end}, store.NewToken{Scope: dmarcd.ScopeRead}, false},
 		} {
 			tt.own.Hash, tt.wants.Hash = w.hash(), w.hash()
@@ -36,6 +41,31 @@ func TestTokensGrantNoMore(t *testing.T) {
 			_, err := w.As(store.Grant{Token: own.ID}).Team(own.Team).CreateToken(ctx, tt.wants)
 			if (err == nil) != tt.ok || err != nil && !errors.Is(err, dmarcd.ErrInvalid) {
 				t.Errorf("%s: got %v, want it created: %t", tt.name, err, tt.ok)
+			}
+		}
+	})
+}
+
+// TestTokensOfAFormerMember wants the creator of each token, and whether they left.
+func TestTokensOfAFormerMember(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		w := newWorld(t, db)
+		ctx, team := t.Context(), w.team("a")
+		of := w.Team(team.ID)
+		stays, leaves := w.member("stays@example.com", team, dmarcd.RoleOwner), w.member("leaves@example.com", team, dmarcd.RoleOwner)
+		for _, user := range []dmarcd.UserID{0, stays.ID, leaves.ID} {
+			musttest.Get(of.CreateToken(ctx, store.NewToken{Scope: dmarcd.ScopeRead, Hash: w.hash(), CreatedBy: user}))(t)
+			w.clock.advance(time.Second)
+		}
+		musttest.Do(t, of.RemoveMember(ctx, leaves.ID))
+		tokens := musttest.Get(of.Tokens(ctx))(t)
+		for i, want := range []struct {
+			creator   string
+			ownerless bool
+		}{{"", false}, {stays.Email, false}, {leaves.Email, true}} {
+			if got := tokens[i]; got.CreatedBy != want.creator || got.Ownerless != want.ownerless {
+				t.Errorf("token %d: got the creator %q, ownerless %t, want %+v", i, got.CreatedBy, got.Ownerless, want)
 			}
 		}
 	})

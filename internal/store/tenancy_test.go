@@ -542,7 +542,7 @@ type victimState struct {
 	domain          dmarcd.Domain
 	domains, tokens int
 	checks, events  int
-	token           dmarcd.Token
+	token           string
 	domainSum, sum  dmarcd.Summary
 	report          string
 	rejected        dmarcd.Rejected
@@ -568,7 +568,7 @@ func state(t *testing.T, mine *store.Team, v victim) victimState {
 	tokens := musttest.Get(mine.Tokens(ctx))(t)
 	checks := musttest.Get(mine.Checks(ctx, v.domain.Name, store.Times{}, store.Cursor{}, 100))(t)
 	events := musttest.Get(mine.Events(ctx, store.EventFilter{}, store.Cursor{}, 100))(t)
-	got.domains, got.tokens, got.token = len(domains), len(tokens), tokens[0]
+	got.domains, got.tokens, got.token = len(domains), len(tokens), fmt.Sprintf("%+v", tokens[0])
 	got.checks, got.events = len(checks), len(events)
 	got.domainSum = musttest.Get(mine.DomainSummary(ctx, v.domain.Name, dmarcd.Days{}))(t)
 	got.sum = musttest.Get(mine.Summary(ctx, dmarcd.Days{}))(t)

@@ -36,6 +36,7 @@ var doneMessages = map[string]string{
 	"sessions-ended":       "All your other sessions were ended.",
 	"invitation-withdrawn": "The invitation was withdrawn. Its link no longer works.",
 	"member-removed":       "The member was removed from the team.",
+	"member-tokens":        "The member was removed from the team. Tokens that former members created still work: revoke those that are no longer needed.",
 	"role-set":             "The role was changed.",
 	"mailbox-added":        "The mailbox was added: the sign-in works, and the folder can be opened. It is read within a minute.",
 	"mailbox-resumed":      "The mailbox will be read again within a minute.",

@@ -97,6 +97,7 @@ func TestFieldErrors(t *testing.T) {
 		{"/app/settings/tokens", url.Values{"name": {"nightly"}, "scope": {"all"}, "days": {"365"}}, `id="error-scope"`},
 		{"/app/settings/tokens", url.Values{"name": {"nightly"}, "scope": {"write"}, "days": {"soon"}}, `id="error-days"`},
 		{"/app/settings/tokens", url.Values{"name": {" "}, "scope": {"write"}, "days": {"365"}}, `id="error-name"`},
+		{"/app/settings/tokens", url.Values{"name": {"nightly"}, "scope": {"write"}, "days": {"30"}, "networks": {"192.0.2.1 office"}}, `id="error-networks"`},
 		{"/app/domains/bulk?search=exam", url.Values{"action": {"tag"}, "domain": {sampleDomain}, "tags": {"a/b"}}, `id="error-tags"`},
 		{"/app/domains/bulk", url.Values{"action": {"tag"}, "tags": {"kept"}}, `id="error-domain"`},
 		{"/app/settings/members", url.Values{"email": {"no address"}, "role": {"viewer"}}, `id="error-email"`},

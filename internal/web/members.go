@@ -100,6 +100,19 @@ func (s *Web) setRole(c *site.Call, user dmarcd.UserID, written url.Values) erro
 	return c.Finish(c.Team.SetRole(c.R.Context(), user, role), Prefix+"/settings/members", "role-set")
 }
 
+// removeMember shows the tokens next if the member leaves some behind.
+func (s *Web) removeMember(c *site.Call, user dmarcd.UserID, _ url.Values) error {
+	next, done := "/settings/members", "member-removed"
+	err := c.Team.RemoveMember(c.R.Context(), user)
+	if err == nil {
+		var tokens []dmarcd.Token
+		if tokens, err = c.Team.Tokens(c.R.Context()); leftover(tokens, s.options.Now()) {
+			next, done = "/settings/tokens", "member-tokens"
+		}
+	}
+	return c.Finish(err, Prefix+next, done)
+}
+
 // invitationTable shows the open invitations and who created them.
 func invitationTable(invitations []dmarcd.Invitation, members []dmarcd.Member) ui.Table {
 	t := ui.Table{

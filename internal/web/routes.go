@@ -118,7 +118,7 @@ func (s *Web) routes() []site.Route {
 		get("/settings/members", site.AccessView, s.members),
 		fresh(post("/settings/members", site.AccessOwn, site.WithForm(s.inviteMember))),
 		fresh(post("/settings/members/{id}/role", site.AccessOwn, site.WithFormID(dmarcd.ParseUserID, s.setRole))),
-		fresh(post("/settings/members/{id}/remove", site.AccessOwn, site.Changing(dmarcd.ParseUserID, (*service.Team).RemoveMember, Prefix+"/settings/members", "member-removed"))),
+		fresh(post("/settings/members/{id}/remove", site.AccessOwn, site.WithFormID(dmarcd.ParseUserID, s.removeMember))),
 		fresh(post("/settings/members/factor", site.AccessOwn, site.WithForm(s.requireOfTeam))),
 		fresh(post("/settings/invitations/withdraw", site.AccessOwn, site.WithForm(s.withdrawInvitation))),
 		get("/settings/mailboxes", site.AccessView, s.mailboxes),

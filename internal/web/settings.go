@@ -16,12 +16,6 @@ func settingsFrame(template, title string) site.Page {
 	return site.Page{Template: template, Title: title, Section: title}
 }
 
-// settingsList shows a list of the team settings, or its table as a file.
-func settingsList(c *site.Call, status int, title string, table ui.Table, form ui.Form, secret string) error {
-	view := listView{Tabs: settingsTabs(c.Viewer, title), Table: table, Form: form, Secret: secret}
-	return c.Render(status, settingsFrame(table.ID, title), view, table)
-}
-
 // settingsMenu are the team settings, as tabs and in the menu of the user.
 var settingsMenu = []site.MenuEntry{
 	{Title: "Members", Path: "/settings/members", Icon: "members", Access: site.AccessView},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +26,7 @@ func tokenForm() ui.Form {
 		{Name: "days", Label: "Expires after", Type: "select", Value: "90", Choices: []ui.Choice{
 			{Value: "30", Label: "30 days"}, {Value: "90", Label: "90 days"}, {Value: "365", Label: "a year"}, {Value: "0", Label: "never"},
 		}},
+		{Name: "networks", Label: "Networks", Type: "text", Autocomplete: "off", Hint: "Addresses and networks that may use it, such as 192.0.2.0/24, separated by spaces. Empty: everywhere."},
 	}}
 }
 
@@ -35,7 +37,8 @@ func (s *Web) showTokens(c *site.Call, status int, form ui.Form, secret string) 
 	if err != nil {
 		return err
 	}
-	return settingsList(c, status, "Tokens", tokenTable(tokens, s.options.Now(), c.Viewer.MayOwn()), form, secret)
+	table := tokenTable(tokens, s.options.Now(), c.Viewer.MayOwn())
+	return c.Render(status, settingsFrame(table.ID, "Tokens"), listView{Tabs: settingsTabs(c.Viewer, "Tokens"), Table: table, Form: form, Secret: secret}, table)
 }
 
 func tokenTable(tokens []dmarcd.Token, now time.Time, mayRevoke bool) ui.Table {
@@ -43,10 +46,10 @@ func tokenTable(tokens []dmarcd.Token, now time.Time, mayRevoke bool) ui.Table {
 		ID: "tokens", Caption: "Tokens", CSV: Prefix + "/settings/tokens?csv=tokens",
 		Columns: []ui.Column{
 			{Title: "Name", Wide: true, Note: "Id"},
-			{Title: "Scope"},
+			{Title: "Scope", Note: "Networks"},
 			{Title: "State"},
-			{Title: "Created"},
-			{Title: "Last used"},
+			{Title: "Created", Note: "Created by"},
+			{Title: "Last used", Note: "Used from"},
 			{Title: "Expires"},
 			{Title: "Actions"},
 		},
@@ -66,16 +69,31 @@ func tokenTable(tokens []dmarcd.Token, now time.Time, mayRevoke bool) ui.Table {
 			})
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
-			ui.Text(token.Name).Noted(token.ID.String()), ui.Text(string(token.Scope)), ui.Badge(state), ui.At(token.CreatedAt), ui.At(token.UsedAt), ui.At(token.ExpiresAt), last,
+			ui.Text(token.Name).Noted(token.ID.String()), ui.Text(string(token.Scope)).Noted(strings.Join(dmarcd.NetworkTexts(token.Networks), ", ")), ui.Badge(state),
+			ui.At(token.CreatedAt).Noted(creator(token)), ui.At(token.UsedAt).Noted(token.UsedFrom), ui.At(token.ExpiresAt), last,
 		})
 	}
 	return t
 }
 
+// creator returns who created a token.
+func creator(token dmarcd.Token) string {
+	if token.Ownerless {
+		return cmp.Or(token.CreatedBy, "someone") + ", no longer a member"
+	}
+	return token.CreatedBy
+}
+
+// leftover reports whether a valid token was created by a former member.
+func leftover(tokens []dmarcd.Token, now time.Time) bool {
+	return slices.ContainsFunc(tokens, func(t dmarcd.Token) bool { return t.Ownerless && t.Valid(now) })
+}
+
 // createToken shows the secret in its response, because it is not stored.
 func (s *Web) createToken(c *site.Call, written url.Values) error {
 	scope, err := dmarcd.ParseScope(written.Get("scope"))
-	wanted := service.NewToken{Name: strings.TrimSpace(written.Get("name")), Scope: scope}
+	networks, errNetworks := dmarcd.ParseTokenNetworks(strings.Fields(written.Get("networks")))
+	wanted := service.NewToken{Name: strings.TrimSpace(written.Get("name")), Scope: scope, Networks: networks}
 	days, errDays := strconv.ParseUint(cmp.Or(written.Get("days"), "0"), 10, 16)
 	switch {
 	case err != nil:
@@ -83,6 +101,8 @@ func (s *Web) createToken(c *site.Call, written url.Values) error {
 		err = &dmarcd.InvalidError{Field: "name", Message: "Enter a name, such as that of the program that uses the token."}
 	case errDays != nil:
 		err = &dmarcd.InvalidError{Field: "days", Message: "Choose when the token expires."}
+	case errNetworks != nil:
+		err = errNetworks
 	case days > 0:
 		wanted.ExpiresAt = s.options.Now().AddDate(0, 0, int(days))
 	}

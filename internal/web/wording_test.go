@@ -12,6 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store"
 )
 
 // TestFailureReportsHaveTheirOwnRetention checks that the page does not promise failure reports
@@ -40,6 +41,21 @@ func TestTokensOfATeamWithoutTheAPI(t *testing.T) {
 		if got := strings.Contains(body, "This team has no API access") && strings.Contains(body, `<code>dmarcd team allow "Second &lt;Team&gt;"</code>`); got == allowed {
 			t.Errorf("the API is allowed: %v: got a notice: %v, want it only for a team without the API", allowed, got)
 		}
+	}
+}
+
+// TestTokensOfAFormerMember offers the tokens that a removed member created for revocation.
+func TestTokensOfAFormerMember(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	user := musttest.Get(dmarcd.ParseUserID(s.member))(t)
+	remove := "/app/settings/members/" + s.member + "/remove"
+	musttest.Get(s.store.Team(s.team).CreateToken(t.Context(), store.NewToken{Name: "nightly", Scope: dmarcd.ScopeRead, CreatedBy: user}))(t)
+	if where := s.post(owner, remove, nil).Header().Get("Location"); where != "/app/settings/tokens?done=member-tokens" {
+		t.Fatalf("got to %s, want the tokens", where)
+	}
+	if body := s.body(t, owner, "/app/settings/tokens"); strings.Count(body, ", no longer a member") != 1 {
+		t.Errorf("want one token of a former member:\n%s", body)
 	}
 }
 

@@ -63,6 +63,12 @@ type Token struct {
 	ExpiresAt *string `json:"expires_at"`
 	UsedAt    *string `json:"used_at"`
 	RevokedAt *string `json:"revoked_at"`
+	// Networks are where it may be used from; null is everywhere.
+	Networks []string `json:"networks"`
+	UsedFrom *string  `json:"used_from"`
+	// CreatedBy is null for the command line, and when the user is gone.
+	CreatedBy *string `json:"created_by"`
+	Ownerless bool    `json:"ownerless"`
 }
 
 // NewToken returns the shape of a token.
@@ -70,6 +76,7 @@ func NewToken(t dmarcd.Token) Token {
 	return Token{
 		ID: t.ID.String(), Name: Text(t.Name), Scope: string(t.Scope), CreatedAt: Time(t.CreatedAt),
 		ExpiresAt: optionalTime(t.ExpiresAt), UsedAt: optionalTime(t.UsedAt), RevokedAt: optionalTime(t.RevokedAt),
+		Networks: dmarcd.NetworkTexts(t.Networks), UsedFrom: optionalText(t.UsedFrom), CreatedBy: optionalText(t.CreatedBy), Ownerless: t.Ownerless,
 	}
 }
 

@@ -168,6 +168,7 @@ func TestTokensOverTheAPI(t *testing.T) {
 		for _, body := range []string{
 			`{"scope":"read"}`, `{"scope":"read","expires_at":null}`, `{"scope":"admin","expires_at":"` + in72 + `"}`, // longer than its creator
 			`{"scope":"owner","expires_at":"` + in24 + `"}`, `{"expires_at":"` + in24 + `"}`, `{"scope":null}`, `{"scope":["admin"]}`,
+			`{"scope":"read","expires_at":"` + in24 + `","networks":["192.0.2.0/33"]}`, `{"scope":"read","expires_at":"` + in24 + `","networks":"192.0.2.1"}`,
 			`{"scope":"read","expires_at":"2001-01-01T00:00:00Z"}`, `{"scope":"read","expires_at":"tomorrow"}`,
 			`{"scope":"read","expires_at":"` + in24 + `","name":"` + strings.Repeat("x", 101) + `"}`,
 		} {
@@ -196,6 +197,14 @@ func TestTokensOverTheAPI(t *testing.T) {
 			revoke(admin, created.ID).wantStatus(t, http.StatusNoContent)
 		}
 		s.soon("the token is revoked", created.Secret, http.StatusUnauthorized)
+
+		elsewhere := create(`{"scope":"read","expires_at":"`+in24+`","networks":["192.0.2.0/24","2001:db8::1"]}`, http.StatusCreated)
+		rejected := s.send(changing(http.MethodGet, "/domains", elsewhere.Secret, ""))
+		if rejected.wantStatus(t, http.StatusForbidden); rejected.header.Get("Dmarcd-Error") != "address_not_allowed" {
+			t.Errorf("got the code %q for an address outside of the networks", rejected.header.Get("Dmarcd-Error"))
+		}
+		here := create(`{"scope":"read","expires_at":"`+in24+`","networks":["127.0.0.0/8"]}`, http.StatusCreated)
+		s.send(changing(http.MethodGet, "/domains", here.Secret, "")).wantStatus(t, http.StatusOK)
 
 		// A token may revoke itself.
 		child := create(`{"scope":"admin","expires_at":"`+in24+`"}`, http.StatusCreated)

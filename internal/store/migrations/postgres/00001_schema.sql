@@ -146,7 +146,8 @@ CREATE INDEX invites_by_email ON invites (email);
 CREATE INDEX invites_by_expiry ON invites (expires_at);
 
 -- hash is the SHA-256 of the token's secret. created_by is the user who created it, or whose token
--- did; it has no reference: the user may be gone.
+-- did; it has no reference: the user may be gone. networks, separated by spaces, are where it may be
+-- used from, '' is everywhere; used_from is the address of the last use.
 CREATE TABLE tokens (
     id         BIGINT PRIMARY KEY,
     team_id    BIGINT NOT NULL REFERENCES teams (id),
@@ -158,7 +159,9 @@ CREATE TABLE tokens (
     created_at BIGINT NOT NULL,
     expires_at BIGINT NOT NULL,
     used_at    BIGINT NOT NULL,
-    revoked_at BIGINT NOT NULL
+    revoked_at BIGINT NOT NULL,
+    networks   TEXT   NOT NULL,
+    used_from  TEXT   NOT NULL
 );
 
 CREATE INDEX tokens_of_team ON tokens (team_id, created_at);
