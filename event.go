@@ -17,6 +17,7 @@ const (
 	RecordRemoved      EventKind = "record.removed"
 	PolicyWeakened     EventKind = "policy.weakened"
 	PolicyStrengthened EventKind = "policy.strengthened"
+	ProofLost          EventKind = "proof.lost" // DNS no longer shows that the team controls the domain
 	FindingAppeared    EventKind = "finding.appeared"
 	FindingResolved    EventKind = "finding.resolved"
 	ChecksSuspended    EventKind = "checks.suspended"
@@ -46,7 +47,7 @@ const (
 // EventKinds returns all kinds.
 func EventKinds() []EventKind {
 	return []EventKind{
-		RecordAppeared, RecordChanged, RecordRemoved, PolicyWeakened, PolicyStrengthened, FindingAppeared, FindingResolved,
+		RecordAppeared, RecordChanged, RecordRemoved, PolicyWeakened, PolicyStrengthened, ProofLost, FindingAppeared, FindingResolved,
 		ChecksSuspended, HeldReport, WebhookDisabled, WebhookTest,
 		SenderNew, SenderFailing, SelectorFailing, PassRateDropped, VolumeSpike, SpoofingBurst,
 		ReportsStopped, ReportsUnreadable, ReportsUnverified, TLSFailing, MailboxFailing, TokenExpiring, DiskLow, AlertsGrouped, AlertTest,
@@ -104,7 +105,7 @@ func (k EventKind) Resolves() EventKind {
 // Level returns how much an event of the kind matters, unless the event says so itself.
 func (k EventKind) Level() Level {
 	switch k {
-	case RecordRemoved, PolicyWeakened, FindingAppeared, SenderFailing, SelectorFailing, PassRateDropped, SpoofingBurst,
+	case RecordRemoved, PolicyWeakened, ProofLost, FindingAppeared, SenderFailing, SelectorFailing, PassRateDropped, SpoofingBurst,
 		ReportsStopped, MailboxFailing, WebhookDisabled, DiskLow:
 		return LevelError
 	case RecordChanged, ChecksSuspended, HeldReport, SenderNew, VolumeSpike, ReportsUnreadable, ReportsUnverified, TLSFailing, TokenExpiring, AlertsGrouped:
@@ -193,6 +194,9 @@ func RecordEvents(before, after Domain) []Event {
 		add(PolicyWeakened, before.Policy, after.Policy)
 	case is > was:
 		add(PolicyStrengthened, before.Policy, after.Policy)
+	}
+	if after.Proof == ProofMissing && before.Proof != "" && before.Proof != ProofMissing {
+		add(ProofLost, string(before.Proof), "")
 	}
 	return events
 }

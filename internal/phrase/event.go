@@ -26,6 +26,8 @@ func Event(e dmarcd.Event) string {
 		return fmt.Sprintf("The DMARC policy of %s was weakened from %s to %s.", e.Domain, cmp.Or(e.Before, "no policy"), cmp.Or(e.After, "no policy"))
 	case dmarcd.PolicyStrengthened:
 		return fmt.Sprintf("The DMARC policy of %s was strengthened from %s to %s.", e.Domain, cmp.Or(e.Before, "no policy"), cmp.Or(e.After, "no policy"))
+	case dmarcd.ProofLost:
+		return fmt.Sprintf("The DNS no longer shows that %s is yours: its new reports are not counted until it does again.", e.Domain)
 	case dmarcd.FindingAppeared:
 		return finding(e, "New problem", "with", e.After)
 	case dmarcd.FindingResolved:

@@ -20,7 +20,7 @@ func KindGroups() []KindGroup {
 			dmarcd.SenderFailing, dmarcd.SelectorFailing, dmarcd.PassRateDropped, dmarcd.SenderNew, dmarcd.SpoofingBurst, dmarcd.VolumeSpike, dmarcd.TLSFailing,
 		}},
 		{"DNS changes", []dmarcd.EventKind{
-			dmarcd.RecordRemoved, dmarcd.RecordChanged, dmarcd.RecordAppeared, dmarcd.PolicyWeakened, dmarcd.PolicyStrengthened, dmarcd.FindingAppeared, dmarcd.FindingResolved,
+			dmarcd.RecordRemoved, dmarcd.RecordChanged, dmarcd.RecordAppeared, dmarcd.PolicyWeakened, dmarcd.PolicyStrengthened, dmarcd.ProofLost, dmarcd.FindingAppeared, dmarcd.FindingResolved,
 		}},
 		{"Reports", []dmarcd.EventKind{dmarcd.ReportsStopped, dmarcd.ReportsUnreadable, dmarcd.ReportsUnverified, dmarcd.HeldReport}},
 		{"Operation", []dmarcd.EventKind{dmarcd.MailboxFailing, dmarcd.TokenExpiring, dmarcd.WebhookDisabled, dmarcd.ChecksSuspended, dmarcd.DiskLow}},
@@ -42,6 +42,7 @@ var kindTexts = map[dmarcd.EventKind][2]string{
 	dmarcd.RecordAppeared:     {"DMARC record published", "A domain has a DMARC record now."},
 	dmarcd.PolicyWeakened:     {"Policy weakened", "A domain asks receivers for less protection, such as none instead of reject."},
 	dmarcd.PolicyStrengthened: {"Policy strengthened", "A domain asks receivers for more protection."},
+	dmarcd.ProofLost:          {"Proof lost", "DNS no longer shows that a domain is yours, so its mail is not counted."},
 	dmarcd.FindingAppeared:    {"New DNS problem", "A check finds a problem, such as too many SPF lookups or a certificate that expires."},
 	dmarcd.FindingResolved:    {"DNS problem resolved", "A check no longer finds a problem."},
 	dmarcd.ReportsStopped:     {"Reports stop", "A receiver, or all of them, no longer report about a domain."},

@@ -99,6 +99,9 @@ func TestProofByChallenge(t *testing.T) {
 		if s.wantProof("withdrawn", "example.com", provenRecord, notProven) {
 			t.Error("withdrawn: got active want inactive")
 		}
+		if lost := readAs[page[event]](t, s.get("/events?domain=example.com&kind=proof.lost")).Items; len(lost) != 1 {
+			t.Errorf("withdrawn: got %d events, want one", len(lost))
+		}
 		if got := statuses(s.upload(about("example.com", "3", 100, 0).xml(), http.StatusCreated)); got != "unclaimed" {
 			t.Errorf("withdrawn: got %s want unclaimed", got)
 		}
