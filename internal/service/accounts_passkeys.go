@@ -58,8 +58,8 @@ func (s *Service) opened(text, context string) ([]byte, error) {
 	return s.options.Secrets.Open(sealed, context)
 }
 
-func (s *Service) challenge(context string, make func() (auth.Challenge, error)) (Challenge, error) {
-	made, err := make()
+func (s *Service) challenge(context string, ask func() (auth.Challenge, error)) (Challenge, error) {
+	made, err := ask()
 	if err != nil {
 		return Challenge{}, err
 	}

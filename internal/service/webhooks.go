@@ -173,7 +173,8 @@ func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change We
 		if w.Format == dmarcd.FormatEmail && change.URL != nil {
 			return &dmarcd.InvalidError{Field: "url", Message: "The address cannot be changed. Remove the channel, and add one with the new address."}
 		}
-		confirmed := w.Enabled() && !(w.IsDigest() && change.Kinds != nil && sendsMore(w.Kinds, *change.Kinds))
+		widened := w.IsDigest() && change.Kinds != nil && sendsMore(w.Kinds, *change.Kinds)
+		confirmed := w.Enabled() && !widened
 		set(&w.Kinds, change.Kinds)
 		set(&w.Domains, change.Domains)
 		on := w.Enabled()
