@@ -341,6 +341,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 	group.Go(func() error { return a.authenticator.Run(ctx) })
 	group.Go(func() error { return a.names.Run(ctx) })
 	group.Go(func() error { return a.deliveries.Run(ctx) })
+	group.Go(func() error { return a.service.SendPosted(ctx) })
 	if a.config.Schedule.Rate > 0 {
 		group.Go(func() error { return a.checks().Run(ctx) })
 	}

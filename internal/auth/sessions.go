@@ -105,23 +105,42 @@ func (s *Sessions) touch(ctx context.Context, hash [32]byte, now time.Time) {
 	}
 }
 
-// InvitationPath is the path of invitation links; the secret follows.
-const InvitationPath = "/app/invitation/"
+// The paths of links with a secret, which follows.
+const (
+	InvitationPath = "/app/invitation/"
+	ResetPath      = "/app/reset/"
+)
 
 // NewInvitation generates the secret of an invitation, and the hash to store.
-func NewInvitation() (secret string, hash [32]byte) {
+func NewInvitation() (secret string, hash [32]byte) { return NewLink() }
+
+// NewLink generates the secret of a link, and the hash to store.
+func NewLink() (secret string, hash [32]byte) {
 	secret = newSecret()
 	return secret, hashSecret(secret)
 }
 
+// HashLink returns the hash of the secret of a link, or dmarcd.ErrNotFound if it is malformed.
+func HashLink(secret string) ([32]byte, error) {
+	if !validSecret(secret) {
+		return [32]byte{}, dmarcd.ErrNotFound
+	}
+	return hashSecret(secret), nil
+}
+
 // InvitationLink returns the link of an invitation for the server at the base URL.
 func InvitationLink(baseURL, secret string) (string, error) {
+	return Link(baseURL, InvitationPath, secret)
+}
+
+// Link returns the link to a path for the server at the base URL.
+func Link(baseURL, path, secret string) (string, error) {
 	base, err := url.Parse(baseURL)
 	if err != nil {
 		return "", fmt.Errorf("read the base URL: %w", err)
 	}
 	origin := url.URL{Scheme: base.Scheme, Host: base.Host}
-	return origin.String() + InvitationPath + secret, nil
+	return origin.String() + path + secret, nil
 }
 
 // InvitationStore stores invitations.

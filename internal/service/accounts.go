@@ -249,6 +249,9 @@ func (a *Account) SetPassword(ctx context.Context, current, next string) error {
 	if err == nil {
 		err = a.store.SetPassword(ctx, of, hash, a.session.Hash, a.to("user.password", ""))
 	}
+	if err == nil {
+		a.service.notifyPassword(ctx, a.User.Email, a.client)
+	}
 	if errors.Is(err, dmarcd.ErrUnauthorized) {
 		a.service.noteFailed(ctx, a.to("", "change of the password"))
 	}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/notify/mail"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -20,12 +22,15 @@ type letters struct {
 	service.Mailer
 
 	err  error
+	mu   sync.Mutex
 	sent []letter
 }
 
 type letter struct{ to, team, link string }
 
 func (l *letters) send(to, team, link string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.sent = append(l.sent, letter{to, team, link})
 	return l.err
 }
@@ -36,6 +41,10 @@ func (l *letters) SendInvitation(_ context.Context, to, team, link string) error
 
 func (l *letters) SendConfirmation(_ context.Context, team string, w dmarcd.Webhook, link string) error {
 	return l.send(w.Address(), team, link)
+}
+
+func (l *letters) SendOnce(_ context.Context, to, _ string, content mail.Content) error {
+	return l.send(to, content.Subject, content.Action.URL)
 }
 
 // TestInvitationsAreMailed sends invitations with and without a relay.

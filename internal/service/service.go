@@ -32,6 +32,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/memory"
+	"github.com/dmarcd/dmarcd/internal/notify/mail"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
@@ -121,6 +122,7 @@ type Mailer interface {
 	SendInvitation(ctx context.Context, to, team, link string) error
 	SendConfirmation(ctx context.Context, team string, w dmarcd.Webhook, link string) error
 	SendDisabled(ctx context.Context, to, team string, w dmarcd.Webhook, link string) error
+	SendOnce(ctx context.Context, to, about string, content mail.Content) error
 }
 
 // Service has all use cases. It is safe for concurrent use.
@@ -139,6 +141,11 @@ type Service struct {
 	// letters and teamLetters limit mail to addresses that users enter, by team and address, and by
 	// team.
 	letters, teamLetters *allowance
+	// resets throttles requests for links to set a password, resetLetters limits these links, by user.
+	resets       *auth.Throttle
+	resetLetters *allowance
+	// posted is mail that SendPosted sends.
+	posted chan func(ctx context.Context) error
 	// tests limits test alerts, by team, and tests and retries of webhooks, by webhook.
 	tests *allowance
 	// watching limits the checks for users who watch a domain.
@@ -179,6 +186,9 @@ func New(s *store.Store, options Options) *Service {
 		mailboxAttempts: auth.NewThrottle(options.Now),
 		letters:         newAllowance(lettersAtOnce, letterInterval, options.Now),
 		teamLetters:     newAllowance(teamLettersAtOnce, teamLetterInterval, options.Now),
+		resets:          auth.NewThrottle(options.Now),
+		resetLetters:    newAllowance(resetsAtOnce, resetInterval, options.Now),
+		posted:          make(chan func(ctx context.Context) error, maxPosted),
 		tests:           newAllowance(testsAtOnce, testInterval, options.Now),
 		watching:        fair.New[watched](fair.Options{PerKey: 1}),
 		advice:          &adviceCache{known: cache.New[adviceKey, rememberedAdvice](maxAdvice)},

@@ -169,8 +169,8 @@ func (t tx) endSessions(ctx context.Context, user dmarcd.UserID, except [32]byte
 // has expired.
 const invitationMemory = 30 * 24 * time.Hour
 
-// PurgeSignIns removes some expired sessions, invitations and idempotency keys, and reports whether
-// there may be more.
+// PurgeSignIns removes some expired sessions, links and idempotency keys, and reports whether there may be
+// more.
 func (s *Store) PurgeSignIns(ctx context.Context) (more bool, err error) {
 	// A session past its maximum age is not used, so its last use is old too.
 	for _, step := range []struct {
@@ -179,11 +179,12 @@ func (s *Store) PurgeSignIns(ctx context.Context) (more bool, err error) {
 	}{
 		{`DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions WHERE seen_at <= $1 LIMIT $2)`, s.now().Add(-dmarcd.SessionIdle)},
 		{`DELETE FROM invites WHERE hash IN (SELECT hash FROM invites WHERE expires_at <= $1 LIMIT $2)`, s.now().Add(-invitationMemory)},
+		{`DELETE FROM mailed_links WHERE hash IN (SELECT hash FROM mailed_links WHERE expires_at <= $1 LIMIT $2)`, s.now()},
 		{`DELETE FROM idempotency_keys WHERE (team_id, hash) IN (SELECT team_id, hash FROM idempotency_keys WHERE expires_at <= $1 LIMIT $2)`, s.now()},
 	} {
 		removed, err := s.exec(ctx, step.statement, unix(step.before), purgeRows)
 		if err != nil {
-			return false, fmt.Errorf("purge sessions, invitations and idempotency keys: %w", err)
+			return false, fmt.Errorf("purge sessions, links and idempotency keys: %w", err)
 		}
 		more = more || removed == purgeRows
 	}

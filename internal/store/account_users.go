@@ -61,12 +61,18 @@ func (s *Store) SetPassword(ctx context.Context, of dmarcd.SignIn, passwordHash 
 		if err != nil {
 			return err
 		}
+		if err := t.voidLinks(ctx, of.ID, dmarcd.LinkPassword); err != nil {
+			return err
+		}
 		return t.endSessions(ctx, of.ID, except)
 	})
 }
 
 func (t tx) setPassword(ctx context.Context, user dmarcd.UserID, passwordHash string) error {
 	if err := t.ExecOr(ctx, dmarcd.ErrNotFound, `UPDATE users SET password_hash = $1 WHERE id = $2`, passwordHash, user); err != nil {
+		return err
+	}
+	if err := t.voidLinks(ctx, user, dmarcd.LinkPassword); err != nil {
 		return err
 	}
 	return t.endSessions(ctx, user, [32]byte{})
@@ -163,6 +169,7 @@ func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarc
 			`DELETE FROM identities WHERE user_id = $1`,
 			`DELETE FROM recovery_codes WHERE user_id = $1`,
 			`DELETE FROM passkeys WHERE user_id = $1`,
+			`DELETE FROM mailed_links WHERE user_id = $1`,
 			`DELETE FROM users WHERE id = $1`,
 		} {
 			if _, err := t.Exec(ctx, statement, id); err != nil {

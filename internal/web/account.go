@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/phrase"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
@@ -84,7 +84,7 @@ func sessionTable(sessions []service.AccountSession) ui.Table {
 		Columns: []ui.Column{{Title: "Browser", Wide: true, Note: "Which"}, {Title: "Signed in from"}, {Title: "Signed in"}, {Title: "Last seen"}, {Title: "Actions"}},
 	}
 	for _, session := range sessions {
-		browser, last := ui.Text(browserName(session.UserAgent)), ui.Actions()
+		browser, last := ui.Text(phrase.Browser(session.UserAgent)), ui.Actions()
 		if session.Here {
 			browser = browser.Noted("this browser")
 		} else {
@@ -132,52 +132,4 @@ func (s *Web) endSession(c *site.Call) error {
 
 func (s *Web) endOtherSessions(c *site.Call) error {
 	return c.Finish(c.Account.EndOtherSessions(c.R.Context()), accountPath, "sessions-ended")
-}
-
-// browsers and systems are identified by words in the User-Agent. The order matters: most
-// browsers also contain the names of others.
-var (
-	browsers = [][2]string{
-		{"Edg", "Edge"},
-		{"OPR/", "Opera"},
-		{"Firefox/", "Firefox"},
-		{"FxiOS/", "Firefox"},
-		{"Chrome/", "Chrome"},
-		{"CriOS/", "Chrome"},
-		{"Safari/", "Safari"},
-	}
-	systems = [][2]string{
-		{"Android", "Android"},
-		{"iPhone", "iPhone"},
-		{"iPad", "iPad"},
-		{"Windows", "Windows"},
-		{"CrOS", "ChromeOS"},
-		{"Mac OS X", "macOS"},
-		{"Linux", "Linux"},
-	}
-)
-
-// browserName returns a readable name for a User-Agent, so that users recognize their own
-// sessions, or the header itself if it is unknown.
-func browserName(userAgent string) string {
-	browser, system := firstWord(browsers, userAgent), firstWord(systems, userAgent)
-	switch {
-	case userAgent == "":
-		return "unknown browser"
-	case browser == "":
-		return userAgent
-	case system == "":
-		return browser
-	}
-	return browser + " on " + system
-}
-
-// firstWord returns the name of the first matching word, or "".
-func firstWord(words [][2]string, text string) string {
-	for _, word := range words {
-		if strings.Contains(text, word[0]) {
-			return word[1]
-		}
-	}
-	return ""
 }

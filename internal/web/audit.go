@@ -138,6 +138,7 @@ var auditActions = map[string]string{
 	"users.second_factor":  "set whether users need a second factor",
 	"user.password":        "changed a password",
 	"user.remove":          "removed a user",
+	"user.reset":           "asked for a link to set a password",
 	"webhook.add":          "added a channel",
 	"webhook.confirm":      "confirmed an email address",
 	"webhook.remove":       "removed a channel",

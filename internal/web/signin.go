@@ -77,6 +77,7 @@ func signInFrame() site.Page {
 var signInReasons = map[string]string{
 	"session": "Your session has ended. Sign in to continue.",
 	"step":    "The sign-in took too long, or your password has changed. Start again.",
+	"reset":   "Your password was changed, and all your sessions were ended. Sign in with it.",
 	"form":    "Your session has ended, and the form was not sent. Sign in, and send it again.",
 }
 
@@ -105,7 +106,7 @@ func (s *Web) signIn(c *site.Call, form url.Values) error {
 		return c.Render(http.StatusTooManyRequests, signInFrame(), view)
 	}
 	// The text does not reveal whether the account exists.
-	view.Form.Error = "Incorrect email or password. Try again, or ask the operator of this installation for a link to set a new password."
+	view.Form.Error = "Incorrect email or password. Try again, or set a new password."
 	return c.Render(http.StatusUnauthorized, signInFrame(), view)
 }
 

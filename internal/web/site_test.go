@@ -24,6 +24,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/notify/mail"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
@@ -106,6 +107,10 @@ func (m *mailbag) SendInvitation(_ context.Context, to, _, link string) error {
 
 func (m *mailbag) SendConfirmation(_ context.Context, _ string, w dmarcd.Webhook, link string) error {
 	return m.retained(w.Address(), link)
+}
+
+func (m *mailbag) SendOnce(_ context.Context, to, _ string, content mail.Content) error {
+	return m.retained(to, content.Action.URL)
 }
 
 func (m *mailbag) SendDisabled(_ context.Context, to, _ string, _ dmarcd.Webhook, link string) error {

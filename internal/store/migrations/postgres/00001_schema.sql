@@ -145,6 +145,19 @@ CREATE INDEX invites_of_team ON invites (team_id);
 CREATE INDEX invites_by_email ON invites (email);
 CREATE INDEX invites_by_expiry ON invites (expires_at);
 
+-- Links that were mailed to a user, each for one use and removed then. hash is the SHA-256 of the secret
+-- in the link, email what it was mailed to.
+CREATE TABLE mailed_links (
+    hash       BYTEA  NOT NULL PRIMARY KEY,
+    kind       TEXT   NOT NULL,
+    user_id    BIGINT NOT NULL REFERENCES users (id),
+    email      TEXT   NOT NULL,
+    expires_at BIGINT NOT NULL
+);
+
+CREATE INDEX mailed_links_of_user ON mailed_links (user_id);
+CREATE INDEX mailed_links_by_expiry ON mailed_links (expires_at);
+
 -- hash is the SHA-256 of the token's secret. created_by is the user who created it, or whose token
 -- did; it has no reference: the user may be gone. networks, separated by spaces, are where it may be
 -- used from, '' is everywhere; used_from is the address of the last use.

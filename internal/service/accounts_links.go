@@ -1,0 +1,173 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/notify/mail"
+	"github.com/dmarcd/dmarcd/internal/phrase"
+)
+
+const (
+	// resetsAtOnce is how many links to set a password are mailed to a user; after them, one each
+	// resetInterval.
+	resetsAtOnce  = 5
+	resetInterval = time.Hour
+	// maxPosted is the number of messages that wait for the relay, letterSenders how many are sent at
+	// a time.
+	maxPosted     = 1000
+	letterSenders = 4
+	// postedGrace is how long mail is still sent when the process stops.
+	postedGrace = 5 * time.Second
+)
+
+// post sends mail later: the time of an answer must not depend on the relay, nor show whether there is a
+// user. Messages are lost if the process ends, or if too many wait.
+func (s *Service) post(ctx context.Context, send func(ctx context.Context) error) {
+	if s.options.Mail == nil {
+		return
+	}
+	select {
+	case s.posted <- send:
+	default:
+		s.options.Log.WarnContext(ctx, "mail not sent", "error", "too many messages wait for the relay")
+	}
+}
+
+// SendPosted sends mail to users until ctx ends, and what waits then.
+func (s *Service) SendPosted(ctx context.Context) error {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(postedGrace, cancel) })()
+	var senders sync.WaitGroup
+	for range letterSenders {
+		senders.Go(func() {
+			for send := s.nextPosted(ctx); send != nil; send = s.nextPosted(ctx) {
+				if err := send(work); err != nil {
+					s.options.Log.WarnContext(ctx, "mail not sent", "error", err)
+				}
+			}
+		})
+	}
+	senders.Wait()
+	return nil
+}
+
+// nextPosted waits for mail to send. It returns nil if there is none and ctx has ended.
+func (s *Service) nextPosted(ctx context.Context) func(ctx context.Context) error {
+	select {
+	case send := <-s.posted:
+		return send
+	default:
+	}
+	select {
+	case send := <-s.posted:
+		return send
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// page returns the link to a page for users.
+func (s *Service) page(path string) (string, error) { return auth.Link(s.options.BaseURL, path, "") }
+
+// ForgotPassword mails a link to set another password to the user with an address. The answer is the same, after
+// the same work, if there is none. What is not an address is an *dmarcd.InvalidError, too many
+// requests are dmarcd.ErrLimit, and dmarcd.ErrNotFound means that there is no relay.
+func (s *Service) ForgotPassword(ctx context.Context, email string, client Client) error {
+	if s.options.Mail == nil {
+		return dmarcd.ErrNotFound
+	}
+	email, err := dmarcd.ParseEmail(email)
+	if err != nil {
+		return err
+	}
+	if err := s.resets.Attempt(client.Address, email); err != nil {
+		return err
+	}
+	s.post(ctx, func(ctx context.Context) error { return s.mailReset(ctx, email, client) })
+	return nil
+}
+
+func (s *Service) mailReset(ctx context.Context, email string, client Client) error {
+	user, err := s.store.UserByEmail(ctx, email)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.resetLetters.take(email); err != nil {
+		return nil //nolint:nilerr // they have enough links
+	}
+	if !user.Password {
+		signIn, err := s.page("/app/sign-in")
+		if err != nil {
+			return err
+		}
+		return s.options.Mail.SendOnce(ctx, user.Email, "reset", mail.NoPassword(signIn))
+	}
+	secret, hash := auth.NewLink()
+	link, err := auth.Link(s.options.BaseURL, auth.ResetPath, secret)
+	if err != nil {
+		return err
+	}
+	err = s.store.CreateMailedLink(ctx, hash, dmarcd.MailedLink{
+		Kind: dmarcd.LinkPassword, User: user.ID, Email: user.Email, ExpiresAt: s.options.Now().Add(dmarcd.MailedLinkLife),
+	}, dmarcd.AuditEntry{Actor: "unknown", Action: "user.reset", Target: user.Email, Address: client.Address})
+	if err != nil {
+		return err
+	}
+	return s.options.Mail.SendOnce(ctx, user.Email, "reset", mail.PasswordReset(link))
+}
+
+// ResettableUser returns the address of the user of a link to set another password. One that is
+// unknown, used or expired is dmarcd.ErrNotFound. It does not use it up.
+func (s *Service) ResettableUser(ctx context.Context, link string) (email string, err error) {
+	hash, err := auth.HashLink(link)
+	if err != nil {
+		return "", err
+	}
+	found, err := s.store.MailedLink(ctx, hash, dmarcd.LinkPassword)
+	return found.Email, err
+}
+
+// ResetPassword uses up a link to set another password, and ends all sessions of its user. It begins none: the
+// user signs in, with a second factor if there is one. A link that cannot be used is
+// dmarcd.ErrNotFound; after another error it remains usable.
+func (s *Service) ResetPassword(ctx context.Context, link, password string, client Client) error {
+	email, err := s.ResettableUser(ctx, link) // hashing is expensive: only the holder of a valid link may cause it
+	if err != nil {
+		return err
+	}
+	hash, err := auth.HashLink(link)
+	if err != nil {
+		return err
+	}
+	passwordHash, err := s.passwords.Passwords.Hash(ctx, link, email, password) // one at a time for each link
+	if err != nil {
+		return err
+	}
+	err = s.store.ResetPassword(ctx, hash, passwordHash, dmarcd.AuditEntry{Action: "user.password", Detail: "by a mailed link", Address: client.Address})
+	if err != nil {
+		return err
+	}
+	s.notifyPassword(ctx, email, client)
+	return nil
+}
+
+// notifyPassword tells a user that their password was changed.
+func (s *Service) notifyPassword(ctx context.Context, email string, client Client) {
+	by := mail.Browser{At: s.options.Now(), Address: client.Address, Name: phrase.Browser(client.UserAgent)}
+	s.post(ctx, func(ctx context.Context) error {
+		account, err := s.page("/app/account")
+		if err != nil {
+			return err
+		}
+		return s.options.Mail.SendOnce(ctx, email, "password", mail.PasswordChanged(by, account))
+	})
+}
