@@ -128,7 +128,13 @@ var accountUses = map[string]struct {
 	"AskPasskey": {call: func(_ *world, a *service.Account) error { return errorOf(a.AskPasskey(dmarcd.Factors{})) }},
 	"NewPasskey": {call: func(_ *world, a *service.Account) error { return finds(a.NewPasskey(ctx)) }},
 	"AddPasskey": {
-		call: func(w *world, a *service.Account) error { w.withPasskey(a); return nil },
+		call: func(w *world, a *service.Account) error {
+			challenge, err := a.NewPasskey(ctx)
+			if err != nil {
+				return err
+			}
+			return errorOf(a.AddPasskey(ctx, "Phone", newAuthenticator(w).create(challenge)))
+		},
 		fails: func(_ *world, a *service.Account) error {
 			return errorOf(a.AddPasskey(ctx, "", service.PasskeyAnswer{}))
 		}, wants: dmarcd.ErrInvalid,
