@@ -23,6 +23,9 @@ const (
 	AlertNotSent    AlertState = "not_sent"   // no channel selects it, or a channel failed for good
 )
 
+// NoChannel is the reason of an alert that was not sent because no channel selects it.
+const NoChannel = "No channel selects it."
+
 // Alert is an event with the decision of the team's rules, and what became of its deliveries.
 type Alert struct {
 	Event Event

@@ -29,8 +29,8 @@ func TestSimulateAndAdvice(t *testing.T) {
 			Observed: wire.Handled{Delivered: 5, Rejected: 20}, RFC9989: wire.Handled{Delivered: 5, Rejected: 20}, RFC7489: wire.Handled{Delivered: 5, Rejected: 20},
 			LegitimateMessages: 5, SpoofingMessages: 20, SpoofingStopped: 20,
 			Senders: []wire.SimulatedSender{
-				{Key: "-:others", Name: "Unknown networks, others", Class: dmarcd.ClassSpoofing, Messages: 20, Affected: 20, Addresses: 1, Cause: &cause},
-				{Key: "-:yours", Name: "Unknown networks, your servers", Class: dmarcd.ClassYours, Messages: 5, Addresses: 1},
+				{Key: "-:others", Name: "Unknown networks (others)", Class: dmarcd.ClassSpoofing, Messages: 20, Affected: 20, Addresses: 1, Cause: &cause},
+				{Key: "-:yours", Name: "Unknown networks (yours)", Class: dmarcd.ClassYours, Messages: 5, Addresses: 1},
 			},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

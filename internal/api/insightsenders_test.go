@@ -63,8 +63,8 @@ func TestSenders(t *testing.T) {
 			want        []string
 		}{
 			{"of the team by network", "", []string{
-				"-:others (Unknown networks, others, null) 0/12, 0+10+2, dkim 0, spf 0, 2024-10-04 to 2024-10-04",
-				"-:yours (Unknown networks, your servers, null) 9/9, 9+0+0, dkim 9, spf 0, 2024-10-04 to 2024-10-06",
+				"-:others (Unknown networks (others), null) 0/12, 0+10+2, dkim 0, spf 0, 2024-10-04 to 2024-10-04",
+				"-:yours (Unknown networks (yours), null) 9/9, 9+0+0, dkim 9, spf 0, 2024-10-04 to 2024-10-06",
 			}},
 			{"by address", "&by=address", []string{
 				"192.0.2.1 (192.0.2.1, null) 9/19, 9+10+0, dkim 9, spf 0, 2024-10-04 to 2024-10-06",

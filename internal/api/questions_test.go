@@ -130,7 +130,7 @@ func TestAnswerQuestion(t *testing.T) {
 		} {
 			s.advised(tt.domain, "v=DMARC1; p=none", ownServer(tt.domain, 100), mailFrom("198.51.100.1", tt.domain, "sendgrid.example", "sg", aggregate.ResultPass, 50))
 			question := s.next(tt.domain)
-			if q := question.Question; question.ID != "answer_question" || q == nil || q.Key != key || q.Name != "SendGrid, not aligned" ||
+			if q := question.Question; question.ID != "answer_question" || q == nil || q.Key != key || q.Name != "SendGrid (not aligned)" ||
 				q.Text != "Does your company use SendGrid?" || q.Messages != asked || q.Addresses != 1 || len(q.Evidence) == 0 || effect(question) != [4]int64{0, 0, asked, 0} {
 				t.Fatalf("%s: got %+v with %+v, want the question about SendGrid", tt.domain, question, q)
 			}
@@ -247,7 +247,7 @@ func TestClassOfAnAddress(t *testing.T) {
 			}
 		}
 		want := map[string]wire.SimulatedSender{
-			"-:yours":        {Key: "-:yours", Name: "Unknown networks, your servers", Class: "yours", Messages: 100 * mailDays, Addresses: 1},
+			"-:yours":        {Key: "-:yours", Name: "Unknown networks (yours)", Class: "yours", Messages: 100 * mailDays, Addresses: 1},
 			"198.51.100.7":   {Key: "198.51.100.7", Name: "198.51.100.7", Class: "yours", Messages: 20 * mailDays, Affected: 20 * mailDays, Addresses: 1},
 			"203.0.113.0/24": {Key: "203.0.113.0/24", Name: "203.0.113.0/24", Class: "forwarder", Messages: 30 * mailDays, Affected: 30 * mailDays, Addresses: 1},
 		}

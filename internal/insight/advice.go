@@ -242,11 +242,12 @@ func (p *plan) addForwarding() {
 	}
 	asks := "p=" + p.policy.P.String() + " would ask"
 	if p.stage == dmarcd.StageEnforced {
-		asks = "the policy asks"
+		asks = "The policy asks"
 	}
 	p.add(float64(p.ForwarderAffected) <= stillAccepted*float64(p.Accepted), dmarcd.Action{
-		ID: dmarcd.ActionAccept, Title: fmt.Sprintf("Decide about forwarded mail: %s receivers to block %s of %s", asks, phrase.Number(p.ForwarderAffected), phrase.Count(p.Forwarder, "message")),
-		Reason: "Forwarders and mailing lists change this mail, or send it from addresses of their own. Some receivers deliver it all the same. " +
+		ID: dmarcd.ActionAccept, Title: "Decide about forwarded mail",
+		Reason: fmt.Sprintf("%s receivers to block %s of %s. ", asks, phrase.Number(p.ForwarderAffected), phrase.Count(p.Forwarder, "forwarded message")) +
+			"Forwarders and mailing lists change this mail, or send it from addresses of their own. Some receivers deliver it all the same. " +
 			waysOut + ", or accept that receivers treat it as failing.",
 		Effect: p.Effect,
 	})

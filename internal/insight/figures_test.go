@@ -48,12 +48,12 @@ func TestFiguresAreNotMixed(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{
-		"microsoft-365:yours|Microsoft 365, your mail|service|0/16200|1",
-		"AS64496:yours|Office, your servers|yours|4800/4800|1",
-		"AS64497:as:shop.example|Rented Servers, as shop.example|unknown|2250/2250|1",
-		"AS64498:others|Access Provider, others|spoofing|1354/1354|2",
-		"AS64498:forwarding|Access Provider, forwarding|forwarder|90/360|2",
-		"AS64499:yours|Office Six, your servers|yours|200/300|1", // an IPv6 /64 is one
+		"microsoft-365:yours|Microsoft 365 (yours)|service|0/16200|1",
+		"AS64496:yours|Office (yours)|yours|4800/4800|1",
+		"AS64497:as:shop.example|Rented Servers (as shop.example)|unknown|2250/2250|1",
+		"AS64498:others|Access Provider (others)|spoofing|1354/1354|2",
+		"AS64498:forwarding|Access Provider (forwarding)|forwarder|90/360|2",
+		"AS64499:yours|Office Six (yours)|yours|200/300|1", // an IPv6 /64 is one
 	}, lines); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
@@ -82,10 +82,10 @@ func TestQuestions(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{
-		`sendgrid:rest|Twilio SendGrid, not aligned|Does your company use Twilio SendGrid?|600|1|["600 messages in 30 days from 1 address, all authenticated as sendgrid.net."]`,
-		`AS64497:as:news.example|Rented Servers, as news.example|Does your company use news.example?|240|1|["240 messages in 24 days from 1 address, all authenticated as news.example."]`,
+		`sendgrid:rest|Twilio SendGrid (not aligned)|Does your company use Twilio SendGrid?|600|1|["600 messages in 30 days from 1 address, all authenticated as sendgrid.net."]`,
+		`AS64497:as:news.example|Rented Servers (as news.example)|Does your company use news.example?|240|1|["240 messages in 24 days from 1 address, all authenticated as news.example."]`,
 		`shop|Shop|Does your company use Shop?|150|1|["150 messages in 30 days from 1 address, all authenticated as shop.example."]`,
-		`yahoo:as:yahoo.com|Yahoo, as yahoo.com|Does your company use yahoo.com?|30|1|["30 messages in 30 days from 1 address, all authenticated as yahoo.com."]`,
+		`yahoo:as:yahoo.com|Yahoo (as yahoo.com)|Does your company use yahoo.com?|30|1|["30 messages in 30 days from 1 address, all authenticated as yahoo.com."]`,
 	}, lines); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

@@ -125,13 +125,13 @@ func TestBreakdown(t *testing.T) {
 		group     insight.Group
 		key, want string
 	}{
-		{insight.GroupSender, "AS64496:yours", "Network One, your servers: First seen 2 Jan 1970, Last seen 4 Jan 1970, Autonomous system AS64496 (Network One), Addresses 1; days 50 0 50; " +
+		{insight.GroupSender, "AS64496:yours", "Network One (yours): First seen 2 Jan 1970, Last seen 4 Jan 1970, Autonomous system AS64496 (Network One), Addresses 1; days 50 0 50; " +
 			"country NL 100, address 192.0.2.1 100, selector s1._domainkey.example.com 100, envelope_from - 50 example.com 50, " +
 			"header_from example.com 100, reporter other.example 50 receiver.example 50"},
-		{insight.GroupSender, "Newsletters:rest", "Newsletters, not aligned: First seen 3 Jan 1970, Last seen 3 Jan 1970, Kind of sender marketing, Addresses 1; days 0 10 0; " +
+		{insight.GroupSender, "Newsletters:rest", "Newsletters (not aligned): First seen 3 Jan 1970, Last seen 3 Jan 1970, Kind of sender marketing, Addresses 1; days 0 10 0; " +
 			"country NZ 10, address 198.51.100.2 10, selector k3._domainkey.a.letters.example 10, envelope_from - 10, " +
 			"header_from example.com 10, reporter receiver.example 10"},
-		{insight.GroupAddress, "192.0.2.9", "192.0.2.9: Name out9.post.example, Sender Post Office, your mail, Autonomous system AS64496 (Network One), " +
+		{insight.GroupAddress, "192.0.2.9", "192.0.2.9: Name out9.post.example, Sender Post Office (yours), Autonomous system AS64496 (Network One), " +
 			"Country Netherlands; days 0 30 0; sender Post Office:yours 30, country NL 30, selector - 30, envelope_from bounces.example.com 30, " +
 			"header_from mail.example.com 30, reporter receiver.example 30"},
 	} {
@@ -189,13 +189,13 @@ func TestFlows(t *testing.T) {
 	t.Parallel()
 	m := readMail(t, usual(), dmarcd.Days{})
 	want := []insight.Flow{
-		{"Network One, your servers", "AS64496:yours", false, true, "none", 50},
-		{"Network One, your servers", "AS64496:yours", true, true, "none", 50},
-		{"Post Office, your mail", "Post Office:yours", true, false, "none", 30},
-		{"Network Two, others", "AS64497:others", false, false, "reject", 20},
-		{"Newsletters, not aligned", "Newsletters:rest", false, false, "quarantine", 10},
-		{"Unknown networks, as relay.example", "-:as:relay.example", false, false, "none", 5},
-		{"Unknown networks, others", "-:others", false, false, "none", 1},
+		{"Network One (yours)", "AS64496:yours", false, true, "none", 50},
+		{"Network One (yours)", "AS64496:yours", true, true, "none", 50},
+		{"Post Office (yours)", "Post Office:yours", true, false, "none", 30},
+		{"Network Two (others)", "AS64497:others", false, false, "reject", 20},
+		{"Newsletters (not aligned)", "Newsletters:rest", false, false, "quarantine", 10},
+		{"Unknown networks (as relay.example)", "-:as:relay.example", false, false, "none", 5},
+		{"Unknown networks (others)", "-:others", false, false, "none", 1},
 	}
 	if diff := cmp.Diff(want, flowsOf(t, m, insight.Query{})); diff != "" {
 		t.Errorf("all: -want +got\n%s", diff)

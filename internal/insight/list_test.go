@@ -33,12 +33,12 @@ func TestListByGroup(t *testing.T) {
 		want  []string
 	}{
 		{insight.GroupSender, []string{
-			"AS64496:yours|Network One, your servers|Netherlands|100/100|[50 0 50]",
-			"Post Office:yours|Post Office, your mail|mailbox provider|30/30|[0 30 0]",
-			"AS64497:others|Network Two, others|New Zealand|0/20|[0 20 0]",
-			"Newsletters:rest|Newsletters, not aligned|marketing|0/10|[0 10 0]",
-			"-:as:relay.example|Unknown networks, as relay.example||0/5|[0 0 5]",
-			"-:others|Unknown networks, others||0/1|[0 0 1]",
+			"AS64496:yours|Network One (yours)|Netherlands|100/100|[50 0 50]",
+			"Post Office:yours|Post Office (yours)|mailbox provider|30/30|[0 30 0]",
+			"AS64497:others|Network Two (others)|New Zealand|0/20|[0 20 0]",
+			"Newsletters:rest|Newsletters (not aligned)|marketing|0/10|[0 10 0]",
+			"-:as:relay.example|Unknown networks (as relay.example)||0/5|[0 0 5]",
+			"-:others|Unknown networks (others)||0/1|[0 0 1]",
 		}},
 		{insight.GroupCountry, []string{
 			"NL|Netherlands|NL|130/130|[50 30 50]",

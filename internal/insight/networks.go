@@ -226,18 +226,15 @@ func (r *recognition) senderName(s sender) string {
 	n := &r.networks.list[s.network]
 	switch s.part {
 	case partYours:
-		if n.division == byRecord {
-			return n.name + ", your mail"
-		}
-		return n.name + ", your servers"
+		return n.name + " (yours)"
 	case partForwarding:
-		return n.name + ", forwarding"
+		return n.name + " (forwarding)"
 	case partAs:
-		return n.name + ", as " + s.as
+		return n.name + " (as " + s.as + ")"
 	case partOthers:
-		return n.name + ", others"
+		return n.name + " (others)"
 	case partRest:
-		return n.name + ", not aligned"
+		return n.name + " (not aligned)"
 	case partClassified:
 		return s.as
 	}

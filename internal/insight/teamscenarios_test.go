@@ -110,15 +110,15 @@ func TestNamesOfTheTeam(t *testing.T) {
 	}
 	reports := s.reports()
 	if got, want := read(reports), []string{
-		"AS64497:others|Data centre, others|named by your team|Your team named this sender.",
-		"sendgrid:rest|Shop newsletter, not aligned|transactional|Shop newsletter is a known sender: transactional.",
+		"AS64497:others|Data centre (others)|named by your team|Your team named this sender.",
+		"sendgrid:rest|Shop newsletter (not aligned)|transactional|Shop newsletter is a known sender: transactional.",
 	}; !slices.Equal(got, want) {
 		t.Errorf("got %q want %q", got, want)
 	}
 	reports.own = nil
 	if got, want := read(reports), []string{
-		"AS64497:others|Rented Servers, others||0 of 900 messages pass DMARC.",
-		"sendgrid:rest|Twilio SendGrid, not aligned|transactional|Twilio SendGrid is a known sender: transactional.",
+		"AS64497:others|Rented Servers (others)||0 of 900 messages pass DMARC.",
+		"sendgrid:rest|Twilio SendGrid (not aligned)|transactional|Twilio SendGrid is a known sender: transactional.",
 	}; !slices.Equal(got, want) {
 		t.Errorf("another team: got %q want %q", got, want)
 	}

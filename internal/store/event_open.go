@@ -40,7 +40,7 @@ func scanAlert(scan db.Scanner) (dmarcd.Alert, error) {
 	case dmarcd.AlertRetrying:
 		a.Reason, a.SendAt = problem, fromUnix(nextAt)
 	case dmarcd.AlertNotSent:
-		a.Reason = cmp.Or(problem, "No channel selects it.")
+		a.Reason = cmp.Or(problem, dmarcd.NoChannel)
 	}
 	return a, err
 }

@@ -32,9 +32,11 @@ type openView struct {
 	Groups    []groupView
 	// All acknowledges all alerts that match the filter; it has no Path if there is none, or if
 	// the viewer may not.
-	All   bulkAction
-	Empty ui.Empty
-	Pager ui.Pager
+	All bulkAction
+	// Unsent is true if no channel selects some of the alerts.
+	Unsent bool
+	Empty  ui.Empty
+	Pager  ui.Pager
 }
 
 // questionView is an open question about a sender.
@@ -97,6 +99,7 @@ func (s *Web) needsYou(c *site.Call) error {
 	}
 	for _, group := range found.Items {
 		view.Groups = append(view.Groups, s.newGroupView(c, group))
+		view.Unsent = view.Unsent || slices.ContainsFunc(group.Alerts, isUnselected)
 	}
 	if last := newestAlert(found.Items); open > 0 && query.Get("after") == "" && c.Viewer.MayEdit() {
 		view.All = newBulkAction(c, "Acknowledge all "+countOpen(open), filter, last)
@@ -203,7 +206,7 @@ func (s *Web) newGroupView(c *site.Call, group dmarcd.AlertGroup) groupView {
 	view.First, view.Others = view.Others[0], view.Others[1:]
 	if group.Count > 1 && c.Viewer.MayEdit() {
 		filter := dmarcd.AlertFilter{Domain: group.Domain, NoDomain: group.Domain == "", Kind: group.Kind}
-		view.All = newBulkAction(c, "Acknowledge "+phrase.Number(int64(group.Count)), filter, group.Last)
+		view.All = newBulkAction(c, "Acknowledge all "+phrase.Number(int64(group.Count)), filter, group.Last)
 	}
 	return view
 }
@@ -218,8 +221,16 @@ func (s *Web) newAlertView(c *site.Call, alert dmarcd.Alert) alertView {
 	return view
 }
 
+// isUnselected reports whether no channel selects an alert, which the page says once.
+func isUnselected(alert dmarcd.Alert) bool {
+	return alert.State == dmarcd.AlertNotSent && alert.Reason == dmarcd.NoChannel
+}
+
 // deliveryCell says whether an alert was delivered.
 func deliveryCell(alert dmarcd.Alert, now time.Time) ui.Cell {
+	if isUnselected(alert) {
+		return ui.Cell{Kind: ui.CellBadge, Text: phrase.State(alert.State)}
+	}
 	tones := map[dmarcd.AlertState]string{dmarcd.AlertDelivered: "good", dmarcd.AlertRetrying: "warning", dmarcd.AlertNotSent: "bad"}
 	cell := ui.Cell{Kind: ui.CellBadge, Text: phrase.State(alert.State), Tone: tones[alert.State]}
 	switch alert.State {

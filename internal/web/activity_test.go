@@ -132,7 +132,7 @@ func TestNeedsYou(t *testing.T) {
 	}
 	before := open()
 	body := s.page(t, editor, "/app/activity")
-	for _, want := range []string{fmt.Sprintf("<h1>%d alerts", before), "Mailbox fails", "3 alerts", "New DNS problem", "Acknowledge 3", fmt.Sprintf("Acknowledge all %d alerts", before)} {
+	for _, want := range []string{fmt.Sprintf("<h1>%d alerts", before), "Mailbox fails", "3 alerts", "New DNS problem", "Acknowledge all 3", fmt.Sprintf("Acknowledge all %d alerts", before)} {
 		if !strings.Contains(body, want) {
 			t.Errorf("got no %q in\n%s", want, body)
 		}

@@ -95,7 +95,7 @@ func effect(step *dmarcd.Step, stage dmarcd.Stage) string {
 		if record, _ := dmarc.Parse(step.Record.Value); record.Applied(record.P) != dmarc.Reject {
 			how = "to the spam folder"
 		}
-	case dmarcd.ActionFix, dmarcd.ActionAnswer, dmarcd.ActionAccept:
+	case dmarcd.ActionFix, dmarcd.ActionAnswer:
 		how = "affected by the next policy"
 		if stage == dmarcd.StageEnforced {
 			how = "affected by the policy"
@@ -157,8 +157,6 @@ func stageBadge(stage dmarcd.Stage, next dmarcd.ActionID) ui.Cell {
 	case next == "":
 	case next == dmarcd.ActionCheck && stage == dmarcd.StageNone:
 		badge = [2]string{"not known", "info"}
-	case badge[1] == "good":
-		badge[1] = "warning"
 	}
 	return ui.Cell{Kind: ui.CellBadge, Text: badge[0], Tone: badge[1]}
 }

@@ -29,6 +29,7 @@ func changeLines(changes []facts.Change) []changeLine {
 		if change.Before != "" && change.After != "" && !slices.ContainsFunc(line.Diff, func(p ui.DiffPart) bool { return p.Change != "" }) {
 			line.What += ", in another order"
 		}
+		line.Diff = ui.Shorten(line.Diff)
 		switch {
 		case change.Fact == facts.NameGrade:
 			last = append(last, line)

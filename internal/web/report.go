@@ -355,10 +355,18 @@ func aggregateFacts(r wire.AggregateReport) []insight.Fact {
 	return f
 }
 
+// upper writes the names of mechanisms, such as dkim, as people do.
+func upper(text *string) *string {
+	if text == nil {
+		return nil
+	}
+	return new(strings.ToUpper(*text))
+}
+
 func failureFacts(r wire.FailureReport) []insight.Fact {
 	var f factList
-	f.add("Failure", r.AuthFailure)
-	f.add("Failed to align", r.IdentityAlignment)
+	f.add("Failed check", upper(r.AuthFailure))
+	f.add("Not aligned", upper(r.IdentityAlignment))
 	f.add("Sent from", r.SourceIP)
 	f.add("From", r.From)
 	f.add("Envelope sender", r.OriginalMailFrom)

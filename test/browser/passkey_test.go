@@ -53,7 +53,7 @@ func TestPasskey(t *testing.T) {
 	b.acceptInvitation(s.link, "ada@example.com")
 	phone := b.authenticator()
 	b.visit("/app/account", http.StatusOK)
-	b.shows("Without one, your password is all that protects your account.")
+	b.shows("Your password is all that protects your account.")
 	b.press("Add a passkey")
 	b.inspect("a new passkey")
 	b.write("name", "Phone")

@@ -57,7 +57,7 @@ func TestTask02(t *testing.T) {
 		b.wants("Spoofing 2 1,100 messages")
 		b.click(`main a[href*="class=spoofing"]`)
 		b.took(2)
-		b.wants("Spoofing 2 senders 1,100 messages, 0 % pass DMARC", "Bulk Hosting, others 1,000 0 %", "Cheap Servers, others 100 0 %",
+		b.wants("Spoofing 2 senders 1,100 messages, 0 % pass DMARC", "Bulk Hosting (others) 1,000 0 %", "Cheap Servers (others) 100 0 %",
 			"None of them ever authenticates as your domain", "-Elsewhere")
 		if list := b.text("details.sendergroup"); strings.Contains(list, "Office Fibre") {
 			b.t.Errorf("got your own servers among those who spoof: %q", list)

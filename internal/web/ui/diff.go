@@ -2,6 +2,9 @@ package ui
 
 import (
 	"maps"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -27,6 +30,37 @@ func DiffTerms(before, after string) []DiffPart {
 	}
 	return diffTerms(before, after, " ", " ", mechanism)
 }
+
+const (
+	// shownSame limits what stays of the text between differences, and shownTerm of a changed term
+	// such as a key.
+	shownSame, shownTerm = 24, 60
+	separators           = " ;,"
+)
+
+// Shorten replaces what two records have in common, and the middle of long terms, by an ellipsis.
+func Shorten(parts []DiffPart) []DiffPart {
+	changed := slices.ContainsFunc(parts, func(p DiffPart) bool { return p.Change != "" })
+	short := make([]DiffPart, len(parts))
+	for i, part := range parts {
+		if changed && part.Change == "" && len(part.Text) > shownSame {
+			start := len(part.Text) - len(strings.TrimLeft(part.Text, separators))
+			if i == 0 { // the version
+				start = max(0, strings.IndexAny(part.Text, separators)) + 1
+				start += len(part.Text[start:]) - len(strings.TrimLeft(part.Text[start:], separators))
+			}
+			end := max(start, len(strings.TrimRight(part.Text, separators)))
+			part.Text = part.Text[:start] + "…" + part.Text[end:]
+		} else {
+			part.Text = longTerm.ReplaceAllStringFunc(part.Text, func(term string) string { return term[:shownTerm/2] + "…" + term[len(term)-shownTerm/4:] })
+		}
+		short[i] = part
+	}
+	return short
+}
+
+// longTerm matches a long term of printable ASCII characters.
+var longTerm = regexp.MustCompile(`[!-~]{` + strconv.Itoa(shownTerm+1) + `,}`)
 
 // diffTerms is DiffTerms with the separator of terms, the text between them, and the name by which one
 // replaces another.

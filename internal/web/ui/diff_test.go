@@ -32,3 +32,25 @@ func TestDiffTerms(t *testing.T) {
 		}
 	}
 }
+
+// TestShorten keeps what differs, and abridges the rest and long keys.
+func TestShorten(t *testing.T) {
+	t.Parallel()
+	key := "p=" + strings.Repeat("MIIBIjANBgkqhkiG", 20) + "IDAQAB"
+	for _, row := range []struct{ name, before, after, want string }{
+		{"a short record", "v=spf1 mx ~all", "v=spf1 mx -all", "v=spf1 mx |~all| |-all"},
+		{"a policy", "v=DMARC1; p=none; rua=mailto:reports@reports.example; fo=1", "v=DMARC1; p=reject; rua=mailto:reports@reports.example; fo=1", "v=DMARC1; |p=none|; |p=reject|; …"},
+		{"the last term", "v=spf1 include:spf.cloudpost.example ip4:192.0.2.1 ~all", "v=spf1 include:spf.cloudpost.example ip4:192.0.2.1 -all", "v=spf1 … |~all| |-all"},
+		{"between changes", "v=spf1 a include:spf.cloudpost.example ~all", "v=spf1 include:spf.cloudpost.example -all", "v=spf1 |a| … |~all| |-all"},
+		{"a key", "", "v=DKIM1; k=rsa; " + key, "v=DKIM1; k=rsa; p=MIIBIjANBgkqhkiGMIIBIjANBgkq…NBgkqhkiGIDAQAB"},
+		{"another order", "v=DMARC1; p=none; rua=mailto:reports@reports.example", "v=DMARC1; rua=mailto:reports@reports.example; p=none", "v=DMARC1; rua=mailto:reports@reports.example; p=none"},
+	} {
+		var got []string
+		for _, part := range ui.Shorten(ui.DiffTerms(row.before, row.after)) {
+			got = append(got, part.Text)
+		}
+		if text := strings.Join(got, "|"); text != row.want {
+			t.Errorf("%s: got %s, want %s", row.name, text, row.want)
+		}
+	}
+}

@@ -68,6 +68,11 @@ type PeriodChoice struct {
 	Links []Tab
 }
 
+// Custom reports whether no link selects the period.
+func (p PeriodChoice) Custom() bool {
+	return !slices.ContainsFunc(p.Links, func(t Tab) bool { return t.Current })
+}
+
 // HiddenFields returns the parameters that a form has to pass on, without those it sets itself and
 // without the position in a list.
 func HiddenFields(query url.Values, names ...string) []Choice {
