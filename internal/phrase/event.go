@@ -78,8 +78,8 @@ func Details(e dmarcd.Event) []Detail {
 // detected describes an event that package alert detected, or an event about alerts.
 func detected(e dmarcd.Event) string {
 	about := cmp.Or(e.SubjectName, e.Subject)
-	if e.SubjectClass != "" && !strings.Contains(about, ", your ") { // which says it already
-		about += " (" + string(e.SubjectClass) + ")"
+	if e.SubjectClass != "" && !strings.HasSuffix(about, " (yours)") { // which says it already
+		about = withClass(about, e.SubjectClass)
 	}
 	messages := Number(e.Messages)
 	switch e.Kind {
@@ -123,6 +123,14 @@ func detected(e dmarcd.Event) string {
 		return "This is a test. Alerts of the team arrive here."
 	}
 	return string(e.Kind)
+}
+
+// withClass adds a class to the name of a sender, which may end with a part in parentheses.
+func withClass(name string, class dmarcd.Class) string {
+	if part, ok := strings.CutSuffix(name, ")"); ok {
+		return part + ", " + string(class) + ")"
+	}
+	return name + " (" + string(class) + ")"
 }
 
 // percent formats a fraction as 97 %. It adds a decimal where rounding would give 0 % or 100 %.
