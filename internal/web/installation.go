@@ -65,7 +65,7 @@ func (s *Web) showTeams(c *site.Call, status int, form ui.Form) error {
 			change = ui.Action{Label: "Block API access", Path: path, Name: "api", Value: "no", Danger: true, Question: "Block API access? Programs that use a token of this team stop working at once."}
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
-			ui.Text(team.Name).Noted("created " + ui.Moment(team.CreatedAt)), ui.Count(team.Usage[dmarcd.QuotaDomains]).Noted(phrase.Count(int64(team.Members), "member")),
+			ui.Text(team.Name).Noted("created " + ui.Date(dmarcd.DayOf(team.CreatedAt))), ui.Count(team.Usage[dmarcd.QuotaDomains]).Noted(phrase.Count(int64(team.Members), "member")),
 			ui.Text(countedWords("stage", team.Stages)), ui.Text(countedWords("grade", team.Grades)),
 			ui.Count(team.Messages), ui.Percent(team.Mail.YoursPassing, team.Mail.Yours), quotaCell(team), ui.Text(state),
 			ui.Actions(ui.Action{Label: "Open", Path: Prefix + "/team", Name: "team", Value: team.ID.String()}, change),

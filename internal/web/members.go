@@ -72,7 +72,7 @@ func memberTable(members []dmarcd.Member, viewer site.Viewer) ui.Table {
 				Label: "Remove", Path: path + "/remove", Danger: true, Question: "Remove the member? Their tokens with the scope admin are revoked. Everything else that they created stays.",
 			})
 		}
-		t.Rows = append(t.Rows, []ui.Cell{ui.Text(m.User.Name), ui.Code(m.User.Email), ui.Text(string(m.Role)), factorCell(m.User), ui.At(m.JoinedAt), ui.At(m.User.SignedInAt), last})
+		t.Rows = append(t.Rows, []ui.Cell{ui.Text(m.User.Name), ui.Code(m.User.Email), ui.Text(string(m.Role)), factorCell(m.User), ui.OnDay(dmarcd.DayOf(m.JoinedAt)), ui.At(m.User.SignedInAt), last})
 	}
 	return t
 }

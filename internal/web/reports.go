@@ -191,10 +191,26 @@ func (q reportQuery) nothing(path string, c *site.Call) ui.Empty {
 	return ui.Empty{Title: "No reports", Advice: "No report was received for these days. Choose a longer period, or upload a report.", Action: ui.Link{Text: "Upload a report", Href: uploadPath}}
 }
 
+// reportKindWord is the word for a kind of report.
+func reportKindWord(kind dmarcd.ReportKind) string {
+	if kind == dmarcd.KindTLS {
+		return "TLS"
+	}
+	return string(kind)
+}
+
+func reportKindChoices() []ui.Choice {
+	choices := []ui.Choice{{Value: "", Label: "any"}}
+	for _, kind := range dmarcd.ReportKinds() {
+		choices = append(choices, ui.Choice{Value: string(kind), Label: reportKindWord(kind)})
+	}
+	return choices
+}
+
 // reportFilter is the form that filters the list.
 func reportFilter(path string, asked reportQuery, tags tagChoice) ui.Form {
 	fields := []ui.Field{
-		{Name: "kind", Label: "Kind", Type: "select", Value: string(asked.Kind), Choices: append([]ui.Choice{{Value: "", Label: "any"}}, ui.Choices(dmarcd.ReportKinds()...)...)},
+		{Name: "kind", Label: "Kind", Type: "select", Value: string(asked.Kind), Choices: reportKindChoices()},
 	}
 	if path == Prefix+"/reports" {
 		fields = append(fields, ui.Field{Name: "domain", Label: "Domain", Type: "search", Value: asked.Domain, Placeholder: "example.com"})
@@ -273,7 +289,7 @@ func reportTable(c *site.Call, reports []dmarcd.Report, csv string) ui.Table {
 			genuine = genuine.Noted("Not counted: no domain of the team")
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
-			ui.LinkTo(cmp.Or(r.Organization, "not named"), c.Link(Prefix+"/reports/"+r.ID.String(), "domain", c.Params.Get("domain"))).Noted(r.ExternalID), ui.Text(string(r.Kind)),
+			ui.LinkTo(cmp.Or(r.Organization, "not named"), c.Link(Prefix+"/reports/"+r.ID.String(), "domain", c.Params.Get("domain"))).Noted(r.ExternalID), ui.Text(reportKindWord(r.Kind)),
 			ui.Text(r.Domain), ui.OnDay(dmarcd.DayOf(r.Begin)), ui.Count(int64(r.Records)), ui.Count(r.Messages), ui.Percent(r.Compliant, r.Messages),
 			genuine, ui.Count(int64(len(r.Quirks))), ui.At(r.ReceivedAt),
 		})

@@ -69,11 +69,19 @@ func tokenTable(tokens []dmarcd.Token, now time.Time, mayRevoke bool) ui.Table {
 			})
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
-			ui.Text(token.Name).Noted(token.ID.String()), ui.Text(string(token.Scope)).Noted(strings.Join(dmarcd.NetworkTexts(token.Networks), ", ")), ui.Badge(state),
+			ui.Text(token.Name).Noted(token.ID.String()), ui.Text(string(token.Scope)).Noted(strings.Join(dmarcd.NetworkTexts(token.Networks), ", ")), tokenState(state),
 			ui.At(token.CreatedAt).Noted(creator(token)), ui.At(token.UsedAt).Noted(token.UsedFrom), ui.At(token.ExpiresAt), last,
 		})
 	}
 	return t
+}
+
+// tokenState is red for an expired token alone: a revoked one is as its owner wants it.
+func tokenState(state string) ui.Cell {
+	if state == "revoked" {
+		return ui.Cell{Kind: ui.CellBadge, Text: state}
+	}
+	return ui.Badge(state)
 }
 
 // creator returns who created a token.
