@@ -93,7 +93,7 @@ var packages = map[string][]string{
 	"internal/pdf":                   nil,
 	"internal/phrase":                {"."},
 	"internal/wire":                  join(protocols, ".", "internal/facts", "internal/phrase"),
-	"internal/export":                {".", "internal/wire"},
+	"internal/export":                {".", "internal/facts", "internal/intake", "internal/service", "internal/wire"},
 	"internal/store":                 join(protocols, ".", "internal/cache", "internal/facts", "internal/fair", "internal/phrase", "internal/recovered", "internal/rollup", "internal/cold", "internal/store/db", "internal/store/shape", "internal/trace"),
 	"internal/store/db":              {".", "internal/fair", "internal/recovered"},
 	"internal/cold":                  nil,
@@ -141,7 +141,7 @@ var packages = map[string][]string{
 	"internal/mcp":         {".", "dmarc", "internal/facts", "internal/insight", "internal/recovered", "internal/service", "internal/wire"},
 	"internal/web/ui":      {".", "internal/phrase", "internal/wire"},
 	"internal/web/site":    {".", "internal/clientaddr", "internal/fair", "internal/httproute", "internal/insight", "internal/memory", "internal/phrase", "internal/service", "internal/web/ui", "internal/wire"},
-	"internal/web":         join(protocols, ".", "internal/facts", "internal/web/site", "internal/web/ui", "internal/service", "internal/insight", "internal/intake", "internal/phrase", "internal/recordfile", "internal/recovered", "internal/upload", "internal/wire"),
+	"internal/web":         join(protocols, ".", "internal/export", "internal/facts", "internal/web/site", "internal/web/ui", "internal/service", "internal/insight", "internal/intake", "internal/phrase", "internal/recordfile", "internal/recovered", "internal/upload", "internal/wire"),
 	"internal/app": join(append(slices.Clone(workers), transports...), "client", "internal/memory", "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/store/shape", "internal/config",
 		"internal/resolver", "internal/resolver/zone", "internal/outbound", "internal/starttls", "internal/api", "internal/mcp", "internal/web", "internal/web/ui", "internal/secret", "internal/certificate", "internal/senders", "internal/demo", "internal/recovered", "internal/trace"),
 

@@ -111,9 +111,22 @@ func formatOf(file string) export.Format {
 	return export.NDJSON
 }
 
-// exportFile writes records to a file, which appears under its name once it is complete. A
-// device or a pipe is written directly.
-func (p *program) exportFile(ctx context.Context, c *client.Client, filter client.RecordFilter, format export.Format, output string) (err error) {
+// exportFile writes records to a file.
+func (p *program) exportFile(ctx context.Context, c *client.Client, filter client.RecordFilter, format export.Format, output string) error {
+	n := 0
+	err := p.writeOutput(output, func(out io.Writer) (err error) {
+		n, err = p.exportRecords(ctx, c, filter, format, out)
+		return err
+	})
+	if err == nil && output != "-" {
+		p.notify("%s exported to %s\n", number(n, "record"), printable(output))
+	}
+	return err
+}
+
+// writeOutput writes a file, which appears under its name once it is complete. A device or a pipe is
+// written directly; - is standard output.
+func (p *program) writeOutput(output string, write func(io.Writer) error) (err error) {
 	out, done := p.out, func() error { return nil }
 	switch info, err := os.Stat(output); {
 	case output == "-":
@@ -135,17 +148,10 @@ func (p *program) exportFile(ctx context.Context, c *client.Client, filter clien
 			return errors.Join(file.Close(), os.Rename(file.Name(), output))
 		}
 	}
-	n, err := p.exportRecords(ctx, c, filter, format, out)
-	if err != nil {
+	if err := write(out); err != nil {
 		return err
 	}
-	if err := done(); err != nil {
-		return err
-	}
-	if output != "-" {
-		p.notify("%s exported to %s\n", number(n, "record"), printable(output))
-	}
-	return nil
+	return done()
 }
 
 // exportRecords writes records and returns how many there were.

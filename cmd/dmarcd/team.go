@@ -3,18 +3,20 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/app"
+	"github.com/dmarcd/dmarcd/internal/export"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 func (p *program) teamCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "team", Short: "Manage teams and the API whitelist", Args: noArguments, RunE: showHelp}
-	cmd.AddCommand(p.teamCreateCommand(), p.teamListCommand(), p.teamAllowCommand(true), p.teamAllowCommand(false), p.teamQuotaCommand())
+	cmd.AddCommand(p.teamCreateCommand(), p.teamListCommand(), p.teamAllowCommand(true), p.teamAllowCommand(false), p.teamQuotaCommand(), p.teamExportCommand(), p.teamDeleteCommand())
 	return cmd
 }
 
@@ -108,6 +110,61 @@ unless you set them.`,
 				return err
 			}
 			return p.showQuotas(cmd, i.Service.Team(team.ID, service.CommandLine()), *asJSON)
+		})
+	}
+	return cmd
+}
+
+func (p *program) teamExportCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "export NAME --output FILE",
+		Short: "Export everything that a team has as a ZIP file",
+		Long: `Writes a ZIP file with the domains, checks, reports, records, originals, events, alerts,
+senders, members, settings and the audit log of a team. It contains no passwords and no
+secrets of tokens and webhooks. docs/export.md describes the files.`,
+		Example:           "  dmarcd team export acme --output acme.zip",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: p.completeTeams,
+	}
+	output := cmd.Flags().String("output", "", "file to write; - is standard output")
+	_ = cmd.MarkFlagRequired("output") // it exists
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withInstallation(cmd, func(i *app.Installation) error {
+			team, err := teamByName(cmd.Context(), system(i), args[0])
+			if err != nil {
+				return err
+			}
+			archive, err := i.Service.Team(team.ID, service.CommandLine()).Archive(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return p.writeOutput(*output, func(out io.Writer) error {
+				return export.Team(cmd.Context(), archive, out)
+			})
+		})
+	}
+	return cmd
+}
+
+func (p *program) teamDeleteCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "delete NAME",
+		Short: "Delete a team with all its data, for good",
+		Long: `Deletes a team with its domains, reports, figures, settings, tokens and audit log. The team
+is gone at once, and mail to its reporting addresses is refused, which are never used again.
+The server removes the data within minutes. Its members keep their accounts. It cannot be
+undone: dmarcd team export saves the data before.`,
+		Example:           "  dmarcd team delete acme",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: p.completeTeams,
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withInstallation(cmd, func(i *app.Installation) error {
+			team, err := teamByName(cmd.Context(), system(i), args[0])
+			if err != nil {
+				return err
+			}
+			return i.Service.Team(team.ID, service.CommandLine()).Delete(cmd.Context(), args[0])
 		})
 	}
 	return cmd

@@ -74,6 +74,7 @@ func CreateInstallation(ctx context.Context, cfg config.Config, log *slog.Logger
 		Secrets: secretKeys(cfg), Mailboxes: mailboxLogins{dialer}, Outbound: dialer,
 		Deliveries: newDeliveries(s, cfg, dialer, relay, nil, log),
 		SelfTests:  newSelfTests(cfg, asks, func() string { return cfg.SMTPListen }),
+		Memory:     memory.NewBudget(memory.FindLimit().Reads()),
 		BaseURL:    cfg.BaseURL, ReportDomain: cfg.ReportDomain, Log: log,
 	}, relay)
 	return &Installation{

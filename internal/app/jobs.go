@@ -67,7 +67,7 @@ func (a *App) chores() []*jobs.Chore {
 		return a.store.Freeze(ctx, coldAfter)
 	}
 	shared := []*jobs.Chore{
-		{Name: "purge deleted domains", Step: a.store.Purge, Poll: jobs.Soon},
+		{Name: "purge deleted data", Step: a.store.Purge, Poll: jobs.Soon},
 		{Name: "claim waiting reports", Step: a.store.ClaimShares, Poll: jobs.Soon},
 		{Name: "rebuild day rollups", Step: a.store.BuildRollups, Poll: jobs.Minutely},
 		{Name: "store senders", Step: a.storeSenders, Poll: jobs.Minutely},

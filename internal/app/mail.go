@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -140,6 +141,9 @@ func (a *App) storeMails(ctx context.Context, team dmarcd.TeamID, batch []*spool
 		bytes      int
 		start      = time.Now()
 	)
+	if gone, err := a.teamGone(ctx, team); gone || err != nil {
+		return slices.Repeat([]error{err}, len(batch))
+	}
 	for i, entry := range batch {
 		if mailbox := testMailbox(team, entry); mailbox != "" {
 			errs = append(errs, a.testMail(ctx, team, mailbox, entry))
@@ -210,10 +214,19 @@ func (a *App) testMail(ctx context.Context, team dmarcd.TeamID, mailbox string, 
 	return err
 }
 
+// teamGone reports whether a team was deleted since a mail for it was accepted: the mail is dropped.
+func (a *App) teamGone(ctx context.Context, team dmarcd.TeamID) (bool, error) {
+	_, err := a.store.TeamByID(ctx, team)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return true, nil
+	}
+	return false, err
+}
+
 // rejectMail stores a spooled mail as rejected without reading it; a test mail is dropped.
 func (a *App) rejectMail(ctx context.Context, team dmarcd.TeamID, entry *spool.Entry, reason string) error {
-	if testMailbox(team, entry) != "" {
-		return nil
+	if gone, err := a.teamGone(ctx, team); gone || err != nil || testMailbox(team, entry) != "" {
+		return err
 	}
 	content, err := entry.Open()
 	if err != nil {

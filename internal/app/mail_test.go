@@ -87,6 +87,35 @@ func spoolMail(t *testing.T, data string, team dmarcd.TeamID, at time.Time) stri
 	return spooled.List()[0].Name
 }
 
+// TestDeletedTeamLeavesNoMail starts with mails in the spool for a team that was deleted since, one of
+// which has crashed three times.
+func TestDeletedTeamLeavesNoMail(t *testing.T) {
+	t.Parallel()
+	db, data := storetest.SQLite(t), t.TempDir()
+	musttest.Do(t, start(t, db).stop())
+	opened := db.Open(t, store.Options{})
+	team := storetest.Team(t, opened, "gone")
+	name := spoolMail(t, data, team.ID, time.Now())
+	musttest.Do(t, os.WriteFile(filepath.Join(data, "spool", name+".crashes"), []byte("3"), 0o600))
+	spoolMail(t, data, team.ID, time.Now())
+	musttest.Do(t, opened.Team(team.ID).Delete(t.Context()))
+
+	d := start(t, db, "DMARCD_DATA="+data, "DMARCD_SMTP_LISTEN=127.0.0.1:0", "DMARCD_REPORT_DOMAIN=report.example", "DMARCD_DNS=127.0.0.1:1")
+	limit := time.After(time.Minute)
+	for {
+		_, metrics := get(t, "http://"+d.listen+"/metrics", "")
+		files := slices.DeleteFunc(musttest.Get(os.ReadDir(filepath.Join(data, "spool")))(t), func(file os.DirEntry) bool { return file.Name() == "lock" || strings.HasSuffix(file.Name(), ".busy") })
+		if strings.Contains(metrics, "\ndmarcd_spool_messages 0") && len(files) == 0 {
+			return
+		}
+		select {
+		case <-limit:
+			t.Fatalf("got the files %v, want none", files)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
 // TestMailIsMeasured follows a mail of an hour ago from the spool to the database.
 func TestMailIsMeasured(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,6 @@
-// Package export writes records of aggregate reports as Parquet, NDJSON or CSV, and sends
-// messages to syslog servers (RFC 5424). The columns are those of wire.ExportedRecord. What is
-// exported and in which order is up to the caller.
+// Package export writes records of aggregate reports as Parquet, NDJSON or CSV, everything that a
+// team has as a ZIP file, and sends messages to syslog servers (RFC 5424). The columns of records are
+// those of wire.ExportedRecord; which records and in which order is up to the caller.
 package export
 
 import (

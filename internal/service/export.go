@@ -84,6 +84,49 @@ func (t *Team) ExportRecords(ctx context.Context, filter RecordFilter, after Rec
 	return &RecordExport{team: t, filter: filter, after: after, from: after.Report}, nil
 }
 
+// Archive reads everything that a team has: the methods of Team, and those whose reads it notes as one
+// export.
+type Archive struct {
+	*Team
+
+	// Self is the team.
+	Self dmarcd.Team
+	// BaseURL is the public URL of the API, for links.
+	BaseURL string
+}
+
+// Archive starts an export of all data of the team, with an audit entry. No token may.
+func (t *Team) Archive(ctx context.Context) (*Archive, error) {
+	team, err := t.whole(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.team.Note(ctx, t.actor.to("team.export", team.Name, "")); err != nil {
+		return nil, err
+	}
+	return &Archive{Team: t, Self: team, BaseURL: t.service.options.BaseURL}, nil
+}
+
+// Records returns an export of all records, also of those that do not count.
+func (a *Archive) Records() *RecordExport {
+	return &RecordExport{team: a.Team, filter: RecordFilter{All: true}}
+}
+
+// Original returns the original of a report, or dmarcd.ErrNotFound after its retention.
+func (a *Archive) Original(ctx context.Context, id dmarcd.ReportID) (dmarcd.StoredOriginal, error) {
+	return a.team.ReportOriginal(ctx, id)
+}
+
+// RejectedOriginal returns the original of a rejected item, or dmarcd.ErrNotFound.
+func (a *Archive) RejectedOriginal(ctx context.Context, id dmarcd.RejectedID) (dmarcd.StoredOriginal, error) {
+	return a.team.RejectedOriginal(ctx, id)
+}
+
+// SenderClasses returns the classes that the team gave to senders of a domain, and of all domains.
+func (a *Archive) SenderClasses(ctx context.Context, domain string) (map[string]dmarcd.Class, error) {
+	return a.team.SenderClasses(ctx, domain)
+}
+
 // Next passes the next batch to use, and returns its length, 0 at the end. It waits for memory and
 // for a turn like other large reads, and has both until use returns, which must not wait for a client.
 // It may return memory.ErrBusy, and can be called again after an error, and at the end for what

@@ -36,7 +36,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// Options are the dependencies of use cases other than the store. The command line needs none.
+// Options are the dependencies of use cases other than the store.
 type Options struct {
 	Checker *dnscheck.Checker
 	// Acceptor reads uploads.

@@ -574,6 +574,15 @@ var uses = joined(joined(joined(joined(joined(webhookUses, alertUses), labelUses
 			return s.SetQuotas(ctx, dmarcd.Team{ID: 1}, dmarcd.Quota{dmarcd.QuotaDomains: 5})
 		},
 	},
+	"Delete": {
+		needs: own, action: "team.delete", wants: dmarcd.ErrInvalid, last: true,
+		team:  func(w *world, t *service.Team) error { return t.Delete(ctx, w.team.Name) },
+		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.Delete(ctx, "Acme") },
+	},
+	"Archive": {
+		needs: own, action: "team.export", target: "acme",
+		team: func(_ *world, t *service.Team) error { return errorOf(t.Archive(ctx)) },
+	},
 	"RemoveUser": {
 		needs: operate, action: "user.remove", target: "bob@example.com", wants: dmarcd.ErrNotFound,
 		system: func(w *world, s *service.System) error { _, err := s.RemoveUser(ctx, w.member.ID); return err },

@@ -17,6 +17,30 @@ func (t *Team) Self(ctx context.Context) (dmarcd.Team, error) {
 	return see(t, func() (dmarcd.Team, error) { return t.service.store.TeamByID(ctx, t.team.ID()) })
 }
 
+// Delete deletes the team with everything that it has, for good. name is its name, as a confirmation;
+// another one is an *dmarcd.InvalidError. No token may.
+func (t *Team) Delete(ctx context.Context, name string) error {
+	team, err := t.whole(ctx)
+	if err != nil {
+		return err
+	}
+	if name != team.Name {
+		return &dmarcd.InvalidError{Field: "confirm", Message: "The name does not match. Enter the name of the team to delete it."}
+	}
+	return t.team.Delete(ctx, t.actor.to("team.delete", team.ID.String(), ""))
+}
+
+// whole returns the team for a use case about all of it, which needs an owner who is no token.
+func (t *Team) whole(ctx context.Context) (dmarcd.Team, error) {
+	if err := t.may(dmarcd.RightManage); err != nil {
+		return dmarcd.Team{}, err
+	}
+	if t.actor.token {
+		return dmarcd.Team{}, dmarcd.ErrForbidden
+	}
+	return t.service.store.TeamByID(ctx, t.team.ID())
+}
+
 // NewToken describes the token to create.
 type NewToken struct {
 	// Name is what the token is for, or "".

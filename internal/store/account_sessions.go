@@ -97,6 +97,9 @@ func (s *Store) Session(ctx context.Context, hash [32]byte) (dmarcd.Session, err
 		return session, err
 	}
 	session.Team, err = s.TeamByID(ctx, session.Team.ID)
+	if errors.Is(err, dmarcd.ErrNotFound) { // it was deleted meanwhile
+		session.Role, err = "", nil
+	}
 	return session, err
 }
 
@@ -123,7 +126,7 @@ func (s *Store) TouchSession(ctx context.Context, hash [32]byte, seenAt time.Tim
 // or an operator.
 func (s *Store) SelectTeam(ctx context.Context, hash [32]byte, team dmarcd.TeamID) error {
 	changed, err := s.exec(ctx, `UPDATE sessions SET team_id = $1 WHERE hash = $2
-		AND EXISTS (SELECT 1 FROM teams WHERE teams.id = $1)
+		AND EXISTS (SELECT 1 FROM teams WHERE teams.id = $1 AND teams.deleted_at = 0)
 		AND (EXISTS (SELECT 1 FROM members WHERE members.team_id = $1 AND members.user_id = sessions.user_id)
 			OR EXISTS (SELECT 1 FROM users WHERE users.id = sessions.user_id AND users.operator))`, team, hash[:])
 	if err == nil && changed == 0 {

@@ -66,7 +66,7 @@ func (t tx) createTeam(ctx context.Context, name string, api bool) (dmarcd.Team,
 
 // Teams returns all teams, ordered by name.
 func (s *Store) Teams(ctx context.Context) ([]dmarcd.Team, error) {
-	return db.Collect(ctx, s.own(), `SELECT `+teamColumns+` FROM teams ORDER BY name`, nil, scanTeam)
+	return db.Collect(ctx, s.own(), `SELECT `+teamColumns+` FROM teams WHERE deleted_at = 0 ORDER BY name`, nil, scanTeam)
 }
 
 // TeamByName returns the team with that name, or ErrNotFound.
@@ -76,7 +76,7 @@ func (s *Store) TeamByName(ctx context.Context, name string) (dmarcd.Team, error
 
 // teamBy returns the team with that value in a column.
 func teamBy(ctx context.Context, from db.Querier, column string, value any) (dmarcd.Team, error) {
-	return scanTeam(db.Row(ctx, from, `SELECT `+teamColumns+` FROM teams WHERE `+column+` = $1`, value))
+	return scanTeam(db.Row(ctx, from, `SELECT `+teamColumns+` FROM teams WHERE `+column+` = $1 AND deleted_at = 0`, value))
 }
 
 // SetAPI adds a team to the API whitelist or removes it. An unknown team is ErrNotFound.
@@ -116,7 +116,7 @@ type TeamSize struct {
 
 // TeamSizes returns all teams with their usage, ordered by name.
 func (s *Store) TeamSizes(ctx context.Context, days dmarcd.Days) ([]TeamSize, error) {
-	sizes, err := db.Collect(ctx, s.own(), `SELECT `+teamColumns+` FROM teams ORDER BY name`, nil, func(scan db.Scanner) (TeamSize, error) {
+	sizes, err := db.Collect(ctx, s.own(), `SELECT `+teamColumns+` FROM teams WHERE deleted_at = 0 ORDER BY name`, nil, func(scan db.Scanner) (TeamSize, error) {
 		team, err := scanTeam(scan)
 		return TeamSize{Team: team, Stages: map[string]int{}, Grades: map[string]int{}}, err
 	})

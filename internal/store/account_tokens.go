@@ -254,7 +254,7 @@ func (s *Store) TeamOfToken(ctx context.Context, id dmarcd.TokenID) (dmarcd.Team
 func (s *Store) FirstStart(ctx context.Context, hash [32]byte) (made bool, err error) {
 	err = s.tx(ctx, func(t tx) error {
 		var teams int
-		if err := t.QueryRow(ctx, `SELECT count(*) FROM teams`, nil, &teams); err != nil || teams > 0 {
+		if err := t.QueryRow(ctx, `SELECT count(*) FROM teams WHERE deleted_at = 0`, nil, &teams); err != nil || teams > 0 {
 			return err
 		}
 		team, err := t.createTeam(ctx, dmarcd.DefaultTeam, true)
@@ -323,7 +323,7 @@ func (s *Store) EnsureToken(ctx context.Context, hash [32]byte) error {
 func (s *Store) FirstInvitation(ctx context.Context, hash [32]byte) (made bool, err error) {
 	err = s.tx(ctx, func(t tx) error {
 		var team dmarcd.TeamID
-		err := t.QueryRow(ctx, `SELECT id FROM teams ORDER BY created_at, id LIMIT 1`, nil, &team)
+		err := t.QueryRow(ctx, `SELECT id FROM teams WHERE deleted_at = 0 ORDER BY created_at, id LIMIT 1`, nil, &team)
 		if err != nil {
 			return err
 		}

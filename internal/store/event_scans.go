@@ -34,7 +34,7 @@ func (s *Store) ScanAlerts(ctx context.Context, detect func(*Team, dmarcd.AlertS
 		}
 		return detect(t, scan)
 	}, `SELECT teams.id FROM teams LEFT JOIN alert_scans ON alert_scans.team_id = teams.id
-		WHERE alert_scans.team_id IS NULL OR alert_scans.due_at <= $1`, unix(s.now()))
+		WHERE teams.deleted_at = 0 AND (alert_scans.team_id IS NULL OR alert_scans.due_at <= $1)`, unix(s.now()))
 }
 
 // beginScan begins or continues a pass over the team's domains: those that changed since the last

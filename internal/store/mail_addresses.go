@@ -20,13 +20,14 @@ type Recipient struct {
 }
 
 // RecipientOf returns the domain of a local part in lower case, or ErrNotFound, also for a
-// retired address. It is the only way from an address to a team.
+// retired address and that of a deleted team. It is the only way from an address to a team.
 func (s *Store) RecipientOf(ctx context.Context, mailbox string) (Recipient, error) {
 	if !dmarcd.IsReportMailbox(mailbox) {
 		return Recipient{}, dmarcd.ErrNotFound
 	}
 	var r Recipient
-	err := s.own().QueryRow(ctx, `SELECT team_id, name, domain_id FROM addresses WHERE mailbox = $1 AND retired_at = 0`,
+	err := s.own().QueryRow(ctx, `SELECT addresses.team_id, addresses.name, addresses.domain_id FROM addresses
+		JOIN teams ON teams.id = addresses.team_id WHERE addresses.mailbox = $1 AND addresses.retired_at = 0 AND teams.deleted_at = 0`,
 		[]any{mailbox}, &r.Team, &r.Domain, &r.DomainID)
 	return r, err
 }

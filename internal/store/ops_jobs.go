@@ -90,7 +90,7 @@ func (t *Team) JobTurn(ctx context.Context) (end func()) {
 }
 
 // allTeams is a query for eachTeam.
-const allTeams = `SELECT id FROM teams ORDER BY id`
+const allTeams = `SELECT id FROM teams WHERE deleted_at = 0 ORDER BY id`
 
 // teamIDs returns the teams that a query selects.
 func (s *Store) teamIDs(ctx context.Context, query string, args ...any) ([]dmarcd.TeamID, error) {

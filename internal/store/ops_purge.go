@@ -16,10 +16,19 @@ const purgeRows = 500
 // purgeChunks is the same for chunks of originals.
 const purgeChunks = 4
 
-// Purge removes some rows of deleted reports and domains and of incomplete deliveries, a step
-// per team, and reports whether there may be more. Errors of one team do not affect others,
+// Purge removes some rows of deleted teams, reports and domains and of incomplete deliveries, a
+// step per team, and reports whether there may be more. Errors of one team do not affect others,
 // see eachTeam.
 func (s *Store) Purge(ctx context.Context) (more bool, err error) {
+	more, err = s.eachTeam(ctx, "purge of deleted teams", func(t *Team) (bool, error) { return t.erase(ctx) }, `SELECT id FROM teams WHERE deleted_at > 0`)
+	if ctx.Err() != nil {
+		return more, err
+	}
+	again, purgeErr := s.purgeData(ctx)
+	return more || again, errors.Join(err, purgeErr)
+}
+
+func (s *Store) purgeData(ctx context.Context) (more bool, err error) {
 	return s.eachTeam(ctx, "purge of deleted data", func(t *Team) (bool, error) { return t.purge(ctx) },
 		`SELECT team_id FROM domains WHERE deleted_at > 0
 		UNION SELECT team_id FROM reports WHERE state = 'deleted' AND pending_until < $1

@@ -49,7 +49,8 @@ var attacks = joined(joined(joined(joined(webhookAttacks, alertAttacks), labelAt
 		_, err := other.Domain(ctx, v.domain.Name)
 		return wantNotFound(err)
 	},
-	"ID": func(context.Context, *store.Team, victim) error { return nil },
+	"ID":     func(context.Context, *store.Team, victim) error { return nil },
+	"Delete": func(ctx context.Context, other *store.Team, _ victim) error { return other.Delete(ctx) },
 	"JobTurn": func(ctx context.Context, team *store.Team, _ victim) error {
 		team.JobTurn(ctx)() // reads nothing
 		return nil

@@ -83,6 +83,8 @@ func (s *site) forms() []formCase {
 		{"/app/settings/notifications/" + s.webhook + "/remove", owner, nil, 1},
 		{"/app/settings/notifications/" + s.webhook + "/deliveries/" + s.delivery + "/retry", owner, nil, 1},
 		{"/app/settings/retention", owner, url.Values{"counters": {"0"}, "records": {"1"}, "originals": {"1"}}, 1},
+		{"/app/settings/team/export", owner, nil, 1},
+		{"/app/settings/team/delete", owner, url.Values{"confirm": {"Example & Sons"}}, 1},
 		{"/app/installation/teams", operator, url.Values{"name": {"third"}}, 1},
 		{"/app/installation/teams/" + s.emptyTeam.String() + "/api", operator, url.Values{"api": {"no"}}, 1},
 		{"/app/installation/users/factor", operator, url.Values{"required": {"yes"}}, 1},

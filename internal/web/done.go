@@ -55,6 +55,7 @@ var doneMessages = map[string]string{
 	"digest-set":           "Your digest was saved.",
 	"alert-rules-set":      "The rules were saved. They apply to events from now on.",
 	"retention-set":        "The retention was saved. Older data is deleted in the background.",
+	"team-deleted":         "The team was deleted. Its data is removed within minutes.",
 	"team-created":         "The team was created.",
 	"whitelist-changed":    "API access was changed.",
 	"user-removed":         "The user was removed and signed out everywhere.",

@@ -69,6 +69,7 @@ func (s *site) allPages() []page {
 		{name: "settings-notifications-new", path: "/app/settings/notifications/new/webhook"},
 		{name: "settings-channel", path: "/app/settings/notifications/" + s.webhook + "?done=channel-added"},
 		{name: "settings-retention", path: "/app/settings/retention", golden: true},
+		{name: "settings-team", path: "/app/settings/team"},
 		{name: "settings-audit", path: "/app/settings/audit"},
 		{name: "account", path: "/app/account"},
 		{name: "installation-teams", path: "/app/installation/teams"},

@@ -16,7 +16,7 @@ import (
 func (f formCase) needsProof() bool {
 	return strings.HasPrefix(f.path, "/app/account/authenticator") || strings.HasPrefix(f.path, "/app/account/passkeys") || strings.HasPrefix(f.path, "/app/settings/members") || f.path == "/app/settings/tokens" ||
 		f.path == "/app/settings/invitations/withdraw" || f.path == "/app/domains/delete" || f.path == "/app/domains/example.com/delete" ||
-		strings.HasPrefix(f.path, "/app/installation/users/")
+		strings.HasPrefix(f.path, "/app/installation/users/") || strings.HasPrefix(f.path, "/app/settings/team/")
 }
 
 // TestFreshProof sends every form as every role with an old session. Those that need a fresh proof ask for it, with what
@@ -70,8 +70,8 @@ func TestFreshProof(t *testing.T) {
 			})
 		}
 	}
-	if proofs != 13 {
-		t.Errorf("got %d forms that need a proof, want 13", proofs)
+	if proofs != 15 {
+		t.Errorf("got %d forms that need a proof, want 15", proofs)
 	}
 }
 

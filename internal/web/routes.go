@@ -145,6 +145,9 @@ func (s *Web) routes() []site.Route {
 		get("/settings/retention", site.AccessView, s.retention),
 		post("/settings/retention", site.AccessOwn, site.WithForm(s.setRetention)),
 		get("/settings/audit", site.AccessOwn, s.audit),
+		get("/settings/team", site.AccessOwn, s.teamData),
+		fresh(post("/settings/team/export", site.AccessOwn, s.exportTeam)),
+		fresh(post("/settings/team/delete", site.AccessOwn, site.WithForm(s.deleteTeam))),
 
 		get("/installation/teams", site.AccessOperate, s.teams),
 		post("/installation/teams", site.AccessOperate, site.WithForm(s.createTeam)),

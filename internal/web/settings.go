@@ -1,11 +1,13 @@
 package web
 
 import (
+	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/export"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
@@ -24,6 +26,7 @@ var settingsMenu = []site.MenuEntry{
 	{Title: "Tokens", Path: "/settings/tokens", Icon: "tokens", Access: site.AccessView},
 	{Title: "Retention", Path: "/settings/retention", Icon: "retention", Access: site.AccessView},
 	{Title: "Audit log", Path: "/settings/audit", Icon: "reports", Access: site.AccessOwn},
+	{Title: "Team data", Path: "/settings/team", Icon: "retention", Access: site.AccessOwn},
 }
 
 // settingsTabs are the tabs of the team settings.
@@ -35,6 +38,35 @@ func settingsTabs(v site.Viewer, current string) []ui.Tab {
 		}
 	}
 	return tabs
+}
+
+type teamDataView struct {
+	Tabs []ui.Tab
+	Team string
+}
+
+func (s *Web) teamData(c *site.Call) error {
+	return c.Render(http.StatusOK, settingsFrame("settings_team", "Team data"), teamDataView{settingsTabs(c.Viewer, "Team data"), c.Viewer.Team.Name})
+}
+
+func (s *Web) deleteTeam(c *site.Call, written url.Values) error {
+	return c.Finish(c.Team.Delete(c.R.Context(), written.Get("confirm")), accountPath, "team-deleted")
+}
+
+// exportTeam sends everything that the team has as a file.
+func (s *Web) exportTeam(c *site.Call) error {
+	archive, err := c.Team.Archive(c.R.Context())
+	if err != nil {
+		return err
+	}
+	h := c.W.Header()
+	h.Set("Content-Type", "application/zip")
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": archive.Self.Name + ".zip"}))
+	h.Set("Cache-Control", "no-store")
+	if err := export.Team(c.R.Context(), archive, c.W); err != nil {
+		panic(http.ErrAbortHandler) // a truncated file must not look complete
+	}
+	return nil
 }
 
 func retentionForm(r service.Retention) ui.Form {

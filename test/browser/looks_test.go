@@ -103,6 +103,7 @@ var shownPages = []shown{
 	{name: "settings-notifications", path: "/app/settings/notifications"},
 	{name: "settings-notifications-new", path: "/app/settings/notifications/new/slack"},
 	{name: "settings-retention", path: "/app/settings/retention"},
+	{name: "settings-team", path: "/app/settings/team"},
 	{name: "settings-audit", path: "/app/settings/audit"},
 	{name: "account", path: "/app/account"},
 	{name: "installation-teams", path: "/app/installation/teams"},

@@ -117,7 +117,7 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, "", func(t *testing.T, in *installation) {
 		for _, name := range []string{
-			"serve", "team create", "team list", "team allow", "team deny", "token create", "token list", "token revoke",
+			"serve", "team create", "team list", "team allow", "team deny", "team export", "team delete", "token create", "token list", "token revoke",
 			"domain list", "domain add", "domain verify", "domain delete", "domain purpose",
 			"config", "migrate", "backup", "version", "doctor",
 		} {

@@ -35,7 +35,8 @@ CREATE TABLE installation (
 );
 
 -- retention_… is the retention of data in seconds: 0 is forever, -1 as configured. quota_… is the
--- team's quota: 0 is unlimited, -1 as configured.
+-- team's quota: 0 is unlimited, -1 as configured. A deleted team is a hidden row without a name until
+-- all its rows are removed.
 CREATE TABLE teams (
     id               INTEGER PRIMARY KEY,
     name             TEXT    NOT NULL UNIQUE, -- sorts by byte
@@ -49,7 +50,8 @@ CREATE TABLE teams (
     quota_unreadable BIGINT  NOT NULL DEFAULT -1,
     quota_reports    BIGINT  NOT NULL DEFAULT -1,
     quota_mailboxes  BIGINT  NOT NULL DEFAULT -1,
-    second_factor    BOOLEAN NOT NULL DEFAULT FALSE -- members need one
+    second_factor    BOOLEAN NOT NULL DEFAULT FALSE, -- members need one
+    deleted_at       BIGINT  NOT NULL DEFAULT 0
 );
 
 -- Users of the web page. email is in lower case; password_hash is '' for a user without
