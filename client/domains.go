@@ -176,6 +176,12 @@ func (c *Client) GetLatestCheck(ctx context.Context, domain string) (Check, erro
 	return get[Check](ctx, c, "domains", domain, "checks", "latest")
 }
 
+// GetCheckFile returns the records that the latest check of a domain proposes as a file in a format, such
+// as bind, for a zone, "" for that of the domain.
+func (c *Client) GetCheckFile(ctx context.Context, domain, format, zone string) (string, error) {
+	return c.file(ctx, recordFile{Format: format, Zone: zone}, "domains", domain, "checks", "latest")
+}
+
 // ChangeFilter selects changes in the DNS. Kind is a part of a check, such as spf.
 type ChangeFilter struct {
 	Period

@@ -48,12 +48,18 @@ what is wrong, why it matters and how to fix it. It needs no database and no ser
 The argument - reads names from standard input, one per line. Blank lines and text
 after # are ignored.
 
+With --team or --server it queries no DNS: it prints the latest checks of domains of the
+team. They list the DKIM keys that reports mention, and --json adds the changes that the
+check found.
+
 Exit status: 0 if there are no errors; 1 if there are errors; 2 if a domain could not
 be checked or is not a domain name.`,
 		Example: `  dmarcd check example.com
   dmarcd check --verbose --selector s1 --selector s2 example.com
   dmarcd check --format bind example.com
-  dmarcd check --json - < domains.txt`,
+  dmarcd check --json - < domains.txt
+  dmarcd check --team acme example.com
+  dmarcd check --server https://dmarc.example.com/api example.com`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	flags := cmd.Flags()
@@ -62,6 +68,10 @@ be checked or is not a domain name.`,
 	var records recordFlags
 	records.addTo(cmd, "json", "verbose")
 	flags.StringSliceVar(&options.selectors, "selector", nil, "DKIM selector that the domains use; can be repeated")
+	apiFlags(cmd)
+	for _, stored := range []string{"team", "server"} {
+		onlyOne(cmd, "selector", stored)
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		asked, err := records.parse()
 		if err != nil {
@@ -71,10 +81,6 @@ be checked or is not a domain name.`,
 			format, _ := recordfile.Parse(records.format) // it is valid
 			options.files = &checkFiles{out: p.out, format: format, zone: records.zone}
 		}
-		effective, err := p.configuration(cmd)
-		if err != nil {
-			return err
-		}
 		inputs, err := p.readNames(args)
 		if err != nil {
 			return err
@@ -83,6 +89,13 @@ be checked or is not a domain name.`,
 			return errors.New("standard input contains no domain names")
 		}
 		names, invalid := p.parseNames(inputs)
+		if cmd.Flags().Changed("team") || cmd.Flags().Changed("server") {
+			return p.printStoredChecks(cmd, names, invalid, options)
+		}
+		effective, err := p.configuration(cmd)
+		if err != nil {
+			return err
+		}
 		resolver := app.NewResolver(effective.Config, nil, nil)
 		defer resolver.Close()
 		if err := resolver.Err(); err != nil {
@@ -103,7 +116,7 @@ func (p *program) checkDomains(ctx context.Context, checker *dnscheck.Checker, n
 	if !isTerminal(p.out) { // results on a terminal are progress enough
 		advance, done = p.progress(len(names), progressFrom, "checking domains")
 	}
-	unseen, bad := invalid, false
+	result := checkResult{domains: len(names) + invalid, unseen: invalid}
 	var failure error
 	for check := range examineAll(ctx, checker, names, options.selectors) {
 		if failure == nil {
@@ -112,19 +125,33 @@ func (p *program) checkDomains(ctx context.Context, checker *dnscheck.Checker, n
 			}
 		}
 		advance(1)
-		if !check.Conclusive {
-			unseen++
-		}
-		bad = bad || slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return f.Level == dmarcd.LevelError })
+		result.add(check)
 	}
 	done()
 	if err := errors.Join(failure, printer.end()); err != nil {
 		return err
 	}
+	return result.err()
+}
+
+// checkResult counts what decides the exit status.
+type checkResult struct {
+	domains, unseen int
+	bad             bool
+}
+
+func (r *checkResult) add(check facts.Check) {
+	if !check.Conclusive {
+		r.unseen++
+	}
+	r.bad = r.bad || slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return f.Level == dmarcd.LevelError })
+}
+
+func (r *checkResult) err() error {
 	switch {
-	case unseen > 0:
-		return fmt.Errorf("%d of %d domains could not be checked", unseen, len(names)+invalid)
-	case bad:
+	case r.unseen > 0:
+		return fmt.Errorf("%d of %d domains could not be checked", r.unseen, r.domains)
+	case r.bad:
 		return errReported
 	}
 	return nil
@@ -306,6 +333,8 @@ func dkimKeyWords(f facts.DKIM) string {
 	case len(words) > 0 || f.Namespace == "missing":
 	case f.Probed > 0 && f.Unanswered == f.Probed:
 		return fmt.Sprintf("the lookups of all %d common selectors failed", f.Probed)
+	case f.Probed == 0: // of a stored check
+		return "there may be others"
 	case f.Unanswered > 0:
 		return fmt.Sprintf("%d common selectors checked, of which %s failed; there may be others", f.Probed, number(f.Unanswered, "lookup"))
 	default:

@@ -72,6 +72,11 @@ domain sender example.com AS64496:others automatic
 domain sender example.com nosuch yours
 domain sender example.com bad_key yours
 domain sender example.com 10.0.0.0/7 yours
+check example.com
+check --verbose example.com other.example
+check --format bind example.com
+check --selector s1 example.com
+check bad_name example.com
 advise
 advise --tag shop --limit 1
 advise example.com
@@ -120,7 +125,7 @@ undo domain add --team default example.com
 domain delete other.example
 `)
 		withJSON := []string{
-			"domain list", "domain verify example.com", "domain setup example.com", "advise", "advise example.com", "report list", "report rejected",
+			"domain list", "domain verify example.com", "domain setup example.com", "check example.com", "advise", "advise example.com", "report list", "report rejected",
 			"event list --limit 2", "alert list", "sender add", "sender list",
 		}
 		both := func(line string) {
