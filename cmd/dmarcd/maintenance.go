@@ -177,7 +177,9 @@ func (p *program) selfTestCommand() *cobra.Command {
 		Short: "Send a synthetic report to a domain, and print each stage of its path",
 		Long: `Sends a synthetic report to the reporting address of a domain, as a receiver would: it looks
 up the mail servers, connects by SMTP, and follows the message until its report is stored.
-The report has no messages, so it counts nowhere, and is deleted. The daemon must run.`,
+The report has no messages, so it counts nowhere, and is deleted. The daemon must run.
+
+Exit status: 0 if it was stored; 1 if a stage failed.`,
 		Example: "  dmarcd selftest --team acme example.com",
 		Args:    cobra.ExactArgs(1),
 	}

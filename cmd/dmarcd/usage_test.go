@@ -342,3 +342,50 @@ func TestManualPages(t *testing.T) {
 		}
 	})
 }
+
+// TestExitStatuses compares the table of docs/commands.md with the commands: what their help says, and
+// what they return for the help, for wrong usage, for a team that does not exist and without a database.
+func TestExitStatuses(t *testing.T) {
+	t.Parallel()
+	_, table, _ := strings.Cut(string(musttest.Get(os.ReadFile("../../docs/commands.md"))(t)), "| Command | Exit status 0 | 1 | 2 |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	documented := map[string]bool{}
+	for line := range strings.Lines(table) {
+		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(strings.Split(line, "|")[1], -1) {
+			documented[name[1]] = true
+		}
+	}
+	_, run := installation(t)
+	run(exitDone, "", "team", "create", "acme")
+	server, folder := resolvertest.Start(t, ""), t.TempDir()
+	musttest.Do(t, os.WriteFile(folder+"/dmarcd.db", []byte("no database"), 0o600))
+	commands := 0
+	eachCommand((&program{}).rootCommand(), func(cmd *cobra.Command) {
+		commands++
+		name := strings.TrimPrefix(cmd.CommandPath(), "dmarcd ")
+		if states := strings.Contains(cmd.Short+cmd.Long, "xit status"); states != documented[name] {
+			t.Errorf("%s: got a help with an exit status: %t, want it if the table of docs/commands.md has the command", name, states)
+		}
+		delete(documented, name)
+		words := strings.Fields(name)
+		run(exitDone, "", append(words, "--help")...)
+		run(exitFailed, "", append(words, "--no-such-flag")...)
+		if cmd.Flag("team") == nil || name == "check" { // which checks names first
+			return
+		}
+		for line := range strings.Lines(cmd.Example) {
+			if !strings.Contains(line, "--team acme") || strings.ContainsAny(line, `<|"`) {
+				continue
+			}
+			args := strings.Fields(strings.Replace(line, "--team acme", "--team nope", 1))[1:]
+			run(exitProblem, "", args...)
+			if status, _, stderr := runProgram(t, server, "secret\n", append(args, "--data="+folder)...); status != exitFailed {
+				t.Errorf("%v without a database: got status %d and %q, want %d", args, status, stderr, exitFailed)
+			}
+			break
+		}
+	})
+	if len(documented) > 0 || commands < 50 {
+		t.Errorf("got %d commands, and the table has %v, want only commands in it", commands, documented)
+	}
+}

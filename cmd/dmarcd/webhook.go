@@ -98,7 +98,7 @@ func orAll(list []string) string {
 func (p *program) webhookTestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "test ID",
-		Short:   "Send a test to a channel now, and print the result",
+		Short:   "Send a test to a channel now, and print the result; exit status 1 if it failed",
 		Example: "  dmarcd webhook test whk_1omg",
 		Args:    cobra.ExactArgs(1),
 	}
