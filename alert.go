@@ -69,6 +69,8 @@ type AlertFilter struct {
 	NoDomain bool
 	Kind     EventKind
 	State    AlertState
+	// Days are those of the events.
+	Days Days
 	// Open selects alerts that need someone; see Alert.
 	Open bool
 	// Through leaves out events with higher numbers; 0 leaves out none.

@@ -225,7 +225,7 @@ func TestDocument(t *testing.T) {
 		"createToken":       func() error { return second(c.CreateToken(ctx, client.NewToken{Scope: "read"})) },
 		"revokeToken":       func() error { return c.RevokeToken(ctx, "t") },
 		"listMembers":       func() error { return all(c.ListMembers(ctx)) },
-		"setRole":           func() error { return c.SetRole(ctx, "u", "editor") },
+		"setRole":           func() error { return second(c.SetRole(ctx, "u", "editor")) },
 		"removeMember":      func() error { return c.RemoveMember(ctx, "u") },
 		"listInvitations":   func() error { return all(c.ListInvitations(ctx)) },
 		"inviteMember":      func() error { return second(c.InviteMember(ctx, "a@a.example", "viewer")) },

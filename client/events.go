@@ -63,6 +63,7 @@ func (c *Client) eventsSince(ctx context.Context, since int64, filter EventFilte
 
 // AlertFilter selects alerts.
 type AlertFilter struct {
+	Period
 	Domain   string `query:"domain"`
 	Tag      string `query:"tag"`
 	Kind     string `query:"kind"`

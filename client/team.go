@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"iter"
-	"net/http"
 	"time"
 )
 
@@ -38,12 +37,8 @@ func (c *Client) ListMembers(ctx context.Context) iter.Seq2[Member, error] {
 }
 
 // SetRole changes the role of a member to editor or viewer: a token cannot make anyone an owner.
-func (c *Client) SetRole(ctx context.Context, id, role string) error {
-	response, err := c.send(ctx, call{method: http.MethodPatch, path: []string{"members", id}, body: map[string]string{"role": role}})
-	if err != nil {
-		return err
-	}
-	return response.Body.Close()
+func (c *Client) SetRole(ctx context.Context, id, role string) (Member, error) {
+	return patch[Member](ctx, c, map[string]string{"role": role}, "members", id)
 }
 
 // RemoveMember removes a member. The last owner cannot be removed.

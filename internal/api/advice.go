@@ -8,7 +8,6 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
-	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -110,7 +109,7 @@ func (a *API) simulate(c *call) error {
 	if err != nil {
 		return missing(err, errNoSuchDomain)
 	}
-	return c.writeCacheable(newSimulation(s))
+	return c.writeCacheable(wire.NewSimulation(s.Result()))
 }
 
 // readPolicy returns the policy changes of the query.
@@ -132,37 +131,6 @@ func choice[T fmt.Stringer](q *query, name string, values []T) *T {
 		return &values[i]
 	}
 	return nil
-}
-
-func newSimulation(s service.Simulation) wire.Simulation {
-	shape := wire.Simulation{
-		Domain: s.Domain, From: s.From.String(), To: s.To.String(), Policy: newPolicy(s.Policy),
-		Observed: wire.Handled(s.Observed), RFC9989: wire.Handled(s.RFC9989), RFC7489: wire.Handled(s.RFC7489),
-		LegitimateMessages: s.Legitimate, LegitimateAffected: s.LegitimateAffected,
-		ForwarderMessages: s.Forwarder, ForwarderAffected: s.ForwarderAffected,
-		UnknownMessages: s.Unknown, UnknownAffected: s.UnknownAffected,
-		SpoofingMessages: s.Spoofing, SpoofingStopped: s.SpoofingStopped, Senders: []wire.SimulatedSender{},
-	}
-	for _, sender := range s.Senders {
-		shape.Senders = append(shape.Senders, wire.NewSimulatedSender(wire.SimulatedSender{
-			Key: sender.Key, Name: sender.Name, Class: sender.Class, Messages: sender.Messages, Affected: sender.Affected, Addresses: sender.Addresses,
-		}, sender.Cause, sender.Fix))
-	}
-	return shape
-}
-
-func newPolicy(p insight.Policy) wire.Policy {
-	stated := func(policy dmarc.Policy) *string {
-		if policy == dmarc.Unstated {
-			return nil
-		}
-		return new(policy.String())
-	}
-	shape := wire.Policy{P: p.P.String(), SP: stated(p.SP), NP: stated(p.NP), ADKIM: p.ADKIM.String(), ASPF: p.ASPF.String(), T: "n", Percent: p.Percent()}
-	if p.Testing {
-		shape.T = "y"
-	}
-	return shape
 }
 
 // defaultAdvice is the default page size.

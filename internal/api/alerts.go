@@ -16,7 +16,7 @@ func (a *API) listAlerts(c *call) error {
 	filter := dmarcd.AlertFilter{
 		Domain: c.query.domain(), Kind: readKind(c.query),
 		State: word(c.query, "state", dmarcd.AlertDelivered, dmarcd.AlertRetrying, dmarcd.AlertNotSent, dmarcd.AlertWaiting, dmarcd.AlertGrouped, dmarcd.AlertSuppressed),
-		Open:  c.query.flag("open"),
+		Open:  c.query.flag("open"), Days: c.query.days(),
 	}
 	team := tagged(c)
 	if err := c.reserveRows(limit); err != nil {

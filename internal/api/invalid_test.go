@@ -31,7 +31,7 @@ func TestInvalidRequests(t *testing.T) {
 		method, path, body string
 		want               []string
 	}{
-		{"GET", "/alerts?limit=0&state=x&open=maybe", "", []string{"limit invalid_input", "state invalid_input", "open invalid_input"}},
+		{"GET", "/alerts?limit=0&state=x&open=maybe&from=x", "", []string{"limit invalid_input", "state invalid_input", "open invalid_input", "from invalid_input"}},
 		{"GET", "/insights/reports?domain=-&from=x&to=y&kind=z", "", []string{"from invalid_input", "to invalid_input", "domain invalid_input", "kind invalid_input"}},
 		{"GET", "/insights/reports?limit=1&dmd_secret=1", "", []string{" unknown_parameter"}},
 		{"GET", "/events?%zz", "", []string{" invalid_input"}},

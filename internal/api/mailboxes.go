@@ -24,7 +24,6 @@ func (a *API) addMailbox(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.w.Header().Set("Location", a.baseURL+"/mailboxes/"+added.ID.String())
 	return c.writeJSON(http.StatusCreated, wire.NewMailbox(added))
 }
 

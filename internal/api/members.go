@@ -32,7 +32,19 @@ func (a *API) setRole(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.deleted(c.service.SetRole(c.r.Context(), id, role), errNoSuchMember)
+	if err := c.service.SetRole(c.r.Context(), id, role); err != nil {
+		return missing(err, errNoSuchMember)
+	}
+	members, err := c.service.Members(c.r.Context())
+	if err != nil {
+		return err
+	}
+	for _, member := range members {
+		if member.User.ID == id {
+			return c.writeJSON(http.StatusOK, wire.NewMember(member))
+		}
+	}
+	return errNoSuchMember // any more
 }
 
 func (a *API) removeMember(c *call) error {

@@ -30,7 +30,6 @@ func (a *API) createToken(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.w.Header().Set("Location", a.baseURL+"/tokens/"+created.ID.String())
 	return c.writeJSON(http.StatusCreated, wire.NewTokenWithSecret(created, secret))
 }
 

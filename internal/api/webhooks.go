@@ -23,7 +23,6 @@ func (a *API) addWebhook(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.w.Header().Set("Location", a.baseURL+"/webhooks/"+added.ID.String())
 	return c.writeJSON(http.StatusCreated, wire.NewWebhookWithSecret(added, secret))
 }
 

@@ -51,6 +51,21 @@ type (
 	}
 )
 
+// filtered are the arguments of a list ordered by time.
+type filtered struct {
+	anyDomain
+	period
+	paged
+}
+
+// read returns the domain as it is stored, "" for all, the days and the position in the list.
+func (f filtered) read(ctx context.Context, team *service.Team) (name string, days dmarcd.Days, after service.Cursor, err error) {
+	name, err = f.name(ctx, team)
+	days, wrong := f.days()
+	after, unknown := f.cursor()
+	return name, days, after, cmp.Or(err, wrong, unknown)
+}
+
 // name returns the domain as it is stored, "" for all.
 func (a anyDomain) name(ctx context.Context, team *service.Team) (string, error) {
 	if a.Domain == "" {
@@ -91,8 +106,8 @@ func (p paged) cursor() (after service.Cursor, err error) {
 }
 
 // page returns the items read, of which there is one more than limit if there is a next page.
-func page[A, B any](read []A, limit int, position func(A) string, shape func(A) B) (any, error) {
-	return fitting(limit, func(limit int) (wire.Page[B], error) { return wire.NewPage(read, limit, position, shape), nil })
+func page[A, B any](read []A, limit int, position func(A) string, shape func(A) B) (answer, error) {
+	return fittingAnswer(limit, func(limit int) (wire.Page[B], error) { return wire.NewPage(read, limit, position, shape), nil })
 }
 
 // parsed returns the policy, nil if it is absent.

@@ -53,25 +53,25 @@ type domainsInput struct {
 	paged
 }
 
-func (s *Server) listDomains(ctx context.Context, team *service.Team, in domainsInput) (any, error) {
+func (s *Server) listDomains(ctx context.Context, team *service.Team, in domainsInput) (result answer, err error) {
 	filter := service.PostureFilter{Search: in.Search, Policy: string(in.Policy), Stage: string(in.Stage), Limit: in.limit() + 1}
 	if in.After != "" {
 		key, name, err := wire.ParsePosition(in.After)
 		if _, invalid := dmarcd.ParseName(name); err != nil || invalid != nil {
-			return nil, wire.ErrAfter
+			return result, wire.ErrAfter
 		}
 		filter.After = &service.PosturePosition{Key: key, Name: name}
 	}
 	if in.Tag != "" {
 		tag, err := dmarcd.ParseTag(in.Tag)
 		if err != nil {
-			return nil, err
+			return result, err
 		}
 		team = team.Tagged(tag)
 	}
 	list, err := team.Postures(ctx, filter)
 	if err != nil {
-		return nil, err
+		return result, err
 	}
 	return page(list, in.limit(), func(row service.PostureRow) string { return wire.FormatPosition(row.Position.Key, row.Name) },
 		func(row service.PostureRow) wire.DomainPosture {
@@ -92,41 +92,33 @@ func latestCheck(ctx context.Context, team *service.Team, name string) (check fa
 	return check, err
 }
 
-func getCheck(ctx context.Context, team *service.Team, in named) (any, error) {
+func getCheck(ctx context.Context, team *service.Team, in named) (result answer, err error) {
 	check, err := latestCheck(ctx, team, in.Domain)
 	if err != nil {
-		return nil, err
+		return result, err
 	}
-	return wire.NewStoredCheck(check), nil
+	return bounded(wire.NewStoredCheck(check)), nil
 }
 
-func listFindings(ctx context.Context, team *service.Team, in named) (any, error) {
+func listFindings(ctx context.Context, team *service.Team, in named) (result answer, err error) {
 	check, err := latestCheck(ctx, team, in.Domain)
 	if err != nil {
-		return nil, err
+		return result, err
 	}
 	shape := wire.NewStoredCheck(check)
-	return map[string]any{
+	return bounded(map[string]any{
 		"domain": shape.Domain, "checked_at": shape.CheckedAt, "grade": shape.Grade, "items": shape.Findings, "next_step": shape.NextStep,
-	}, nil
+	}), nil
 }
 
-type changesInput struct {
-	anyDomain
-	period
-	paged
-}
-
-func listChanges(ctx context.Context, team *service.Team, in changesInput) (any, error) {
-	name, err := in.name(ctx, team)
-	days, wrong := in.days()
-	after, unknown := in.cursor()
-	if err := cmp.Or(err, wrong, unknown); err != nil {
-		return nil, err
+func listChanges(ctx context.Context, team *service.Team, in filtered) (result answer, err error) {
+	name, days, after, err := in.read(ctx, team)
+	if err != nil {
+		return result, err
 	}
 	changes, err := team.DomainChanges(ctx, service.ChangeFilter{Domain: name, Times: service.TimesOf(days)}, after, in.limit()+1)
 	if err != nil {
-		return nil, err
+		return result, err
 	}
 	return page(changes, in.limit(), func(c facts.DomainChange) string { return wire.FormatCursor(c.At, int64(c.ID)) }, wire.NewDomainChange)
 }
@@ -138,18 +130,18 @@ type sendersInput struct {
 	paged
 }
 
-func listSenders(ctx context.Context, team *service.Team, in sendersInput) (any, error) {
+func listSenders(ctx context.Context, team *service.Team, in sendersInput) (result answer, err error) {
 	name, err := in.name(ctx, team)
 	days, wrong := in.days()
 	if err := cmp.Or(err, wrong); err != nil {
-		return nil, err
+		return result, err
 	}
 	mail, err := team.Mail(ctx, name, days)
 	if err != nil {
-		return nil, err
+		return result, err
 	}
 	defer mail.Close()
-	return fitting(in.limit(), func(limit int) (list wire.Page[wire.Sender], err error) {
+	return fittingAnswer(in.limit(), func(limit int) (list wire.Page[wire.Sender], err error) {
 		found, err := mail.List(ctx, insight.Query{Group: cmp.Or(in.By, insight.GroupSender), After: in.After, Limit: limit, Assess: true})
 		if err != nil {
 			return list, err
@@ -169,12 +161,12 @@ func listSenders(ctx context.Context, team *service.Team, in sendersInput) (any,
 	})
 }
 
-func getAdvice(ctx context.Context, team *service.Team, in named) (any, error) {
+func getAdvice(ctx context.Context, team *service.Team, in named) (result answer, err error) {
 	advice, err := team.Advice(ctx, in.Domain)
 	if err != nil {
-		return nil, err
+		return result, err
 	}
-	return wire.NewAdvice(advice), nil
+	return bounded(wire.NewAdvice(advice)), nil
 }
 
 type policyInput struct {
@@ -185,45 +177,18 @@ type policyInput struct {
 	NP policy `json:"np,omitempty" jsonschema:"the policy of subdomains that do not exist; as published if absent"`
 }
 
-// simulated is the effect of a policy. Record is the record to publish for it.
-type simulated struct {
-	Domain             string                 `json:"domain"`
-	From               string                 `json:"from"`
-	To                 string                 `json:"to"`
-	Record             string                 `json:"record"`
-	Observed           wire.Handled           `json:"observed"`
-	Simulated          wire.Handled           `json:"simulated"`
-	LegitimateMessages int64                  `json:"legitimate_messages"`
-	LegitimateAffected int64                  `json:"legitimate_affected"`
-	ForwarderMessages  int64                  `json:"forwarder_messages"`
-	ForwarderAffected  int64                  `json:"forwarder_affected"`
-	UnknownMessages    int64                  `json:"unknown_messages"`
-	UnknownAffected    int64                  `json:"unknown_affected"`
-	SpoofingMessages   int64                  `json:"spoofing_messages"`
-	SpoofingStopped    int64                  `json:"spoofing_stopped"`
-	Senders            []wire.SimulatedSender `json:"senders"`
-}
-
-func simulatePolicy(ctx context.Context, team *service.Team, in policyInput) (any, error) {
+func simulatePolicy(ctx context.Context, team *service.Team, in policyInput) (result answer, err error) {
 	days, err := in.days()
 	if err != nil {
-		return nil, err
+		return result, err
 	}
 	s, err := team.Simulate(ctx, in.Domain, days, service.PolicyChange{P: in.P.parsed(), SP: in.SP.parsed(), NP: in.NP.parsed()})
 	if err != nil {
-		return nil, err
+		return result, err
 	}
-	shape := simulated{
-		Domain: s.Domain, From: s.From.String(), To: s.To.String(), Record: s.Record, Observed: wire.Handled(s.Observed), Simulated: wire.Handled(s.RFC9989),
-		LegitimateMessages: s.Legitimate, LegitimateAffected: s.LegitimateAffected, ForwarderMessages: s.Forwarder, ForwarderAffected: s.ForwarderAffected,
-		UnknownMessages: s.Unknown, UnknownAffected: s.UnknownAffected, SpoofingMessages: s.Spoofing, SpoofingStopped: s.SpoofingStopped,
-	}
-	for _, sender := range s.Senders[:min(len(s.Senders), defaultPage)] {
-		shape.Senders = append(shape.Senders, wire.SimulatedSender{
-			Key: sender.Key, Name: sender.Name, Class: sender.Class, Messages: sender.Messages, Affected: sender.Affected, Addresses: sender.Addresses,
-		})
-	}
-	return shape, nil
+	shape := wire.NewSimulation(s.Result())
+	shape.Senders = shape.Senders[:min(len(shape.Senders), defaultPage)]
+	return bounded(shape), nil
 }
 
 type summaryInput struct {
@@ -231,10 +196,10 @@ type summaryInput struct {
 	period
 }
 
-func summarizeReports(ctx context.Context, team *service.Team, in summaryInput) (any, error) {
+func summarizeReports(ctx context.Context, team *service.Team, in summaryInput) (result answer, err error) {
 	days, err := in.days()
 	if err != nil {
-		return nil, err
+		return result, err
 	}
 	var sum dmarcd.Summary
 	if in.Domain == "" {
@@ -243,30 +208,26 @@ func summarizeReports(ctx context.Context, team *service.Team, in summaryInput) 
 		sum, err = team.DomainSummary(ctx, in.Domain, days)
 	}
 	if err != nil {
-		return nil, err
+		return result, err
 	}
-	return wire.NewSummary(sum), nil
+	return bounded(wire.NewSummary(sum)), nil
 }
 
 type reportsInput struct {
-	anyDomain
-	period
+	filtered
 	Kind         dmarcd.ReportKind `json:"kind,omitempty" jsonschema:"only reports of this kind"`
 	Organization string            `json:"organization,omitempty" jsonschema:"only reports of this reporter"`
-	paged
 }
 
-func listReports(ctx context.Context, team *service.Team, in reportsInput) (any, error) {
-	name, err := in.name(ctx, team)
-	days, wrong := in.days()
-	after, unknown := in.cursor()
-	if err := cmp.Or(err, wrong, unknown); err != nil {
-		return nil, err
+func listReports(ctx context.Context, team *service.Team, in reportsInput) (result answer, err error) {
+	name, days, after, err := in.read(ctx, team)
+	if err != nil {
+		return result, err
 	}
 	filter := service.ReportFilter{Domain: name, Days: days, Kind: in.Kind, Organization: in.Organization}
 	reports, err := team.Reports(ctx, filter, dmarcd.ReportID(after.ID), in.limit()+1)
 	if err != nil {
-		return nil, err
+		return result, err
 	}
 	return page(reports, in.limit(), func(r dmarcd.Report) string { return wire.FormatCursor(r.ReceivedAt, int64(r.ID)) }, wire.NewStoredReport)
 }
@@ -276,26 +237,26 @@ type reportInput struct {
 	paged
 }
 
-func getReport(ctx context.Context, team *service.Team, in reportInput) (any, error) {
+func getReport(ctx context.Context, team *service.Team, in reportInput) (result answer, err error) {
 	id, err := dmarcd.ParseReportID(in.ID)
 	if err != nil {
-		return nil, dmarcd.ErrNotFound
+		return result, dmarcd.ErrNotFound
 	}
 	var after service.RecordCursor
 	if in.After != "" {
 		after.Begun = true
 		if after.Share, after.N, err = wire.ParseRecordCursor(in.After); err != nil {
-			return nil, err
+			return result, err
 		}
 	}
 	ctx, release, err := team.ReserveReport(ctx, id)
 	if err != nil {
-		return nil, err
+		return result, err
 	}
 	defer release() // after the answer is bounded, which takes the most memory
 	report, err := team.Report(ctx, id)
 	if err != nil {
-		return nil, err
+		return result, err
 	}
 	cut := false
 	full, err := fitting(in.limit(), func(limit int) (full wire.FullReport, err error) {
@@ -319,7 +280,7 @@ func getReport(ctx context.Context, team *service.Team, in reportInput) (any, er
 		return full, nil
 	})
 	if err != nil {
-		return nil, err
+		return result, err
 	}
 	short := bounded(full)
 	short.Cut = short.Cut || cut
@@ -366,18 +327,14 @@ func cutTLS(r *wire.TLSReport) (cut bool) {
 }
 
 type eventsInput struct {
-	anyDomain
-	period
+	filtered
 	Kind dmarcd.EventKind `json:"kind,omitempty" jsonschema:"only events of this kind"`
-	paged
 }
 
-func (s *Server) listEvents(ctx context.Context, team *service.Team, in eventsInput) (any, error) {
-	name, err := in.name(ctx, team)
-	days, wrong := in.days()
-	after, unknown := in.cursor()
-	if err := cmp.Or(err, wrong, unknown); err != nil {
-		return nil, err
+func (s *Server) listEvents(ctx context.Context, team *service.Team, in eventsInput) (result answer, err error) {
+	name, days, after, err := in.read(ctx, team)
+	if err != nil {
+		return result, err
 	}
 	filter := service.EventFilter{Domain: name, Times: service.TimesOf(days)}
 	if in.Kind != "" {
@@ -385,27 +342,25 @@ func (s *Server) listEvents(ctx context.Context, team *service.Team, in eventsIn
 	}
 	events, err := team.Events(ctx, filter, after, in.limit()+1)
 	if err != nil {
-		return nil, err
+		return result, err
 	}
 	return page(events, in.limit(), func(e dmarcd.Event) string { return wire.FormatCursor(e.At, e.Seq) },
 		func(e dmarcd.Event) wire.Event { return wire.NewEvent(e, s.options.BaseURL) })
 }
 
 type alertsInput struct {
-	anyDomain
+	filtered
 	Open bool `json:"open,omitempty" jsonschema:"only alerts that are not acknowledged and need someone"`
-	paged
 }
 
-func (s *Server) listAlerts(ctx context.Context, team *service.Team, in alertsInput) (any, error) {
-	name, err := in.name(ctx, team)
-	after, unknown := in.cursor()
-	if err := cmp.Or(err, unknown); err != nil {
-		return nil, err
-	}
-	alerts, err := team.Alerts(ctx, dmarcd.AlertFilter{Domain: name, Open: in.Open}, after.ID, in.limit()+1)
+func (s *Server) listAlerts(ctx context.Context, team *service.Team, in alertsInput) (result answer, err error) {
+	name, days, after, err := in.read(ctx, team)
 	if err != nil {
-		return nil, err
+		return result, err
+	}
+	alerts, err := team.Alerts(ctx, dmarcd.AlertFilter{Domain: name, Days: days, Open: in.Open}, after.ID, in.limit()+1)
+	if err != nil {
+		return result, err
 	}
 	return page(alerts, in.limit(), func(a dmarcd.Alert) string { return wire.FormatCursor(a.Event.At, a.Event.Seq) },
 		func(a dmarcd.Alert) wire.Alert { return wire.NewAlert(a, s.options.BaseURL) })

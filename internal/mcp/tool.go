@@ -34,7 +34,7 @@ type answer struct {
 
 // register adds a tool that calls use cases of a team. Tools that change something are not offered to
 // those who only may read.
-func register[In any](s *Server, tool sdk.Tool, call func(ctx context.Context, team *service.Team, in In) (any, error)) {
+func register[In any](s *Server, tool sdk.Tool, call func(ctx context.Context, team *service.Team, in In) (answer, error)) {
 	schema, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: schemas()})
 	if err != nil {
 		panic(err) // our own types have schemas
@@ -45,13 +45,9 @@ func register[In any](s *Server, tool sdk.Tool, call func(ctx context.Context, t
 		ctx, cancel := context.WithTimeout(ctx, maxCall)
 		defer cancel()
 		defer context.AfterFunc(by.request, cancel)()
-		data, err := call(ctx, by.team, in)
+		result, err := call(ctx, by.team, in)
 		if err != nil {
 			return nil, nil, s.explain(ctx, tool.Name, err)
-		}
-		result, done := data.(answer)
-		if !done {
-			result = bounded(data)
 		}
 		body := encode(result)
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(body)}}}, json.RawMessage(body), nil
@@ -99,6 +95,15 @@ func fitting[Page any](limit int, read func(limit int) (Page, error)) (Page, err
 		}
 		limit /= 2
 	}
+}
+
+// fittingAnswer is fitting with a page that is the whole answer.
+func fittingAnswer[Page any](limit int, read func(limit int) (Page, error)) (answer, error) {
+	page, err := fitting(limit, read)
+	if err != nil {
+		return answer{}, err
+	}
+	return bounded(page), nil
 }
 
 // bounded returns an answer of limited size. It replaces characters that people do not see, because

@@ -67,9 +67,10 @@ func TestFitting(t *testing.T) {
 		rows[i] = strings.Repeat("x", maxAnswer/10) + string(rune('A'+i))
 	}
 	same := func(s string) string { return s }
-	got, err := page(rows, 40, func(s string) string { return s[len(s)-1:] }, same)
-	list, ok := got.(wire.Page[string])
-	if err != nil || !ok || len(list.Items) != 5 || list.Next == nil || *list.Next != "E" {
+	list, err := fitting(40, func(limit int) (wire.Page[string], error) {
+		return wire.NewPage(rows, limit, func(s string) string { return s[len(s)-1:] }, same), nil
+	})
+	if err != nil || len(list.Items) != 5 || list.Next == nil || *list.Next != "E" {
 		t.Errorf("got %d items, next %v, %v, want 5", len(list.Items), list.Next, err)
 	}
 	failure := errors.New("failure")

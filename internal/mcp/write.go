@@ -29,12 +29,12 @@ func (s *Server) addWrites() {
 		"Records that someone took note of an alert. This cannot be undone: ask the user first.", true), s.acknowledgeAlert)
 }
 
-func verifyDomain(ctx context.Context, team *service.Team, in named) (any, error) {
+func verifyDomain(ctx context.Context, team *service.Team, in named) (result answer, err error) {
 	domain, check, err := team.Verify(ctx, in.Domain)
 	if err != nil {
-		return nil, err
+		return result, err
 	}
-	return map[string]any{"domain": wire.NewDomain(domain), "conclusive": check.Conclusive, "reason": check.Reason}, nil
+	return bounded(map[string]any{"domain": wire.NewDomain(domain), "conclusive": check.Conclusive, "reason": check.Reason}), nil
 }
 
 type classInput struct {
@@ -43,32 +43,32 @@ type classInput struct {
 	Class class  `json:"class" jsonschema:"yours, forwarder, unknown or spoofing; automatic lets the reports decide"`
 }
 
-func classifySender(ctx context.Context, team *service.Team, in classInput) (any, error) {
+func classifySender(ctx context.Context, team *service.Team, in classInput) (result answer, err error) {
 	key, err := dmarcd.ParseSenderKey(in.Key)
 	if err != nil {
-		return nil, err
+		return result, err
 	}
 	domain, err := team.Domain(ctx, in.Domain)
 	if err != nil {
-		return nil, err
+		return result, err
 	}
 	var class dmarcd.Class // "" is automatic
 	if in.Class != "automatic" {
 		if class, err = dmarcd.ParseSenderClass(string(in.Class)); err != nil {
-			return nil, err
+			return result, err
 		}
 	}
-	return wire.NewSenderClass(domain.Name, key, class), team.SetSenderClass(ctx, domain.Name, key, class)
+	return bounded(wire.NewSenderClass(domain.Name, key, class)), team.SetSenderClass(ctx, domain.Name, key, class)
 }
 
 type alertInput struct {
 	Seq int64 `json:"seq" jsonschema:"the seq of the alert, as list_alerts has it"`
 }
 
-func (s *Server) acknowledgeAlert(ctx context.Context, team *service.Team, in alertInput) (any, error) {
+func (s *Server) acknowledgeAlert(ctx context.Context, team *service.Team, in alertInput) (result answer, err error) {
 	alert, err := team.AcknowledgeAlert(ctx, in.Seq)
 	if err != nil {
-		return nil, err
+		return result, err
 	}
-	return wire.NewAlert(alert, s.options.BaseURL), nil
+	return bounded(wire.NewAlert(alert, s.options.BaseURL)), nil
 }

@@ -121,6 +121,22 @@ type Simulation struct {
 	insight.Simulation
 }
 
+// Result returns what people and programs read of a simulation.
+func (s Simulation) Result() dmarcd.Simulation {
+	result := dmarcd.Simulation{
+		Domain: s.Domain, From: s.From, To: s.To, Policy: s.Policy.Record, Record: s.Record,
+		Observed: dmarcd.Handled(s.Observed), RFC9989: dmarcd.Handled(s.RFC9989), RFC7489: dmarcd.Handled(s.RFC7489),
+		Legitimate: s.Legitimate, Forwarder: s.Forwarder, Unknown: s.Unknown, Spoofing: s.Spoofing, Effect: s.Effect,
+	}
+	for _, sender := range s.Senders {
+		result.Senders = append(result.Senders, dmarcd.SimulatedSender{
+			Key: sender.Key, Name: sender.Name, Class: sender.Class, Messages: sender.Messages, Affected: sender.Affected,
+			Addresses: sender.Addresses, Cause: sender.Cause, Fix: sender.Fix,
+		})
+	}
+	return result
+}
+
 // Simulate applies a policy to the mail of some days, by default the last 30.
 func (t *Team) Simulate(ctx context.Context, name string, days dmarcd.Days, change PolicyChange) (Simulation, error) {
 	return t.simulate(ctx, name, days, change, false)

@@ -65,6 +65,11 @@ func (t *Team) alertConditions(f dmarcd.AlertFilter, args []any) (string, []any)
 	if f.Through > 0 {
 		add(` AND alerts.seq <= $%d`, f.Through)
 	}
+	if f.Days != (dmarcd.Days{}) {
+		from, before := f.Days.Times()
+		args = append(args, from, before)
+		fmt.Fprintf(&b, ` AND EXISTS (SELECT 1 FROM events WHERE events.team_id = $1 AND events.seq = alerts.seq AND events.at >= $%d AND events.at < $%d)`, len(args)-1, len(args))
+	}
 	switch {
 	case f.NoDomain:
 		b.WriteString(` AND alerts.domain_id = 0`)

@@ -147,6 +147,10 @@ func TestOpenAlerts(t *testing.T) {
 		want("a domain", dmarcd.AlertFilter{Domain: "example.com"}, appeared, changed)
 		want("a kind", dmarcd.AlertFilter{Kind: dmarcd.FindingAppeared}, other, appeared)
 		want("not about a domain", dmarcd.AlertFilter{NoDomain: true})
+		last := dmarcd.DayOf(w.clock.Now())
+		want("the last day", dmarcd.AlertFilter{Days: dmarcd.Days{From: &last, To: &last}}, other)
+		want("earlier days", dmarcd.AlertFilter{Days: dmarcd.Days{To: new(last - 1)}}, appeared, changed)
+		want("later days", dmarcd.AlertFilter{Days: dmarcd.Days{From: new(last + 1)}})
 		w.check("example.com", "v=DMARC1; p=reject", facts.Facts{}, "mx.none")
 		want("one is resolved", dmarcd.AlertFilter{}, other, "example.com finding.appeared 1 1", changed)
 		if n := musttest.Get(w.team.OpenAlerts(ctx, dmarcd.AlertFilter{}, 2))(w); n != 2 {

@@ -1,6 +1,9 @@
 package wire
 
-import "github.com/dmarcd/dmarcd"
+import (
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dmarc"
+)
 
 // Handled is what receivers do with messages.
 type Handled struct {
@@ -21,12 +24,28 @@ type Policy struct {
 	Percent int    `json:"pct"`
 }
 
-// Simulation is what receivers would have done under a policy.
+// newPolicy returns the shape of a policy.
+func newPolicy(p dmarc.Record) Policy {
+	stated := func(policy dmarc.Policy) *string {
+		if policy == dmarc.Unstated {
+			return nil
+		}
+		return new(policy.String())
+	}
+	shape := Policy{P: p.P.String(), SP: stated(p.SP), NP: stated(p.NP), ADKIM: p.ADKIM.String(), ASPF: p.ASPF.String(), T: "n", Percent: p.Percent()}
+	if p.Testing {
+		shape.T = "y"
+	}
+	return shape
+}
+
+// Simulation is what receivers would have done under a policy. Record is the record to publish for it.
 type Simulation struct {
 	Domain             string            `json:"domain"`
 	From               string            `json:"from"`
 	To                 string            `json:"to"`
 	Policy             Policy            `json:"policy"`
+	Record             string            `json:"record"`
 	Observed           Handled           `json:"observed"`
 	RFC9989            Handled           `json:"rfc9989"`
 	RFC7489            Handled           `json:"rfc7489"`
@@ -54,10 +73,22 @@ type SimulatedSender struct {
 	Fix   *string `json:"fix"`
 }
 
-// NewSimulatedSender returns the shape of a sender; a cause or fix of "" becomes null.
-func NewSimulatedSender(s SimulatedSender, cause, fix string) SimulatedSender {
-	s.Cause, s.Fix = optionalText(cause), optionalText(fix)
-	return s
+// NewSimulation returns the shape of a simulation.
+func NewSimulation(s dmarcd.Simulation) Simulation {
+	return Simulation{
+		Domain: s.Domain, From: s.From.String(), To: s.To.String(), Policy: newPolicy(s.Policy), Record: s.Record,
+		Observed: Handled(s.Observed), RFC9989: Handled(s.RFC9989), RFC7489: Handled(s.RFC7489),
+		LegitimateMessages: s.Legitimate, LegitimateAffected: s.LegitimateAffected,
+		ForwarderMessages: s.Forwarder, ForwarderAffected: s.ForwarderAffected,
+		UnknownMessages: s.Unknown, UnknownAffected: s.UnknownAffected,
+		SpoofingMessages: s.Spoofing, SpoofingStopped: s.SpoofingStopped,
+		Senders: list(s.Senders, func(sender dmarcd.SimulatedSender) SimulatedSender {
+			return SimulatedSender{
+				Key: sender.Key, Name: sender.Name, Class: sender.Class, Messages: sender.Messages, Affected: sender.Affected,
+				Addresses: sender.Addresses, Cause: optionalText(sender.Cause), Fix: optionalText(sender.Fix),
+			}
+		}),
+	}
 }
 
 // Advice is the stage of a domain, its next action, null if nothing is left to do, and the way to

@@ -13,7 +13,7 @@ import (
 type Check struct {
 	Domain    string    `json:"domain"`
 	CheckedAt string    `json:"checked_at"`
-	Grade     Text      `json:"grade"` // absent if the policy is unknown
+	Grade     Text      `json:"grade"` // null if the policy is unknown
 	DMARC     DMARC     `json:"dmarc"`
 	SPF       SPF       `json:"spf"`
 	DKIM      []DKIMKey `json:"dkim"`
@@ -27,7 +27,7 @@ type Check struct {
 	NextStep  *Finding  `json:"next_step"` // null if there is nothing to fix
 }
 
-// DMARC is the policy that receivers find. Policy, EffectivePolicy and RecordDomain are absent if no
+// DMARC is the policy that receivers find. Policy, EffectivePolicy and RecordDomain are null if no
 // policy applies.
 type DMARC struct {
 	Status               string        `json:"status"`
@@ -283,8 +283,8 @@ func word(text string) string { return strings.ReplaceAll(text, " ", "_") }
 // differences of the tree follow from these and from spf.record.
 type Change struct {
 	Path   string `json:"path"`
-	Before Text   `json:"before"` // absent if it was added
-	After  Text   `json:"after"`  // absent if it was removed
+	Before Text   `json:"before"` // null if it was added
+	After  Text   `json:"after"`  // null if it was removed
 }
 
 func newChange(c facts.Change) Change {

@@ -15,7 +15,7 @@ import (
 // Found is the location of a report in a file.
 type Found struct {
 	File string `json:"file,omitempty"` // not in the API
-	// Member is the location in the file, absent for the file itself.
+	// Member is the location in the file, null for the file itself.
 	Member Text `json:"member"`
 	// Kind is "aggregate", "failure" or "tls".
 	Kind string `json:"kind"`

@@ -161,7 +161,7 @@ type Receipt struct {
 	Quirks       []string `json:"quirks"`
 	ID           *string  `json:"id"`
 	Organization *string  `json:"organization"`
-	// Member is the location in the upload, absent for the whole.
+	// Member is the location in the upload, null for the whole.
 	Member Text `json:"member"`
 }
 

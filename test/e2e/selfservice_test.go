@@ -158,9 +158,6 @@ func TestTokensOverTheAPI(t *testing.T) {
 			var created listedToken
 			musttest.Do(t, json.Unmarshal(a.body, &created))
 			in.remember(created.Secret)
-			if status == http.StatusCreated && a.header.Get("Location") != s.baseURL+"/tokens/"+created.ID {
-				t.Errorf("got the location %q", a.header.Get("Location"))
-			}
 			return created
 		}
 		in24, in72 := time.Now().Add(24*time.Hour).UTC().Format(time.RFC3339), time.Now().Add(72*time.Hour).UTC().Format(time.RFC3339)
@@ -388,7 +385,9 @@ func TestMembersOverTheAPI(t *testing.T) {
 			a.wantStatus(t, status)
 			return a
 		}
-		want(http.MethodPatch, "/members/"+bob.ID.String(), `{"role":"editor"}`, http.StatusNoContent)
+		if got := readAs[member](t, want(http.MethodPatch, "/members/"+bob.ID.String(), `{"role":"editor"}`, http.StatusOK)); got != (member{bob.ID.String(), bob.Email, "editor"}) {
+			t.Errorf("got %v, want bob as an editor", got)
+		}
 		want(http.MethodPatch, "/members/"+bob.ID.String(), `{"role":"owner"}`, http.StatusUnprocessableEntity)
 		want(http.MethodPatch, "/members/"+bob.ID.String(), `{"role":"operator"}`, http.StatusUnprocessableEntity)
 		want(http.MethodPatch, "/members/"+ann.ID.String(), `{"role":"viewer"}`, http.StatusUnprocessableEntity) // the last owner
