@@ -47,7 +47,8 @@ func (m *Mail) Advise(ctx context.Context, situations ...Situation) ([]dmarcd.Ad
 	all := make([]dmarcd.Advice, len(situations))
 	for i := range situations {
 		p := plan{Situation: &situations[i], stage: situations[i].stage(), policy: trials[i].Policy, Simulation: &simulations[i]}
-		all[i] = dmarcd.Advice{Domain: p.Name, Stage: p.stage, Conclusion: p.conclusion(), Steps: p.steps(ctx), Mail: p.counts()}
+		all[i] = dmarcd.Advice{Domain: p.Name, Stage: p.stage, Steps: p.steps(ctx), Mail: p.counts()}
+		all[i].Conclusion = p.conclusion(all[i].Next())
 	}
 	return all, nil
 }
@@ -284,8 +285,8 @@ func (p *plan) tightenReason() string {
 	return fmt.Sprintf("%s; receivers no longer deliver %s to the inbox.", yours, phrase.Count(p.SpoofingStopped, "spoofed message"))
 }
 
-// conclusion returns sentences about how well the domain is protected.
-func (p *plan) conclusion() string {
+// conclusion returns sentences about how well the domain is protected, without what the next step says.
+func (p *plan) conclusion(next *dmarcd.Action) string {
 	var parts []string
 	switch {
 	case p.Unchecked:
@@ -318,7 +319,10 @@ func (p *plan) conclusion() string {
 		return strings.Join(append(parts, "The first check of its DNS is still to come."), " ")
 	}
 	if p.ForwarderBlocked > 0 {
-		parts = append(parts, fmt.Sprintf("In 30 days, receivers blocked %s from forwarders and mailing lists. %s.", phrase.Count(p.ForwarderBlocked, "message"), waysOut))
+		parts = append(parts, fmt.Sprintf("In 30 days, receivers blocked %s from forwarders and mailing lists.", phrase.Count(p.ForwarderBlocked, "message")))
+		if next == nil || next.ID != dmarcd.ActionAccept {
+			parts = append(parts, waysOut+".")
+		}
 	}
 	if p.LegitimateAffected > 0 {
 		parts = append(parts, p.yours()+".")

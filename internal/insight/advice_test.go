@@ -237,7 +237,7 @@ func TestStepsOfADomainInTrouble(t *testing.T) {
 }
 
 // TestBlockedForwardedMail has forwarded mail that receivers blocked: the conclusion is about what
-// they did and says what helps, however little it is, and the step is about what the policy asks for.
+// they did, the step about what the policy asks for. One of them says what helps, however little it is.
 func TestBlockedForwardedMail(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -262,8 +262,8 @@ func TestBlockedForwardedMail(t *testing.T) {
 			changed.blocked = test.record != "p=none"
 			published := usesRecord("v=DMARC1; " + test.record + "; rua=mailto:d@example.com")
 			advice, _ := stepsOf(t, scenario{mail: []flow{office(100), signedBy("203.0.113.5", "s1", 98), changed}}, published)
-			if waysOut := "ask the operators of lists to rewrite the From address"; !strings.HasPrefix(advice.Conclusion, test.conclusion) || strings.Contains(advice.Conclusion, waysOut) != changed.blocked {
-				t.Errorf("got the conclusion %q, want %q, and the ways out if mail was blocked", advice.Conclusion, test.conclusion)
+			if waysOut := "ask the operators of lists to rewrite the From address"; !strings.HasPrefix(advice.Conclusion, test.conclusion) || strings.Contains(advice.Conclusion, waysOut) != (changed.blocked && test.step == "") { // once
+				t.Errorf("got the conclusion %q, want %q, and the ways out if mail was blocked and no step says them", advice.Conclusion, test.conclusion)
 			}
 			title := ""
 			for _, step := range advice.Steps {

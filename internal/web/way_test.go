@@ -128,7 +128,7 @@ func TestEnforcedIsNotDone(t *testing.T) {
 	s := newSite(t)
 	forwarded := planted{"198.51.100.20", 10, "", true, "reject"}
 	team := s.plant(t, "planted.example", "reject", yourMail, forwarded)
-	const path, conclusion = "/app/domains/planted.example", "Enforced. In 30 days, receivers blocked 200 messages from forwarders and mailing lists. Sign all your mail with DKIM"
+	const path, conclusion = "/app/domains/planted.example", "Enforced. In 30 days, receivers blocked 200 messages from forwarders and mailing lists."
 	pages := []string{path, path + "/print", "/app/"}
 	for _, page := range pages {
 		text := s.text(t, editor, page)
