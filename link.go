@@ -5,8 +5,12 @@ import "time"
 // LinkKind is what a MailedLink is for.
 type LinkKind string
 
-// LinkPassword sets another password.
-const LinkPassword LinkKind = "password"
+const (
+	// LinkPassword sets another password.
+	LinkPassword LinkKind = "password"
+	// LinkAddress confirms an address, which becomes that of the user.
+	LinkAddress LinkKind = "address"
+)
 
 // MailedLink is a link that was mailed to a user, for one use. Only the hash of its secret is stored.
 type MailedLink struct {

@@ -121,6 +121,8 @@ type Invitation struct {
 	// command line or the first start. See FromTeam.
 	CreatedBy UserID
 	Token     TokenID
+	// Mailed is true if the link is mailed to Email: using it proves the address.
+	Mailed    bool
 	ExpiresAt time.Time
 	UsedAt    time.Time // zero: not yet
 }

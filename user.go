@@ -20,8 +20,10 @@ type User struct {
 	Operator bool
 	// SecondFactor is true if the user signs in with a second factor.
 	SecondFactor bool
-	CreatedAt    time.Time
-	SignedInAt   time.Time // zero: not yet
+	// VerifiedAt is when the user last proved to receive mail at Email, zero: not yet.
+	VerifiedAt time.Time
+	CreatedAt  time.Time
+	SignedInAt time.Time // zero: not yet
 }
 
 const (

@@ -109,6 +109,7 @@ func (s *Sessions) touch(ctx context.Context, hash [32]byte, now time.Time) {
 const (
 	InvitationPath = "/app/invitation/"
 	ResetPath      = "/app/reset/"
+	AddressPath    = "/app/account/address/"
 )
 
 // NewInvitation generates the secret of an invitation, and the hash to store.

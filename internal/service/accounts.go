@@ -17,6 +17,8 @@ type Client struct {
 	Address, UserAgent string
 	// Session is the secret of its session, or "". A new session replaces it.
 	Session string
+	// Browser is the secret that recognizes it.
+	Browser string
 }
 
 // SignIn returns the secret of a new session. A wrong email or password is
@@ -66,9 +68,13 @@ func (s *Service) begin(ctx context.Context, sessions *auth.Sessions, of dmarcd.
 			return "", s.newSecondStep(of)
 		}
 	}
-	return sessions.Begin(ctx, of, auth.Client{Address: client.Address, UserAgent: client.UserAgent}, client.Session, dmarcd.AuditEntry{
+	session, err = sessions.Begin(ctx, of, auth.Client{Address: client.Address, UserAgent: client.UserAgent}, client.Session, dmarcd.AuditEntry{
 		Action: "user.login", Detail: means, Address: client.Address,
 	})
+	if err == nil {
+		s.noticeSignIn(ctx, of.ID, client, means)
+	}
+	return session, err
 }
 
 // SignOut ends the session of the client. An ended one is no error.

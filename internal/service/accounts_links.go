@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// resetsAtOnce is how many links to set a password are mailed to a user; after them, one each
-	// resetInterval.
-	resetsAtOnce  = 5
-	resetInterval = time.Hour
+	// userLettersAtOnce is how many messages of a kind are mailed to a user; after them, one each
+	// userLetterInterval.
+	userLettersAtOnce  = 5
+	userLetterInterval = time.Hour
 	// maxPosted is the number of messages that wait for the relay, letterSenders how many are sent at
 	// a time.
 	maxPosted     = 1000
@@ -101,7 +101,7 @@ func (s *Service) mailReset(ctx context.Context, email string, client Client) er
 	if err != nil {
 		return err
 	}
-	if err := s.resetLetters.take(email); err != nil {
+	if err := s.userLetters.take("reset " + email); err != nil {
 		return nil //nolint:nilerr // they have enough links
 	}
 	if !user.Password {
@@ -160,14 +160,119 @@ func (s *Service) ResetPassword(ctx context.Context, link, password string, clie
 	return nil
 }
 
+const accountPath = "/app/account"
+
+// browser describes a client in mail.
+func (s *Service) browser(client Client) mail.Browser {
+	return mail.Browser{At: s.options.Now(), Address: client.Address, Name: phrase.Browser(client.UserAgent)}
+}
+
 // notifyPassword tells a user that their password was changed.
 func (s *Service) notifyPassword(ctx context.Context, email string, client Client) {
-	by := mail.Browser{At: s.options.Now(), Address: client.Address, Name: phrase.Browser(client.UserAgent)}
+	by := s.browser(client)
 	s.post(ctx, func(ctx context.Context) error {
-		account, err := s.page("/app/account")
+		account, err := s.page(accountPath)
 		if err != nil {
 			return err
 		}
 		return s.options.Mail.SendOnce(ctx, email, "password", mail.PasswordChanged(by, account))
 	})
+}
+
+// noticeSignIn tells a user of a sign-in from a browser that is new to them.
+func (s *Service) noticeSignIn(ctx context.Context, user dmarcd.UserID, client Client, means string) {
+	hash, err := auth.HashLink(client.Browser)
+	if err != nil { // it keeps no cookies
+		_, hash = auth.NewLink()
+	}
+	email, unseen, err := s.store.SeeBrowser(ctx, user, hash)
+	if err != nil {
+		s.options.Log.WarnContext(ctx, "browser not noted", "error", err) // the next sign-in notes it
+		return
+	}
+	if !unseen || s.userLetters.take("sign-in "+user.String()) != nil {
+		return
+	}
+	by := s.browser(client)
+	s.post(ctx, func(ctx context.Context) error {
+		account, err := s.page(accountPath)
+		if err != nil {
+			return err
+		}
+		return s.options.Mail.SendOnce(ctx, email, "sign-in", mail.NewSignIn(by, means, account))
+	})
+}
+
+// SetEmail mails a link to an address, which the user opens to confirm it: it then becomes theirs. It
+// may be the present one. Too much mail is dmarcd.ErrLimit, no relay dmarcd.ErrNotFound.
+func (a *Account) SetEmail(ctx context.Context, email string) error {
+	s := a.service
+	if s.options.Mail == nil {
+		return dmarcd.ErrNotFound
+	}
+	email, err := dmarcd.ParseEmail(email)
+	if err != nil {
+		return err
+	}
+	if err := s.letters.take(a.User.ID.String() + " " + email); err != nil {
+		return err
+	}
+	if err := s.teamLetters.take(a.User.ID.String()); err != nil {
+		return err
+	}
+	secret, hash := auth.NewLink()
+	link, err := auth.Link(s.options.BaseURL, auth.AddressPath, secret)
+	if err != nil {
+		return err
+	}
+	err = a.store.CreateMailedLink(ctx, hash, dmarcd.MailedLink{
+		Kind: dmarcd.LinkAddress, User: a.User.ID, Email: email, ExpiresAt: s.options.Now().Add(dmarcd.MailedLinkLife),
+	}, a.actor().to("user.address_asked", email, ""))
+	if err != nil {
+		return err
+	}
+	s.post(ctx, func(ctx context.Context) error {
+		return s.options.Mail.SendOnce(ctx, email, "address", mail.ConfirmAddress(link))
+	})
+	return nil
+}
+
+// ConfirmableAddress returns the address of a link of the user. One that is unknown, used, expired or of another user is
+// dmarcd.ErrNotFound.
+func (a *Account) ConfirmableAddress(ctx context.Context, link string) (email string, err error) {
+	hash, err := auth.HashLink(link)
+	if err != nil {
+		return "", err
+	}
+	found, err := a.service.store.MailedLink(ctx, hash, dmarcd.LinkAddress)
+	if err == nil && found.User != a.User.ID {
+		err = dmarcd.ErrNotFound
+	}
+	if err != nil {
+		return "", err
+	}
+	return found.Email, nil
+}
+
+// ConfirmAddress uses up a link of the user, whose address it becomes. If it changes, the previous one is told, and all
+// other sessions end. An address of
+// another user is dmarcd.ErrConflict; see ConfirmableAddress.
+func (a *Account) ConfirmAddress(ctx context.Context, link string) error {
+	email, err := a.ConfirmableAddress(ctx, link)
+	if err != nil {
+		return err
+	}
+	hash, err := auth.HashLink(link)
+	if err != nil {
+		return err
+	}
+	before, err := a.store.ConfirmAddress(ctx, hash, a.User.ID, a.session.Hash, a.actor().to("user.address", email, ""))
+	if err != nil || before == email {
+		return err
+	}
+	s, by := a.service, a.service.browser(a.client)
+	s.post(ctx, func(ctx context.Context) error {
+		return s.options.Mail.SendOnce(ctx, before, "address", mail.AddressChanged(by, email))
+	})
+	return nil
 }

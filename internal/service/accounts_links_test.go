@@ -13,6 +13,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
@@ -234,6 +235,153 @@ func TestExpiredLinksArePurged(t *testing.T) {
 		w.must(db.SQL(t).QueryRowContext(ctx, `SELECT count(*) FROM mailed_links`).Scan(&left))
 		if left != 0 {
 			t.Errorf("got %d rows, want none", left)
+		}
+	})
+}
+
+// TestConfirmAddress confirms the address of a user, and another one, which becomes theirs.
+func TestConfirmAddress(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		const cy, next = "cy@example.com", "cy@other.example"
+		w := newWorld(t, db)
+		s, mail := w.mailing()
+		_, hash := auth.NewInvitation()
+		w.must(w.store.CreateInvitation(ctx, hash, dmarcd.Invitation{Email: cy, Team: w.team.ID, Role: dmarcd.RoleEditor, ExpiresAt: time.Now().Add(time.Hour)}))
+		musttest.Get(w.store.UseInvitation(ctx, hash, dmarcd.Claim{PasswordHash: cheapHash(oldPassword)}))(t)
+		client := service.Client{Address: "192.0.2.7"}
+		client.Session = musttest.Get(s.SignIn(ctx, cy, oldPassword, client))(t)
+		account := func() *service.Account { return musttest.Get(s.Account(ctx, client))(t) }
+		if !account().User.VerifiedAt.IsZero() {
+			t.Error("a link that was not mailed: got a verified address, want none")
+		}
+		ask := func(email string) string {
+			t.Helper()
+			w.must(account().SetEmail(ctx, email))
+			return w.mailedTo(w.posted(s, mail), email)
+		}
+		rejects := func(what string, by *service.Account, link string, want error) {
+			t.Helper()
+			before := db.Dump(t)
+			if err := by.ConfirmAddress(ctx, link); !errors.Is(err, want) || db.Dump(t) != before {
+				t.Errorf("%s: got %v, want %v and nothing changed", what, err, want)
+			}
+		}
+		link := ask(cy)
+		rejects("the link of another user", musttest.Get(s.Account(ctx, w.browser(w.member)))(t), link, dmarcd.ErrNotFound)
+		rejects("a malformed link", account(), "x", dmarcd.ErrNotFound)
+		if err := s.ResetPassword(ctx, link, newPassword, client); !errors.Is(err, dmarcd.ErrNotFound) {
+			t.Errorf("as a link to set a password: got %v, want ErrNotFound", err)
+		}
+		w.must(account().ConfirmAddress(ctx, link))
+		if user := account().User; user.Email != cy || user.VerifiedAt.IsZero() {
+			t.Errorf("got %+v, want a verified address", user)
+		}
+		if entry := w.entries()[0]; entry.Action != "user.address" || entry.Actor != cy || entry.Target != cy {
+			t.Errorf("got the entry %+v", entry)
+		}
+		rejects("a used link", account(), link, dmarcd.ErrNotFound)
+		rejects("an address of another user", account(), ask(w.owner.Email), dmarcd.ErrConflict)
+
+		link, other := ask(next), ask("cy@third.example")
+		w.must(s.ForgotPassword(ctx, cy, client))
+		reset := w.mailedTo(w.posted(s, mail), cy)
+		w.must(account().ConfirmAddress(ctx, link))
+		if sent := w.posted(s, mail); len(sent) != 1 || sent[0].to != cy || sent[0].team != "Your address for dmarcd was changed" {
+			t.Errorf("got the letters %+v, want one to the previous address", sent)
+		}
+		if user := account().User; user.Email != next || user.VerifiedAt.IsZero() {
+			t.Errorf("got %+v, want the other address", user)
+		}
+		rejects("a link from before", account(), other, dmarcd.ErrNotFound)
+		if _, err := s.ResettableUser(ctx, reset); !errors.Is(err, dmarcd.ErrNotFound) {
+			t.Errorf("a link to set a password, at the previous address: got %v, want ErrNotFound", err)
+		}
+		if _, err := s.SignIn(ctx, cy, oldPassword, client); !errors.Is(err, dmarcd.ErrUnauthorized) {
+			t.Errorf("the previous address: got %v, want ErrUnauthorized", err)
+		}
+		client.Session = musttest.Get(s.SignIn(ctx, next, oldPassword, client))(t)
+	})
+}
+
+// addressLink returns the secret of a link to confirm an address of a user.
+func (w *world) addressLink(a *service.Account) string {
+	w.Helper()
+	secret, hash := auth.NewLink()
+	w.must(w.store.CreateMailedLink(ctx, hash, dmarcd.MailedLink{
+		Kind: dmarcd.LinkAddress, User: a.User.ID, Email: "cy@other.example", ExpiresAt: time.Now().Add(time.Minute),
+	}))
+	return secret
+}
+
+// browser returns a client that is signed in as a user.
+func (w *world) browser(user dmarcd.User) service.Client {
+	w.Helper()
+	sessions := auth.NewSessions(w.store, time.Now, nil)
+	return service.Client{Session: musttest.Get(sessions.Begin(ctx, dmarcd.SignIn{User: user, PasswordHash: "x"}, auth.Client{}, ""))(w)}
+}
+
+// TestNewBrowsers signs in with browsers that are known and new to a user.
+func TestNewBrowsers(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		const cy, subject = "cy@example.com", "New sign-in to dmarcd"
+		w := newWorld(t, db)
+		now := time.Now()
+		clock := func() time.Time { return now }
+		w.store = db.Open(t, store.Options{Now: clock})
+		options, mail := w.options, &letters{}
+		options.Mail, options.Now = mail, clock
+		w.service = service.New(w.store, options)
+		s := w.service
+		w.signIn(cy) // two browsers
+		if sent := w.posted(s, mail); len(sent) != 0 {
+			t.Errorf("a new user: got the letters %+v, want none", sent)
+		}
+		secret, _ := auth.NewLink()
+		client := service.Client{Address: "192.0.2.9", UserAgent: "Firefox/140.0", Browser: secret}
+		for _, row := range []struct {
+			name    string
+			after   time.Duration
+			browser string
+			want    bool
+		}{
+			{"another browser", 2 * time.Hour, secret, true},
+			{"the same", time.Minute, secret, false},
+			{"the same, later", 89 * 24 * time.Hour, secret, false},
+			{"the same, much later", 91 * 24 * time.Hour, secret, true},
+			{"one without cookies", time.Minute, "", true},
+			{"a malformed cookie", time.Minute, "x", true},
+		} {
+			now = now.Add(row.after)
+			client.Browser = row.browser
+			musttest.Get(s.SignIn(ctx, cy, oldPassword, client))(t)
+			if sent := w.posted(s, mail); len(sent) != map[bool]int{true: 1}[row.want] || row.want && (sent[0].to != cy || sent[0].team != subject) {
+				t.Errorf("%s: got the letters %+v, want one: %t", row.name, sent, row.want)
+			}
+			mail.sent = nil
+		}
+		if _, err := s.SignIn(ctx, cy, "not that one", client); !errors.Is(err, dmarcd.ErrUnauthorized) || len(w.posted(s, mail)) != 0 {
+			t.Errorf("a wrong password: got %v and the letters %+v, want none", err, mail.sent)
+		}
+		sent := 0
+		for range 120 { // one who knows the password does not flood the mailbox
+			musttest.Get(s.SignIn(ctx, cy, oldPassword, client))(t)
+			sent += len(w.posted(s, mail))
+			mail.sent = nil
+		}
+		var rows int
+		w.must(db.SQL(t).QueryRowContext(ctx, `SELECT count(*) FROM browsers`).Scan(&rows))
+		if sent > 5 || rows > 100 {
+			t.Errorf("got %d letters and %d rows, want few", sent, rows)
+		}
+		now = now.Add(91 * 24 * time.Hour)
+		for more := true; more; {
+			more = musttest.Get(w.store.PurgeSignIns(ctx))(t)
+		}
+		w.must(db.SQL(t).QueryRowContext(ctx, `SELECT count(*) FROM browsers`).Scan(&rows))
+		if rows != 0 {
+			t.Errorf("got %d rows after 91 days, want none", rows)
 		}
 	})
 }

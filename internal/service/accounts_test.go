@@ -31,7 +31,7 @@ func (w *world) invitation(email string) (secret string, hash [32]byte) {
 	w.Helper()
 	secret, hash = auth.NewInvitation()
 	w.must(w.store.CreateInvitation(w.Context(), hash, dmarcd.Invitation{
-		Email: email, Team: w.team.ID, Role: dmarcd.RoleEditor, ExpiresAt: time.Now().Add(time.Hour),
+		Email: email, Team: w.team.ID, Role: dmarcd.RoleEditor, Mailed: true, ExpiresAt: time.Now().Add(time.Hour),
 	}))
 	return secret, hash
 }
@@ -149,6 +149,17 @@ var accountUses = map[string]struct {
 		fails: func(_ *world, a *service.Account) error { return a.RemovePasskey(ctx, 1) }, wants: dmarcd.ErrNotFound,
 		action: "user.passkey",
 	},
+	"SetEmail": {
+		call:  func(_ *world, a *service.Account) error { return a.SetEmail(ctx, "cy@other.example") },
+		fails: func(_ *world, a *service.Account) error { return a.SetEmail(ctx, "no address") }, wants: dmarcd.ErrInvalid,
+		action: "user.address_asked",
+	},
+	"ConfirmableAddress": {call: func(w *world, a *service.Account) error { return finds(a.ConfirmableAddress(ctx, w.addressLink(a))) }},
+	"ConfirmAddress": {
+		call:  func(w *world, a *service.Account) error { return a.ConfirmAddress(ctx, w.addressLink(a)) },
+		fails: func(_ *world, a *service.Account) error { return a.ConfirmAddress(ctx, "x") }, wants: dmarcd.ErrNotFound,
+		action: "user.address",
+	},
 	"EndSession": {
 		call: func(_ *world, a *service.Account) error {
 			sessions, err := a.Sessions(ctx)
@@ -206,7 +217,7 @@ func TestAccounts(t *testing.T) {
 					t.Errorf("got the entries %+v, want one of %s", entries, u.action)
 				}
 				_, err := w.service.Account(ctx, other)
-				if ended := u.action != "" && name != "SetName" && name != "Prove"; ended != errors.Is(err, dmarcd.ErrUnauthorized) {
+				if ended := u.action != "" && name != "SetName" && name != "SetEmail" && name != "Prove"; ended != errors.Is(err, dmarcd.ErrUnauthorized) {
 					t.Errorf("the other session: got %v, want it ended: %t", err, ended)
 				}
 			})

@@ -141,9 +141,10 @@ type Service struct {
 	// letters and teamLetters limit mail to addresses that users enter, by team and address, and by
 	// team.
 	letters, teamLetters *allowance
-	// resets throttles requests for links to set a password, resetLetters limits these links, by user.
-	resets       *auth.Throttle
-	resetLetters *allowance
+	// resets throttles requests for links to set a password, userLetters limits mail
+	// about the accounts of users, by user and kind.
+	resets      *auth.Throttle
+	userLetters *allowance
 	// posted is mail that SendPosted sends.
 	posted chan func(ctx context.Context) error
 	// tests limits test alerts, by team, and tests and retries of webhooks, by webhook.
@@ -187,7 +188,7 @@ func New(s *store.Store, options Options) *Service {
 		letters:         newAllowance(lettersAtOnce, letterInterval, options.Now),
 		teamLetters:     newAllowance(teamLettersAtOnce, teamLetterInterval, options.Now),
 		resets:          auth.NewThrottle(options.Now),
-		resetLetters:    newAllowance(resetsAtOnce, resetInterval, options.Now),
+		userLetters:     newAllowance(userLettersAtOnce, userLetterInterval, options.Now),
 		posted:          make(chan func(ctx context.Context) error, maxPosted),
 		tests:           newAllowance(testsAtOnce, testInterval, options.Now),
 		watching:        fair.New[watched](fair.Options{PerKey: 1}),
@@ -206,6 +207,8 @@ type Actor struct {
 	role dmarcd.Role
 	// token marks a token, operator grants everything.
 	token, operator bool
+	// verified means that the user receives mail at their address.
+	verified bool
 	// local marks the command line, which may see details of the local network.
 	local bool
 	// grant is checked again by each change, except by those of the command line.
@@ -217,7 +220,7 @@ type Actor struct {
 // also change the installation.
 func User(of dmarcd.Session, address string) Actor {
 	return Actor{
-		role: of.Role, operator: of.User.Operator,
+		role: of.Role, operator: of.User.Operator, verified: !of.User.VerifiedAt.IsZero(),
 		grant: store.Grant{Session: of.Hash, Operator: of.User.Operator, Role: of.Role},
 		entry: dmarcd.AuditEntry{User: of.User.ID, Actor: of.User.Email, Address: address},
 	}

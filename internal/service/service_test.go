@@ -129,7 +129,7 @@ func (w *world) must(err error) {
 // user makes a user by an invitation.
 func (w *world) user(n byte, invitation dmarcd.Invitation) dmarcd.User {
 	w.Helper()
-	invitation.ExpiresAt = time.Now().Add(time.Hour)
+	invitation.Mailed, invitation.ExpiresAt = invitation.Email != "", time.Now().Add(time.Hour)
 	w.must(w.store.CreateInvitation(w.Context(), [32]byte{n}, invitation))
 	return musttest.Get(w.store.UseInvitation(w.Context(), [32]byte{n}, dmarcd.Claim{Email: invitation.Email, PasswordHash: "x"}))(w).User
 }

@@ -28,10 +28,10 @@ func AwaitsConfirmation(w dmarcd.Webhook) bool {
 func (s *Service) SendsMail() bool { return s.options.Mail != nil }
 
 // mayMailTo reports whether the actor may have mail sent to an address that its recipient has not
-// confirmed: the actor's own, and any by the command line. Other members may not want it, or may
+// confirmed for it: the actor's own, if it is verified, and any by the command line. Other members may not want it, or may
 // have unsubscribed.
 func (t *Team) mayMailTo(address string) bool {
-	return t.actor.local || t.actor.entry.User != 0 && t.actor.entry.Actor == address
+	return t.actor.local || t.actor.verified && t.actor.entry.User != 0 && t.actor.entry.Actor == address
 }
 
 // askConfirmation sends the link with which a recipient confirms their address, after

@@ -158,6 +158,7 @@ func (s *System) Invite(ctx context.Context, invitation dmarcd.Invitation) (Sent
 	if err != nil {
 		return SentInvitation{}, err
 	}
+	invitation.Mailed = s.service.options.Mail != nil && invitation.Email != ""
 	invitation.ExpiresAt = s.service.options.Now().Add(dmarcd.InvitationLife)
 	if err := s.store.CreateInvitation(ctx, hash, invitation, s.actor.to("user.invite", invitation.Email, string(invitation.Role))); err != nil {
 		return SentInvitation{}, err

@@ -159,7 +159,7 @@ func (t *Team) InviteMember(ctx context.Context, email string, role dmarcd.Role)
 		return SentInvitation{}, err
 	}
 	err = t.team.Invite(ctx, hash, dmarcd.Invitation{
-		Email: email, Role: role, CreatedBy: t.actor.entry.User, Token: t.actor.grant.Token, ExpiresAt: t.service.options.Now().Add(dmarcd.InvitationLife),
+		Email: email, Role: role, CreatedBy: t.actor.entry.User, Token: t.actor.grant.Token, Mailed: t.service.options.Mail != nil, ExpiresAt: t.service.options.Now().Add(dmarcd.InvitationLife),
 	}, t.actor.to("member.invite", email, string(role)))
 	if err != nil {
 		return SentInvitation{}, err

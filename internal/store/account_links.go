@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/store/db"
@@ -60,9 +62,103 @@ func (s *Store) ResetPassword(ctx context.Context, hash [32]byte, passwordHash s
 		if err := t.setPassword(ctx, link.User, passwordHash); err != nil {
 			return err
 		}
+		if err := t.verify(ctx, link.User, link.Email); err != nil {
+			return err
+		}
 		for i := range audit {
 			audit[i].User, audit[i].Actor = link.User, link.Email
 		}
 		return t.noteAll(ctx, system, audit, link.Email)
 	})
+}
+
+// ConfirmAddress uses up a link of a user: its address becomes theirs, and is verified. It returns the one before. If
+// it changes, all other links of the user become void, all sessions end but the one with the hash except, and no
+// mail of teams is sent to the old address any more. One of another user is ErrNotFound, an address that another user has is ErrConflict, and after
+// an error nothing has changed.
+func (s *Store) ConfirmAddress(ctx context.Context, hash [32]byte, user dmarcd.UserID, except [32]byte, audit ...dmarcd.AuditEntry) (before string, err error) {
+	err = s.tx(ctx, func(t tx) error {
+		present, err := scanUser(db.Row(ctx, t, `SELECT `+userColumns+` FROM users WHERE id = $1`+s.db.LockRow, user))
+		if err != nil {
+			return err
+		}
+		link, err := t.useMailedLink(ctx, hash, dmarcd.LinkAddress)
+		if err == nil && link.User != user {
+			err = dmarcd.ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		if before = present.Email; before != link.Email {
+			if err := t.leaveAddress(ctx, present, link.Email); err != nil {
+				return err
+			}
+			if err := t.endSessions(ctx, user, except); err != nil {
+				return err
+			}
+		}
+		if err := t.verify(ctx, user, link.Email); err != nil {
+			return err
+		}
+		return t.noteAll(ctx, system, audit, link.Email)
+	})
+	return before, err
+}
+
+// leaveAddress prepares a user to have another address.
+func (t tx) leaveAddress(ctx context.Context, user dmarcd.User, email string) error {
+	_, err := userBy(ctx, t, "email", email)
+	if err == nil {
+		return dmarcd.ErrConflict
+	}
+	if !errors.Is(err, dmarcd.ErrNotFound) {
+		return err
+	}
+	teams, err := db.Collect(ctx, t, `SELECT team_id FROM members WHERE user_id = $1 ORDER BY team_id`, []any{user.ID}, db.Value[dmarcd.TeamID])
+	if err != nil {
+		return err
+	}
+	for _, team := range teams {
+		if err := t.store.Team(team).disableMail(ctx, t, user.ID); err != nil {
+			return err
+		}
+	}
+	_, err = t.Exec(ctx, `DELETE FROM mailed_links WHERE user_id = $1`, user.ID)
+	return err
+}
+
+// browserMemory is how long a browser is known after a sign-in, and maxBrowsers how many are of a user.
+const (
+	browserMemory = 90 * 24 * time.Hour
+	maxBrowsers   = 100
+)
+
+// newAccount is how long a user is new: their first browsers are no news.
+const newAccount = time.Hour
+
+// SeeBrowser notes that a user signed in with a browser. It returns the user's address, and whether they did not within
+// 90 days, which is false for a new user. hash is the SHA-256 of its cookie.
+func (s *Store) SeeBrowser(ctx context.Context, id dmarcd.UserID, hash [32]byte) (email string, unseen bool, err error) {
+	err = s.tx(ctx, func(t tx) error {
+		now := s.now()
+		user, err := userBy(ctx, t, "id", id)
+		if err != nil {
+			return err
+		}
+		var seenAt int64
+		err = t.QueryRow(ctx, `SELECT seen_at FROM browsers WHERE user_id = $1 AND hash = $2`, []any{id, hash[:]}, &seenAt)
+		if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
+			return err
+		}
+		email, unseen = user.Email, fromUnix(seenAt).Before(now.Add(-browserMemory)) && user.CreatedAt.Before(now.Add(-newAccount))
+		_, err = t.Exec(ctx, `DELETE FROM browsers WHERE user_id = $1 AND hash IN (SELECT hash FROM browsers WHERE user_id = $1
+			ORDER BY seen_at DESC, hash LIMIT $2 OFFSET $2 - 1)`, id, maxBrowsers)
+		if err != nil {
+			return err
+		}
+		_, err = t.Exec(ctx, `INSERT INTO browsers (user_id, hash, seen_at) VALUES ($1, $2, $3)
+			ON CONFLICT (user_id, hash) DO UPDATE SET seen_at = excluded.seen_at`, id, hash[:], unix(now))
+		return err
+	})
+	return email, unseen, err
 }

@@ -158,12 +158,12 @@ func (t *Team) WithdrawInvitation(ctx context.Context, email string, audit ...dm
 	return t.change(ctx, audit, `DELETE FROM invites WHERE team_id = $1 AND email = $2 AND used_at = 0`, t.id, email)
 }
 
-const invitationColumns = `email, COALESCE(team_id, 0), role, operator, COALESCE(created_by, 0), COALESCE(token_id, 0), expires_at, used_at`
+const invitationColumns = `email, COALESCE(team_id, 0), role, operator, COALESCE(created_by, 0), COALESCE(token_id, 0), mailed, expires_at, used_at`
 
 func scanInvitation(scan db.Scanner) (dmarcd.Invitation, error) {
 	var invitation dmarcd.Invitation
 	var expiresAt, usedAt int64
-	err := scan(&invitation.Email, &invitation.Team, &invitation.Role, &invitation.Operator, &invitation.CreatedBy, &invitation.Token, &expiresAt, &usedAt)
+	err := scan(&invitation.Email, &invitation.Team, &invitation.Role, &invitation.Operator, &invitation.CreatedBy, &invitation.Token, &invitation.Mailed, &expiresAt, &usedAt)
 	invitation.ExpiresAt, invitation.UsedAt = fromUnix(expiresAt), fromUnix(usedAt)
 	return invitation, err
 }
@@ -182,9 +182,9 @@ func (t tx) createInvitation(ctx context.Context, hash [32]byte, invitation dmar
 		}
 		invitation.Email = email
 	}
-	_, err := t.Exec(ctx, `INSERT INTO invites (hash, email, team_id, role, operator, created_by, token_id, expires_at, used_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)`,
-		hash[:], invitation.Email, nullable(invitation.Team), invitation.Role, invitation.Operator, nullable(invitation.CreatedBy), nullable(invitation.Token), unix(invitation.ExpiresAt))
+	_, err := t.Exec(ctx, `INSERT INTO invites (hash, email, team_id, role, operator, created_by, token_id, mailed, expires_at, used_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0)`,
+		hash[:], invitation.Email, nullable(invitation.Team), invitation.Role, invitation.Operator, nullable(invitation.CreatedBy), nullable(invitation.Token), invitation.Mailed, unix(invitation.ExpiresAt))
 	if err != nil {
 		return fmt.Errorf("create invitation: %w", err)
 	}
@@ -218,6 +218,11 @@ func (s *Store) UseInvitation(ctx context.Context, hash [32]byte, claim dmarcd.C
 		}
 		if err := t.grant(ctx, user.ID, invitation, now); err != nil {
 			return err
+		}
+		if invitation.Mailed && invitation.Email == user.Email {
+			if err := t.verify(ctx, user.ID, user.Email); err != nil {
+				return err
+			}
 		}
 		if of, err = t.signInOf(ctx, user.ID); err != nil {
 			return err

@@ -182,6 +182,7 @@ func (s *Store) PurgeSignIns(ctx context.Context) (more bool, err error) {
 	}{
 		{`DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions WHERE seen_at <= $1 LIMIT $2)`, s.now().Add(-dmarcd.SessionIdle)},
 		{`DELETE FROM invites WHERE hash IN (SELECT hash FROM invites WHERE expires_at <= $1 LIMIT $2)`, s.now().Add(-invitationMemory)},
+		{`DELETE FROM browsers WHERE (user_id, hash) IN (SELECT user_id, hash FROM browsers WHERE seen_at <= $1 LIMIT $2)`, s.now().Add(-browserMemory)},
 		{`DELETE FROM mailed_links WHERE hash IN (SELECT hash FROM mailed_links WHERE expires_at <= $1 LIMIT $2)`, s.now()},
 		{`DELETE FROM idempotency_keys WHERE (team_id, hash) IN (SELECT team_id, hash FROM idempotency_keys WHERE expires_at <= $1 LIMIT $2)`, s.now()},
 	} {

@@ -12,13 +12,13 @@ import (
 )
 
 const userColumns = `users.id, users.email, users.name, users.password_hash <> '', users.operator,
-	users.second_factor, users.created_at, users.signed_in_at`
+	users.second_factor, users.verified_at, users.created_at, users.signed_in_at`
 
 func scanUser(scan db.Scanner) (dmarcd.User, error) {
 	var user dmarcd.User
-	var createdAt, signedInAt int64
-	err := scan(&user.ID, &user.Email, &user.Name, &user.Password, &user.Operator, &user.SecondFactor, &createdAt, &signedInAt)
-	user.CreatedAt, user.SignedInAt = fromUnix(createdAt), fromUnix(signedInAt)
+	var verifiedAt, createdAt, signedInAt int64
+	err := scan(&user.ID, &user.Email, &user.Name, &user.Password, &user.Operator, &user.SecondFactor, &verifiedAt, &createdAt, &signedInAt)
+	user.VerifiedAt, user.CreatedAt, user.SignedInAt = fromUnix(verifiedAt), fromUnix(createdAt), fromUnix(signedInAt)
 	return user, err
 }
 
@@ -108,6 +108,12 @@ func (t tx) createUser(ctx context.Context, email, name, passwordHash string) (d
 	return user, nil
 }
 
+// verify notes that a user receives mail at an address, which is theirs from now on.
+func (t tx) verify(ctx context.Context, user dmarcd.UserID, email string) error {
+	_, err := t.Exec(ctx, `UPDATE users SET email = $1, verified_at = $2 WHERE id = $3`, email, unix(t.store.now()), user)
+	return err
+}
+
 // Memberships returns the teams of a user, ordered by name.
 func (s *Store) Memberships(ctx context.Context, user dmarcd.UserID) ([]dmarcd.Membership, error) {
 	return db.Collect(ctx, s.own(), `SELECT `+teamColumns+`,
@@ -170,6 +176,7 @@ func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarc
 			`DELETE FROM recovery_codes WHERE user_id = $1`,
 			`DELETE FROM passkeys WHERE user_id = $1`,
 			`DELETE FROM mailed_links WHERE user_id = $1`,
+			`DELETE FROM browsers WHERE user_id = $1`,
 			`DELETE FROM users WHERE id = $1`,
 		} {
 			if _, err := t.Exec(ctx, statement, id); err != nil {
@@ -224,6 +231,9 @@ func (s *Store) SignInIdentity(ctx context.Context, identity dmarcd.Identity) (d
 		}
 		if _, err := t.Exec(ctx, `INSERT INTO identities (issuer, subject, user_id) VALUES ($1, $2, $3)`,
 			identity.Issuer, identity.Subject, user.ID); err != nil {
+			return of, err
+		}
+		if err := t.verify(ctx, user.ID, user.Email); err != nil {
 			return of, err
 		}
 		return t.signInOf(ctx, user.ID)

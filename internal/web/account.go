@@ -16,7 +16,9 @@ import (
 type accountView struct {
 	User           dmarcd.User
 	Name, Password ui.Form
-	Factor         factorView
+	// Address has no path without a mail relay.
+	Address ui.Form
+	Factor  factorView
 	// Provider is the display name of the identity provider.
 	Provider string
 	Sessions ui.Table
@@ -61,7 +63,7 @@ func (s *Web) showAccount(c *site.Call, status int, edit func(*accountView)) err
 		return err
 	}
 	view := accountView{
-		User: c.Account.User, Name: nameForm(c.Account.User.Name), Password: s.passwordForm(), Provider: providerName,
+		User: c.Account.User, Address: s.addressForm(c.Account.User), Name: nameForm(c.Account.User.Name), Password: s.passwordForm(), Provider: providerName,
 		Sessions: sessionTable(sessions), Factor: newFactorView(c.Account.NeedsFactor(), s.options.Service.HasPasskeys(), factors),
 	}
 	if len(sessions) > 1 {

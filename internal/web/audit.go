@@ -126,6 +126,8 @@ var auditActions = map[string]string{
 	"token.revoke":         "revoked a token",
 	"user.invite":          "invited a user",
 	"user.join":            "became a user",
+	"user.address":         "confirmed the address of an account",
+	"user.address_asked":   "asked for a link to confirm an address",
 	"user.name":            "changed a name",
 	"user.authenticator":   "changed an authenticator app",
 	"user.passkey":         "added or removed a passkey",

@@ -26,6 +26,8 @@ var doneMessages = map[string]string{
 	"sample-added":         "Sample data was added. Explore it, and remove it when you are done.",
 	"sample-deleted":       "The sample data was removed.",
 	"token-revoked":        "The token was revoked. It no longer works.",
+	"address-asked":        "A message with a link is on its way to the address. Open the link within 30 minutes, in this browser.",
+	"address-set":          "Your address was confirmed.",
 	"name-set":             "Your name was saved.",
 	"password-set":         "Your password was changed, and all your other sessions were ended.",
 	"app-removed":          "The authenticator app was removed. Your other sessions were ended.",

@@ -236,7 +236,7 @@ func (s *site) makeUsers(t *testing.T) {
 func (s *site) letIn(t *testing.T, invitation dmarcd.Invitation, passwordHash string) dmarcd.SignIn {
 	t.Helper()
 	_, secret := auth.NewInvitation()
-	invitation.ExpiresAt = s.clock.Add(time.Hour)
+	invitation.Mailed, invitation.ExpiresAt = true, s.clock.Add(time.Hour)
 	musttest.Do(t, s.store.CreateInvitation(t.Context(), secret, invitation))
 	return musttest.Get(s.store.UseInvitation(t.Context(), secret, dmarcd.Claim{Name: "Ada <Example>", PasswordHash: passwordHash}))(t)
 }

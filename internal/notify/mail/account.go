@@ -60,3 +60,35 @@ func PasswordChanged(by Browser, account string) Content {
 		Footer:     "You get this message because you have an account with this address.",
 	}
 }
+
+// NewSignIn says that the user signed in with a browser for the first time. means is how they proved who
+// they are.
+func NewSignIn(by Browser, means, account string) Content {
+	return Content{
+		Subject: "New sign-in to dmarcd", Title: "You signed in with another browser",
+		Paragraphs: []string{"If it was you, there is nothing to do. If not, end all other sessions and change your password at once, and tell the operator of the installation."},
+		Details:    append(by.details(), phrase.Detail{Name: "Signed in with", Value: means}),
+		Action:     Link{Text: "Open your account", URL: account},
+		Footer:     "You get this message because you have an account with this address.",
+	}
+}
+
+// ConfirmAddress has a link to confirm an address.
+func ConfirmAddress(link string) Content {
+	return Content{
+		Subject: "Confirm your address for dmarcd", Title: "Is this your address?",
+		Paragraphs: []string{"A user of dmarcd wants to use this address for their account. The link works once, for 30 minutes, in a browser that is signed in to it."},
+		Action:     Link{Text: "Confirm the address", URL: link},
+		Footer:     "If you did not ask for it, ignore this message: nothing changes.",
+	}
+}
+
+// AddressChanged tells the previous address of a user.
+func AddressChanged(by Browser, now string) Content {
+	return Content{
+		Subject: "Your address for dmarcd was changed", Title: "Your account has another address",
+		Paragraphs: []string{"You now sign in as " + now + ". If it was not you, tell the operator of the installation at once."},
+		Details:    by.details(),
+		Footer:     "You get this message because your account had this address.",
+	}
+}

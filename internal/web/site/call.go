@@ -34,6 +34,8 @@ type Call struct {
 	Tag string
 
 	mail mailRead
+	// browser is the secret of the browser, "" if not read yet.
+	browser string
 	// reserved releases the reserved memory, nil if none is reserved.
 	reserved func()
 }

@@ -1,6 +1,8 @@
 package site
 
 import (
+	"cmp"
+	"crypto/rand"
 	"net/http"
 	"net/url"
 
@@ -15,7 +17,7 @@ const sessionCookie = "dmarcd_session"
 
 // Client returns the client of the request, with its session.
 func (c *Call) Client() service.Client {
-	return service.Client{Address: clientaddr.Of(c.R), UserAgent: c.R.UserAgent(), Session: c.Cookie(sessionCookie)}
+	return service.Client{Address: clientaddr.Of(c.R), UserAgent: c.R.UserAgent(), Session: c.Cookie(sessionCookie), Browser: c.browserSecret()}
 }
 
 // identify authenticates the user of a call, or returns dmarcd.ErrUnauthorized.
@@ -46,11 +48,31 @@ func RequestedTag(query url.Values) string {
 
 // SetSession sets the session cookie, or clears it if secret is "". It is Lax, not
 // Strict, so that links in mail work for signed-in users.
-func (c *Call) SetSession(secret string) { c.SetCookie(sessionCookie, secret) }
+func (c *Call) SetSession(secret string) {
+	c.SetCookie(sessionCookie, secret)
+	if secret != "" {
+		c.setCookie(browserCookie, c.browserSecret(), browserMaxAge)
+	}
+}
+
+// browserCookie recognizes a browser at the next sign-in: users are notified of new ones. browserMaxAge is in seconds.
+const (
+	browserCookie = "dmarcd_browser"
+	browserMaxAge = 90 * 24 * 60 * 60
+)
+
+// browserSecret returns the value of browserCookie, a new one for a new browser.
+func (c *Call) browserSecret() string {
+	if c.browser == "" {
+		c.browser = cmp.Or(c.Cookie(browserCookie), rand.Text())
+	}
+	return c.browser
+}
 
 // SetCookie sets a session cookie that scripts cannot read, or clears it if value is "".
-func (c *Call) SetCookie(name, value string) {
-	maxAge := 0
+func (c *Call) SetCookie(name, value string) { c.setCookie(name, value, 0) }
+
+func (c *Call) setCookie(name, value string, maxAge int) {
 	if value == "" {
 		maxAge = -1
 	}

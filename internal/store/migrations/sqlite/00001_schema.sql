@@ -66,6 +66,7 @@ CREATE TABLE users (
     operator      BOOLEAN NOT NULL,
     created_at    BIGINT  NOT NULL,
     signed_in_at  BIGINT  NOT NULL,
+    verified_at   BIGINT  NOT NULL DEFAULT 0, -- when the user proved to receive mail at email
     second_factor BOOLEAN NOT NULL DEFAULT FALSE,
     totp          BLOB    NOT NULL DEFAULT X'',
     totp_used     BIGINT  NOT NULL DEFAULT 0,
@@ -130,6 +131,16 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_of_user ON sessions (user_id);
 CREATE INDEX sessions_by_use ON sessions (seen_at);
 
+-- The browsers that a user signed in with. hash is the SHA-256 of a random cookie.
+CREATE TABLE browsers (
+    user_id BIGINT NOT NULL REFERENCES users (id),
+    hash    BLOB   NOT NULL,
+    seen_at BIGINT NOT NULL,
+    PRIMARY KEY (user_id, hash)
+) WITHOUT ROWID;
+
+CREATE INDEX browsers_by_use ON browsers (seen_at);
+
 -- Links that admit a user once. hash is the SHA-256 of the secret in the link; email is '' if
 -- anyone may use the link. created_by has no reference: the user may be gone.
 CREATE TABLE invites (
@@ -140,6 +151,7 @@ CREATE TABLE invites (
     operator   BOOLEAN NOT NULL,
     created_by BIGINT,
     token_id   BIGINT, -- the token that created it
+    mailed     BOOLEAN NOT NULL, -- using it proves that the user receives mail at email
     expires_at BIGINT  NOT NULL,
     used_at    BIGINT  NOT NULL
 ) WITHOUT ROWID;
