@@ -87,6 +87,17 @@ type Identity struct {
 	Admit bool
 }
 
+// ProviderLogout says that a user signed out at an OpenID provider.
+type ProviderLogout struct {
+	Issuer string
+	// Subject is the person, Session one of their sessions; one of the two may be "".
+	Subject, Session string
+	// Hash is the SHA-256 of the id of the message, which is used once. It is not accepted after
+	// ExpiresAt.
+	Hash      [32]byte
+	ExpiresAt time.Time
+}
+
 const (
 	// SessionIdle is the idle timeout of a session.
 	SessionIdle = 12 * time.Hour
@@ -134,6 +145,8 @@ type SignIn struct {
 	Strong bool
 	// ProvedAt is when, zero if that is not known, as of a provider that remembers its users.
 	ProvedAt time.Time
+	// ProviderSession is the id of the session at the identity provider, "" for none.
+	ProviderSession string
 }
 
 // Factors are what a user signs in with.
@@ -174,6 +187,8 @@ type NewSession struct {
 	PasswordHash string
 	Strong       bool
 	ProvedAt     time.Time
+	// ProviderSession is that of the SignIn.
+	ProviderSession string
 	// Replaces is the hash of the browser's previous session, which ends.
 	Replaces  [32]byte
 	ExpiresAt time.Time

@@ -144,62 +144,72 @@ func (o *OIDC) Finish(ctx context.Context, cookie string, query url.Values) (of 
 	if reason := query.Get("error"); reason != "" {
 		return dmarcd.SignIn{}, "", fmt.Errorf("%w: the provider returned an error: %.100q", dmarcd.ErrUnauthorized, reason)
 	}
-	identity, provedAt, err := o.identify(ctx, query.Get("code"), state)
+	identity, facts, err := o.identify(ctx, query.Get("code"), state)
 	if err != nil {
 		return dmarcd.SignIn{}, "", err
 	}
 	of, err = o.identities.SignInIdentity(ctx, identity)
-	of.ProvedAt = provedAt
+	of.ProvedAt, of.ProviderSession = facts.provedAt, facts.session
 	return of, state.Next, err
+}
+
+// signInFacts are about a sign-in at the provider.
+type signInFacts struct {
+	// provedAt is when the provider authenticated the person, zero if it does not tell.
+	provedAt time.Time
+	// session is the id of the session there, "" if it does not tell.
+	session string
 }
 
 // maxSubject limits a subject (OpenID Connect Core 1.0 §2). It is part of a key, so it is not cut.
 const maxSubject = 255
 
-// identify exchanges the code for the person's claims, and when the provider authenticated them, zero if
-// it does not tell.
-func (o *OIDC) identify(ctx context.Context, code string, state oidcState) (identity dmarcd.Identity, provedAt time.Time, err error) {
+// identify exchanges the code for the person's claims, and facts about the sign-in.
+func (o *OIDC) identify(ctx context.Context, code string, state oidcState) (identity dmarcd.Identity, facts signInFacts, err error) {
 	config, provider, err := o.discover(ctx)
 	if err != nil {
-		return identity, provedAt, err
+		return identity, facts, err
 	}
 	ctx = oidc.ClientContext(ctx, o.client)
 	token, err := config.Exchange(ctx, code, oauth2.VerifierOption(state.Verifier))
 	if err != nil {
-		return identity, provedAt, providerError("change the code for a token", err)
+		return identity, facts, providerError("change the code for a token", err)
 	}
 	raw, ok := token.Extra("id_token").(string)
 	if !ok {
-		return identity, provedAt, fmt.Errorf("%w: the provider sent no ID token", dmarcd.ErrUnauthorized)
+		return identity, facts, fmt.Errorf("%w: the provider sent no ID token", dmarcd.ErrUnauthorized)
 	}
 	idToken, err := provider.Verifier(&oidc.Config{ClientID: o.options.ClientID, Now: o.options.Now}).Verify(ctx, raw)
 	if err != nil {
-		return identity, provedAt, fmt.Errorf("%w: verify the ID token: %w", dmarcd.ErrUnauthorized, err)
+		return identity, facts, fmt.Errorf("%w: verify the ID token: %w", dmarcd.ErrUnauthorized, err)
 	}
 	if subtle.ConstantTimeCompare([]byte(idToken.Nonce), []byte(state.Nonce)) != 1 {
-		return identity, provedAt, fmt.Errorf("%w: the ID token is not for this sign-in", dmarcd.ErrUnauthorized)
+		return identity, facts, fmt.Errorf("%w: the ID token is not for this sign-in", dmarcd.ErrUnauthorized)
 	}
 	if len(idToken.Subject) > maxSubject {
-		return identity, provedAt, fmt.Errorf("%w: the subject of the ID token is too long", dmarcd.ErrUnauthorized)
+		return identity, facts, fmt.Errorf("%w: the subject of the ID token is too long", dmarcd.ErrUnauthorized)
 	}
 	var claims personClaims
 	if err := idToken.Claims(&claims); err != nil {
-		return identity, provedAt, fmt.Errorf("%w: read the ID token: %w", dmarcd.ErrUnauthorized, err)
+		return identity, facts, fmt.Errorf("%w: read the ID token: %w", dmarcd.ErrUnauthorized, err)
 	}
 	if claims.AuthTime > 0 { // of the ID token, not of the UserInfo endpoint
-		provedAt = time.Unix(claims.AuthTime, 0)
-		if now := o.options.Now(); provedAt.After(now) { // the clocks differ, or the provider is wrong
-			provedAt = now
+		facts.provedAt = time.Unix(claims.AuthTime, 0)
+		if now := o.options.Now(); facts.provedAt.After(now) { // the clocks differ, or the provider is wrong
+			facts.provedAt = now
 		}
+	}
+	if len(claims.Session) <= maxSubject {
+		facts.session = claims.Session
 	}
 	if claims.Email == "" {
 		// OpenID Connect Core 1.0 §5.4: with an access token, the claims of scopes are at
 		// the UserInfo endpoint.
 		if claims, err = userInfo(ctx, provider, config.TokenSource(ctx, token), idToken.Subject); err != nil {
-			return identity, provedAt, err
+			return identity, facts, err
 		}
 	}
-	return o.identity(idToken.Subject, claims), provedAt, nil
+	return o.identity(idToken.Subject, claims), facts, nil
 }
 
 // identity converts claims.
@@ -242,6 +252,7 @@ type personClaims struct {
 	EmailVerified any    `json:"email_verified"`
 	Name          string `json:"name"`
 	AuthTime      int64  `json:"auth_time"`
+	Session       string `json:"sid"`
 }
 
 // verified reports whether the provider has verified the email address. Some providers

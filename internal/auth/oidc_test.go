@@ -90,6 +90,12 @@ func (p *fakeProvider) idToken(t *testing.T) string {
 		"iat": p.now().Unix(), "exp": p.now().Add(time.Minute).Unix(),
 	}
 	maps.Copy(claims, p.claims)
+	return p.sign(t, claims)
+}
+
+// sign returns a token of the provider.
+func (p *fakeProvider) sign(t *testing.T, claims map[string]any) string {
+	t.Helper()
 	body, err := json.Marshal(claims)
 	if err != nil {
 		t.Error(err)

@@ -65,10 +65,13 @@ func (s *Sessions) Begin(ctx context.Context, of dmarcd.SignIn, client Client, b
 		PasswordHash: of.PasswordHash,
 		Strong:       of.Strong,
 		ProvedAt:     of.ProvedAt,
-		Replaces:     hashSecret(before),
-		ExpiresAt:    s.now().Add(dmarcd.SessionLife),
-		UserAgent:    strings.ReplaceAll(userAgent, "\x00", ""), // PostgreSQL cannot store it
-		Address:      client.Address,
+
+		ProviderSession: of.ProviderSession,
+
+		Replaces:  hashSecret(before),
+		ExpiresAt: s.now().Add(dmarcd.SessionLife),
+		UserAgent: strings.ReplaceAll(userAgent, "\x00", ""), // PostgreSQL cannot store it
+		Address:   client.Address,
 	}, audit...)
 	if err != nil {
 		return "", err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 
@@ -124,6 +125,28 @@ func (s *Service) FinishSingleSignOn(ctx context.Context, state string, answer u
 	}
 	session, err = s.begin(ctx, s.sessions, of, client, "identity provider")
 	return session, next, err
+}
+
+// EndProviderSessions ends the sessions that a logout token of the identity provider is about. One that is not valid or
+// was used before is dmarcd.ErrUnauthorized, too many of them are dmarcd.ErrLimit.
+func (s *Service) EndProviderSessions(ctx context.Context, token string, client Client) error {
+	if s.options.OIDC == nil {
+		return dmarcd.ErrNotFound
+	}
+	// A token with an unknown key has the keys of the provider fetched.
+	if err := s.logouts.Attempt(client.Address, ""); err != nil {
+		return err
+	}
+	logout, err := s.options.OIDC.Logout(ctx, token)
+	if err != nil {
+		return err
+	}
+	s.logouts.Succeeded(client.Address, "")
+	err = s.store.EndProviderSessions(ctx, logout, dmarcd.AuditEntry{Action: "session.end", Detail: "signed out at the identity provider", Address: client.Address})
+	if errors.Is(err, dmarcd.ErrConflict) {
+		return fmt.Errorf("%w: the logout token was used before", dmarcd.ErrUnauthorized)
+	}
+	return err
 }
 
 // Account is a signed-in user with the selected team. It is for one request.

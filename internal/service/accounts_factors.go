@@ -34,11 +34,13 @@ type secondStep struct {
 	// Password is the hash of the password hash: another password ends the sign-in.
 	Password [sha256.Size]byte
 	Expires  int64
+	// ProviderSession is that of the sign-in.
+	ProviderSession string
 }
 
 // newSecondStep returns a *SecondStep.
 func (s *Service) newSecondStep(of dmarcd.SignIn) error {
-	plain, err := json.Marshal(secondStep{of.ID, sha256.Sum256([]byte(of.PasswordHash)), s.options.Now().Add(secondStepLife).Unix()}) //nolint:gosec // a hash, which is sealed
+	plain, err := json.Marshal(secondStep{of.ID, sha256.Sum256([]byte(of.PasswordHash)), s.options.Now().Add(secondStepLife).Unix(), of.ProviderSession}) //nolint:gosec // a hash, which is sealed
 	if err != nil {
 		return fmt.Errorf("encode the sign-in: %w", err)
 	}
@@ -62,6 +64,7 @@ func (s *Service) FirstStep(ctx context.Context, state string) (dmarcd.Factors, 
 	if err == nil && (!factors.SecondFactor || !hmac.Equal(password[:], step.Password[:])) {
 		err = dmarcd.ErrNotFound
 	}
+	factors.ProviderSession = step.ProviderSession
 	return factors, err
 }
 

@@ -145,6 +145,8 @@ type Service struct {
 	// about the accounts of users, by user and kind.
 	resets      *auth.Throttle
 	userLetters *allowance
+	// logouts throttles logout tokens that are not valid.
+	logouts *auth.Throttle
 	// posted is mail that SendPosted sends.
 	posted chan func(ctx context.Context) error
 	// tests limits test alerts, by team, and tests and retries of webhooks, by webhook.
@@ -187,6 +189,7 @@ func New(s *store.Store, options Options) *Service {
 		mailboxAttempts: auth.NewThrottle(options.Now),
 		letters:         newAllowance(lettersAtOnce, letterInterval, options.Now),
 		teamLetters:     newAllowance(teamLettersAtOnce, teamLetterInterval, options.Now),
+		logouts:         auth.NewThrottle(options.Now),
 		resets:          auth.NewThrottle(options.Now),
 		userLetters:     newAllowance(userLettersAtOnce, userLetterInterval, options.Now),
 		posted:          make(chan func(ctx context.Context) error, maxPosted),

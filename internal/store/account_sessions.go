@@ -45,9 +45,9 @@ func (s *Store) CreateSession(ctx context.Context, n dmarcd.NewSession, audit ..
 		if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
 			return err
 		}
-		_, err = t.Exec(ctx, `INSERT INTO sessions (hash, user_id, team_id, created_at, seen_at, expires_at, user_agent, address, proved_at)
-			VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8)`,
-			n.Hash[:], n.User, nullable(team), now, unix(n.ExpiresAt), n.UserAgent, n.Address, unix(n.ProvedAt))
+		_, err = t.Exec(ctx, `INSERT INTO sessions (hash, user_id, team_id, created_at, seen_at, expires_at, user_agent, address, proved_at, provider_session)
+			VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8, $9)`,
+			n.Hash[:], n.User, nullable(team), now, unix(n.ExpiresAt), n.UserAgent, n.Address, unix(n.ProvedAt), n.ProviderSession)
 		if err != nil {
 			return err
 		}
@@ -168,6 +168,37 @@ func (t tx) endSessions(ctx context.Context, user dmarcd.UserID, except [32]byte
 	return err
 }
 
+// EndProviderSessions ends the sessions that a logout at an identity provider is about: those of the session there, or all
+// of the user. An unknown user is no error, a message that was used before is ErrConflict. The audit entries get the
+// users as actor and target.
+func (s *Store) EndProviderSessions(ctx context.Context, logout dmarcd.ProviderLogout, audit dmarcd.AuditEntry) error {
+	return s.tx(ctx, func(t tx) error {
+		err := t.ExecOr(ctx, dmarcd.ErrConflict, `INSERT INTO logout_tokens (hash, expires_at) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING`,
+			logout.Hash[:], unix(logout.ExpiresAt))
+		if err != nil {
+			return err
+		}
+		users, err := db.Collect(ctx, t, `SELECT `+userColumns+` FROM users WHERE id IN (
+				SELECT identities.user_id FROM identities JOIN sessions ON sessions.user_id = identities.user_id
+				WHERE identities.issuer = $1 AND ($2 = '' OR identities.subject = $2) AND ($3 = '' OR sessions.provider_session = $3))
+			ORDER BY id`, []any{logout.Issuer, logout.Subject, logout.Session}, scanUser)
+		if err != nil {
+			return err
+		}
+		for _, user := range users {
+			_, err := t.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND ($2 = '' OR provider_session = $2)`, user.ID, logout.Session)
+			if err != nil {
+				return err
+			}
+			audit.User, audit.Actor = user.ID, user.Email
+			if err := t.noteAll(ctx, system, []dmarcd.AuditEntry{audit}, user.Email); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // invitationMemory is how long an expired invitation is stored, so that its link shows that it
 // has expired.
 const invitationMemory = 30 * 24 * time.Hour
@@ -183,6 +214,7 @@ func (s *Store) PurgeSignIns(ctx context.Context) (more bool, err error) {
 		{`DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions WHERE seen_at <= $1 LIMIT $2)`, s.now().Add(-dmarcd.SessionIdle)},
 		{`DELETE FROM invites WHERE hash IN (SELECT hash FROM invites WHERE expires_at <= $1 LIMIT $2)`, s.now().Add(-invitationMemory)},
 		{`DELETE FROM browsers WHERE (user_id, hash) IN (SELECT user_id, hash FROM browsers WHERE seen_at <= $1 LIMIT $2)`, s.now().Add(-browserMemory)},
+		{`DELETE FROM logout_tokens WHERE hash IN (SELECT hash FROM logout_tokens WHERE expires_at <= $1 LIMIT $2)`, s.now()},
 		{`DELETE FROM mailed_links WHERE hash IN (SELECT hash FROM mailed_links WHERE expires_at <= $1 LIMIT $2)`, s.now()},
 		{`DELETE FROM idempotency_keys WHERE (team_id, hash) IN (SELECT team_id, hash FROM idempotency_keys WHERE expires_at <= $1 LIMIT $2)`, s.now()},
 	} {

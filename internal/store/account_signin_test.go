@@ -411,3 +411,66 @@ func TestFirstInvitationHappensOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestProviderLogout ends the sessions that a logout at the identity provider is about, once.
+func TestProviderLogout(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := db.Open(t, store.Options{})
+		const issuer = "https://id.example"
+		n := byte(0)
+		begin := func(of dmarcd.SignIn, session string) [32]byte {
+			t.Helper()
+			n++
+			musttest.Do(t, s.CreateSession(t.Context(), dmarcd.NewSession{
+				Hash: [32]byte{n}, User: of.ID, ProviderSession: session, ExpiresAt: time.Now().Add(time.Hour),
+			}))
+			return [32]byte{n}
+		}
+		ended := func(hash [32]byte) bool {
+			t.Helper()
+			_, err := s.Session(t.Context(), hash)
+			if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
+				t.Fatal(err)
+			}
+			return err != nil
+		}
+		user := func(subject string) dmarcd.SignIn {
+			t.Helper()
+			return musttest.Get(s.SignInIdentity(t.Context(), dmarcd.Identity{Issuer: issuer, Subject: subject, Email: subject + "@example.com", Admit: true}))(t)
+		}
+		ann, bob := user("ann"), user("bob")
+		for _, row := range []struct {
+			name   string
+			logout dmarcd.ProviderLogout
+			want   [4]bool // which of the sessions end
+			err    error
+		}{
+			{"a session", dmarcd.ProviderLogout{Issuer: issuer, Session: "a1", Hash: [32]byte{1}}, [4]bool{true}, nil},
+			{"the same message", dmarcd.ProviderLogout{Issuer: issuer, Session: "a1", Hash: [32]byte{1}}, [4]bool{}, dmarcd.ErrConflict},
+			{"a session of a user", dmarcd.ProviderLogout{Issuer: issuer, Subject: "ann", Session: "a2", Hash: [32]byte{2}}, [4]bool{false, true}, nil},
+			{"a session of another user", dmarcd.ProviderLogout{Issuer: issuer, Subject: "bob", Session: "a2", Hash: [32]byte{3}}, [4]bool{}, nil},
+			{"a user", dmarcd.ProviderLogout{Issuer: issuer, Subject: "ann", Hash: [32]byte{4}}, [4]bool{true, true, true}, nil},
+			{"an unknown user", dmarcd.ProviderLogout{Issuer: issuer, Subject: "cy", Hash: [32]byte{5}}, [4]bool{}, nil},
+			{"another issuer", dmarcd.ProviderLogout{Issuer: "https://other.example", Subject: "ann", Hash: [32]byte{6}}, [4]bool{}, nil},
+		} {
+			sessions := [4][32]byte{begin(ann, "a1"), begin(ann, "a2"), begin(ann, ""), begin(bob, "b1")}
+			row.logout.ExpiresAt = time.Now().Add(time.Minute)
+			if err := s.EndProviderSessions(t.Context(), row.logout, dmarcd.AuditEntry{Action: "session.end"}); !errors.Is(err, row.err) {
+				t.Errorf("%s: got %v, want %v", row.name, err, row.err)
+			}
+			for i, hash := range sessions {
+				if got := ended(hash); got != row.want[i] {
+					t.Errorf("%s: got session %d ended: %t, want %t", row.name, i, got, row.want[i])
+				}
+			}
+			entries := musttest.Get(s.Audit(t.Context(), store.AuditFilter{Action: "session.end"}, store.Cursor{}, 10))(t)
+			if row.name == "a session" && (len(entries) != 1 || entries[0].Actor != "ann@example.com") {
+				t.Errorf("got the entries %+v, want one of ann", entries)
+			}
+			for _, of := range []dmarcd.SignIn{ann, bob} {
+				musttest.Do(t, s.EndSessions(t.Context(), of.ID, [32]byte{}))
+			}
+		}
+	})
+}

@@ -34,7 +34,7 @@ var keyLimits = map[string]int{
 	"spool.name": wordBytes, "spool_chunks.name": wordBytes, "addresses.mailbox": wordBytes, "test_addresses.mailbox": wordBytes,
 	"domains.policy": wordBytes, "domains.grade": wordBytes, "domains.stage": wordBytes, "domains.next_step": wordBytes,
 	// hashes
-	"sessions.hash": hashBytes, "recovery_codes.hash": hashBytes, "invites.hash": hashBytes, "mailed_links.hash": hashBytes, "browsers.hash": hashBytes, "tokens.hash": hashBytes, "idempotency_keys.hash": hashBytes, "originals.hash": hashBytes, "original_chunks.hash": hashBytes,
+	"sessions.hash": hashBytes, "recovery_codes.hash": hashBytes, "invites.hash": hashBytes, "mailed_links.hash": hashBytes, "browsers.hash": hashBytes, "logout_tokens.hash": hashBytes, "tokens.hash": hashBytes, "idempotency_keys.hash": hashBytes, "originals.hash": hashBytes, "original_chunks.hash": hashBytes,
 	"unused_chunks.chunks": hashBytes, "reports.identity": hashBytes, "reports.content": hashBytes, "reports.original": hashBytes, "rejected.original": hashBytes,
 	// the parsers of package dmarcd
 	"teams.name": 4 * 100, "users.email": emailBytes, "invites.email": emailBytes, "addresses.name": domainBytes, "domains.name": domainBytes,

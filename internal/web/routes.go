@@ -28,6 +28,7 @@ func (s *Web) routes() []site.Route {
 		get("/unsubscribe/{token}", site.AccessPublic, subscription(false, of.Subscription, nil)),
 		post("/unsubscribe/{token}", site.AccessPublic, subscription(false, of.Subscription, of.Unsubscribe)),
 		get("/oidc/start", site.AccessPublic, s.startSingleSignOn),
+		post("/oidc/logout", site.AccessPublic, site.WithForm(s.endProviderSessions)),
 		get("/oidc/callback", site.AccessPublic, s.finishSingleSignOn),
 		post("/theme", site.AccessPublic, site.WithForm(site.SetTheme)),
 		post("/sign-out", site.AccessPublic, s.signOut),

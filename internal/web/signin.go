@@ -155,6 +155,24 @@ func (s *Web) finishSingleSignOn(c *site.Call) error {
 	return s.signedIn(c, session, err, next)
 }
 
+// endProviderSessions answers the identity provider (OpenID Connect Back-Channel Logout 1.0 §2.8).
+func (s *Web) endProviderSessions(c *site.Call, form url.Values) error {
+	if !s.options.Service.SingleSignOn() {
+		return site.ErrNoSuchPage
+	}
+	err := s.options.Service.EndProviderSessions(c.R.Context(), form.Get("logout_token"), c.Client())
+	c.W.Header().Set("Cache-Control", "no-store")
+	if err == nil {
+		c.W.WriteHeader(http.StatusOK)
+		return nil
+	}
+	s.options.Log.WarnContext(c.R.Context(), "logout by the identity provider rejected", "error", err)
+	if errors.Is(err, dmarcd.ErrUnauthorized) {
+		return site.Failure(http.StatusBadRequest, "The logout token was not accepted", "It is not valid, has expired, or was used before. Nothing was changed.")
+	}
+	return err
+}
+
 // singleSignOnError explains what to do next.
 func singleSignOnError(err error) error {
 	switch {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -86,6 +87,73 @@ func TestPage(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestProviderLogout signs out at the provider, which ends the session of the page.
+func TestProviderLogout(t *testing.T) {
+	t.Parallel()
+	var page, body string
+	passing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body) // the daemon rejects a part of it
+		body = string(text)
+		w.WriteHeader(sendLogout(t, page, body))
+	}))
+	t.Cleanup(passing.Close)
+	provider := oidc.Start(t, oidc.Options{Accounts: people, LogoutURI: passing.URL})
+	db := storetest.SQLite(t)
+	s := db.Open(t, store.Options{})
+	invite(t, s, "invited@example.com")
+	origin := "http://" + serve(t, db, provider)
+	page = origin + "/app/oidc/logout"
+	jar := musttest.Get(cookiejar.New(nil))(t)
+	transport := &http.Transport{DisableKeepAlives: true}
+	walking := &http.Client{Jar: jar, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	signIn := func() {
+		t.Helper()
+		begun, _ := ask(t, walking, origin+"/app/oidc/start")
+		ask(t, walking, origin+provider.SignIn(t, begun.header.Get("Location"), "invited").RequestURI())
+	}
+	signedIn := func() bool {
+		t.Helper()
+		account, _ := ask(t, walking, origin+"/app/account")
+		return account.status == http.StatusOK
+	}
+	signOut := func(account string) int {
+		t.Helper()
+		out, _ := ask(t, &http.Client{Transport: transport}, provider.Issuer+"/sign-out/"+account)
+		return out.status
+	}
+	if signIn(); !signedIn() {
+		t.Fatal("the sign-in failed")
+	}
+	if status := signOut("colleague"); status != http.StatusOK || !signedIn() {
+		t.Errorf("another user: got %d, want 200 and the session", status)
+	}
+	if status := signOut("invited"); status != http.StatusOK || signedIn() {
+		t.Errorf("got %d, want 200 and the session ended", status)
+	}
+	if signIn(); !signedIn() {
+		t.Fatal("the second sign-in failed")
+	}
+	for name, form := range map[string]string{"the same token again": body, "no token": "", "a changed token": strings.Replace(body, "logout_token=", "logout_token=x", 1)} {
+		if status := sendLogout(t, page, form); status != http.StatusBadRequest || !signedIn() {
+			t.Errorf("%s: got %d, want 400 and the session", name, status)
+		}
+	}
+}
+
+// sendLogout posts a form, and returns the status of the answer.
+func sendLogout(t *testing.T, page, form string) int {
+	t.Helper()
+	request := musttest.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, page, strings.NewReader(form)))(t)
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	if err != nil {
+		t.Error(err)
+		return http.StatusBadGateway
+	}
+	_ = response.Body.Close() // only the status counts
+	return response.StatusCode
 }
 
 // answered is the head of an answer.

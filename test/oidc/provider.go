@@ -35,6 +35,8 @@ type Options struct {
 	// ClaimsInIDToken includes the claims in the ID token. Otherwise only the UserInfo endpoint
 	// has them.
 	ClaimsInIDToken bool
+	// LogoutURI receives logout tokens; "" for none.
+	LogoutURI string
 }
 
 // Provider runs until the test ends.
@@ -53,6 +55,7 @@ func Start(t testing.TB, options Options) *Provider {
 		"callback":           auth.CallbackPath,
 		"accounts":           options.Accounts,
 		"claims_in_id_token": options.ClaimsInIDToken,
+		"logout_uri":         options.LogoutURI,
 	})
 	musttest.Do(t, err)
 	cmd := exec.CommandContext(t.Context(), "node", "provider.mjs")

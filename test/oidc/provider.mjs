@@ -7,7 +7,8 @@ import { createInterface } from 'node:readline';
 import Provider from 'oidc-provider';
 
 // settings: client {id, secret}, callback (the path of redirect URIs), accounts
-// [{subject, email, verified, name}], claims_in_id_token.
+// [{subject, email, verified, name}], claims_in_id_token, logout_uri (which
+// receives logout tokens, or empty).
 function makeProvider(issuer, settings) {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const accounts = new Map(settings.accounts.map((account) => [account.subject, account]));
@@ -16,11 +17,12 @@ function makeProvider(issuer, settings) {
       client_id: settings.client.id,
       client_secret: settings.client.secret,
       redirect_uris: [`http://127.0.0.1${settings.callback}`],
+      ...(settings.logout_uri && { backchannel_logout_uri: settings.logout_uri }),
     }],
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
     conformIdTokenClaims: !settings.claims_in_id_token,
     cookies: { keys: [randomUUID()] },
-    features: { devInteractions: { enabled: false } },
+    features: { devInteractions: { enabled: false }, backchannelLogout: { enabled: true } },
     findAccount: (ctx, id) => accounts.has(id) && {
       accountId: id,
       claims: () => {
@@ -73,6 +75,13 @@ async function interact({ provider, accounts }, request, response) {
   response.end(signInPage);
 }
 
+// signOut sends a logout token about the account in the path.
+async function signOut({ provider }, clientID, request, response) {
+  const client = await provider.Client.find(clientID);
+  await client.backchannelLogout(request.url.slice('/sign-out/'.length), '');
+  response.end();
+}
+
 function serve(settings) {
   const server = createServer();
   server.listen(0, '127.0.0.1', () => {
@@ -80,11 +89,10 @@ function serve(settings) {
     const made = makeProvider(issuer, settings);
     const callback = made.provider.callback();
     server.on('request', (request, response) => {
-      if (!request.url.startsWith('/interaction/')) {
-        callback(request, response);
-        return;
-      }
-      interact(made, request, response).catch((error) => {
+      const answer = request.url.startsWith('/interaction/') ? interact(made, request, response)
+        : request.url.startsWith('/sign-out/') ? signOut(made, settings.client.id, request, response)
+          : callback(request, response);
+      answer.catch((error) => {
         response.writeHead(500);
         response.end(String(error));
       });

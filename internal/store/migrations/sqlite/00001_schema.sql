@@ -125,11 +125,20 @@ CREATE TABLE sessions (
     expires_at BIGINT NOT NULL,
     user_agent TEXT   NOT NULL,
     address    TEXT   NOT NULL,
-    proved_at  BIGINT NOT NULL -- when the user last proved who they are
+    proved_at  BIGINT NOT NULL, -- when the user last proved who they are
+    provider_session TEXT NOT NULL DEFAULT '' -- its id at the identity provider
 ) WITHOUT ROWID;
 
 CREATE INDEX sessions_of_user ON sessions (user_id);
 CREATE INDEX sessions_by_use ON sessions (seen_at);
+
+-- The logout tokens of the identity provider that were used, by the SHA-256 of their ids.
+CREATE TABLE logout_tokens (
+    hash       BLOB   NOT NULL PRIMARY KEY,
+    expires_at BIGINT NOT NULL
+) WITHOUT ROWID;
+
+CREATE INDEX logout_tokens_by_expiry ON logout_tokens (expires_at);
 
 -- The browsers that a user signed in with. hash is the SHA-256 of a random cookie.
 CREATE TABLE browsers (
