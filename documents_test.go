@@ -40,7 +40,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	t.Parallel()
 	files, folders := listTree(t)
 	names := declaredNames(parseModule(t, token.NewFileSet()))
-	documents := append([]string{"ARCHITECTURE.md", "CONTRIBUTING.md", "docs/design.md", "docs/testing.md"}, musttest.Get(filepath.Glob("docs/adr/*.md"))(t)...)
+	documents := append([]string{"ARCHITECTURE.md", "CONTRIBUTING.md", "docs/design.md", "docs/testing.md", "docs/asvs.md"}, musttest.Get(filepath.Glob("docs/adr/*.md"))(t)...)
 	for _, document := range documents {
 		for _, match := range quoted.FindAllStringSubmatch(string(musttest.Get(os.ReadFile(document))(t)), -1) {
 			word, known := match[1], true
@@ -56,6 +56,34 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 				t.Errorf("%s: got %s, want a name that exists", document, word)
 			}
 		}
+	}
+}
+
+// TestASVS checks that each control of docs/asvs.md that is met names a test or a file; that they exist is
+// checked by TestDocumentsNameWhatExists.
+func TestASVS(t *testing.T) {
+	t.Parallel()
+	chapters := make(map[string]bool)
+	for line := range strings.Lines(string(musttest.Get(os.ReadFile("docs/asvs.md"))(t))) {
+		cells := strings.Split(strings.TrimSpace(line), " | ")
+		if len(cells) != 3 || !strings.HasPrefix(line, "| ") || cells[1] == "state" {
+			continue
+		}
+		chapter, _, _ := strings.Cut(strings.TrimPrefix(cells[0], "| "), ".")
+		chapters[chapter] = true
+		proof := slices.ContainsFunc(quoted.FindAllStringSubmatch(cells[2], -1), func(match []string) bool {
+			_, err := os.Stat(match[1])
+			return documentTest.MatchString(match[1]) || err == nil
+		})
+		switch {
+		case !slices.Contains([]string{"met", "n/a", "operator", "not met"}, cells[1]):
+			t.Errorf("%s: got the state %q", cells[0], cells[1])
+		case cells[1] == "met" && !proof:
+			t.Errorf("%s is met, without a test or a file", cells[0])
+		}
+	}
+	if len(chapters) < 14 {
+		t.Errorf("got controls of %d chapters, want all 14", len(chapters))
 	}
 }
 
