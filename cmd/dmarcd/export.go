@@ -28,7 +28,10 @@ The format follows from the name of the output (.parquet, .ndjson, .jsonl, .csv)
 is NDJSON. A file appears under its name when it is complete. In CSV, texts that a
 spreadsheet would treat as a formula start with '.
 
---syslog sends records, or with --events the events of the team, to a syslog server: a
+--audit writes the audit log of the team instead, latest first, as NDJSON with the members
+of the API.
+
+--syslog sends records, or with --events the events or with --audit the audit log, to a syslog server: a
 message by RFC 5424 each, with the JSON object of NDJSON or of the API. --follow goes on
 with those to come until it is interrupted. --cursor-file holds the place of the last one
 that was sent, and the next run continues there.`,
@@ -36,7 +39,8 @@ that was sent, and the next run continues there.`,
   dmarcd export --team acme --domain example.com --from 2026-10-01 --to 2026-10-31 --output october.csv
   dmarcd export --team acme --format ndjson | gzip > records.ndjson.gz
   dmarcd export --team acme --syslog tls://siem.example:6514 --follow --cursor-file records.cursor
-  dmarcd export --team acme --syslog tcp://siem.example:514 --events --follow --cursor-file events.cursor`,
+  dmarcd export --team acme --syslog tcp://siem.example:514 --events --follow --cursor-file events.cursor
+  dmarcd export --team acme --audit --output audit.ndjson`,
 		Args: cobra.NoArgs,
 	}
 	apiFlags(cmd)
@@ -51,13 +55,17 @@ that was sent, and the next run continues there.`,
 	var target syslogTarget
 	flags.StringVar(&target.url, "syslog", "", "syslog server to send to, such as tls://siem.example:6514; tcp, tls or udp")
 	flags.BoolVar(&target.events, "events", false, "send events instead of records")
+	flags.BoolVar(&target.audit, "audit", false, "export the audit log instead of records")
 	flags.BoolVar(&target.follow, "follow", false, "go on with what arrives, until interrupted")
 	flags.StringVar(&target.cursorFile, "cursor-file", "", "file with the place of the last message that was sent")
 	for _, other := range []string{"format", "output"} {
 		onlyOne(cmd, "syslog", other)
 	}
-	for _, other := range []string{"from", "to", "all"} {
+	for _, other := range []string{"from", "to", "all", "audit"} {
 		onlyOne(cmd, "events", other)
+	}
+	for _, other := range []string{"domain", "all"} {
+		onlyOne(cmd, "audit", other)
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		for name, end := range map[string]struct {
@@ -85,6 +93,9 @@ that was sent, and the next run continues there.`,
 		if chosen == "" {
 			chosen = formatOf(*output)
 		}
+		if target.audit && chosen != export.NDJSON {
+			return errors.New("the audit log is exported as NDJSON only")
+		}
 		if *output == "-" && chosen == export.Parquet && isTerminal(p.out) {
 			return errors.New("a terminal cannot show Parquet; use --output FILE")
 		}
@@ -94,6 +105,9 @@ that was sent, and the next run continues there.`,
 		}
 		filter.Unsettled = true
 		return p.withClient(cmd, func(c *client.Client) error {
+			if target.audit {
+				return p.exportAudit(cmd.Context(), c, client.AuditFilter{Period: filter.Period}, *output)
+			}
 			return p.exportFile(cmd.Context(), c, filter, chosen, *output)
 		})
 	}
@@ -109,6 +123,27 @@ func formatOf(file string) export.Format {
 		return export.CSV
 	}
 	return export.NDJSON
+}
+
+// exportAudit writes the audit log to a file.
+func (p *program) exportAudit(ctx context.Context, c *client.Client, filter client.AuditFilter, output string) error {
+	n := 0
+	err := p.writeOutput(output, func(out io.Writer) error {
+		for entry, err := range c.ListAudit(ctx, filter) {
+			if err == nil {
+				_, err = out.Write(append(jsonLine(entry), '\n'))
+			}
+			if err != nil {
+				return err
+			}
+			n++
+		}
+		return nil
+	})
+	if err == nil && output != "-" {
+		p.notify("%d entries of the audit log exported to %s\n", n, printable(output))
+	}
+	return err
 }
 
 // exportFile writes records to a file.

@@ -176,6 +176,20 @@ func TestExportToSyslogContinues(t *testing.T) {
 	if got := <-received; len(got) == 0 || !strings.Contains(got[0], " event - {") {
 		t.Errorf("got %q, want the event of the test", got)
 	}
+	run(exitDone, append(export, "--audit")...)
+	if got := <-received; len(got) < 3 || !strings.Contains(got[0], " audit - {") || !strings.Contains(got[0], `"domain.add"`) {
+		t.Errorf("got %q, want the audit log, oldest first", got)
+	}
+	run(exitFailed, append(export, "--audit", "--cursor-file", cursor)...)
+	file := filepath.Join(folder, "audit.ndjson")
+	run(exitDone, "export", "--team", "acme", "--audit", "--output", file)
+	for line := range strings.Lines(string(musttest.Get(os.ReadFile(file))(t))) {
+		var entry struct{ ID, Action string }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.ID == "" || entry.Action == "" {
+			t.Errorf("got %q and %v, want an entry", line, err)
+		}
+	}
+	run(exitFailed, "export", "--team", "acme", "--audit", "--format", "csv")
 	run(exitFailed, "export", "--team", "acme", "--follow")
 	run(exitFailed, "export", "--team", "acme", "--syslog", "siem.example")
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,12 +35,12 @@ const (
 
 // syslogTarget is where and how messages are sent.
 type syslogTarget struct {
-	url            string
-	events, follow bool
-	cursorFile     string
+	url                   string
+	events, audit, follow bool
+	cursorFile            string
 }
 
-// exportSyslog sends records or events to a syslog server.
+// exportSyslog sends records, events or the audit log to a syslog server.
 func (p *program) exportSyslog(cmd *cobra.Command, filter client.RecordFilter, target syslogTarget) error {
 	server, err := export.NewSyslog(target.url)
 	if err != nil {
@@ -54,6 +55,9 @@ func (p *program) exportSyslog(cmd *cobra.Command, filter client.RecordFilter, t
 	err = p.withClient(cmd, func(c *client.Client) error {
 		if target.events {
 			return s.events(ctx, c, filter.Domain, cursor)
+		}
+		if target.audit {
+			return s.audit(ctx, c, filter.Period, cursor)
 		}
 		filter.After, filter.Unsettled = cursor, !target.follow && target.cursorFile == ""
 		return s.records(ctx, c, filter)
@@ -162,6 +166,47 @@ func (s *syslogExport) events(ctx context.Context, c *client.Client, domain, cur
 		}
 	}
 	return nil
+}
+
+// settledAudit is how old an entry of the audit log is when all before it can be read.
+const settledAudit = 10 * time.Second
+
+// audit sends entries of the audit log, oldest first, after the cursor: the id of an entry, or "".
+func (s *syslogExport) audit(ctx context.Context, c *client.Client, within client.Period, cursor string) error {
+	if cursor != "" && !strings.HasPrefix(cursor, "aud_") {
+		return fmt.Errorf("%s: must have the id of an entry of the audit log, not %q", s.target.cursorFile, cursor)
+	}
+	for {
+		var batch []export.Message
+		for entry, err := range c.ListAudit(ctx, client.AuditFilter{Period: within}) {
+			if err != nil {
+				return err
+			}
+			if entry.ID == cursor {
+				break
+			}
+			at, err := time.Parse(time.RFC3339, entry.At)
+			if err != nil {
+				return err
+			}
+			if s.target.cursorFile == "" && !s.target.follow || time.Since(at) > settledAudit {
+				batch = append(batch, export.Message{Kind: "audit", ID: entry.ID, At: at, JSON: jsonLine(entry)})
+			}
+		}
+		slices.Reverse(batch)
+		for some := range slices.Chunk(batch, syslogBatch) {
+			if err := s.send(ctx, some); err != nil {
+				return err
+			}
+			cursor = some[len(some)-1].ID
+		}
+		if !s.target.follow {
+			return nil
+		}
+		if err := pause(ctx, pollRecords); err != nil {
+			return err
+		}
+	}
 }
 
 // send sends messages and saves the id of the last one. A following export retries until the
