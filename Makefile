@@ -27,8 +27,11 @@ MUTATE := dmarc spf dkim aggregate failure tlsrpt internal/auth internal/intake/
 # The statements that the tests run on PostgreSQL, for test/tenantsql.
 STATEMENTS := $(CURDIR)/.cache/statements
 
+# The folder into which make looks draws.
+LOOKS := $(CURDIR)/.cache/looks
+
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race with-server test-daemon test-packages test-sequential test-packaging test-pgbouncer test-citus adversary test-short soak mutate lint fuzz bench vuln gen release test-release test-rolling screenshots
+.PHONY: help build run demo test race with-server test-daemon test-packages test-sequential test-packaging test-pgbouncer test-citus adversary test-short soak mutate lint fuzz bench vuln gen release test-release test-rolling screenshots looks
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -158,3 +161,10 @@ screenshots: ## draw every page of the sample team into docs/screenshots: light,
 	scripts/need-browser.sh
 	mkdir -p docs/screenshots && rm -f docs/screenshots/*.png
 	go test ./test/browser -run 'TestDemo/looks' -count=1 -screenshots '$(CURDIR)/docs/screenshots'
+
+looks: ## draw every page at 1440, 768 and 360 pixels, light and dark, into the folder LOOKS
+	scripts/build-assets.sh
+	scripts/need-node.sh
+	scripts/need-browser.sh
+	mkdir -p $(LOOKS)
+	go test ./test/browser -run 'TestDemo/looks' -count=1 -every-screen '$(abspath $(LOOKS))'

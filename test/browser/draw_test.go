@@ -18,8 +18,26 @@ import (
 // maxDrawn bounds how much of a long page is drawn, in screens.
 const maxDrawn = 2
 
-// draw draws the present page into a file of that name.
-func (b *tab) draw(name string, l look) {
+// drawn are the screens on which pages are drawn, in both schemes.
+var drawn = []look{{name: "1440", width: 1440, height: 900}, {name: "768", width: 768, height: 1024}, {name: "360", width: 360, height: 800, phone: true}}
+
+// drawAll draws the present page on every screen, if the test was asked for it.
+func (b *tab) drawAll(name string) {
+	b.t.Helper()
+	if *everyScreen == "" {
+		return
+	}
+	for _, l := range drawn {
+		for _, l.scheme = range []string{"light", "dark"} {
+			l.wear(b)
+			b.draw(*everyScreen, name+"-"+l.name+"-"+l.scheme, l)
+		}
+	}
+	looks[0].wear(b)
+}
+
+// draw draws the present page into a file of that name in a folder.
+func (b *tab) draw(folder, name string, l look) {
 	b.t.Helper()
 	height := min(read(b, evaluate[float64](`document.documentElement.scrollHeight`)), float64(maxDrawn*l.height))
 	shot, err := chromedp.Call(b.ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{
@@ -33,7 +51,7 @@ func (b *tab) draw(name string, l look) {
 	if err != nil {
 		b.t.Fatalf("draw %s: %v", name, err)
 	}
-	if err := os.WriteFile(filepath.Join(*screenshots, name+".png"), small, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, name+".png"), small, 0o600); err != nil {
 		b.t.Fatal(err)
 	}
 }

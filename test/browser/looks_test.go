@@ -271,9 +271,10 @@ func (b *tab) inspect(name string) {
 			b.t.Errorf("%s, %s: %s", name, l.name, violation)
 		}
 		if *screenshots != "" {
-			b.draw(name+"-"+l.name, l)
+			b.draw(*screenshots, name+"-"+l.name, l)
 		}
 	}
+	b.drawAll(name)
 	read(b, evaluate[int](fmt.Sprintf(openNumbers, true)))
 	b.fits(name, narrow)
 	read(b, evaluate[int](fmt.Sprintf(openNumbers, false)))
@@ -345,7 +346,7 @@ func TestHeaderFits(t *testing.T) {
 			t.Errorf("%d pixels: %s overlap", width, pair)
 		}
 		if *screenshots != "" {
-			b.draw("header-"+l.name, l)
+			b.draw(*screenshots, "header-"+l.name, l)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func TestMails(t *testing.T) {
 				t.Errorf("%s, %s: %s", name, l.name, violation)
 			}
 			if *screenshots != "" {
-				b.draw("mail-"+name+"-"+strings.ReplaceAll(l.name, " ", "-"), l)
+				b.draw(*screenshots, "mail-"+name+"-"+strings.ReplaceAll(l.name, " ", "-"), l)
 			}
 		}
 	}

@@ -10,7 +10,8 @@
 //
 // scripts/need-browser.sh installs what the tests need. With -short nothing is started
 // and nothing is tested. With -screenshots FOLDER the pages of the sample team are also
-// drawn into files; make screenshots does that.
+// drawn into files; make screenshots does that. With -every-screen FOLDER they are drawn on more
+// screens, to look through before a release; make looks does that.
 package browser_test
 
 import (
@@ -34,7 +35,10 @@ var (
 	chromium context.Context
 )
 
-var screenshots = flag.String("screenshots", "", "draw the pages of the sample team into this `folder`")
+var (
+	screenshots = flag.String("screenshots", "", "draw the pages of the sample team into this `folder`")
+	everyScreen = flag.String("every-screen", "", "draw them at 1440, 768 and 360 pixels, light and dark, into this `folder`")
+)
 
 func TestMain(m *testing.M) {
 	os.Exit(buildAndRun(m))

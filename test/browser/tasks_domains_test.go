@@ -47,7 +47,7 @@ func TestTask16(t *testing.T) {
 			for _, l := range looks {
 				l.wear(b.tab)
 				b.visit("/app/domains", http.StatusOK)
-				b.draw("domains-many-"+l.name, l)
+				b.draw(*screenshots, "domains-many-"+l.name, l)
 			}
 		}
 	})
