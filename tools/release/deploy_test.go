@@ -133,6 +133,34 @@ func TestChartConnectsThroughPgbouncer(t *testing.T) {
 	}
 }
 
+// TestChartServesHTTPS checks that probes connect as the setting DMARCD_TLS says.
+func TestChartServesHTTPS(t *testing.T) {
+	t.Parallel()
+	for values, want := range map[string]string{
+		least:                                   "HTTP",
+		least + `settings: {DMARCD_TLS: "off"}`: "HTTP",
+		least + "settings: {DMARCD_TLS: auto, DMARCD_BASE_URL: 'https://dmarc.example.com/api'}":                        "HTTPS",
+		least + "settings: {DMARCD_TLS: files, DMARCD_TLS_CERTIFICATE: /files/tls.crt, DMARCD_TLS_KEY: /files/tls.key}\nmonitoring: {serviceMonitor: true}": "HTTPS",
+	} {
+		text, err := render(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range decode(t, text) {
+			set, ok := object.(*appsv1.StatefulSet)
+			if !ok {
+				continue
+			}
+			c := set.Spec.Template.Spec.Containers[0]
+			for _, got := range []string{string(c.StartupProbe.HTTPGet.Scheme), string(c.ReadinessProbe.HTTPGet.Scheme), string(c.LivenessProbe.HTTPGet.Scheme)} {
+				if got != want {
+					t.Errorf("%s: got a probe by %s, want %s", values, got, want)
+				}
+			}
+		}
+	}
+}
+
 // TestChartOpensPorts checks that the policy lets the daemon connect to what it needs, and to nothing
 // else in the cluster.
 func TestChartOpensPorts(t *testing.T) {

@@ -2,6 +2,11 @@
 {{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 40 | trimSuffix "-" }}{{ else }}{{ printf "%s-dmarcd" .Release.Name | trunc 40 | trimSuffix "-" }}{{ end }}
 {{- end }}
 
+{{/* How probes and Prometheus connect: DMARCD_TLS is off by default. */}}
+{{- define "dmarcd.scheme" -}}
+{{ (.Values.settings.DMARCD_TLS | default "off" | toString) | eq "off" | ternary "HTTP" "HTTPS" }}
+{{- end }}
+
 {{- define "dmarcd.selector" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name }}
