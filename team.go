@@ -3,6 +3,7 @@ package dmarcd
 import (
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -105,6 +106,24 @@ type Member struct {
 type Membership struct {
 	Team Team
 	Role Role
+}
+
+// TeamRole is a role in the team with a name.
+type TeamRole struct {
+	Team string
+	Role Role
+}
+
+// teamRole matches what ParseTeamRole parses.
+var teamRole = regexp.MustCompile(`^(.+)=(owner|editor|viewer):(.+)$`)
+
+// ParseTeamRole parses NAME=ROLE:TEAM, such as staff=viewer:acme, what the group or domain NAME grants.
+func ParseTeamRole(s string) (name string, grants TeamRole, err error) {
+	parts := teamRole.FindStringSubmatch(s)
+	if parts == nil {
+		return "", TeamRole{}, &InvalidError{Message: "A role in a team looks like staff=viewer:acme; the roles are owner, editor and viewer."}
+	}
+	return parts[1], TeamRole{Team: parts[3], Role: Role(parts[2])}, nil
 }
 
 // Invitation is a link that can be used once to create a user, join a team or both. Only

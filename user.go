@@ -83,8 +83,13 @@ type Identity struct {
 	// Email is the address that the provider has verified; "" if it has none.
 	Email string
 	Name  string
-	// Admit is true if a user is created even without an invitation.
+	// Admit is true if a user is created even without an invitation, who then joins the teams in Join.
 	Admit bool
+	Join  []TeamRole
+	// Groups are the roles of the person's groups. They are unknown, and change nothing, unless HasGroups
+	// is true.
+	Groups    []TeamRole
+	HasGroups bool
 }
 
 // ProviderLogout says that a user signed out at an OpenID provider.

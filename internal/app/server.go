@@ -250,7 +250,8 @@ func (a *App) singleSignOn() (*auth.OIDC, error) {
 	}
 	return auth.NewOIDC(auth.OIDCOptions{
 		Issuer: a.config.OIDC.Issuer, ClientID: a.config.OIDC.ClientID, ClientSecret: a.config.OIDC.ClientSecret,
-		BaseURL: a.config.BaseURL, Domains: a.config.OIDC.Domains, Dial: outbound.Trusted(a.config.DNS).DialContext, Now: time.Now,
+		BaseURL: a.config.BaseURL, Domains: a.config.OIDC.Domains,
+		Groups: a.config.OIDC.Groups, GroupsClaim: a.config.OIDC.GroupsClaim, Dial: outbound.Trusted(a.config.DNS).DialContext, Now: time.Now,
 	}, a.store)
 }
 

@@ -47,11 +47,14 @@ type OIDCOptions struct {
 	ClientID, ClientSecret string
 	// BaseURL is the public URL of the API; CallbackPath is on the same host.
 	BaseURL string
-	// Domains are the email domains whose users may sign in without an invitation. Others
-	// need a user account or an invitation.
+	// Domains are the email domains whose users may sign in without an invitation, some with a role in a
+	// team (dmarcd.ParseTeamRole). Others need a user account, an invitation, or a role by a group.
 	Domains []string
-	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
-	Now     func() time.Time
+	// Groups are the groups of the claim GroupsClaim that have a role in a team.
+	Groups      []string
+	GroupsClaim string
+	Dial        func(ctx context.Context, network, address string) (net.Conn, error)
+	Now         func() time.Time
 }
 
 // Identities maps identities of the provider to users.
@@ -71,6 +74,8 @@ type OIDC struct {
 	signer     stateSigner
 	client     *http.Client
 	redirect   string
+	// domains and groups are the roles that they grant, by their names; that of a domain may be zero.
+	domains, groups map[string][]dmarcd.TeamRole
 
 	mu       sync.Mutex
 	provider *oidc.Provider // nil until discovery succeeds
@@ -93,10 +98,27 @@ func NewOIDC(options OIDCOptions, identities Identities) (*OIDC, error) {
 		return nil, fmt.Errorf("read the base URL: %w", err)
 	}
 	redirect := url.URL{Scheme: base.Scheme, Host: base.Host, Path: CallbackPath}
-	return &OIDC{
+	o := &OIDC{
 		options: options, identities: identities, signer: signer,
 		client: newProviderClient(options.Dial), redirect: redirect.String(),
-	}, nil
+		domains: map[string][]dmarcd.TeamRole{}, groups: map[string][]dmarcd.TeamRole{},
+	}
+	for _, domain := range options.Domains {
+		name, role, err := dmarcd.ParseTeamRole(domain)
+		if err != nil { // no role
+			o.domains[domain] = append(o.domains[domain], role)
+			continue
+		}
+		o.domains[name] = append(o.domains[name], role)
+	}
+	for _, group := range options.Groups {
+		name, role, err := dmarcd.ParseTeamRole(group)
+		if err != nil {
+			return nil, fmt.Errorf("read the groups: %w", err)
+		}
+		o.groups[name] = append(o.groups[name], role)
+	}
+	return o, nil
 }
 
 // Begin returns the URL to redirect the browser to, and the cookie value to set. next is
@@ -202,14 +224,54 @@ func (o *OIDC) identify(ctx context.Context, code string, state oidcState) (iden
 	if len(claims.Session) <= maxSubject {
 		facts.session = claims.Session
 	}
-	if claims.Email == "" {
+	groups, hasGroups := o.groupsOf(idToken)
+	if claims.Email == "" || !hasGroups && provider.UserInfoEndpoint() != "" {
 		// OpenID Connect Core 1.0 §5.4: with an access token, the claims of scopes are at
 		// the UserInfo endpoint.
-		if claims, err = userInfo(ctx, provider, config.TokenSource(ctx, token), idToken.Subject); err != nil {
+		info, err := userInfo(ctx, provider, config.TokenSource(ctx, token), idToken.Subject)
+		if err != nil {
 			return identity, facts, err
 		}
+		if !hasGroups {
+			groups, _ = o.groupsOf(info)
+		}
+		if claims.Email == "" {
+			claims = personClaims{}
+			if err := info.Claims(&claims); err != nil {
+				return identity, facts, fmt.Errorf("%w: read the user's claims: %w", dmarcd.ErrUnauthorized, err)
+			}
+		}
 	}
-	return o.identity(idToken.Subject, claims), facts, nil
+	identity = o.identity(idToken.Subject, claims)
+	identity.HasGroups = len(o.groups) > 0
+	for _, group := range groups {
+		identity.Groups = append(identity.Groups, o.groups[group]...)
+	}
+	return identity, facts, nil
+}
+
+// groupsOf returns the groups in the claims of a token or an answer, and whether it has them, or none
+// have a role.
+func (o *OIDC) groupsOf(from interface{ Claims(v any) error }) (groups []string, ok bool) {
+	if len(o.groups) == 0 {
+		return nil, true
+	}
+	var claims map[string]any
+	if err := from.Claims(&claims); err != nil {
+		return nil, false
+	}
+	switch value := claims[o.options.GroupsClaim].(type) {
+	case string: // of providers that write one value without a list
+		return []string{value}, true
+	case []any:
+		for _, group := range value {
+			if name, ok := group.(string); ok {
+				groups = append(groups, name)
+			}
+		}
+		return groups, true
+	}
+	return nil, false
 }
 
 // identity converts claims.
@@ -218,7 +280,13 @@ func (o *OIDC) identity(subject string, claims personClaims) dmarcd.Identity {
 	if email, err := dmarcd.ParseEmail(claims.Email); err == nil && claims.verified() {
 		identity.Email = email
 		_, domain, _ := strings.Cut(email, "@")
-		identity.Admit = slices.Contains(o.options.Domains, domain)
+		var roles []dmarcd.TeamRole
+		roles, identity.Admit = o.domains[domain]
+		for _, of := range roles {
+			if of.Team != "" {
+				identity.Join = append(identity.Join, of)
+			}
+		}
 	}
 	if name, err := dmarcd.ParseUserName(claims.Name); err == nil {
 		identity.Name = name // else the name cannot be displayed
@@ -275,30 +343,34 @@ func (o *OIDC) discover(ctx context.Context) (*oauth2.Config, *oidc.Provider, er
 		}
 		o.provider = provider
 	}
+	scopes := []string{oidc.ScopeOpenID, "email", "profile"}
+	// Some providers have the groups in a scope of their own.
+	var known struct {
+		Scopes []string `json:"scopes_supported"`
+	}
+	if err := o.provider.Claims(&known); err == nil && len(o.groups) > 0 && slices.Contains(known.Scopes, o.options.GroupsClaim) {
+		scopes = append(scopes, o.options.GroupsClaim)
+	}
 	return &oauth2.Config{
 		ClientID:     o.options.ClientID,
 		ClientSecret: o.options.ClientSecret,
 		Endpoint:     o.provider.Endpoint(),
 		RedirectURL:  o.redirect,
-		Scopes:       []string{oidc.ScopeOpenID, "email", "profile"},
+		Scopes:       scopes,
 	}, o.provider, nil
 }
 
 // userInfo fetches the claims of a person.
-func userInfo(ctx context.Context, provider *oidc.Provider, tokens oauth2.TokenSource, subject string) (personClaims, error) {
-	var claims personClaims
+func userInfo(ctx context.Context, provider *oidc.Provider, tokens oauth2.TokenSource, subject string) (*oidc.UserInfo, error) {
 	info, err := provider.UserInfo(ctx, tokens)
 	if err != nil {
-		return claims, providerError("ask for the person's claims", err)
+		return nil, providerError("ask for the person's claims", err)
 	}
 	// OpenID Connect Core 1.0 §5.3.2: claims of another subject must not be used.
 	if info.Subject != subject {
-		return claims, fmt.Errorf("%w: the provider's claims are for another user", dmarcd.ErrUnauthorized)
+		return nil, fmt.Errorf("%w: the provider's claims are for another user", dmarcd.ErrUnauthorized)
 	}
-	if err := info.Claims(&claims); err != nil {
-		return claims, fmt.Errorf("%w: read the user's claims: %w", dmarcd.ErrUnauthorized, err)
-	}
-	return claims, nil
+	return info, nil
 }
 
 // providerError distinguishes a provider that denies the request from one that cannot be

@@ -13,6 +13,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -240,7 +242,7 @@ func TestOIDCFinish(t *testing.T) {
 				return
 			}
 			want := dmarcd.Identity{Issuer: v.provider.URL, Subject: "subject", Email: "ann@corp.example", Name: "Ann", Admit: true}
-			if err != nil || user.ID != 7 || next != "/app/domains?search=x" || v.identities.identity != want {
+			if err != nil || user.ID != 7 || next != "/app/domains?search=x" || !reflect.DeepEqual(v.identities.identity, want) {
 				t.Errorf("got user %d, %q, %+v, %v; want %+v", user.ID, next, v.identities.identity, err, want)
 			}
 			if got := v.provider.asked["/.well-known/openid-configuration"]; got != 1 {
@@ -274,7 +276,7 @@ func TestOIDCIdentity(t *testing.T) {
 				t.Fatal(err)
 			}
 			test.want.Issuer, test.want.Subject = v.provider.URL, "subject"
-			if got := v.identities.identity; got != test.want {
+			if got := v.identities.identity; !reflect.DeepEqual(got, test.want) {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})
@@ -394,5 +396,55 @@ func TestOIDCProof(t *testing.T) {
 	v = beginVisit(t, "/app/")
 	if of, _, err := v.signIn.Finish(t.Context(), v.cookie, v.query); err != nil || !of.ProvedAt.IsZero() {
 		t.Errorf("no auth_time: got %v and %v, want no time", of.ProvedAt, err)
+	}
+}
+
+// TestGroups reads the groups of a person from the ID token or the UserInfo endpoint, and the roles of the mail domain.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	staff, admins := dmarcd.TeamRole{Team: "acme", Role: dmarcd.RoleViewer}, dmarcd.TeamRole{Team: "The = Team", Role: dmarcd.RoleOwner}
+	for _, row := range []struct {
+		name            string
+		token, userInfo any // the claim, nil for none
+		verified        bool
+		groups, join    []dmarcd.TeamRole
+	}{
+		{name: "in the ID token", token: []string{"staff", "other", "cn=admins"}, verified: true, groups: []dmarcd.TeamRole{staff, admins}, join: []dmarcd.TeamRole{staff}},
+		{name: "at the UserInfo endpoint", userInfo: []string{"staff"}, verified: true, groups: []dmarcd.TeamRole{staff}, join: []dmarcd.TeamRole{staff}},
+		{name: "the ID token wins", token: []string{}, userInfo: []string{"staff"}, verified: true, join: []dmarcd.TeamRole{staff}},
+		{name: "one name", token: "staff", verified: true, groups: []dmarcd.TeamRole{staff}, join: []dmarcd.TeamRole{staff}},
+		{name: "no list", token: map[string]any{"staff": true}, verified: true, join: []dmarcd.TeamRole{staff}},
+		{name: "numbers", token: []any{1, "staff"}, verified: true, groups: []dmarcd.TeamRole{staff}, join: []dmarcd.TeamRole{staff}},
+		{name: "none", verified: true, join: []dmarcd.TeamRole{staff}},
+		{name: "an address that is not verified", token: []string{"staff"}, groups: []dmarcd.TeamRole{staff}},
+	} {
+		v := &visit{clock: newHand(), identities: &fakeIdentities{}}
+		v.provider = newFakeProvider(t, v.clock.now)
+		v.provider.claims = map[string]any{"email": "Ann@Corp.example", "email_verified": row.verified}
+		v.provider.userInfo = map[string]any{"sub": "subject"}
+		if row.token != nil {
+			v.provider.claims["roles"] = row.token
+		}
+		if row.userInfo != nil {
+			v.provider.userInfo["roles"] = row.userInfo
+		}
+		signIn := musttest.Get(auth.NewOIDC(auth.OIDCOptions{
+			Issuer: v.provider.URL, ClientID: "id", ClientSecret: "secret", BaseURL: "https://dmarc.example/api", Now: v.clock.now,
+			Domains: []string{"other.example", "corp.example=viewer:acme"}, Groups: []string{"staff=viewer:acme", "cn=admins=owner:The = Team"}, GroupsClaim: "roles",
+		}, v.identities))(t)
+		location, cookie, err := signIn.Begin(t.Context(), "/app/")
+		musttest.Do(t, err)
+		asked := musttest.Get(url.Parse(location))(t).Query()
+		v.provider.nonce = asked.Get("nonce")
+		_, _, err = signIn.Finish(t.Context(), cookie, url.Values{"state": {asked.Get("state")}, "code": {"x"}})
+		got := v.identities.identity
+		if err != nil || !got.HasGroups || !slices.Equal(got.Groups, row.groups) || !slices.Equal(got.Join, row.join) || got.Admit != row.verified {
+			t.Errorf("%s: got %+v, %v; want %v and %v", row.name, got, err, row.groups, row.join)
+		}
+	}
+	for _, group := range []string{"staff", "staff=king:acme", "=viewer:acme", "staff=viewer:"} {
+		if _, err := auth.NewOIDC(auth.OIDCOptions{Issuer: "https://id.example", ClientID: "x", ClientSecret: "x", Groups: []string{group}}, nil); err == nil {
+			t.Errorf("%q: got no error", group)
+		}
 	}
 }

@@ -147,8 +147,12 @@ type OIDC struct {
 	Issuer string
 	// ClientID and ClientSecret are the credentials at the provider.
 	ClientID, ClientSecret string
-	// Domains are the mail domains whose users can sign up without an invitation.
+	// Domains are the mail domains whose users can sign up without an invitation, some with a role in a
+	// team; see dmarcd.ParseTeamRole.
 	Domains []string
+	// Groups are the groups of the claim GroupsClaim with a role in a team.
+	Groups      []string
+	GroupsClaim string
 }
 
 // Mail is the section "mail": mail that dmarcd sends. It sends none if Relay is empty.

@@ -75,6 +75,7 @@ func TestDefaults(t *testing.T) {
 			Failure: 14 * 24 * time.Hour, Audit: 2 * 365 * 24 * time.Hour,
 		},
 		Secret: config.Secret{File: filepath.Join("data", "secret.key")},
+		OIDC:   config.OIDC{GroupsClaim: "groups"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -245,7 +246,9 @@ var (
 		{"oidc.issuer", "https://login.example.com/tenant"},
 		{"oidc.client_id", "dmarcd"},
 		{"oidc.client_secret", "open sesame"},
-		{"oidc.domains", "example.com,example.org"},
+		{"oidc.domains", "example.com,example.org=viewer:acme"},
+		{"oidc.groups", "staff=viewer:acme"},
+		{"oidc.groups_claim", "roles"},
 		{"mail.relay", "smtps://user:secret@mail.example.com:465"},
 		{"mail.from", "dmarcd <dmarc@example.com>"},
 		{"mail.dkim_key", "/etc/dmarcd/dkim.pem"},
@@ -292,7 +295,7 @@ var (
 		Senders:   config.Senders{Catalogue: "/etc/dmarcd/senders.toml"},
 		OIDC: config.OIDC{
 			Issuer: "https://login.example.com/tenant", ClientID: "dmarcd", ClientSecret: "open sesame",
-			Domains: []string{"example.com", "example.org"},
+			Domains: []string{"example.com", "example.org=viewer:acme"}, Groups: []string{"staff=viewer:acme"}, GroupsClaim: "roles",
 		},
 	}
 )

@@ -147,7 +147,7 @@ func TestBadValues(t *testing.T) {
 		{name: "an issuer without TLS", flag: "oidc-issuer", value: "http://login.example.com", others: client, want: wantIssuer},
 		{name: "an issuer with a query", flag: "oidc-issuer", value: "https://login.example.com/?tenant=1", others: client, want: wantIssuer},
 		{name: "an issuer without a client", flag: "oidc-issuer", value: "https://login.example.com", others: map[string]string{"oidc-client-id": "dmarcd"}, want: wantClient},
-		{name: "a domain that is an address", flag: "oidc-domains", value: "me@example.com", want: "must be a comma-separated list of domain names, such as example.com,example.org"},
+		{name: "a domain that is an address", flag: "oidc-domains", value: "me@example.com", want: "must be a comma-separated list of domain names, such as example.com,example.org=viewer:acme"},
 		{name: "smtp_listen is bad itself", flag: "smtp-listen", value: "2525", others: map[string]string{"report-domain": "example.com"}, want: wantSMTP},
 	}
 	keys := map[string]string{} // by flag

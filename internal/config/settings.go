@@ -356,11 +356,36 @@ func oidcSettings() []Setting {
 			func(c *Config) *string { return &c.OIDC.ClientSecret },
 			"client secret for oidc.client_id; prefer the environment over a flag").
 			defaulting("empty").secret(),
-		define("oidc.domains", listKind(), "", each(domainName(), "a comma-separated list of domain names, such as example.com,example.org"),
+		define("oidc.domains", listKind(), "", each(admittedDomain(), "a comma-separated list of domain names, such as example.com,example.org=viewer:acme"),
 			func(c *Config) *[]string { return &c.OIDC.Domains },
-			"comma-separated mail domains whose users can sign up without an invitation; they still need to be added to a team").
+			"comma-separated mail domains whose users can sign up without an invitation, as members with =ROLE:TEAM").
 			defaulting("empty = none"),
+		define("oidc.groups", listKind(), "", each(groupRole(), "a comma-separated list of groups with roles in teams, such as staff=viewer:acme,admins=owner:acme"),
+			func(c *Config) *[]string { return &c.OIDC.Groups },
+			"comma-separated groups at the provider with their roles in teams, such as staff=viewer:acme").
+			defaulting("empty = none"),
+		define("oidc.groups_claim", textKind(), "groups", anyText(),
+			func(c *Config) *string { return &c.OIDC.GroupsClaim },
+			"claim with the groups of a user, a list of names"),
 	}
+}
+
+// groupRole allows what dmarcd.ParseTeamRole parses.
+func groupRole() rule[string] {
+	return rule[string]{want: "a group with a role in a team, such as staff=viewer:acme", valid: func(v string) bool {
+		_, _, err := dmarcd.ParseTeamRole(v)
+		return err == nil
+	}}
+}
+
+// admittedDomain allows a domain name, also with a role in a team.
+func admittedDomain() rule[string] {
+	return rule[string]{want: "a domain name, such as example.com or example.com=viewer:acme", valid: func(v string) bool {
+		if name, _, err := dmarcd.ParseTeamRole(v); err == nil {
+			v = name
+		}
+		return domainName().valid(v)
+	}}
 }
 
 // anyText allows every text.

@@ -29,7 +29,11 @@ func scanMember(scan db.Scanner) (dmarcd.Member, error) {
 // InvalidError. Open invitations and tokens with the scope admin from a member who is no longer an
 // owner become void.
 func (t *Team) SetRole(ctx context.Context, user dmarcd.UserID, role dmarcd.Role, audit ...dmarcd.AuditEntry) error {
-	return t.changeMember(ctx, user, role != dmarcd.RoleOwner, audit, func(tx tx) error {
+	return t.inMembers(ctx, func(tx tx) error { return t.setRole(ctx, tx, user, role, audit) })
+}
+
+func (t *Team) setRole(ctx context.Context, tx tx, user dmarcd.UserID, role dmarcd.Role, audit []dmarcd.AuditEntry) error {
+	return t.changeMember(ctx, tx, user, role != dmarcd.RoleOwner, audit, func() error {
 		return tx.ExecOr(ctx, dmarcd.ErrNotFound, `UPDATE members SET role = $1 WHERE team_id = $2 AND user_id = $3`, role, t.id, user)
 	})
 }
@@ -38,7 +42,11 @@ func (t *Team) SetRole(ctx context.Context, user dmarcd.UserID, role dmarcd.Role
 // is an InvalidError. Open invitations for and from the user and the user's tokens with the scope
 // admin become void, and no mail of the team is sent to the user any more.
 func (t *Team) RemoveMember(ctx context.Context, user dmarcd.UserID, audit ...dmarcd.AuditEntry) error {
-	return t.changeMember(ctx, user, true, audit, func(tx tx) error {
+	return t.inMembers(ctx, func(tx tx) error { return t.removeMember(ctx, tx, user, audit) })
+}
+
+func (t *Team) removeMember(ctx context.Context, tx tx, user dmarcd.UserID, audit []dmarcd.AuditEntry) error {
+	return t.changeMember(ctx, tx, user, true, audit, func() error {
 		_, err := tx.Exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND used_at = 0
 			AND email = (SELECT users.email FROM users JOIN members ON members.user_id = users.id
 				WHERE members.team_id = $1 AND users.id = $2)`, t.id, user)
@@ -67,50 +75,52 @@ func (t *Team) disableMail(ctx context.Context, tx tx, user dmarcd.UserID) error
 	return err
 }
 
-// changeMember changes the row of one member. If disowns is set, it ensures that the team
-// keeps another owner.
-func (t *Team) changeMember(ctx context.Context, user dmarcd.UserID, disowns bool, audit []dmarcd.AuditEntry, change func(tx) error) error {
-	err := t.tx(ctx, func(tx tx) error {
-		if err := t.holdEvents(ctx, tx); err != nil { // before members: see checkGrant
-			return err
-		}
-		// Lock all owners in a fixed order, so that two owners who remove each other
-		// concurrently are serialized.
-		owners, err := db.Collect(ctx, tx, `SELECT user_id FROM members WHERE team_id = $1 AND role = $2 ORDER BY user_id`+
-			t.store.db.LockRow, []any{t.id, dmarcd.RoleOwner}, db.Value[dmarcd.UserID])
-		if err != nil {
-			return err
-		}
-		if err := tx.checkGrant(ctx); err != nil { // members may change their own role
-			return err
-		}
-		if disowns && len(owners) == 1 && owners[0] == user {
-			return &dmarcd.InvalidError{Field: "role", Message: "A team needs at least one owner. Make another member an owner first."}
-		}
-		if disowns {
-			_, err := tx.Exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND used_at = 0 AND created_by = $2`, t.id, user)
-			if err == nil {
-				err = t.revokeAdmin(ctx, tx, user)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		// The audit log names members by address, even after they are removed.
-		var email string
-		if err := tx.QueryRow(ctx, `SELECT users.email FROM users JOIN members ON members.user_id = users.id
-			WHERE members.team_id = $1 AND users.id = $2`, []any{t.id, user}, &email); err != nil {
-			return err
-		}
-		if err := change(tx); err != nil {
-			return err
-		}
-		return tx.noteAll(ctx, t.id, audit, email)
-	})
-	if err != nil {
+// inMembers changes members in a transaction.
+func (t *Team) inMembers(ctx context.Context, change func(tx) error) error {
+	if err := t.tx(ctx, change); err != nil {
 		return fmt.Errorf("change a member: %w", err)
 	}
 	return nil
+}
+
+// changeMember changes the row of one member. If disowns is set, it ensures that the team
+// keeps another owner.
+func (t *Team) changeMember(ctx context.Context, tx tx, user dmarcd.UserID, disowns bool, audit []dmarcd.AuditEntry, change func() error) error {
+	if err := t.holdEvents(ctx, tx); err != nil { // before members: see checkGrant
+		return err
+	}
+	// Lock all owners in a fixed order, so that two owners who remove each other
+	// concurrently are serialized.
+	owners, err := db.Collect(ctx, tx, `SELECT user_id FROM members WHERE team_id = $1 AND role = $2 ORDER BY user_id`+
+		t.store.db.LockRow, []any{t.id, dmarcd.RoleOwner}, db.Value[dmarcd.UserID])
+	if err != nil {
+		return err
+	}
+	if err := tx.checkGrant(ctx); err != nil { // members may change their own role
+		return err
+	}
+	if disowns && len(owners) == 1 && owners[0] == user {
+		return &dmarcd.InvalidError{Field: "role", Message: "A team needs at least one owner. Make another member an owner first."}
+	}
+	if disowns {
+		_, err := tx.Exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND used_at = 0 AND created_by = $2`, t.id, user)
+		if err == nil {
+			err = t.revokeAdmin(ctx, tx, user)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	// The audit log names members by address, even after they are removed.
+	var email string
+	if err := tx.QueryRow(ctx, `SELECT users.email FROM users JOIN members ON members.user_id = users.id
+		WHERE members.team_id = $1 AND users.id = $2`, []any{t.id, user}, &email); err != nil {
+		return err
+	}
+	if err := change(); err != nil {
+		return err
+	}
+	return tx.noteAll(ctx, t.id, audit, email)
 }
 
 // Invite stores an invitation to the team from a member or a token of the team. The hash
@@ -289,6 +299,6 @@ func (t tx) grant(ctx context.Context, user dmarcd.UserID, invitation dmarcd.Inv
 		return err
 	}
 	_, err = t.Exec(ctx, `INSERT INTO members (team_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (team_id, user_id) DO UPDATE SET role = excluded.role`, invitation.Team, user, role, unix(now))
+		ON CONFLICT (team_id, user_id) DO UPDATE SET role = excluded.role, by_group = FALSE`, invitation.Team, user, role, unix(now))
 	return err
 }

@@ -206,38 +206,53 @@ func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarc
 // ErrForbidden means that the address is not verified, ErrNotFound that the user is not invited.
 func (s *Store) SignInIdentity(ctx context.Context, identity dmarcd.Identity) (dmarcd.SignIn, error) {
 	// A concurrent sign-in of the same identity is a conflict.
-	return inTx(ctx, s.Team(system).retryTx, func(t tx) (of dmarcd.SignIn, err error) {
-		of.User, err = scanUser(db.Row(ctx, t, `SELECT `+userColumns+`, users.password_hash FROM identities JOIN users ON users.id = identities.user_id
-			WHERE identities.issuer = $1 AND identities.subject = $2`, identity.Issuer, identity.Subject).Before(&of.PasswordHash))
-		if !errors.Is(err, dmarcd.ErrNotFound) {
-			return of, err
+	return inTx(ctx, s.Team(system).retryTx, func(t tx) (dmarcd.SignIn, error) {
+		user, err := scanUser(db.Row(ctx, t, `SELECT `+userColumns+` FROM identities JOIN users ON users.id = identities.user_id
+			WHERE identities.issuer = $1 AND identities.subject = $2`, identity.Issuer, identity.Subject))
+		if errors.Is(err, dmarcd.ErrNotFound) {
+			user, err = t.firstSignIn(ctx, identity, s.now())
 		}
-		if identity.Email == "" {
-			return of, dmarcd.ErrForbidden
-		}
-		user, err := userBy(ctx, t, "email", identity.Email)
-		switch {
-		case err == nil:
-			if err = t.setPassword(ctx, user.ID, ""); err == nil {
-				err = t.noteAll(ctx, system, []dmarcd.AuditEntry{{
-					User: user.ID, Actor: user.Email, Action: "user.password", Target: user.Email, Detail: "removed by the first sign-in at the identity provider",
-				}}, "")
-			}
-		case errors.Is(err, dmarcd.ErrNotFound):
-			user, err = t.admit(ctx, identity, s.now())
+		if err == nil && identity.HasGroups {
+			err = t.joinGroups(ctx, user, identity.Groups)
 		}
 		if err != nil {
-			return of, err
-		}
-		if _, err := t.Exec(ctx, `INSERT INTO identities (issuer, subject, user_id) VALUES ($1, $2, $3)`,
-			identity.Issuer, identity.Subject, user.ID); err != nil {
-			return of, err
-		}
-		if err := t.verify(ctx, user.ID, user.Email); err != nil {
-			return of, err
+			return dmarcd.SignIn{}, err
 		}
 		return t.signInOf(ctx, user.ID)
 	})
+}
+
+// firstSignIn returns the user of an identity that is new.
+func (t tx) firstSignIn(ctx context.Context, identity dmarcd.Identity, now time.Time) (dmarcd.User, error) {
+	if identity.Email == "" {
+		return dmarcd.User{}, dmarcd.ErrForbidden
+	}
+	user, err := userBy(ctx, t, "email", identity.Email)
+	switch {
+	case err == nil:
+		if err = t.setPassword(ctx, user.ID, ""); err == nil {
+			err = t.noteAll(ctx, system, []dmarcd.AuditEntry{{
+				User: user.ID, Actor: user.Email, Action: "user.password", Target: user.Email, Detail: "removed by the first sign-in at the identity provider",
+			}}, "")
+		}
+	case errors.Is(err, dmarcd.ErrNotFound):
+		user, err = t.admit(ctx, identity, now)
+	}
+	if err != nil {
+		return user, err
+	}
+	if _, err := t.Exec(ctx, `INSERT INTO identities (issuer, subject, user_id) VALUES ($1, $2, $3)`,
+		identity.Issuer, identity.Subject, user.ID); err != nil {
+		return user, err
+	}
+	if err := t.verify(ctx, user.ID, user.Email); err != nil {
+		return user, err
+	}
+	joins, err := t.teamRoles(ctx, identity.Join)
+	if err != nil {
+		return user, err
+	}
+	return user, t.joinTeams(ctx, user, joins, false)
 }
 
 // admit creates or links the user on the first sign-in.
@@ -247,7 +262,7 @@ func (t tx) admit(ctx context.Context, identity dmarcd.Identity, now time.Time) 
 	if err != nil {
 		return dmarcd.User{}, err
 	}
-	if len(invitations) == 0 && !identity.Admit {
+	if len(invitations) == 0 && !identity.Admit && len(identity.Groups) == 0 {
 		return dmarcd.User{}, dmarcd.ErrNotFound
 	}
 	user, err := t.createUser(ctx, identity.Email, identity.Name, "")

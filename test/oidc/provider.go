@@ -23,10 +23,11 @@ import (
 
 // Account is a user of the provider.
 type Account struct {
-	Subject  string `json:"subject"` // what they sign in with
-	Email    string `json:"email"`
-	Verified bool   `json:"verified"` // whether the provider has verified Email
-	Name     string `json:"name"`
+	Subject  string   `json:"subject"` // what they sign in with
+	Email    string   `json:"email"`
+	Verified bool     `json:"verified"` // whether the provider has verified Email
+	Name     string   `json:"name"`
+	Groups   []string `json:"groups"`
 }
 
 // Options configure a provider.

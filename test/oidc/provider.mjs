@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import Provider from 'oidc-provider';
 
 // settings: client {id, secret}, callback (the path of redirect URIs), accounts
-// [{subject, email, verified, name}], claims_in_id_token, logout_uri (which
+// [{subject, email, verified, name, groups}], claims_in_id_token, logout_uri (which
 // receives logout tokens, or empty).
 function makeProvider(issuer, settings) {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -19,15 +19,15 @@ function makeProvider(issuer, settings) {
       redirect_uris: [`http://127.0.0.1${settings.callback}`],
       ...(settings.logout_uri && { backchannel_logout_uri: settings.logout_uri }),
     }],
-    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
+    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'], groups: ['groups'] },
     conformIdTokenClaims: !settings.claims_in_id_token,
     cookies: { keys: [randomUUID()] },
     features: { devInteractions: { enabled: false }, backchannelLogout: { enabled: true } },
     findAccount: (ctx, id) => accounts.has(id) && {
       accountId: id,
       claims: () => {
-        const { email, verified, name } = accounts.get(id);
-        return { sub: id, email, email_verified: verified, name };
+        const { email, verified, name, groups } = accounts.get(id);
+        return { sub: id, email, email_verified: verified, name, groups };
       },
     },
     interactions: { url: (ctx, interaction) => `/interaction/${interaction.uid}` },
@@ -35,7 +35,7 @@ function makeProvider(issuer, settings) {
     // Everybody has consented already.
     loadExistingGrant: async (ctx) => {
       const grant = new ctx.oidc.provider.Grant({ clientId: ctx.oidc.client.clientId, accountId: ctx.oidc.session.accountId });
-      grant.addOIDCScope('openid email profile');
+      grant.addOIDCScope('openid email profile groups');
       await grant.save();
       return grant;
     },

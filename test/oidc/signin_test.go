@@ -103,6 +103,42 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
+// TestGroups has groups give roles, from the scope and the claim of that name.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	for name, inIDToken := range map[string]bool{"claims by UserInfo": false, "claims in the ID token": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			provider := oidc.Start(t, oidc.Options{ClaimsInIDToken: inIDToken, Accounts: []oidc.Account{
+				{Subject: "ann", Email: "ann@example.com", Verified: true, Groups: []string{"staff", "others"}},
+				{Subject: "bob", Email: "bob@example.com", Verified: true, Groups: []string{"others"}},
+				{Subject: "cy", Email: "cy@corp.example", Verified: true},
+			}})
+			s := storetest.SQLite(t).Open(t, store.Options{})
+			storetest.Team(t, s, "acme")
+			storetest.Team(t, s, "beta")
+			signIn := newSignIn(t, provider, s, func(o *auth.OIDCOptions) {
+				o.Groups, o.GroupsClaim, o.Domains = []string{"staff=editor:acme"}, "groups", []string{"corp.example=viewer:beta"}
+			})
+			for account, want := range map[string]dmarcd.TeamRole{"ann": {Team: "acme", Role: dmarcd.RoleEditor}, "bob": {}, "cy": {Team: "beta", Role: dmarcd.RoleViewer}} {
+				location, cookie, err := signIn.Begin(t.Context(), "/app/")
+				musttest.Do(t, err)
+				user, _, err := signIn.Finish(t.Context(), cookie, provider.SignIn(t, location, account).Query())
+				if want.Team == "" {
+					if !errors.Is(err, dmarcd.ErrNotFound) {
+						t.Errorf("%s: got %v, want ErrNotFound", account, err)
+					}
+					continue
+				}
+				musttest.Do(t, err)
+				if got := musttest.Get(s.Memberships(t.Context(), user.ID))(t); len(got) != 1 || got[0].Team.Name != want.Team || got[0].Role != want.Role {
+					t.Errorf("%s: got %+v, want %+v", account, got, want)
+				}
+			}
+		})
+	}
+}
+
 func TestForgedAnswers(t *testing.T) {
 	t.Parallel()
 	provider := oidc.Start(t, oidc.Options{Accounts: people})

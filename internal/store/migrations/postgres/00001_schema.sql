@@ -108,6 +108,7 @@ CREATE TABLE members (
     user_id    BIGINT NOT NULL REFERENCES users (id),
     role       TEXT   NOT NULL,
     created_at BIGINT NOT NULL,
+    by_group   BOOLEAN NOT NULL DEFAULT FALSE, -- it follows the groups at the identity provider
     PRIMARY KEY (team_id, user_id)
 );
 
