@@ -297,6 +297,11 @@ func TestRemoveUser(t *testing.T) {
 				t.Errorf("%s afterwards: got %v, want ErrNotFound", what, err)
 			}
 		}
+		for row := range strings.Lines(db.Dump(t)) {
+			if strings.Contains(row, ann.Email) && !strings.HasPrefix(row, "audit:") {
+				t.Errorf("the user is left in %s", row)
+			}
+		}
 	})
 }
 

@@ -129,7 +129,7 @@ func scanMembership(scan db.Scanner) (dmarcd.Membership, error) {
 	return m, err
 }
 
-// RemoveUser removes a user with their sessions, memberships, and unused links for or
+// RemoveUser removes a user with their sessions, memberships, links for them and unused links
 // from them, and revokes their tokens with the scope admin. It returns the names of teams without an owner. An unknown user is
 // ErrNotFound.
 func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarcd.AuditEntry) (ownerless []string, err error) {
@@ -147,7 +147,7 @@ func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarc
 		if err != nil {
 			return err
 		}
-		if _, err := t.Exec(ctx, `DELETE FROM invites WHERE used_at = 0 AND (created_by = $1 OR email = $2)`, id, user.Email); err != nil {
+		if _, err := t.Exec(ctx, `DELETE FROM invites WHERE created_by = $1 AND used_at = 0 OR email = $2`, id, user.Email); err != nil {
 			return err
 		}
 		teams, err := db.Collect(ctx, t, `SELECT team_id FROM members WHERE user_id = $1 ORDER BY team_id`, []any{id}, db.Value[dmarcd.TeamID])

@@ -139,7 +139,7 @@ func TestChartServesHTTPS(t *testing.T) {
 	for values, want := range map[string]string{
 		least:                                   "HTTP",
 		least + `settings: {DMARCD_TLS: "off"}`: "HTTP",
-		least + "settings: {DMARCD_TLS: auto, DMARCD_BASE_URL: 'https://dmarc.example.com/api'}":                        "HTTPS",
+		least + "settings: {DMARCD_TLS: auto, DMARCD_BASE_URL: 'https://dmarc.example.com/api'}":                                                            "HTTPS",
 		least + "settings: {DMARCD_TLS: files, DMARCD_TLS_CERTIFICATE: /files/tls.crt, DMARCD_TLS_KEY: /files/tls.key}\nmonitoring: {serviceMonitor: true}": "HTTPS",
 	} {
 		text, err := render(values)
