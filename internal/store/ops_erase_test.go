@@ -106,7 +106,7 @@ func (in *inbox) member(team *store.Team, email string) dmarcd.UserID {
 	in.Helper()
 	hash := [32]byte{77}
 	in.must(in.store.CreateInvitation(in.Context(), hash, dmarcd.Invitation{Email: email, Team: team.ID(), Role: dmarcd.RoleOwner, ExpiresAt: in.clock.Now().Add(time.Hour)}))
-	return musttest.Get(in.store.UseInvitation(in.Context(), hash, dmarcd.Claim{Email: email, PasswordHash: "x"}))(in).User.ID
+	return musttest.Get(in.store.UseInvitation(in.Context(), hash, dmarcd.Claim{Email: email, PasswordHash: "x"}))(in).ID
 }
 
 // plant adds rows to every table that has the team, with a marker in each text.
