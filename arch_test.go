@@ -93,7 +93,6 @@ var packages = map[string][]string{
 	"internal/pdf":                   nil,
 	"internal/phrase":                {"."},
 	"internal/wire":                  join(protocols, ".", "internal/facts", "internal/phrase"),
-	"internal/export":                {".", "internal/facts", "internal/intake", "internal/service", "internal/wire"},
 	"internal/store":                 join(protocols, ".", "internal/cache", "internal/facts", "internal/fair", "internal/phrase", "internal/recovered", "internal/rollup", "internal/cold", "internal/store/db", "internal/store/shape", "internal/trace"),
 	"internal/store/db":              {".", "internal/fair", "internal/recovered"},
 	"internal/cold":                  nil,
@@ -138,6 +137,7 @@ var packages = map[string][]string{
 
 	"internal/api":         join(workers, "internal/httproute", "internal/fair", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire", "internal/intake", "internal/recordfile"),
 	"internal/api/apitest": {".", "internal/api", "internal/wire"},
+	"internal/export":      {".", "internal/facts", "internal/intake", "internal/service", "internal/wire"},
 	"internal/mcp":         {".", "dmarc", "internal/facts", "internal/insight", "internal/recovered", "internal/service", "internal/wire"},
 	"internal/web/ui":      {".", "internal/phrase", "internal/wire"},
 	"internal/web/site":    {".", "internal/clientaddr", "internal/fair", "internal/httproute", "internal/insight", "internal/memory", "internal/phrase", "internal/service", "internal/web/ui", "internal/wire"},
@@ -200,7 +200,7 @@ var forbidden = []struct {
 var fetching = []string{"bimi", "mtasts"}
 
 // frontEnds decode, call the service and encode.
-var frontEnds = []string{"cmd", "internal/api", "internal/mcp", "internal/web"}
+var frontEnds = []string{"cmd", "internal/api", "internal/export", "internal/mcp", "internal/web"}
 
 // vagueNames do not describe what a package provides.
 var vagueNames = []string{"util", "utils", "common", "helper", "helpers", "misc", "model", "models", "types", "shared"}
