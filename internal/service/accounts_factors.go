@@ -11,6 +11,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/notify/mail"
 )
 
 // SecondStep is the error of a sign-in that needs a second factor, too. State is for
@@ -197,18 +198,21 @@ func (a *Account) SetAuthenticator(ctx context.Context, secret, code string) (co
 		return nil, err
 	}
 	codes, hashes := auth.NewRecoveryCodes()
-	return codes, a.store.SetTOTP(ctx, a.User.ID, sealed, period, hashes, a.session.Hash, a.to("user.authenticator", "set up"))
+	err = a.store.SetTOTP(ctx, a.User.ID, sealed, period, hashes, a.session.Hash, a.to("user.authenticator", "set up"))
+	return codes, a.notifyFactor(ctx, "An authenticator app was set up", err)
 }
 
 // RemoveAuthenticator removes the authenticator app, and ends all other sessions.
 func (a *Account) RemoveAuthenticator(ctx context.Context) error {
-	return a.store.RemoveTOTP(ctx, a.User.ID, a.session.Hash, a.to("user.authenticator", "removed"))
+	err := a.store.RemoveTOTP(ctx, a.User.ID, a.session.Hash, a.to("user.authenticator", "removed"))
+	return a.notifyFactor(ctx, "Your authenticator app was removed", err)
 }
 
 // RenewRecoveryCodes replaces the recovery codes. Without a second factor it is dmarcd.ErrNotFound.
 func (a *Account) RenewRecoveryCodes(ctx context.Context) ([]string, error) {
 	codes, hashes := auth.NewRecoveryCodes()
-	return codes, a.store.SetRecoveryCodes(ctx, a.User.ID, hashes, a.to("user.recovery_codes", ""))
+	err := a.store.SetRecoveryCodes(ctx, a.User.ID, hashes, a.to("user.recovery_codes", ""))
+	return codes, a.notifyFactor(ctx, "Your recovery codes were replaced", err)
 }
 
 // RequireSecondFactor has all members of the team need a second factor, or not.
@@ -245,5 +249,9 @@ func (s *System) ResetSecondFactor(ctx context.Context, user dmarcd.User) error 
 	if err := s.may(); err != nil {
 		return err
 	}
-	return s.store.ResetFactors(ctx, user.ID, s.actor.to("user.factor_reset", user.Email, ""))
+	err := s.store.ResetFactors(ctx, user.ID, s.actor.to("user.factor_reset", user.Email, ""))
+	if err == nil {
+		s.service.notifyFactor(ctx, user.Email, "An operator removed your second factors", mail.Browser{At: s.service.options.Now()})
+	}
+	return err
 }

@@ -167,16 +167,34 @@ func (s *Service) browser(client Client) mail.Browser {
 	return mail.Browser{At: s.options.Now(), Address: client.Address, Name: phrase.Browser(client.UserAgent)}
 }
 
-// notifyPassword tells a user that their password was changed.
-func (s *Service) notifyPassword(ctx context.Context, email string, client Client) {
-	by := s.browser(client)
+// notify mails a user what happened to their account.
+func (s *Service) notify(ctx context.Context, email, about string, content func(account string) mail.Content) {
 	s.post(ctx, func(ctx context.Context) error {
 		account, err := s.page(accountPath)
 		if err != nil {
 			return err
 		}
-		return s.options.Mail.SendOnce(ctx, email, "password", mail.PasswordChanged(by, account))
+		return s.options.Mail.SendOnce(ctx, email, about, content(account))
 	})
+}
+
+// notifyPassword tells a user that their password was changed.
+func (s *Service) notifyPassword(ctx context.Context, email string, client Client) {
+	by := s.browser(client)
+	s.notify(ctx, email, "password", func(account string) mail.Content { return mail.PasswordChanged(by, account) })
+}
+
+// notifyFactor tells a user what changed about their second factor.
+func (s *Service) notifyFactor(ctx context.Context, email, change string, by mail.Browser) {
+	s.notify(ctx, email, "factor", func(account string) mail.Content { return mail.FactorChanged(change, by, account) })
+}
+
+// notifyFactor returns the error of a change, and tells the user of one without.
+func (a *Account) notifyFactor(ctx context.Context, change string, err error) error {
+	if err == nil {
+		a.service.notifyFactor(ctx, a.User.Email, change, a.service.browser(a.client))
+	}
+	return err
 }
 
 // noticeSignIn tells a user of a sign-in from a browser that is new to them.
@@ -194,13 +212,7 @@ func (s *Service) noticeSignIn(ctx context.Context, user dmarcd.UserID, client C
 		return
 	}
 	by := s.browser(client)
-	s.post(ctx, func(ctx context.Context) error {
-		account, err := s.page(accountPath)
-		if err != nil {
-			return err
-		}
-		return s.options.Mail.SendOnce(ctx, email, "sign-in", mail.NewSignIn(by, means, account))
-	})
+	s.notify(ctx, email, "sign-in", func(account string) mail.Content { return mail.NewSignIn(by, means, account) })
 }
 
 // SetEmail mails a link to an address, which the user opens to confirm it: it then becomes theirs. It

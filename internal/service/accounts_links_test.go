@@ -115,6 +115,7 @@ func TestResetPassword(t *testing.T) {
 		rejects("an expired link", w.mailedTo(w.posted(late, mail), cy))
 
 		w.enrolled(account, time.Now())
+		w.posted(s, mail)
 		w.must(s.ResetPassword(ctx, ask(), newPassword, client))
 		w.posted(s, mail)
 		var step *service.SecondStep

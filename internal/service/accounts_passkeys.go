@@ -201,7 +201,7 @@ func (a *Account) AddPasskey(ctx context.Context, name string, answer PasskeyAns
 	if errors.Is(err, dmarcd.ErrConflict) {
 		return nil, wrong
 	}
-	if err != nil || !first {
+	if a.notifyFactor(ctx, "A passkey was added", err) != nil || !first {
 		return nil, err
 	}
 	return codes, nil
@@ -209,5 +209,6 @@ func (a *Account) AddPasskey(ctx context.Context, name string, answer PasskeyAns
 
 // RemovePasskey removes a passkey, and ends all other sessions. One of another user is dmarcd.ErrNotFound.
 func (a *Account) RemovePasskey(ctx context.Context, id dmarcd.PasskeyID) error {
-	return a.store.RemovePasskey(ctx, a.User.ID, id, a.session.Hash, a.to("user.passkey", "removed"))
+	err := a.store.RemovePasskey(ctx, a.User.ID, id, a.session.Hash, a.to("user.passkey", "removed"))
+	return a.notifyFactor(ctx, "A passkey was removed", err)
 }

@@ -390,3 +390,35 @@ func TestPasskeysNeedAHost(t *testing.T) {
 		}
 	}
 }
+
+// TestFactorNotices tells a user of each change of their second factor by mail.
+func TestFactorNotices(t *testing.T) {
+	t.Parallel()
+	const cy, subject = "cy@example.com", "Your second factor for dmarcd was changed"
+	w := newWorld(t, storetest.SQLite(t))
+	s, mail := w.mailing()
+	w.service = s
+	client, _ := w.signIn(cy)
+	account := musttest.Get(s.Account(ctx, client))(t)
+	w.posted(s, mail)
+	changes := []func() error{
+		func() error { w.enrolled(account, time.Now()); return nil },
+		func() error { return errorOf(account.RenewRecoveryCodes(ctx)) },
+		func() error { w.withPasskey(account); return nil },
+		func() error {
+			return account.RemovePasskey(ctx, musttest.Get(account.Factors(ctx))(t).Passkeys[0].ID)
+		},
+		func() error { return account.RemoveAuthenticator(ctx) },
+		func() error { w.enrolled(account, time.Now().Add(-30*time.Second)); return nil },
+		func() error { return s.System(service.CommandLine()).ResetSecondFactor(ctx, account.User) },
+	}
+	for n, change := range changes {
+		w.must(change())
+		if sent := w.posted(s, mail); len(sent) != 1 || sent[0].to != cy || sent[0].team != subject {
+			t.Errorf("change %d: got the letters %+v, want one", n, sent)
+		}
+	}
+	if err := account.RemoveAuthenticator(ctx); err == nil || len(w.posted(s, mail)) != 0 {
+		t.Errorf("a failed change: got %v and the letters %+v, want none", err, mail.sent)
+	}
+}

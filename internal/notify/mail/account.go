@@ -38,16 +38,18 @@ func NoPassword(signIn string) Content {
 	}
 }
 
-// A Browser is where a user does something.
+// A Browser is where a user does something. Address and Name are "" for what others do.
 type Browser struct {
 	At            time.Time
 	Address, Name string
 }
 
 func (b Browser) details() []phrase.Detail {
-	return []phrase.Detail{
-		{Name: "Time", Value: b.At.UTC().Format("2 Jan 2006 15:04 UTC")}, {Name: "IP address", Value: b.Address}, {Name: "Browser", Value: b.Name},
+	details := []phrase.Detail{{Name: "Time", Value: b.At.UTC().Format("2 Jan 2006 15:04 UTC")}}
+	if b.Address != "" {
+		details = append(details, phrase.Detail{Name: "IP address", Value: b.Address}, phrase.Detail{Name: "Browser", Value: b.Name})
 	}
+	return details
 }
 
 // PasswordChanged says that the password was changed. account is the page of the user's account.
@@ -55,6 +57,17 @@ func PasswordChanged(by Browser, account string) Content {
 	return Content{
 		Subject: "Your password for dmarcd was changed", Title: "Your password was changed",
 		Paragraphs: []string{"All other sessions were ended. If it was not you, ask for a new password on the sign-in page at once, and tell the operator of the installation."},
+		Details:    by.details(),
+		Action:     Link{Text: "Open your account", URL: account},
+		Footer:     "You get this message because you have an account with this address.",
+	}
+}
+
+// FactorChanged says what changed about the second factor of the user.
+func FactorChanged(change string, by Browser, account string) Content {
+	return Content{
+		Subject: "Your second factor for dmarcd was changed", Title: change,
+		Paragraphs: []string{"If it was not you, end all other sessions and change your password at once, and tell the operator of the installation."},
 		Details:    by.details(),
 		Action:     Link{Text: "Open your account", URL: account},
 		Footer:     "You get this message because you have an account with this address.",
