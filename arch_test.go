@@ -103,6 +103,8 @@ var packages = map[string][]string{
 	"internal/resolver/zone":         {"dns", "internal/resolver"},
 	"internal/resolver/resolvertest": {"dns", "internal/resolver", "internal/resolver/zone"},
 
+	"internal/zone": {"dns", "internal/clientaddr", "internal/fair", "internal/recovered"},
+
 	"internal/outbound":        {"dns"},
 	"internal/starttls":        {"dns", "internal/cache"},
 	"internal/dnscheck":        join(protocols, ".", "internal/facts", "internal/outbound", "internal/fair", "internal/recovered", "internal/trace"),
@@ -173,7 +175,7 @@ var confined = []struct {
 	{"github.com/jackc/pgx", []string{"internal/store/db"}},
 	{"modernc.org/sqlite", []string{"internal/store/db"}},
 	{"github.com/pressly/goose", []string{"internal/store/db"}},
-	{"github.com/miekg/dns", []string{"internal/resolver"}},
+	{"github.com/miekg/dns", []string{"internal/resolver", "internal/zone"}},
 	{"github.com/spf13", []string{"cmd/dmarcd"}},
 	{"github.com/caddyserver", []string{"internal/certificate"}},
 	{module + "/internal/wire", []string{"client", "cmd/dmarcd", "internal/api", "internal/mcp", "internal/web", "internal/export", "internal/notify"}},

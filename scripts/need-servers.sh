@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Makes sure that there are the servers which tests start: Knot DNS and Unbound
-# (test/realdns), Exim and Dovecot (test/realmail), PgBouncer, and the certificate authority
-# Pebble. As root, on Debian and
-# its kin, missing ones are installed. Nothing of them runs afterwards, nor after the next boot.
+# Makes sure that there are the servers which tests start: Knot DNS with its client
+# kdig and Unbound (test/realdns), Exim and Dovecot (test/realmail), PgBouncer, and the certificate
+# authority Pebble. As root, on Debian and its kin, missing ones are installed. Nothing of them
+# runs afterwards, nor after the next boot.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # A user's PATH need not hold the folders of servers.
@@ -12,6 +12,7 @@ PATH=$PATH:/usr/sbin:/sbin
 # missing prints the packages whose programs are not all there.
 missing() {
 	{ command -v knotd && command -v knotc; } >/dev/null || echo knot
+	command -v kdig >/dev/null || echo knot-dnsutils
 	{ command -v unbound && command -v unbound-control; } >/dev/null || echo unbound
 	command -v exim4 >/dev/null || echo exim4-daemon-light
 	{ command -v dovecot && [ -x /usr/lib/dovecot/imap ]; } >/dev/null || echo dovecot-imapd
@@ -32,7 +33,7 @@ mapfile -t packages < <(missing)
 [ ${#packages[@]} -gt 0 ] || exit 0
 if forbid_starts && install_packages "${packages[@]}"; then
 	for package in "${packages[@]}"; do
-		[ "$package" = pebble ] || update-rc.d "$(service_of "$package")" disable >/dev/null
+		[[ $package = pebble || $package = knot-dnsutils ]] || update-rc.d "$(service_of "$package")" disable >/dev/null
 	done
 	[ -n "$(missing)" ] || exit 0
 fi

@@ -66,6 +66,9 @@ func (s *Server) Await(t *testing.T, limit time.Duration, what string, condition
 	})
 }
 
+// Log returns what the server wrote; see Output for the limit.
+func (s *Server) Log() string { return s.output.String() }
+
 // Unprivileged returns the user that servers run as: an unprivileged one where the test runs as
 // root, and nil, which is the user of the test, otherwise.
 func Unprivileged(t testing.TB) *syscall.Credential {

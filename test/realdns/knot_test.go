@@ -44,6 +44,8 @@ type zone struct {
 	signing signing
 	vouched vouching
 	records string // in the form of a zone file, relative to the zone
+	// elsewhere is the server of the zone for Unbound, if it is not the authority.
+	elsewhere address
 }
 
 // knot is the authoritative server.

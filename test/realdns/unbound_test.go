@@ -64,7 +64,11 @@ func startUnbound(t *testing.T, authority address, anchor *mdns.DS, zones ...zon
 	key := strings.ReplaceAll(anchor.String(), "\t", " ")
 	fmt.Fprintf(&configuration, unboundConfiguration, folder, u.address.configured(), key, authority.configured())
 	for _, z := range zones {
-		fmt.Fprintf(&configuration, "stub-zone:\n    name: %q\n    stub-addr: %s\n", z.name, authority.configured())
+		at := authority
+		if z.elsewhere.IsValid() {
+			at = z.elsewhere
+		}
+		fmt.Fprintf(&configuration, "stub-zone:\n    name: %q\n    stub-addr: %s\n", z.name, at.configured())
 	}
 	writeFile(t, u.configuration, configuration.String())
 	u.process = daemon.StartServer(t, folder, copyProgram(t, folder, "unbound"), "-d", "-c", u.configuration)

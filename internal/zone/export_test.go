@@ -1,0 +1,18 @@
+package zone
+
+import "net/netip"
+
+// NewUnbound returns a server that does not listen.
+func NewUnbound(options Options) *Server { return newServer(options) }
+
+// Respond returns the messages that answer one.
+func (s *Server) Respond(data []byte, from netip.Addr, stream bool) (replies [][]byte) {
+	err := s.respond(data, from, stream, func(reply []byte) error {
+		replies = append(replies, reply)
+		return nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	return replies
+}
