@@ -93,7 +93,7 @@ var packages = map[string][]string{
 	"internal/pdf":                   nil,
 	"internal/phrase":                {"."},
 	"internal/wire":                  join(protocols, ".", "internal/facts", "internal/phrase"),
-	"internal/store":                 join(protocols, ".", "internal/cache", "internal/facts", "internal/fair", "internal/phrase", "internal/recovered", "internal/rollup", "internal/cold", "internal/store/db", "internal/store/shape", "internal/trace"),
+	"internal/store":                 join(protocols, ".", "internal/cache", "internal/facts", "internal/fair", "internal/phrase", "internal/recovered", "internal/rollup", "internal/cold", "internal/secret", "internal/store/db", "internal/store/shape", "internal/trace"),
 	"internal/store/db":              {".", "internal/fair", "internal/recovered"},
 	"internal/cold":                  nil,
 	"internal/store/shape":           join(protocols, ".", "internal/facts"),

@@ -26,6 +26,7 @@ func TestSimulateAndAdvice(t *testing.T) {
 		want := wire.Simulation{
 			Domain: "example.com", From: from, To: to,
 			Policy:   wire.Policy{P: "quarantine", SP: &reject, ADKIM: "r", ASPF: "r", T: "n", Percent: 100},
+			Record:   "v=DMARC1; p=quarantine; rua=mailto:dmarc-reports@example.com; sp=reject",
 			Observed: wire.Handled{Delivered: 5, Rejected: 20}, RFC9989: wire.Handled{Delivered: 5, Rejected: 20}, RFC7489: wire.Handled{Delivered: 5, Rejected: 20},
 			LegitimateMessages: 5, SpoofingMessages: 20, SpoofingStopped: 20,
 			Senders: []wire.SimulatedSender{

@@ -197,7 +197,7 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger, took fu
 			return nil, fmt.Errorf("create the data folder (set by DMARCD_DATA): %w", err)
 		}
 	}
-	s, err := store.Open(ctx, cfg.Database, store.Options{Quota: defaultQuota, DomainProof: cfg.DomainProof == config.ProofOn, Log: log, Took: took})
+	s, err := store.Open(ctx, cfg.Database, store.Options{Quota: defaultQuota, DomainProof: cfg.DomainProof == config.ProofOn, Secrets: secretKeys(cfg), Log: log, Took: took})
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
+	"github.com/dmarcd/dmarcd/internal/secret"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 	"github.com/dmarcd/dmarcd/internal/trace"
@@ -180,7 +181,7 @@ func TestDiagnose(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		server := resolvertest.Start(t, "com. NS a.example.\nreports.example. MX 10 mx.example.")
-		settings := []string{"DMARCD_DNS=" + server.Addr(), "DMARCD_REPORT_DOMAIN=reports.example"}
+		settings := []string{"DMARCD_DNS=" + server.Addr(), "DMARCD_REPORT_DOMAIN=reports.example", "DMARCD_SECRET_KEY=" + secret.NewKey()}
 		start(t, db, settings...)
 		data := networksOf(t, time.Now())
 		musttest.Do(t, os.Chmod(data, 0o700))
@@ -214,6 +215,10 @@ func TestDiagnose(t *testing.T) {
 			SELECT id, 1, 2, 3, 0, 0, 0, 0, 0 FROM teams`))(t)
 		if got := states(environ)["database"]; got != app.Sick {
 			t.Errorf("wrong sums: the database is %s", got)
+		}
+		musttest.Get(db.SQL(t).ExecContext(t.Context(), `UPDATE audit SET actor = 'another'`))(t)
+		if got := states(environ)["audit log"]; got != app.Sick {
+			t.Errorf("a changed entry: the audit log is %s", got)
 		}
 	})
 }

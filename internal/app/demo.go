@@ -51,7 +51,7 @@ func NewDemo(ctx context.Context, cfg config.Config, progress func(done float64)
 	// The clock follows the scenario.
 	now := time.Now()
 	clock := now
-	s, err := store.Open(ctx, cfg.Database, store.Options{Now: func() time.Time { return clock }})
+	s, err := store.Open(ctx, cfg.Database, store.Options{Secrets: secretKeys(cfg), Now: func() time.Time { return clock }})
 	if err != nil {
 		return nil, err
 	}

@@ -130,7 +130,7 @@ func diagnoseDatabase(ctx context.Context, cfg config.Config) []Diagnosis {
 	defer cancel()
 	ctx, cancel = context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
-	s, err := store.Open(ctx, cfg.Database, store.Options{Log: slog.New(slog.DiscardHandler)})
+	s, err := store.Open(ctx, cfg.Database, store.Options{Secrets: secretKeys(cfg), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return []Diagnosis{{part, Sick, err.Error(), "Start the database, or correct DMARCD_DATABASE."}}
 	}
@@ -150,7 +150,25 @@ func diagnoseDatabase(ctx context.Context, cfg config.Config) []Diagnosis {
 	case err != nil:
 		found = append(found, Diagnosis{part, Sick, "The database cannot be read: " + err.Error(), "Restore a backup made with `dmarcd backup`."})
 	}
-	return found
+	return append(found, diagnoseAudit(thorough, s))
+}
+
+// diagnoseAudit reports whether audit entries were changed or removed.
+func diagnoseAudit(ctx context.Context, s *store.Store) Diagnosis {
+	const part = "audit log"
+	problem, err := s.CheckAudit(ctx)
+	switch {
+	case problem != "":
+		return Diagnosis{
+			part, Sick, "The audit log was changed outside of dmarcd, or secret.key was replaced: " + problem + ".",
+			"If the key was replaced, restore the old one behind the new one, and run `dmarcd secret rotate`. Otherwise compare the log with a backup or an export, and find out who can write to the database.",
+		}
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return Diagnosis{part, Unseen, "The check timed out.", "Try again when the database is less busy."}
+	case err != nil:
+		return Diagnosis{part, Sick, "The audit log cannot be checked: " + err.Error(), "Restore secret.key, or the database, from a backup."}
+	}
+	return Diagnosis{part, Healthy, "No entry was changed or removed.", ""}
 }
 
 // diagnoseTeams reports whether any team can use the API.

@@ -131,7 +131,7 @@ func TeamNames(ctx context.Context, cfg config.Config) (_ []string, err error) {
 	if !databaseExists(cfg) {
 		return nil, nil
 	}
-	s, err := store.Open(ctx, cfg.Database, store.Options{Log: slog.New(slog.DiscardHandler)})
+	s, err := store.Open(ctx, cfg.Database, store.Options{Secrets: secretKeys(cfg), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, err
 	}

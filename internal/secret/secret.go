@@ -39,6 +39,7 @@ const (
 // key encrypts and decrypts secrets.
 type key struct {
 	aead cipher.AEAD
+	raw  []byte
 	name [nameSize]byte
 }
 
@@ -52,7 +53,7 @@ func newKey(raw []byte) (key, error) {
 		return key{}, err
 	}
 	sum := sha256.Sum256(append([]byte("dmarcd key name\n"), raw...))
-	return key{aead: aead, name: [nameSize]byte(sum[:])}, nil
+	return key{aead: aead, raw: raw, name: [nameSize]byte(sum[:])}, nil
 }
 
 // Keys encrypts with the first of some keys, and decrypts with all of them: the others are of earlier
@@ -67,13 +68,7 @@ type Keys struct {
 
 // Seal encrypts plain for the context. It creates the key file if there is none.
 func (k *Keys) Seal(plain []byte, context string) ([]byte, error) {
-	keys, err := k.keys()
-	if errors.Is(err, fs.ErrNotExist) && k.create != nil {
-		if err := k.create(); err != nil {
-			return nil, fmt.Errorf("create the key file: %w", err)
-		}
-		keys, err = k.keys()
-	}
+	keys, err := k.keysOrNew()
 	if err != nil {
 		return nil, err
 	}
@@ -127,6 +122,18 @@ const (
 	// maxKeys is the limit of the text with the keys, in bytes.
 	maxKeys = 4096
 )
+
+// keysOrNew is keys, but creates the key file if there is none.
+func (k *Keys) keysOrNew() ([]key, error) {
+	keys, err := k.keys()
+	if !errors.Is(err, fs.ErrNotExist) || k.create == nil {
+		return keys, err
+	}
+	if err := k.create(); err != nil {
+		return nil, fmt.Errorf("create the key file: %w", err)
+	}
+	return k.keys()
+}
 
 // keys returns the keys, at least one.
 func (k *Keys) keys() ([]key, error) {

@@ -156,8 +156,9 @@ var accountUses = map[string]struct {
 	},
 	"ConfirmableAddress": {call: func(w *world, a *service.Account) error { return finds(a.ConfirmableAddress(ctx, w.addressLink(a))) }},
 	"ConfirmAddress": {
-		call:  func(w *world, a *service.Account) error { return a.ConfirmAddress(ctx, w.addressLink(a)) },
-		fails: func(_ *world, a *service.Account) error { return a.ConfirmAddress(ctx, "x") }, wants: dmarcd.ErrNotFound,
+		prepare: func(w *world, a *service.Account) { w.addressLink(a) },
+		call:    func(_ *world, a *service.Account) error { return a.ConfirmAddress(ctx, addressSecret) },
+		fails:   func(_ *world, a *service.Account) error { return a.ConfirmAddress(ctx, "x") }, wants: dmarcd.ErrNotFound,
 		action: "user.address",
 	},
 	"EndSession": {

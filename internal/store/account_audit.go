@@ -1,9 +1,7 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/store/db"
@@ -17,7 +15,9 @@ type AuditFilter struct {
 	Times
 }
 
-const auditQuery = `SELECT id, COALESCE(team_id, 0), COALESCE(user_id, 0), actor, at, action, target, detail, address FROM audit
+const auditColumns = `id, COALESCE(team_id, 0), COALESCE(user_id, 0), actor, at, action, target, detail, address`
+
+const auditQuery = `SELECT ` + auditColumns + ` FROM audit
 	WHERE (at < $1 OR at = $1 AND id < $2)
 		AND ($3 = '' OR actor = $3) AND ($4 = '' OR action = $4) AND ($5 = '' OR target = $5) AND at >= $6 AND at < $7 `
 
@@ -45,21 +45,6 @@ func (s *Store) Note(ctx context.Context, entry dmarcd.AuditEntry) error {
 // Note writes an audit entry of the team. Its ID, At and Team are ignored.
 func (t *Team) Note(ctx context.Context, entry dmarcd.AuditEntry) error {
 	return t.audited(ctx, []dmarcd.AuditEntry{entry}, "", func(tx) error { return nil })
-}
-
-// noteAll writes audit entries in the transaction of the change. Entries without a target get
-// target.
-func (t tx) noteAll(ctx context.Context, team dmarcd.TeamID, entries []dmarcd.AuditEntry, target string) error {
-	for _, e := range entries {
-		_, err := t.Exec(ctx, `INSERT INTO audit (id, team_id, user_id, actor, at, action, target, detail, address)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-			t.store.nextID(), nullable(team), nullable(e.User), logText(e.Actor), unix(t.store.now()), e.Action,
-			logText(cmp.Or(e.Target, target)), logText(e.Detail), e.Address)
-		if err != nil {
-			return fmt.Errorf("write the audit log: %w", err)
-		}
-	}
-	return nil
 }
 
 // Audit returns up to limit entries of the installation and all teams, newest first, older

@@ -82,9 +82,7 @@ func (t tx) joinTeams(ctx context.Context, user dmarcd.User, roles map[dmarcd.Te
 			continue
 		}
 		entry := dmarcd.AuditEntry{User: user.ID, Actor: user.Email, Action: "member.join", Detail: string(roles[team]) + ", by the identity provider"}
-		if err := t.noteAll(ctx, team, []dmarcd.AuditEntry{entry}, user.Email); err != nil {
-			return err
-		}
+		t.note(team, user.Email, entry)
 	}
 	return nil
 }

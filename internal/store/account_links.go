@@ -68,7 +68,8 @@ func (s *Store) ResetPassword(ctx context.Context, hash [32]byte, passwordHash s
 		for i := range audit {
 			audit[i].User, audit[i].Actor = link.User, link.Email
 		}
-		return t.noteAll(ctx, system, audit, link.Email)
+		t.note(system, link.Email, audit...)
+		return nil
 	})
 }
 
@@ -100,7 +101,8 @@ func (s *Store) ConfirmAddress(ctx context.Context, hash [32]byte, user dmarcd.U
 		if err := t.verify(ctx, user, link.Email); err != nil {
 			return err
 		}
-		return t.noteAll(ctx, system, audit, link.Email)
+		t.note(system, link.Email, audit...)
+		return nil
 	})
 	return before, err
 }

@@ -120,7 +120,8 @@ func (t *Team) changeMember(ctx context.Context, tx tx, user dmarcd.UserID, diso
 	if err := change(); err != nil {
 		return err
 	}
-	return tx.noteAll(ctx, t.id, audit, email)
+	tx.note(t.id, email, audit...)
+	return nil
 }
 
 // Invite stores an invitation to the team from a member or a token of the team. The hash
@@ -240,7 +241,8 @@ func (s *Store) UseInvitation(ctx context.Context, hash [32]byte, claim dmarcd.C
 		for i := range audit {
 			audit[i].User, audit[i].Actor = of.ID, of.Email
 		}
-		return t.noteAll(ctx, invitation.Team, audit, of.Email)
+		t.note(invitation.Team, of.Email, audit...)
+		return nil
 	})
 	return of, err
 }

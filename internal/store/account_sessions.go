@@ -54,7 +54,8 @@ func (s *Store) CreateSession(ctx context.Context, n dmarcd.NewSession, audit ..
 		for i := range audit {
 			audit[i].User, audit[i].Actor = n.User, email
 		}
-		return t.noteAll(ctx, system, audit, email)
+		t.note(system, email, audit...)
+		return nil
 	})
 	if err != nil && !errors.Is(err, dmarcd.ErrUnauthorized) {
 		err = fmt.Errorf("create session: %w", err)
@@ -153,7 +154,8 @@ func (s *Store) endSessions(ctx context.Context, audit []dmarcd.AuditEntry, end 
 		if err := end(t); err != nil {
 			return err
 		}
-		return t.noteAll(ctx, system, audit, "")
+		t.note(system, "", audit...)
+		return nil
 	})
 }
 
@@ -191,9 +193,7 @@ func (s *Store) EndProviderSessions(ctx context.Context, logout dmarcd.ProviderL
 				return err
 			}
 			audit.User, audit.Actor = user.ID, user.Email
-			if err := t.noteAll(ctx, system, []dmarcd.AuditEntry{audit}, user.Email); err != nil {
-				return err
-			}
+			t.note(system, user.Email, audit)
 		}
 		return nil
 	})

@@ -29,7 +29,8 @@ func (s *Store) CreateTeam(ctx context.Context, name string, api bool, audit ...
 		if team, err = t.createTeam(ctx, name, api); err != nil {
 			return err
 		}
-		return t.noteAll(ctx, 0, audit, team.Name)
+		t.note(system, team.Name, audit...)
+		return nil
 	})
 	return team, err
 }
@@ -61,6 +62,8 @@ func (t tx) createTeam(ctx context.Context, name string, api bool) (dmarcd.Team,
 	if err != nil {
 		return dmarcd.Team{}, fmt.Errorf("create team: %w", err)
 	}
+	t.audit.of(team.ID).begins = true
+	t.audit.of(system) // the log of the installation begins before that of the first team
 	return team, nil
 }
 

@@ -83,7 +83,8 @@ func (t *Team) CreateToken(ctx context.Context, n NewToken, audit ...dmarcd.Audi
 		if err != nil {
 			return err
 		}
-		return tx.noteAll(ctx, t.id, audit, token.ID.String())
+		tx.note(t.id, token.ID.String(), audit...)
+		return nil
 	})
 	return token, err
 }
@@ -213,7 +214,8 @@ func (t *Team) RevokeToken(ctx context.Context, id dmarcd.TokenID, audit ...dmar
 		if err := t.voidInvitations(ctx, tx); err != nil {
 			return err
 		}
-		return tx.noteAll(ctx, t.id, audit, "")
+		tx.note(t.id, "", audit...)
+		return nil
 	})
 }
 
@@ -266,7 +268,8 @@ func (s *Store) FirstStart(ctx context.Context, hash [32]byte) (made bool, err e
 		if err != nil {
 			return err
 		}
-		return t.noteAll(ctx, team.ID, []dmarcd.AuditEntry{atStart("team.create", team.Name), atStart("token.create", token.ID.String())}, "")
+		t.note(team.ID, "", atStart("team.create", team.Name), atStart("token.create", token.ID.String()))
+		return nil
 	})
 	if errors.Is(err, dmarcd.ErrConflict) { // another replica was faster
 		return false, nil
@@ -298,7 +301,8 @@ func (s *Store) EnsureToken(ctx context.Context, hash [32]byte) error {
 			if err != nil {
 				return err
 			}
-			return t.noteAll(ctx, team.ID, []dmarcd.AuditEntry{atStart("token.create", token.ID.String())}, "")
+			t.note(team.ID, "", atStart("token.create", token.ID.String()))
+			return nil
 		case err != nil:
 			return err
 		case owner != team.ID:
@@ -313,7 +317,8 @@ func (s *Store) EnsureToken(ctx context.Context, hash [32]byte) error {
 		if err != nil {
 			return err
 		}
-		return t.noteAll(ctx, team.ID, []dmarcd.AuditEntry{atStart("token.create", id.String())}, "")
+		t.note(team.ID, "", atStart("token.create", id.String()))
+		return nil
 	})
 }
 
@@ -344,7 +349,8 @@ func (s *Store) FirstInvitation(ctx context.Context, hash [32]byte) (made bool, 
 		if err != nil {
 			return err
 		}
-		return t.noteAll(ctx, system, []dmarcd.AuditEntry{atStart("user.invite", "the first operator")}, "")
+		t.note(system, "", atStart("user.invite", "the first operator"))
+		return nil
 	})
 	if err != nil {
 		return false, fmt.Errorf("make the first sign-in link: %w", err)

@@ -188,7 +188,8 @@ func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarc
 				audit[i].Detail = "left without an owner: " + strings.Join(ownerless, ", ")
 			}
 		}
-		return t.noteAll(ctx, 0, audit, user.Email)
+		t.note(system, user.Email, audit...)
+		return nil
 	})
 	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
 		err = fmt.Errorf("remove user: %w", err)
@@ -231,9 +232,9 @@ func (t tx) firstSignIn(ctx context.Context, identity dmarcd.Identity, now time.
 	switch {
 	case err == nil:
 		if err = t.setPassword(ctx, user.ID, ""); err == nil {
-			err = t.noteAll(ctx, system, []dmarcd.AuditEntry{{
-				User: user.ID, Actor: user.Email, Action: "user.password", Target: user.Email, Detail: "removed by the first sign-in at the identity provider",
-			}}, "")
+			t.note(system, user.Email, dmarcd.AuditEntry{
+				User: user.ID, Actor: user.Email, Action: "user.password", Detail: "removed by the first sign-in at the identity provider",
+			})
 		}
 	case errors.Is(err, dmarcd.ErrNotFound):
 		user, err = t.admit(ctx, identity, now)
@@ -270,9 +271,7 @@ func (t tx) admit(ctx context.Context, identity dmarcd.Identity, now time.Time) 
 		return dmarcd.User{}, err
 	}
 	join := dmarcd.AuditEntry{User: user.ID, Actor: user.Email, Action: "user.join", Detail: "identity provider"}
-	if err := t.noteAll(ctx, system, []dmarcd.AuditEntry{join}, user.Email); err != nil {
-		return dmarcd.User{}, err
-	}
+	t.note(system, user.Email, join)
 	join.Action = "member.join"
 	for _, invitation := range invitations {
 		if err := t.grant(ctx, user.ID, invitation, now); err != nil {
@@ -282,9 +281,7 @@ func (t tx) admit(ctx context.Context, identity dmarcd.Identity, now time.Time) 
 			continue
 		}
 		join.Detail = string(invitation.Role)
-		if err := t.noteAll(ctx, invitation.Team, []dmarcd.AuditEntry{join}, user.Email); err != nil {
-			return dmarcd.User{}, err
-		}
+		t.note(invitation.Team, user.Email, join)
 	}
 	return user, nil
 }

@@ -78,7 +78,8 @@ func (t *Team) AddNewDomains(ctx context.Context, names []string, nextCheck time
 		if len(names) > 1 {
 			about = fmt.Sprintf("%d domains", len(added))
 		}
-		return tx.noteAll(ctx, t.id, audit, about)
+		tx.note(t.id, about, audit...)
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("add domains: %w", err)
@@ -231,7 +232,8 @@ func (t *Team) DeleteDomain(ctx context.Context, name string, audit ...dmarcd.Au
 		if err := t.deleteDomain(ctx, tx, name); err != nil {
 			return err
 		}
-		return tx.noteAll(ctx, t.id, audit, name)
+		tx.note(t.id, name, audit...)
+		return nil
 	})
 }
 
@@ -313,7 +315,8 @@ func (t *Team) DeleteSample(ctx context.Context, audit ...dmarcd.AuditEntry) err
 		if err != nil {
 			return err
 		}
-		return tx.noteAll(ctx, t.id, audit, "")
+		tx.note(t.id, "", audit...)
+		return nil
 	})
 }
 

@@ -38,7 +38,8 @@ func (t *Team) DeleteDomains(ctx context.Context, names []string, audit func(del
 			if len(gone) == 0 {
 				return nil
 			}
-			return tx.noteAll(ctx, t.id, []dmarcd.AuditEntry{audit(gone)}, "")
+			tx.note(t.id, "", audit(gone))
+			return nil
 		})
 		if err != nil {
 			return deleted, fmt.Errorf("delete domains: %w", err)
@@ -84,7 +85,8 @@ func (t *Team) TagDomains(ctx context.Context, names, add, remove []string, audi
 		if err := t.limitTags(ctx, tx, "", add); err != nil {
 			return err
 		}
-		return tx.noteAll(ctx, t.id, audit, "")
+		tx.note(t.id, "", audit...)
+		return nil
 	})
 	if err != nil {
 		return 0, fmt.Errorf("tag domains: %w", err)

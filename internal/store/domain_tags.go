@@ -54,7 +54,8 @@ func (t *Team) SetTags(ctx context.Context, name string, tags []string, audit ..
 		if err != nil {
 			return err
 		}
-		return tx.noteAll(ctx, t.id, audit, "")
+		tx.note(t.id, "", audit...)
+		return nil
 	})
 }
 

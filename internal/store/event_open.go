@@ -172,7 +172,8 @@ func (t *Team) AcknowledgeAlerts(ctx context.Context, filter dmarcd.AlertFilter,
 		if n, err = tx.Exec(ctx, `UPDATE alerts SET open = FALSE, acknowledged_by = $2, acknowledged_at = $3 WHERE alerts.team_id = $1`+conditions, args...); err != nil || n == 0 {
 			return err
 		}
-		return tx.noteAll(ctx, t.id, []dmarcd.AuditEntry{describe(n)}, "")
+		tx.note(t.id, "", describe(n))
+		return nil
 	})
 	return n, err
 }

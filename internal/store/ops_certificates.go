@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"errors"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
@@ -30,28 +28,4 @@ func (s *Store) CertificateFiles(ctx context.Context) ([]string, error) {
 func (s *Store) DeleteCertificateFile(ctx context.Context, name string) error {
 	_, err := s.exec(ctx, `DELETE FROM certificate_files WHERE name = $1`, name)
 	return err
-}
-
-// replaceCertificateFiles is ReplaceSecrets for such files, which are bound to their names.
-func (s *Store) replaceCertificateFiles(ctx context.Context, replace func(sealed []byte, context string) []byte) (replaced int, err error) {
-	names, err := s.CertificateFiles(ctx)
-	for _, name := range names {
-		content, err := s.CertificateFile(ctx, name)
-		if errors.Is(err, dmarcd.ErrNotFound) {
-			continue // it was deleted meanwhile
-		}
-		if err != nil {
-			return replaced, err
-		}
-		text := replace(content, name)
-		if text == nil {
-			continue
-		}
-		changed, err := s.exec(ctx, `UPDATE certificate_files SET content = $3 WHERE name = $1 AND content = $2`, name, content, text)
-		if err != nil {
-			return replaced, err
-		}
-		replaced += int(changed)
-	}
-	return replaced, err
 }

@@ -14,7 +14,7 @@ import (
 // directories are the tables with a team_id that are read without a known team, or for all teams. A
 // cluster has them on its coordinator, like the tables without a team_id; it shards all others by
 // team.
-var directories = []string{"addresses", "audit", "idempotency_keys", "invites", "mailboxes", "members", "sessions", "test_addresses", "tokens"}
+var directories = []string{"addresses", "audit", "audit_chains", "idempotency_keys", "invites", "mailboxes", "members", "sessions", "test_addresses", "tokens"}
 
 // colocation is the tenant table with whose shards those of all others are colocated.
 const colocation = "team_locks"

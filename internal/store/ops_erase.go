@@ -38,7 +38,8 @@ func (t *Team) Delete(ctx context.Context, audit ...dmarcd.AuditEntry) error {
 		if err != nil {
 			return err
 		}
-		return tx.noteAll(ctx, system, audit, "")
+		tx.note(system, "", audit...)
+		return nil
 	})
 }
 
@@ -81,6 +82,7 @@ var erasures = []erasure{
 	{"alert_rules", "team_id", 1},
 	{"idempotency_keys", "hash", purgeRows},
 	{"audit", "at, id", purgeRows},
+	{"audit_chains", "team_id", 1},
 	{"tokens", "created_at, id", purgeRows},
 	{"invites", "hash", purgeRows},
 	{"members", "user_id", purgeRows},

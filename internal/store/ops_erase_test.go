@@ -126,7 +126,7 @@ func (in *inbox) plant(team dmarcd.TeamID, marker string) {
 	})
 	for _, table := range append(parents, tables...) {
 		columns := in.columns(table)
-		_, single := map[string]bool{"event_counters": true, "alert_scans": true, "alert_rules": true}[table]
+		_, single := map[string]bool{"event_counters": true, "alert_scans": true, "alert_rules": true, "audit_chains": true}[table]
 		for n := range rows {
 			if single {
 				_, err := raw.ExecContext(in.Context(), fmt.Sprintf(`DELETE FROM %s WHERE team_id = %d`, table, team))

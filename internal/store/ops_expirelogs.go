@@ -29,13 +29,7 @@ func (t *Team) expireLogs(ctx context.Context, retention Retention) (more bool, 
 
 // expireSystemAudit is expireLogs for the audit log of the installation.
 func (s *Store) expireSystemAudit(ctx context.Context, retention Retention) (more bool, err error) {
-	return inTx(ctx, s.tx, func(tx tx) (bool, error) {
-		return tx.expireLog(ctx, "audit", "at", "team_id IS NULL", retention.Audit, retention.Entries)
-	})
-}
-
-func (t *Team) expireAudit(ctx context.Context, tx tx, retention Retention) (bool, error) {
-	return tx.expireLog(ctx, "audit", "at", "team_id = $2", retention.Audit, retention.Entries, t.id)
+	return inTx(ctx, s.tx, func(tx tx) (bool, error) { return s.Team(system).expireAudit(ctx, tx, retention) })
 }
 
 // expireMostDeliveries removes deliveries beyond the limit of entries, in any state.

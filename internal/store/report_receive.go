@@ -131,9 +131,7 @@ func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][
 		if receipts[i], err = r.insert(ctx, delivery); err != nil {
 			return nil, err
 		}
-		if err := r.tx.noteAll(ctx, r.team.id, delivery.Audit, delivery.Name); err != nil {
-			return nil, err
-		}
+		r.tx.note(r.team.id, delivery.Name, delivery.Audit...)
 	}
 	for _, rows := range []*db.Bulk{r.shares, r.records} {
 		if err := rows.Flush(); err != nil {

@@ -140,7 +140,8 @@ func (t *Team) changeReports(ctx context.Context, audit []dmarcd.AuditEntry, fin
 			}
 		}
 		changed = len(wanted)
-		return tx.noteAll(ctx, t.id, audit, "")
+		tx.note(t.id, "", audit...)
+		return nil
 	})
 	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
 		err = fmt.Errorf("change reports: %w", err)
@@ -172,7 +173,8 @@ func (t *Team) DeleteRejected(ctx context.Context, id dmarcd.RejectedID, audit .
 		if err := t.dropRejected(ctx, tx, id); err != nil {
 			return err
 		}
-		return tx.noteAll(ctx, t.id, audit, "")
+		tx.note(t.id, "", audit...)
+		return nil
 	})
 }
 

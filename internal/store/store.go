@@ -30,6 +30,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/cache"
 	"github.com/dmarcd/dmarcd/internal/cold"
 	"github.com/dmarcd/dmarcd/internal/fair"
+	"github.com/dmarcd/dmarcd/internal/secret"
 	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
@@ -39,6 +40,8 @@ type Options struct {
 	Quota dmarcd.Quota
 	// DomainProof is true if domains that are added need a proof; see SwitchProof.
 	DomainProof bool
+	// Secrets has the keys of the audit log; nil is a random key that is forgotten.
+	Secrets *secret.Keys
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// Statement sees the text of each statement before it runs, for tests; may be nil.
@@ -80,6 +83,9 @@ type database struct {
 func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	if options.Now == nil {
 		options.Now = time.Now
+	}
+	if options.Secrets == nil {
+		options.Secrets = secret.Text("memory", secret.NewKey())
 	}
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)

@@ -9,9 +9,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/trace"
 )
 
-// tx is a transaction that collects quota charges and events, and writes them before the commit;
-// then it checks the rights of the actor. Outside of a transaction, for reads, only Tx and store
-// are set.
+// tx is a transaction that collects quota charges, events and audit entries. Before the commit it
+// writes the first two, checks the rights of the actor, and writes the entries. Outside of a
+// transaction, for reads, only Tx and store are set.
 type tx struct {
 	db.Tx
 
@@ -20,6 +20,8 @@ type tx struct {
 	charges charges
 	// events are written at the commit; nil outside of a transaction.
 	events newEvents
+	// audit has the audit entries that are written at the commit; nil outside of a transaction.
+	audit newEntries
 	// due is the check of the grant before the commit; nil outside of a transaction.
 	due *due
 }
@@ -49,7 +51,7 @@ func (t *Team) tx(ctx context.Context, f func(tx) error) (err error) {
 		return err
 	}
 	defer done()
-	inside := tx{store: s, charges: make(charges), events: make(newEvents), due: &due{team: t.id}}
+	inside := tx{store: s, charges: make(charges), events: make(newEvents), audit: make(newEntries), due: &due{team: t.id}}
 	err = writer.Tx(ctx, func(run db.Tx) error {
 		inside.Tx = run
 		if err := f(inside); err != nil {
@@ -61,7 +63,10 @@ func (t *Team) tx(ctx context.Context, f func(tx) error) (err error) {
 		if err := inside.writeEvents(ctx); err != nil {
 			return err
 		}
-		return inside.checkGrant(ctx)
+		if err := inside.checkGrant(ctx); err != nil {
+			return err
+		}
+		return inside.writeAudit(ctx)
 	})
 	if err == nil {
 		s.added.announce(inside.events)
@@ -149,7 +154,8 @@ func (t *Team) audited(ctx context.Context, audit []dmarcd.AuditEntry, target st
 		if err := f(tx); err != nil {
 			return err
 		}
-		return tx.noteAll(ctx, t.id, audit, target)
+		tx.note(t.id, target, audit...)
+		return nil
 	})
 }
 

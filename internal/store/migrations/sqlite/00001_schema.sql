@@ -277,7 +277,8 @@ CREATE TABLE mailboxes (
 CREATE INDEX mailboxes_of_team ON mailboxes (team_id, created_at);
 
 -- The audit log. team_id is null for the installation. user_id has no reference, and actor
--- repeats the user as text: the user may be gone.
+-- repeats the user as text: the user may be gone. Entries of a team are numbered without gaps by
+-- seq, and mac depends on the entry and the previous mac.
 CREATE TABLE audit (
     id      INTEGER PRIMARY KEY,
     team_id BIGINT REFERENCES teams (id),
@@ -287,11 +288,31 @@ CREATE TABLE audit (
     action  TEXT   NOT NULL,
     target  TEXT   NOT NULL,
     detail  TEXT   NOT NULL,
-    address TEXT   NOT NULL
+    address TEXT   NOT NULL,
+    seq     BIGINT NOT NULL,
+    mac     BLOB   NOT NULL
 );
 
+CREATE INDEX audit_chain ON audit (team_id, seq);
 CREATE INDEX audit_of_team ON audit (team_id, at, id);
 CREATE INDEX audit_by_time ON audit (at, id);
+
+-- The newest entry of each team's audit log, and the newest that the retention has removed from it.
+-- team_id is 0 for the installation. seal depends on the other columns.
+CREATE TABLE audit_chains (
+    team_id     BIGINT NOT NULL PRIMARY KEY,
+    seq         BIGINT NOT NULL,
+    mac         BLOB   NOT NULL,
+    removed_seq BIGINT NOT NULL,
+    removed_mac BLOB   NOT NULL,
+    seal        BLOB   NOT NULL
+);
+
+-- Earlier keys of the audit log, by their names. content is encrypted.
+CREATE TABLE audit_keys (
+    name    TEXT  NOT NULL PRIMARY KEY,
+    content BLOB  NOT NULL
+);
 
 -- The reverse DNS names of addresses that send mail.
 CREATE TABLE reverse_names (

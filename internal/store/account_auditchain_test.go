@@ -1,0 +1,238 @@
+package store_test
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/secret"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// audited is a database whose audit logs have entries.
+type audited struct {
+	*testing.T
+
+	db     storetest.DB
+	sql    *sql.DB
+	keys   string // of the stores that are opened from now on
+	now    time.Time
+	team   dmarcd.TeamID
+	filler int
+}
+
+func newAudited(t *testing.T, db storetest.DB) *audited {
+	t.Helper()
+	a := &audited{T: t, db: db, sql: db.SQL(t), keys: secret.NewKey(), now: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)}
+	s := a.open()
+	a.team = musttest.Get(s.CreateTeam(t.Context(), "acme", true, dmarcd.AuditEntry{Actor: "op", Action: "team.create"}))(t).ID
+	musttest.Get(s.CreateTeam(t.Context(), "other", true, dmarcd.AuditEntry{Actor: "op", Action: "team.create"}))(t)
+	for range 4 {
+		a.note()
+	}
+	return a
+}
+
+// open returns a store with the keys of today.
+func (a *audited) open() *store.Store {
+	a.Helper()
+	return a.db.Open(a.T, store.Options{Secrets: secret.Text("keys", a.keys), Now: func() time.Time { return a.now }})
+}
+
+// note writes an entry of the team.
+func (a *audited) note() {
+	a.Helper()
+	a.filler++
+	a.now = a.now.Add(time.Hour)
+	entry := dmarcd.AuditEntry{Actor: "user@example.com", Action: "domain.create", Target: "example.com", Detail: strings.Repeat("x", a.filler)}
+	musttest.Do(a.T, a.open().Team(a.team).Note(a.Context(), entry))
+}
+
+// exec does what someone does who can write to the database, but has no key.
+func (a *audited) exec(statement string) {
+	a.Helper()
+	_, err := a.sql.ExecContext(a.Context(), strings.ReplaceAll(statement, "$team", strconv.FormatInt(int64(a.team), 10)))
+	musttest.Do(a.T, err)
+}
+
+func (a *audited) want(problem string) {
+	a.Helper()
+	got := musttest.Get(a.open().CheckAudit(a.Context()))(a.T)
+	if (got == "") != (problem == "") || !strings.Contains(got, problem) {
+		a.Errorf("got %q, want %q", got, problem)
+	}
+}
+
+// TestAuditChain changes audit logs without their key: CheckAudit finds it at once, and after the next
+// entry.
+func TestAuditChain(t *testing.T) {
+	t.Parallel()
+	const ofTeam = ` WHERE team_id = $team AND seq = `
+	for name, test := range map[string]struct {
+		statements     []string
+		problem, after string // the same, if empty
+	}{
+		"a changed text":       {[]string{`UPDATE audit SET detail = 'harmless'` + ofTeam + `2`}, "entry 2 was changed", ""},
+		"a changed actor":      {[]string{`UPDATE audit SET actor = 'you@example.com'` + ofTeam + `4`}, "entry 4 was changed", ""},
+		"a changed time":       {[]string{`UPDATE audit SET at = at - 1` + ofTeam + `1`}, "entry 1 was changed", ""},
+		"a removed entry":      {[]string{`DELETE FROM audit` + ofTeam + `2`}, "entry 2 is missing", ""},
+		"the oldest entry":     {[]string{`DELETE FROM audit` + ofTeam + `1`}, "entry 1 is missing", ""},
+		"the newest entry":     {[]string{`DELETE FROM audit` + ofTeam + `4`}, "entry 4 is missing", ""},
+		"one of the operators": {[]string{`UPDATE audit SET target = 'x' WHERE team_id IS NULL AND seq = 2`}, "entry 2 was changed", ""},
+		"another number": {
+			[]string{`DELETE FROM audit` + ofTeam + `2`, `UPDATE audit SET seq = 2` + ofTeam + `3`, `UPDATE audit SET seq = 3` + ofTeam + `4`},
+			"entry 2 was changed", "",
+		},
+		"two exchanged": {
+			[]string{`UPDATE audit SET seq = 9` + ofTeam + `2`, `UPDATE audit SET seq = 2` + ofTeam + `3`, `UPDATE audit SET seq = 3` + ofTeam + `9`},
+			"entry 2 was changed", "",
+		},
+		"given to another team": {[]string{`UPDATE audit SET team_id = (SELECT id FROM teams WHERE name = 'other')` + ofTeam + `1`}, "entry 1 ", ""},
+		"the newest, with the state": {
+			[]string{`DELETE FROM audit` + ofTeam + `4`, `UPDATE audit_chains SET seq = 3, mac = (SELECT mac FROM audit` + ofTeam + `3) WHERE team_id = $team`},
+			"its newest entry or its retention was changed", "entry 4 was changed, or the one before it was removed",
+		},
+		"the oldest, as by the retention": {
+			[]string{`UPDATE audit_chains SET removed_seq = 2, removed_mac = (SELECT mac FROM audit` + ofTeam + `2) WHERE team_id = $team`, `DELETE FROM audit WHERE team_id = $team AND seq < 3`},
+			"its newest entry or its retention was changed", "entry 5 was changed, or the one before it was removed",
+		},
+		"all": {[]string{`DELETE FROM audit WHERE team_id = $team`}, "entry 1 is missing", ""},
+		"all, with the state": {
+			[]string{`DELETE FROM audit WHERE team_id = $team`, `DELETE FROM audit_chains WHERE team_id = $team`},
+			"is missing", "entry 1 was changed, or the one before it was removed",
+		},
+		"all of the operators": {
+			[]string{`DELETE FROM audit WHERE team_id IS NULL`, `DELETE FROM audit_chains WHERE team_id = 0`},
+			"that of the installation is missing", "entry 1 was changed, or the one before it was removed",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Each(t, func(t *testing.T, db storetest.DB) {
+				a := newAudited(t, db)
+				a.want("")
+				for _, statement := range test.statements {
+					a.exec(statement)
+				}
+				a.want(test.problem)
+				a.note()
+				musttest.Do(t, a.open().Note(t.Context(), dmarcd.AuditEntry{Actor: "op", Action: "user.login"}))
+				a.want(cmp.Or(test.after, test.problem))
+			})
+		})
+	}
+}
+
+// TestAuditRetention removes old entries: the rest stays a chain, also with a clock that goes back.
+func TestAuditRetention(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		a := newAudited(t, db)
+		a.now = a.now.Add(-2 * time.Hour) // the entries 5 and 6 have the times of 3 and 4
+		a.note()
+		a.note()
+		for _, step := range []struct {
+			retention store.Retention
+			removed   int
+		}{
+			{store.Retention{}, 0},
+			{store.Retention{Audit: 2 * time.Hour}, 1},
+			{store.Retention{Entries: 2}, 4},
+			{store.Retention{Audit: time.Nanosecond}, 6},
+		} {
+			if step.removed == 6 {
+				a.now = a.now.Add(time.Hour)
+			}
+			if _, err := a.open().Expire(t.Context(), step.retention); err != nil {
+				t.Fatal(err)
+			}
+			a.want("")
+			entries := musttest.Get(a.open().Team(a.team).Audit(t.Context(), store.AuditFilter{}, store.Cursor{}, 10))(t)
+			if len(entries) != 6-step.removed {
+				t.Errorf("%+v: got %d entries, want %d", step.retention, len(entries), 6-step.removed)
+			}
+		}
+		a.note()
+		a.want("")
+		a.exec(`DELETE FROM audit WHERE team_id = $team`)
+		if _, err := a.open().Expire(t.Context(), store.Retention{Audit: time.Nanosecond}); err != nil {
+			t.Fatal(err)
+		}
+		a.want("entry 7 is missing")
+	})
+}
+
+// TestAuditKeys replaces the key: old entries can be checked after it is gone, but not be forged with it.
+func TestAuditKeys(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		a := newAudited(t, db)
+		old := a.keys
+		rotate := func() {
+			t.Helper()
+			keys := secret.Text("keys", a.keys)
+			musttest.Get(a.open().ReplaceSecrets(t.Context(), func(sealed []byte, context string) []byte {
+				return musttest.Get(keys.Seal(musttest.Get(keys.Open(sealed, context))(t), context))(t)
+			}, dmarcd.AuditEntry{Actor: "op", Action: "secret.rotate"}))(t)
+		}
+		second := secret.NewKey()
+		a.keys = second + " " + old
+		a.want("")
+		a.note()
+		rotate()
+		a.want("")
+		a.keys = second
+		a.want("")
+		a.note()
+		a.keys = secret.NewKey() + " " + second
+		rotate()
+		a.keys, _, _ = strings.Cut(a.keys, " ")
+		a.note()
+		a.want("")
+
+		third := a.keys
+		a.keys = old
+		a.want("the key of its seal is missing")
+		a.note() // seals the log with a key of earlier times
+		a.keys = third
+		a.want("the key of its seal is missing")
+		a.note()
+		a.want("was changed, or the one before it was removed")
+	})
+}
+
+// TestFirstAudit begins the logs as a first start does.
+func TestFirstAudit(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := db.Open(t, store.Options{})
+		musttest.Get(s.FirstStart(t.Context(), [32]byte{1}))(t)
+		musttest.Get(s.FirstInvitation(t.Context(), [32]byte{2}))(t)
+		if problem := musttest.Get(s.CheckAudit(t.Context()))(t); problem != "" {
+			t.Errorf("got %q, want none", problem)
+		}
+	})
+}
+
+// TestAuditTurns writes entries of one team while a transaction holds the log of another one.
+func TestAuditTurns(t *testing.T) {
+	t.Parallel()
+	a := newAudited(t, storetest.Postgres(t))
+	held := musttest.Get(a.sql.BeginTx(t.Context(), nil))(t)
+	defer func() { _ = held.Rollback() }()
+	_, err := held.ExecContext(t.Context(), `SELECT 1 FROM audit_chains WHERE team_id <> `+strconv.FormatInt(int64(a.team), 10)+` FOR UPDATE`)
+	musttest.Do(t, err)
+	a.note()
+	waits, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := a.open().Note(waits, dmarcd.AuditEntry{Actor: "op", Action: "user.login"}); err == nil {
+		t.Error("got no error, want the entry of the installation to wait")
+	}
+}
