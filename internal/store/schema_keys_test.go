@@ -45,6 +45,8 @@ var keyLimits = map[string]int{
 	"identities.issuer": 2048, "identities.subject": 255, "passkeys.credential_id": 1023,
 	// the directory of the certificate authority, and the host
 	"certificate_files.name": 2048,
+	// package secret
+	"audit_keys.name": 8,
 	// keyText
 	"reports.external_id": dmarcd.MaxKeyText, "selectors.signer": dmarcd.MaxKeyText, "selectors.selector": dmarcd.MaxKeyText, "alerts.subject": dmarcd.MaxKeyText,
 	"shares.from_path": dmarcd.MaxKeyText + 1, "shares.policy_path": dmarcd.MaxKeyText + 1, // with a dot
