@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/dmarcd/dmarcd"
@@ -183,45 +184,56 @@ func ofChain(team dmarcd.TeamID) string {
 }
 
 // expireAudit removes the oldest audit entries, in the order in which they were written: those past the
-// retention, and those beyond the limit of entries.
+// retention, and those beyond the limit of entries. The first that was changed stays until that limit, and
+// all that follow, since CheckAudit is to find it.
 func (t *Team) expireAudit(ctx context.Context, tx tx, retention Retention) (more bool, err error) {
-	c, err := tx.chainOf(ctx, t.id, t.store.db.LockRow)
+	c, err := tx.chainOf(ctx, t.id, "")
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	before := unix(t.store.now().Add(-retention.Audit))
-	removed, last := int64(0), c.removed
-	type entry struct {
-		link
-		at int64
+	before, most := int64(math.MinInt64), int64(math.MinInt64)
+	if retention.Audit > 0 {
+		before = unix(t.store.now().Add(-retention.Audit))
 	}
-	oldest, err := db.Collect(ctx, tx, `SELECT seq, mac, at FROM audit WHERE `+ofChain(t.id)+` ORDER BY seq LIMIT $2`, []any{t.id, logRows},
-		func(scan db.Scanner) (e entry, err error) { return e, scan(&e.seq, &e.mac, &e.at) })
-	if err != nil {
-		return false, err
+	if retention.Entries > 0 {
+		most = c.last.seq - retention.Entries
 	}
-	for _, e := range oldest {
-		expired := retention.Audit > 0 && e.at < before || retention.Entries > 0 && e.seq <= c.last.seq-retention.Entries
-		if !expired {
-			break
-		}
-		removed, last = removed+1, e.link
-	}
-	if removed == 0 {
+	expired := func(seq, at int64) bool { return at < before || seq <= most }
+	var seq, at int64
+	err = tx.QueryRow(ctx, `SELECT seq, at FROM audit WHERE `+ofChain(t.id)+` ORDER BY seq LIMIT 1`, []any{t.id}, &seq, &at)
+	if errors.Is(err, dmarcd.ErrNotFound) || err == nil && !expired(seq, at) {
 		return false, nil
 	}
-	keys, err := t.store.options.Secrets.Subkeys(auditPurpose)
 	if err != nil {
 		return false, err
+	}
+	keys, earlier, err := t.store.auditKeys(ctx, tx)
+	if err != nil {
+		return false, err
+	}
+	if c, err = tx.chainOf(ctx, t.id, t.store.db.LockRow); err != nil {
+		return false, err
+	}
+	removed, last := 0, c.removed
+	_, _, err = tx.readChain(ctx, c, slices.Concat(keys, earlier), func(of link, at int64) bool {
+		if removed == logRows || !expired(of.seq, at) {
+			return false
+		}
+		removed, last = removed+1, of
+		return true
+	})
+	if err != nil {
+		return false, err
+	}
+	if removed == 0 || !c.intact(keys) {
+		gone, err := tx.Exec(ctx, `DELETE FROM audit WHERE `+ofChain(t.id)+` AND seq <= $2 AND seq < $3`, t.id, most, seq+logRows)
+		return gone == logRows, err
 	}
 	if _, err = tx.Exec(ctx, `DELETE FROM audit WHERE `+ofChain(t.id)+` AND seq <= $2`, t.id, last.seq); err != nil {
 		return false, err
-	}
-	if !c.intact(keys) {
-		return removed == logRows, nil // CheckAudit is to find it
 	}
 	c.removed = last
 	return removed == logRows, tx.sealChain(ctx, keys[0], c)
@@ -263,11 +275,11 @@ func (s *Store) resealAudit(ctx context.Context) error {
 }
 
 // auditKeys returns the keys of audit entries: those of today, and earlier ones.
-func (s *Store) auditKeys(ctx context.Context) (keys, earlier []secret.Subkey, err error) {
+func (s *Store) auditKeys(ctx context.Context, from db.Querier) (keys, earlier []secret.Subkey, err error) {
 	if keys, err = s.options.Secrets.Subkeys(auditPurpose); err != nil {
 		return nil, nil, err
 	}
-	err = s.own().Query(ctx, `SELECT name, content FROM audit_keys`, nil, func(scan db.Scanner) error {
+	err = from.Query(ctx, `SELECT name, content FROM audit_keys`, nil, func(scan db.Scanner) error {
 		var name string
 		var content []byte
 		if err := scan(&name, &content); err != nil {
@@ -290,7 +302,7 @@ func (s *Store) auditKeys(ctx context.Context) (keys, earlier []secret.Subkey, e
 // CheckAudit checks that no entry of the audit logs was changed or removed without the key. It returns
 // the problem as text, or "".
 func (s *Store) CheckAudit(ctx context.Context) (problem string, err error) {
-	keys, earlier, err := s.auditKeys(ctx)
+	keys, earlier, err := s.auditKeys(ctx, s.own())
 	if err != nil {
 		return "", err
 	}
@@ -330,9 +342,6 @@ func (s *Store) CheckAudit(ctx context.Context) (problem string, err error) {
 	return "", nil
 }
 
-// errFound ends a query.
-var errFound = errors.New("a problem was found")
-
 func (t tx) checkChain(ctx context.Context, c chain, keys, earlier []secret.Subkey) (problem string, err error) {
 	if !slices.ContainsFunc(keys, func(k secret.Subkey) bool { return k.Made(c.seal) }) {
 		return "the key of its seal is missing", nil
@@ -340,34 +349,43 @@ func (t tx) checkChain(ctx context.Context, c chain, keys, earlier []secret.Subk
 	if !c.intact(keys) {
 		return "its newest entry or its retention was changed", nil
 	}
-	all := slices.Concat(keys, earlier)
-	last := c.removed
+	last, problem, err := t.readChain(ctx, c, slices.Concat(keys, earlier), func(link, int64) bool { return true })
+	if problem == "" && (last.seq != c.last.seq || !bytes.Equal(last.mac, c.last.mac)) {
+		problem = fmt.Sprintf("entry %d is missing", last.seq+1)
+	}
+	return problem, err
+}
+
+// errStop ends a query.
+var errStop = errors.New("no more rows are wanted")
+
+// readChain calls visit with the entries of a chain and their times, from the oldest on, until it returns
+// false or one was changed or removed. It returns the last intact entry and what is wrong with the next one.
+func (t tx) readChain(ctx context.Context, c chain, keys []secret.Subkey, visit func(of link, at int64) bool) (last link, problem string, err error) {
+	last = c.removed
 	err = t.Query(ctx, `SELECT `+auditColumns+`, seq, mac FROM audit WHERE `+ofChain(c.team)+` ORDER BY seq`, []any{c.team}, func(scan db.Scanner) error {
 		var of link
 		e, err := scanAuditEntry(scan.Before(&of.seq, &of.mac))
 		if err != nil {
 			return err
 		}
-		by := slices.IndexFunc(all, func(k secret.Subkey) bool { return k.Made(of.mac) })
+		by := slices.IndexFunc(keys, func(k secret.Subkey) bool { return k.Made(of.mac) })
 		switch {
 		case of.seq != last.seq+1:
 			problem = fmt.Sprintf("entry %d is missing", last.seq+1)
 		case by < 0:
 			problem = fmt.Sprintf("the key of entry %d is missing", of.seq)
-		case !all[by].Valid(of.mac, entryText(c.team, of.seq, last.mac, e)):
+		case !keys[by].Valid(of.mac, entryText(c.team, of.seq, last.mac, e)):
 			problem = fmt.Sprintf("entry %d was changed, or the one before it was removed", of.seq)
 		}
-		last = of
-		if problem != "" {
-			return errFound
+		if problem != "" || !visit(of, unix(e.At)) {
+			return errStop
 		}
+		last = of
 		return nil
 	})
-	if errors.Is(err, errFound) {
-		return problem, nil
+	if errors.Is(err, errStop) {
+		err = nil
 	}
-	if err == nil && (last.seq != c.last.seq || !bytes.Equal(last.mac, c.last.mac)) {
-		problem = fmt.Sprintf("entry %d is missing", last.seq+1)
-	}
-	return problem, err
+	return last, problem, err
 }

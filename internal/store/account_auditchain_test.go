@@ -159,13 +159,32 @@ func TestAuditRetention(t *testing.T) {
 				t.Errorf("%+v: got %d entries, want %d", step.retention, len(entries), 6-step.removed)
 			}
 		}
-		a.note()
-		a.want("")
-		a.exec(`DELETE FROM audit WHERE team_id = $team`)
-		if _, err := a.open().Expire(t.Context(), store.Retention{Audit: time.Nanosecond}); err != nil {
-			t.Fatal(err)
+		for range 4 {
+			a.note()
 		}
-		a.want("entry 7 is missing")
+		a.want("")
+		a.exec(`UPDATE audit SET at = 0 WHERE team_id = $team AND seq IN (8, 9)`) // so that the retention removes them
+		for _, step := range []struct {
+			retention store.Retention
+			left      int
+			problem   string
+		}{
+			{store.Retention{Audit: 365 * 24 * time.Hour}, 4, "entry 8 was changed"},
+			{store.Retention{Audit: time.Nanosecond}, 3, "entry 8 was changed"},
+			{store.Retention{Entries: 1}, 1, "entry 8 is missing"},
+		} {
+			if step.left == 3 {
+				a.now = a.now.Add(time.Hour)
+			}
+			if _, err := a.open().Expire(t.Context(), step.retention); err != nil {
+				t.Fatal(err)
+			}
+			a.want(step.problem)
+			entries := musttest.Get(a.open().Team(a.team).Audit(t.Context(), store.AuditFilter{}, store.Cursor{}, 10))(t)
+			if len(entries) != step.left {
+				t.Errorf("%+v: got %d entries, want %d", step.retention, len(entries), step.left)
+			}
+		}
 	})
 }
 
