@@ -170,15 +170,15 @@ func (d *daemon) rest(idleFor time.Duration) {
 	const span, limit = 300 * time.Millisecond, 15 * time.Minute
 	pause := time.NewTicker(span)
 	defer pause.Stop()
-	idle := time.Duration(0)
-	for began := time.Now(); time.Since(began) < limit; {
-		before := get(harness.ProcessorTime(d.process.Process.Pid))
+	taken := func() time.Duration { return get(harness.ProcessorTime(d.process.Process.Pid)) }
+	began := time.Now()
+	since, before := began, taken()
+	for time.Since(began) < limit {
 		<-pause.C
-		after := get(harness.ProcessorTime(d.process.Process.Pid))
-		if idle += span; after-before >= span/10 {
-			idle = 0
-		}
-		if idle >= idleFor {
+		switch now := taken(); {
+		case now-before >= idleFor/10: // a chore every minute is no work
+			since, before = time.Now(), now
+		case time.Since(since) >= idleFor:
 			return
 		}
 	}
