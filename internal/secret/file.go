@@ -38,7 +38,7 @@ func AddKey(path string) error {
 func readFile(path string) (string, error) {
 	file, err := os.Open(path) //nolint:gosec // the operator's own path
 	if err != nil {
-		return "", fmt.Errorf("read the key file: %w", err)
+		return "", fmt.Errorf("read the key file: %w; restore it from a backup", err)
 	}
 	defer func() { _ = file.Close() }() // read-only
 	info, err := file.Stat()

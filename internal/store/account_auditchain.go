@@ -94,11 +94,7 @@ func (t tx) writeAudit(ctx context.Context) error {
 }
 
 func (t tx) extendChain(ctx context.Context, team dmarcd.TeamID, added *teamEntries) error {
-	key, err := t.store.options.Secrets.Subkey(auditPurpose)
-	if err != nil {
-		return err
-	}
-	c, err := t.lockChain(ctx, team, added.begins)
+	c, key, err := t.lockChain(ctx, team, added.begins)
 	if err != nil {
 		return err
 	}
@@ -126,35 +122,54 @@ var beginning = link{0, []byte("beginning")}
 // the new seal would otherwise hide from CheckAudit that entries were removed.
 var unknown = []byte("unknown")
 
-// lockChain locks and returns the chain of a team. It begins one for a new team and, before there is any
-// other, for the installation.
-func (t tx) lockChain(ctx context.Context, team dmarcd.TeamID, begins bool) (chain, error) {
+// lockChain locks and returns the chain of a team, and the key of its next entries. It begins one for a new team
+// and, before there is any other, for the installation. The keys are read after the lock: otherwise a transaction
+// that waits for a rotation would continue the chain with the earlier key.
+func (t tx) lockChain(ctx context.Context, team dmarcd.TeamID, begins bool) (chain, secret.Subkey, error) {
 	c, err := t.chainOf(ctx, team, t.store.db.LockRow)
-	switch {
-	case err == nil:
-		keys, err := t.store.options.Secrets.Subkeys(auditPurpose)
-		if !c.intact(keys) {
-			c.last.mac = unknown
-		}
-		return c, err
-	case !errors.Is(err, dmarcd.ErrNotFound):
-		return c, err
-	case team == system:
-		var chains int
-		if err := t.QueryRow(ctx, `SELECT COUNT(*) FROM audit_chains`, nil, &chains); err != nil {
-			return c, err
-		}
-		begins = chains == 0
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return t.beginChain(ctx, team, begins)
+	}
+	if err != nil {
+		return c, secret.Subkey{}, err
+	}
+	keys, err := t.store.options.Secrets.Subkeys(auditPurpose)
+	if err != nil {
+		return c, secret.Subkey{}, err
+	}
+	if !c.intact(keys) {
+		c.last.mac = unknown
+	}
+	return c, keys[0], nil
+}
+
+// beginChain begins a chain. Only the first one of an installation may create the key file: where it is missing
+// later, a new key would hide that it is lost.
+func (t tx) beginChain(ctx context.Context, team dmarcd.TeamID, begins bool) (c chain, key secret.Subkey, err error) {
+	var chains int
+	if err := t.QueryRow(ctx, `SELECT COUNT(*) FROM audit_chains`, nil, &chains); err != nil {
+		return c, key, err
 	}
 	c = chain{team: team, last: beginning, removed: beginning}
 	added, err := t.Exec(ctx, `INSERT INTO audit_chains (team_id, `+chainColumns+`) VALUES ($1, 0, $2, 0, $2, $2) ON CONFLICT (team_id) DO NOTHING`, team, beginning.mac)
-	if err == nil && added == 0 { // another transaction has begun it
+	switch {
+	case err != nil:
+		return c, key, err
+	case added == 0: // another transaction has begun it
 		return t.lockChain(ctx, team, false)
+	case chains == 0:
+		key, err = t.store.options.Secrets.Subkey(auditPurpose)
+		begins = begins || team == system
+	default:
+		var keys []secret.Subkey
+		if keys, err = t.store.options.Secrets.Subkeys(auditPurpose); err == nil {
+			key = keys[0]
+		}
 	}
 	if !begins {
 		c.last.mac = unknown
 	}
-	return c, err
+	return c, key, err
 }
 
 func (t tx) chainOf(ctx context.Context, team dmarcd.TeamID, lock string) (chain, error) {
@@ -314,6 +329,14 @@ func (s *Store) CheckAudit(ctx context.Context) (problem string, err error) {
 		return "that of the installation is missing", nil
 	case err == nil:
 		return "that of " + team.String() + " is missing", nil
+	case !errors.Is(err, dmarcd.ErrNotFound):
+		return "", err
+	}
+	err = s.own().longQueryRow(ctx, `SELECT team_id FROM audit
+		WHERE team_id IS NOT NULL AND team_id NOT IN (SELECT team_id FROM audit_chains WHERE team_id <> 0) LIMIT 1`, nil, &team)
+	switch {
+	case err == nil:
+		return "entries are of " + team.String() + ", which has no log", nil
 	case !errors.Is(err, dmarcd.ErrNotFound):
 		return "", err
 	}

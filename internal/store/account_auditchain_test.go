@@ -4,6 +4,11 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -60,6 +65,15 @@ func (a *audited) exec(statement string) {
 	a.Helper()
 	_, err := a.sql.ExecContext(a.Context(), strings.ReplaceAll(statement, "$team", strconv.FormatInt(int64(a.team), 10)))
 	musttest.Do(a.T, err)
+}
+
+// rotate encrypts the secrets with the first key.
+func (a *audited) rotate() {
+	a.Helper()
+	keys := secret.Text("keys", a.keys)
+	musttest.Get(a.open().ReplaceSecrets(a.Context(), func(sealed []byte, context string) []byte {
+		return musttest.Get(keys.Seal(musttest.Get(keys.Open(sealed, context))(a.T), context))(a.T)
+	}, dmarcd.AuditEntry{Actor: "op", Action: "secret.rotate"}))(a.T)
 }
 
 func (a *audited) want(problem string) {
@@ -188,30 +202,133 @@ func TestAuditRetention(t *testing.T) {
 	})
 }
 
+// TestAuditForgedRetention makes the retention remove entries: CheckAudit finds the ones that were changed for that,
+// also those with an earlier key.
+func TestAuditForgedRetention(t *testing.T) {
+	t.Parallel()
+	for name, statement := range map[string]string{
+		"all entries made old":      `UPDATE audit SET at = 0 WHERE team_id = $team`,
+		"the oldest ones made old":  `UPDATE audit SET at = 0 WHERE team_id = $team AND seq <= 3`,
+		"a removed one, before old": `DELETE FROM audit WHERE team_id = $team AND seq = 2`,
+		"an added one, before all": `INSERT INTO audit (id, team_id, actor, at, action, target, detail, address, seq, mac)
+			SELECT 1, team_id, actor, 0, action, target, detail, address, -1, mac FROM audit WHERE team_id = $team AND seq = 1`,
+	} {
+		for _, rotated := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, rotated %t", name, rotated), func(t *testing.T) {
+				t.Parallel()
+				storetest.Each(t, func(t *testing.T, db storetest.DB) {
+					a := newAudited(t, db)
+					if rotated {
+						a.keys = secret.NewKey() + " " + a.keys
+						a.rotate()
+						a.keys, _, _ = strings.Cut(a.keys, " ")
+					}
+					a.exec(statement)
+					retention := store.Retention{Audit: 3*time.Hour - time.Minute} // of the first entry
+					if _, err := a.open().Expire(t.Context(), retention); err != nil {
+						t.Fatal(err)
+					}
+					a.want("entry ")
+					a.note()
+					a.want("entry ")
+				})
+			})
+		}
+	}
+}
+
+// TestAuditOfNoTeam adds entries that are of no log.
+func TestAuditOfNoTeam(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		a := newAudited(t, db)
+		unchecked := `PRAGMA foreign_keys = OFF; `
+		if db.Engine == "postgres" {
+			unchecked = `ALTER TABLE audit DROP CONSTRAINT IF EXISTS audit_team_id_fkey; `
+		}
+		for id, team := range []int{0, 77} {
+			a.exec(unchecked + fmt.Sprintf(`INSERT INTO audit (id, team_id, actor, at, action, target, detail, address, seq, mac)
+				SELECT %d, %d, 'op', 0, 'team.delete', target, detail, address, 1, mac FROM audit WHERE team_id = $team AND seq = 1`, id+1, team))
+			a.want("which has no log")
+			a.exec(fmt.Sprintf(`DELETE FROM audit WHERE team_id = %d`, team))
+			a.want("")
+		}
+	})
+}
+
+// TestAuditWithoutKeys begins logs while the key file is missing, which creates it, and continues them, which does not.
+func TestAuditWithoutKeys(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		path := filepath.Join(t.TempDir(), "secret.key")
+		s := db.Open(t, store.Options{Secrets: secret.File(path)})
+		entry := dmarcd.AuditEntry{Actor: "op", Action: "user.login"}
+		musttest.Do(t, s.Note(t.Context(), entry))
+		musttest.Do(t, os.Rename(path, path+".away"))
+		for range 2 {
+			if err := s.Note(t.Context(), entry); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("got %v, want that the key is missing", err)
+			}
+			if _, err := s.CreateTeam(t.Context(), "acme", true, entry); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("a team: got %v, want that the key is missing", err)
+			}
+		}
+		musttest.Do(t, os.Rename(path+".away", path))
+		musttest.Do(t, s.Note(t.Context(), entry))
+		if problem := musttest.Get(s.CheckAudit(t.Context()))(t); problem != "" {
+			t.Errorf("got %q, want none", problem)
+		}
+	})
+}
+
+// TestAuditDuringRotation writes an entry that waits for a rotation: it has the new key.
+func TestAuditDuringRotation(t *testing.T) {
+	t.Parallel()
+	a := newAudited(t, storetest.Postgres(t))
+	path := filepath.Join(t.TempDir(), "secret.key")
+	musttest.Do(t, os.WriteFile(path, []byte(a.keys), 0o600))
+	s := a.db.Open(t, store.Options{Secrets: secret.File(path), Now: func() time.Time { return a.now }})
+	held := musttest.Get(a.sql.BeginTx(t.Context(), nil))(t)
+	defer func() { _ = held.Rollback() }()
+	_, err := held.ExecContext(t.Context(), `SELECT 1 FROM audit_chains FOR UPDATE`)
+	musttest.Do(t, err)
+	written := make(chan error, 1)
+	go func() {
+		written <- s.Note(context.WithoutCancel(t.Context()), dmarcd.AuditEntry{Actor: "op", Action: "user.login"})
+	}()
+	for waiting := 0; waiting == 0; {
+		musttest.Do(t, a.sql.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting))
+	}
+	a.keys = secret.NewKey()
+	musttest.Do(t, os.WriteFile(path, []byte(a.keys), 0o600))
+	musttest.Do(t, held.Rollback())
+	musttest.Do(t, <-written)
+	var seal []byte
+	musttest.Do(t, a.sql.QueryRowContext(t.Context(), `SELECT seal FROM audit_chains WHERE team_id = 0`).Scan(&seal))
+	key := musttest.Get(secret.Text("keys", a.keys).Subkey("dmarcd audit log 1"))(t)
+	if !key.Made(seal) {
+		t.Error("the log was sealed with the key of before the rotation")
+	}
+}
+
 // TestAuditKeys replaces the key: old entries can be checked after it is gone, but not be forged with it.
 func TestAuditKeys(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		a := newAudited(t, db)
 		old := a.keys
-		rotate := func() {
-			t.Helper()
-			keys := secret.Text("keys", a.keys)
-			musttest.Get(a.open().ReplaceSecrets(t.Context(), func(sealed []byte, context string) []byte {
-				return musttest.Get(keys.Seal(musttest.Get(keys.Open(sealed, context))(t), context))(t)
-			}, dmarcd.AuditEntry{Actor: "op", Action: "secret.rotate"}))(t)
-		}
 		second := secret.NewKey()
 		a.keys = second + " " + old
 		a.want("")
 		a.note()
-		rotate()
+		a.rotate()
 		a.want("")
 		a.keys = second
 		a.want("")
 		a.note()
 		a.keys = secret.NewKey() + " " + second
-		rotate()
+		a.rotate()
 		a.keys, _, _ = strings.Cut(a.keys, " ")
 		a.note()
 		a.want("")
