@@ -25,6 +25,10 @@ var bimiCases = []findingCase{
 	{name: "no BIMI record", zone: sound, not: []string{"bimi.inconclusive"}},
 	{name: "BIMI declined", zone: sound + declined, not: []string{"bimi.no_evidence", "bimi.invalid_record"}},
 	{name: "a logo on a silent server", zone: sound + bareBIMI + webHost, want: []string{"bimi.inconclusive"}},
+	{
+		name: "a logo with a long address on a silent server", zone: sound + strings.ReplaceAll(bareBIMI, "logo.svg", strings.Repeat("logo", 40)+".svg") + webHost,
+		want: []string{"bimi.inconclusive"}, message: "logolo…",
+	},
 	{name: "two BIMI records", zone: sound + bareBIMI + bimiRecord, want: []string{"bimi.multiple_records"}},
 	{name: "a BIMI record without https", zone: sound + `default._bimi.example.com TXT "v=BIMI1; l=http://www.example.com/logo.svg"`, want: []string{"bimi.invalid_record"}},
 	{name: "an unknown tag of BIMI", zone: sound + `default._bimi.example.com TXT "v=BIMI1; l=https://www.example.com/logo.svg; foo=bar"` + "\n" + webHost, files: branded(logo, ""), want: []string{"bimi.ignored_part"}},

@@ -55,14 +55,15 @@ func findEntry(id string) Entry {
 type words map[string]string
 
 // fill replaces the {placeholders} of text in one pass, so braces in values have no
-// meaning. Placeholders without a value are left unchanged.
+// meaning. Placeholders without a value are left unchanged. The sign of a value that was cut ends
+// a sentence.
 func fill(text string, w words) string {
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, "{")
 		b.WriteString(before)
 		if !found {
-			return b.String()
+			return strings.ReplaceAll(b.String(), "….", "…")
 		}
 		name, after, closed := strings.Cut(rest, "}")
 		word, known := w[name]

@@ -115,6 +115,9 @@ func TestFindings(t *testing.T) {
 			if c.unproposed != "" && slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return strings.Contains(f.Record.String(), c.unproposed) }) {
 				t.Errorf("got %+v, want no record with %s", check.Findings, c.unproposed)
 			}
+			if slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return strings.Contains(f.What+f.Why, "….") }) {
+				t.Errorf("got %+v, want one sign at the end of a sentence", check.Findings)
+			}
 			if c.message != "" && !slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return strings.Contains(f.What, c.message) }) {
 				t.Errorf("got %+v, want the words %q", check.Findings, c.message)
 			}
