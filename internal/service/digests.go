@@ -166,7 +166,7 @@ func (d Digest) paragraphs() []string {
 	b := d.Before
 	all := []string{fmt.Sprintf("Previous period: %s messages, of which %s pass DMARC.", phrase.Number(b.Total()), phrase.Percent(b.Compliant, b.Total()))}
 	if d.Parked > 0 {
-		all = append(all, fmt.Sprintf("Without %s messages that spoof parked domains. The policy of these domains asks receivers to reject them.", phrase.Number(d.Parked)))
+		all = append(all, fmt.Sprintf("Not counted: %s that spoof parked domains. The policy of these domains asks receivers to reject them.", phrase.Count(d.Parked, "message")))
 	}
 	return all
 }

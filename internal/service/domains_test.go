@@ -292,7 +292,7 @@ func TestSeries(t *testing.T) {
 		t.Errorf("got %+v, %+v before, %d parked", got.Counts, got.Before, got.Parked)
 	}
 	content := musttest.Get(digestService(w, time.Now()).DigestContent(ctx, w.team.ID, dmarcd.Event{Kind: dmarcd.DigestDaily, EventData: dmarcd.EventData{Day: to}}))(t)
-	if len(content.Paragraphs) != 2 || !strings.HasPrefix(content.Paragraphs[1], "Without 50,000 messages that spoof parked domains") || content.Chart != nil {
+	if len(content.Paragraphs) != 2 || !strings.HasPrefix(content.Paragraphs[1], "Not counted: 50,000 messages that spoof parked domains.") || content.Chart != nil {
 		t.Errorf("got %q and the chart %v, want the parked messages and no chart of one day", content.Paragraphs, content.Chart)
 	}
 	if diff := cmp.Diff([][]string{{parked, "50,000", "0 %"}, {ours, "30,000", "33.3 %"}}, content.Table.Rows); diff != "" {

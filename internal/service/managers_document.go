@@ -201,11 +201,11 @@ func (s *ManagerSummary) document(now time.Time) pdf.Document {
 	for _, f := range s.Figures() {
 		d.Figures = append(d.Figures, pdf.Figure(f))
 	}
-	if chart := s.pdfChart(); chart != nil {
-		d.Sections = append(d.Sections, pdf.Section{Title: "Messages by day", Chart: chart})
+	if title, chart := s.pdfChart(); chart != nil {
+		d.Sections = append(d.Sections, pdf.Section{Title: title, Chart: chart})
 	}
 	table := pdf.Table{}
-	for i, width := range []float64{5, 1.3, 2.2, 2.8, 2, 3, 1.5} {
+	for i, width := range []float64{4.8, 1.2, 2.2, 2.6, 2.9, 3, 1.5} {
 		table.Columns = append(table.Columns, pdf.Column{Title: SummaryColumns()[i], Width: width, Numbers: i > 3})
 	}
 	for _, r := range s.All() {
@@ -219,7 +219,7 @@ func (s *ManagerSummary) document(now time.Time) pdf.Document {
 		done.Rows = append(done.Rows, []string{line.When(), line.Text})
 	}
 	d.Sections = append(d.Sections, listed("What was done", done, "Nothing changed in this period.", s.MoreDone))
-	next := pdf.Table{Columns: []pdf.Column{{Title: "What", Width: 7}, {Title: "Domains", Width: 6}, {Title: "Who", Width: 4}}}
+	next := pdf.Table{Columns: []pdf.Column{{Title: "What", Width: 8.5}, {Title: "Domains", Width: 5}, {Title: "Who", Width: 3.5}}}
 	for _, n := range s.Next {
 		next.Rows = append(next.Rows, []string{strings.TrimSpace(n.Title + ". " + n.EffectText()), n.Where(), n.Who})
 	}
@@ -239,14 +239,15 @@ func listed(title string, table pdf.Table, empty string, more int) pdf.Section {
 	return s
 }
 
-// pdfChart returns the chart, by week if there are many days, nil if there is no mail.
-func (s *ManagerSummary) pdfChart() *pdf.Chart {
+// pdfChart returns the chart with its title, by week if there are many days, nil if there is no mail.
+func (s *ManagerSummary) pdfChart() (title string, chart *pdf.Chart) {
 	const maxBars = 120
 	perBar, unit := 1, "on the busiest day"
+	title = "Messages per day"
 	if len(s.Days) > maxBars {
-		perBar, unit = 7, "in the busiest week"
+		title, perBar, unit = "Messages per week", 7, "in the busiest week"
 	}
-	chart := &pdf.Chart{First: phrase.Day(s.From), Last: phrase.Day(s.To)}
+	chart = &pdf.Chart{First: phrase.Day(s.From), Last: phrase.Day(s.To)}
 	for i, name := range SummarySeries() {
 		chart.Series = append(chart.Series, pdf.Series{Name: name, Color: chartColors[i]})
 	}
@@ -261,10 +262,10 @@ func (s *ManagerSummary) pdfChart() *pdf.Chart {
 		chart.Bars = append(chart.Bars, ChartValues(sum))
 	}
 	if most == 0 {
-		return nil
+		return title, nil
 	}
 	chart.Most = phrase.Count(most, "message") + " " + unit
-	return chart
+	return title, chart
 }
 
 // FileName returns the name of the report as a file.

@@ -231,7 +231,7 @@ func TestSummaryPDF(t *testing.T) {
 	s := c.summary("")
 	file := musttest.Get(c.team.SummaryPDF(t.Context(), s))(t)
 	text := strings.Join(strings.Fields(textOf(t, file)), " ")
-	wanted := []string{"Email protection of Zürich Ltd", "Page 1 of 1", "bare.example – no policy not protected", s.Period(), "Messages by day", "Own mail, passes", s.ChangeNote()}
+	wanted := []string{"Email protection of Zürich Ltd", "Page 1 of 1", "bare.example – no policy not protected", s.Period(), "Messages per day", "Own mail, passes", s.ChangeNote()}
 	for _, r := range s.Rows {
 		wanted = append(wanted, strings.Join([]string{r.Title(), r.GradeText(), r.PolicyText(), string(r.Protection), r.Share(), r.BlockedText(), r.Change()}, " "))
 	}

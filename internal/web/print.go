@@ -84,17 +84,17 @@ func sendPDF(c *site.Call, found *service.ManagerSummary) error {
 
 func summaryChart(s *service.ManagerSummary) ui.Chart {
 	chart := ui.Chart{
-		Kind: "days", ID: "messages", Title: "Messages by day",
-		Labels: append([]string{"Day (UTC)"}, service.SummarySeries()...), Tones: []string{"good", "bad", "forwarded", "spoofed", "warning"},
+		Kind: "days", ID: "messages", Title: "Messages",
+		Labels: service.SummarySeries(), Tones: []string{"good", "bad", "forwarded", "spoofed", "warning"},
 	}
 	total := s.Total.Mail.All()
 	if total.Total() == 0 {
-		return chart
+		return chart.PerDay()
 	}
 	for _, day := range s.Days {
 		chart.Days = append(chart.Days, ui.ChartDay{Day: day.Day, Values: service.ChartValues(day.ClassCounts)})
 	}
-	return chart
+	return chart.PerDay()
 }
 
 // protectionTones are the colors of protections.

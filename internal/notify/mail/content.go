@@ -136,14 +136,11 @@ func (c Content) text(unsubscribe string) string {
 	if c.Table != nil {
 		b.WriteByte('\n')
 		for _, row := range c.Table.Rows {
-			cells := make([]string, len(row))
-			for i, cell := range row {
-				cells[i] = cell
-				if i > 0 {
-					cells[i] = c.Table.Head[i] + " " + cell
-				}
+			cells := make([]string, len(row)-1)
+			for i, cell := range row[1:] {
+				cells[i] = c.Table.Head[i+1] + " " + cell
 			}
-			fmt.Fprintf(&b, "- %s\n", strings.Join(cells, ", "))
+			fmt.Fprintf(&b, "- %s: %s\n", row[0], strings.Join(cells, ", "))
 		}
 	}
 	for _, d := range c.Details {

@@ -195,9 +195,9 @@ func oneLine(text string) string {
 func (r *Relay) SendInvitation(ctx context.Context, to, team, link string) error {
 	content := Content{
 		Subject: "You were invited to dmarcd", Title: "You were invited to dmarcd",
-		Paragraphs: []string{"dmarcd monitors the DMARC, SPF and DKIM of your domains.", "The link works once, for 7 days."},
+		Paragraphs: []string{"dmarcd monitors DMARC, SPF and DKIM of your domains.", "The link works once, for 7 days."},
 		Action:     Link{Text: "Accept the invitation", URL: link},
-		Footer:     "You get this message because someone entered your address. If you do not expect it, ignore it.",
+		Footer:     "You get this message because someone entered your address. If you did not expect it, ignore it.",
 	}
 	if team != "" {
 		content.Subject = fmt.Sprintf("You were invited to the team %s", team)
@@ -209,15 +209,15 @@ func (r *Relay) SendInvitation(ctx context.Context, to, team, link string) error
 // SendConfirmation asks the owner of the address of w whether to send events of a team to it, or the
 // report for managers.
 func (r *Relay) SendConfirmation(ctx context.Context, team string, w dmarcd.Webhook, link string) error {
-	what := "events of its domains, such as DNS changes and problems with DMARC,"
+	what := "notifications about its domains, such as DNS changes and problems with DMARC,"
 	if w.IsForManagers() {
-		what = "its report for managers, a PDF about the protection of its domains, each month"
+		what = "its monthly report for managers, a PDF that shows how well its domains are protected,"
 	}
 	return r.sendOnce(ctx, w.Address(), "confirmation", Content{
 		Subject: fmt.Sprintf("Confirm email from the team %s", team), Title: fmt.Sprintf("Receive email from the team %s?", team),
 		Paragraphs: []string{"The team wants to send " + what + " to this address. You can unsubscribe at any time."},
 		Action:     Link{Text: "Confirm", URL: link},
-		Footer:     "You get this message because a member of the team entered your address. If you do not want to receive email, ignore it.",
+		Footer:     "You get this message because a member of the team entered your address. If you do not want these emails, ignore it: nothing else is sent.",
 	})
 }
 
@@ -225,7 +225,7 @@ func (r *Relay) SendConfirmation(ctx context.Context, team string, w dmarcd.Webh
 func (r *Relay) SendDisabled(ctx context.Context, to, team string, w dmarcd.Webhook, link string) error {
 	return r.sendOnce(ctx, to, "disabled."+w.ID.String(), Content{
 		Subject: fmt.Sprintf("A channel of the team %s was turned off", team), Title: fmt.Sprintf("A channel of the team %s was turned off", team),
-		Paragraphs: []string{"Notifications are no longer sent to it. Fix the cause, then turn the channel on.", w.DisabledReason},
+		Paragraphs: []string{"Notifications are no longer sent to it. Fix the cause, then turn the channel on again.", w.DisabledReason},
 		Details:    []phrase.Detail{{Name: "Channel", Value: w.ID.String() + " (" + string(w.Format) + ")"}, {Name: "URL", Value: w.Masked().URL}},
 		Action:     Link{Text: "Open notifications", URL: link},
 		Footer:     "You get this message because you are an owner of the team.",
@@ -299,7 +299,7 @@ func (s *Sender) message(ctx context.Context, c dmarcd.ClaimedDelivery) (Message
 // content returns the content of a message about an event.
 func (s *Sender) content(ctx context.Context, c dmarcd.ClaimedDelivery) (Content, error) {
 	e := c.Delivery.Event
-	footer := fmt.Sprintf("You get this message because %s is subscribed to “%s” of dmarcd.", c.Webhook.Address(), phrase.Kind(e.Kind))
+	footer := fmt.Sprintf("You get this message because %s is subscribed to “%s” in dmarcd.", c.Webhook.Address(), phrase.Kind(e.Kind))
 	if e.Kind.IsDigest() {
 		content, err := s.Digest(ctx, c.Team, e)
 		content.Footer = footer
