@@ -90,7 +90,7 @@ func readRules(written url.Values) (dmarcd.AlertRules, error) {
 		return r, err
 	}
 	r.Quiet.To, err = wire.ParseMinutes(to)
-	return r, err
+	return r, renamedField(err, map[string]string{"quiet_hours": "quiet_to"})
 }
 
 // setAlertRules saves the rules of the form, and keeps the mutes and, if its box is ticked, the kinds.
@@ -108,7 +108,11 @@ func (s *Web) setAlertRules(c *site.Call, written url.Values) error {
 		err = c.Team.SetAlertRules(c.R.Context(), rules)
 	}
 	if err != nil {
-		return site.Again(rulesForm(dmarcd.AlertRules{Kinds: before.Kinds}), written, renamedField(err, map[string]string{"domain": "domains"}), func(form ui.Form) error {
+		fields := map[string]string{"domain": "domains"}
+		if q := rules.Quiet; q != nil && q.From != q.To { // the times are right
+			fields["quiet_hours"] = "time_zone"
+		}
+		return site.Again(rulesForm(dmarcd.AlertRules{Kinds: before.Kinds}), written, renamedField(err, fields), func(form ui.Form) error {
 			return s.showNotifications(c, http.StatusUnprocessableEntity, form, len(before.Mutes))
 		})
 	}

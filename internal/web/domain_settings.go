@@ -15,6 +15,7 @@ type domainSettingsView struct {
 	domainView
 	Purpose ui.Form
 	Tags    ui.Form
+	Delete  ui.Form
 	// Park marks the domain as not used for mail, or removes the mark.
 	Park ui.Action
 }
@@ -48,7 +49,7 @@ func (s *Web) showDomainSettings(c *site.Call, status int, edit func(*domainSett
 	if head.Head.Parked {
 		park.Label, park.Value = "Mark as used for mail", "no"
 	}
-	view := domainSettingsView{domainView: head, Purpose: purposeForm(head.Head.Domain), Tags: tagsForm(head.Head.Name, head.Head.Tags), Park: park}
+	view := domainSettingsView{domainView: head, Purpose: purposeForm(head.Head.Domain), Tags: tagsForm(head.Head.Name, head.Head.Tags), Delete: domainDeletion(head.Head.Name), Park: park}
 	edit(&view)
 	return c.Render(status, page, view)
 }
@@ -75,10 +76,16 @@ func (s *Web) setParked(c *site.Call, domain dmarcd.Domain, written url.Values) 
 	return c.Finish(c.Team.SetParked(c.R.Context(), domain.Name, parked), domainPath(domain.Name)+"/settings", done)
 }
 
-// deleteDomain requires the name as confirmation: the data cannot be restored.
+func domainDeletion(name string) ui.Form {
+	return ui.Deletion(domainPath(name)+"/delete", "domain", name)
+}
+
 func (s *Web) deleteDomain(c *site.Call, domain dmarcd.Domain, written url.Values) error {
 	if written.Get("confirm") != domain.Name {
-		return &dmarcd.InvalidError{Field: "confirm", Message: "The name does not match. Go back, and enter the name of the domain to delete it."}
+		err := &dmarcd.InvalidError{Field: "confirm", Message: "The name does not match. Enter the name of the domain to delete it."}
+		return site.Again(domainDeletion(domain.Name), written, err, func(form ui.Form) error {
+			return s.showDomainSettings(c, http.StatusUnprocessableEntity, func(v *domainSettingsView) { v.Delete = form })
+		})
 	}
 	return c.Finish(c.Team.DeleteDomain(c.R.Context(), domain.Name), Prefix+"/", "domain-deleted")
 }

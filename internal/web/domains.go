@@ -399,12 +399,7 @@ func (s *Web) deleteSelected(c *site.Call, written url.Values) error {
 // deleteDomains deletes domains once their number is entered: the data cannot be restored.
 func (s *Web) deleteDomains(c *site.Call, written url.Values, names []string) error {
 	number := strconv.Itoa(len(names))
-	form := ui.Form{
-		Path: ui.WithQuery(domainsPath+"/delete", c.R.URL.Query()), Method: "post", Submit: "Delete " + phrase.Count(int64(len(names)), "domain"),
-		Fields: []ui.Field{
-			{Name: "confirm", Label: "Enter " + number + " to confirm", Type: "text", Required: true, Autocomplete: "off"},
-		},
-	}
+	form := ui.Deletion(ui.WithQuery(domainsPath+"/delete", c.R.URL.Query()), phrase.Count(int64(len(names)), "domain"), number)
 	if written.Get("all") != "" {
 		form.Fields = append(form.Fields, ui.Field{Name: "all", Type: "hidden", Value: "yes"})
 	} else {

@@ -46,11 +46,11 @@ func excludeForm(values url.Values) ui.Form {
 
 // excludePage shows the form, prefilled with the filter of the list.
 func (s *Web) excludePage(c *site.Call) error {
-	return showExclude(c, excludeView{Form: excludeForm(c.R.URL.Query())})
+	return showExclude(c, http.StatusOK, excludeView{Form: excludeForm(c.R.URL.Query())})
 }
 
-func showExclude(c *site.Call, view excludeView) error {
-	return c.Render(http.StatusOK, site.Page{
+func showExclude(c *site.Call, status int, view excludeView) error {
+	return c.Render(status, site.Page{
 		Template: "exclude", Title: "Exclude reports", Section: "Reports", Trail: []ui.Link{{Text: "Reports", Href: Prefix + "/reports"}},
 	}, view)
 }
@@ -68,9 +68,11 @@ func (s *Web) exclude(c *site.Call, written url.Values) error {
 		view.Changed, err = excludeAll(c, selected, counted)
 	}
 	if err != nil {
-		return site.Again(excludeForm(nil), written, err, func(form ui.Form) error { return showExclude(c, excludeView{Form: form}) })
+		return site.Again(excludeForm(nil), written, err, func(form ui.Form) error {
+			return showExclude(c, http.StatusUnprocessableEntity, excludeView{Form: form})
+		})
 	}
-	return showExclude(c, view)
+	return showExclude(c, http.StatusOK, view)
 }
 
 // excludeAll changes all selected reports and returns how many there were.

@@ -7,7 +7,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,18 +67,63 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// formRoutes matches the routes of forms.
+var formRoutes = regexp.MustCompile(`post\("([^"]+)", site\.Access\w+, site\.With(?:Form|FormID|Domain)\(`)
+
+// buttons are the routes of forms in which nothing is written, or that have tests of their own.
+var buttons = []string{
+	"/sign-in", "/sign-in/passkey", "/sign-in/code", "/oidc/logout", "/theme", "/team", "/domains/{domain}/questions/{sender}", "/domains/{domain}/forwarding",
+	"/domains/{domain}/parked", "/domains/{domain}/dns", "/activity/acknowledge", "/reports/{id}/counted", "/settings/members/{id}/role",
+	"/settings/members/{id}/remove", "/settings/members/factor", "/settings/invitations/withdraw", "/settings/notifications/{id}",
+	"/installation/teams/{id}/api", "/installation/users/factor",
+}
+
+// untried returns the routes of forms that are no buttons, and that none of the paths leads to.
+func untried(t *testing.T, paths []string) (routes []string) {
+	t.Helper()
+	found := formRoutes.FindAllStringSubmatch(string(musttest.Get(os.ReadFile("routes.go"))(t)), -1)
+	for _, route := range found {
+		pattern := regexp.MustCompile("^/app" + regexp.MustCompile(`\\\{\w+\\\}`).ReplaceAllString(regexp.QuoteMeta(route[1]), "[^/]+") + "$")
+		if !slices.ContainsFunc(paths, pattern.MatchString) && !slices.Contains(buttons, route[1]) {
+			routes = append(routes, route[1])
+		}
+	}
+	return routes
+}
+
 // TestFieldErrors sends what cannot be saved to each form: the field is named, what was typed stays,
 // except passwords, and nothing is changed.
 func TestFieldErrors(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
+	s.post("", "/app/reset", url.Values{"email": {viewer}})
+	s.posted(t)
+	reset := "/app/reset/" + path.Base(s.mail.links[viewer])
 	entries := s.audit(t)
 	// No form can show these again: they are none of its choices.
-	choices := map[string]bool{"war": true, "all": true, "king": true, "rot13": true, "fax": true, "x": true, "soon": true}
+	choices := map[string]bool{"war": true, "all": true, "king": true, "rot13": true, "fax": true, "x": true, "soon": true, "loud": true}
 	mailbox := func(name, value string) url.Values {
 		form := url.Values{
 			"server": {"imap.example.org"}, "security": {"tls"}, "username": {"kept"}, "password": {"hunter-22"}, "folder": {"INBOX"}, "after": {"flag"},
 		}
+		form.Set(name, value)
+		return form
+	}
+	oauth := func(name, value string) url.Values {
+		form := mailbox("method", "oauth")
+		for name, value := range map[string]string{"token_url": "https://login.example/token", "client_id": "kept-too", "client_secret": "hunter-22", "refresh_token": "hunter-22", "scopes": "mail"} {
+			form.Set(name, value)
+		}
+		form.Set(name, value)
+		return form
+	}
+	rules := func(name, value string) url.Values {
+		form := url.Values{"min_level": {"info"}, "quiet_hours": {"22:00"}, "quiet_to": {"06:00"}, "time_zone": {"Europe/Berlin"}, "group_minutes": {"5"}, "cool_down_minutes": {"77"}}
+		form.Set(name, value)
+		return form
+	}
+	sender := func(name, value string) url.Values {
+		form := url.Values{"name": {"Our CRM"}, "networks": {"192.0.2.0/24"}}
 		form.Set(name, value)
 		return form
 	}
@@ -84,6 +132,8 @@ func TestFieldErrors(t *testing.T) {
 		form.Set(name, value)
 		return form
 	}
+	secrets := map[string]bool{"password": true, "current": true, "client_secret": true, "refresh_token": true, "passkey": true}
+	var tried []string
 	for _, row := range []struct {
 		path    string
 		form    url.Values
@@ -128,18 +178,58 @@ func TestFieldErrors(t *testing.T) {
 		{"/app/settings/retention", url.Values{"counters": {"-1"}, "records": {"0"}, "originals": {"0"}}, `id="error-counters"`},
 		{"/app/settings/retention", url.Values{"counters": {"10"}, "records": {"20"}, "originals": {"1"}}, `id="error-counters"`},
 		{"/app/installation/teams", url.Values{"name": {"Example & Sons"}}, "A team with this name already exists. Choose another name."},
+		{"/app/reset", url.Values{"email": {"no address"}}, `id="error-email"`},
+		{reset, url.Values{"password": {"hunter-22"}}, `id="error-password"`},
+		{"/app/invitation/" + s.invitation, url.Values{"email": {"joining@example.com"}, "name": {"Joe"}, "password": {"hunter-22"}}, `id="error-password"`},
+		{"/app/account/name", url.Values{"name": {strings.Repeat("x", 1000)}}, `id="error-name"`},
+		{"/app/account/address", url.Values{"email": {"no address"}}, `id="error-email"`},
+		{"/app/account/password", url.Values{"current": {samplePassword}, "password": {"hunter-22"}}, `id="error-password"`},
+		{"/app/account/authenticator/confirm", url.Values{"secret": {totpSecret}, "code": {"000000"}}, `id="error-code"`},
+		{"/app/account/passkeys", url.Values{"name": {"Phone"}, "passkey": {"{}"}}, `class="problem"`},
+		{"/app/domains/delete", url.Values{"domain": {sampleDomain}, "confirm": {"7"}}, `id="error-confirm"`},
+		{"/app/domains/example.com/delete", url.Values{"confirm": {"example.org"}}, `id="error-confirm"`},
+		{"/app/domains/example.com/senders", url.Values{"sender": {"-:yours"}, "class": {""}}, "Choose a class."},
+		{"/app/senders", url.Values{"do": {"checked"}, "class": {"yours"}}, "No sender is checked."},
+		{"/app/senders/own", sender("name", " "), `id="error-name"`},
+		{"/app/senders/own", sender("networks", "nowhere"), `id="error-networks"`},
+		{"/app/senders/own", sender("hosts", "a_b"), `id="error-hosts"`},
+		{"/app/senders/own", sender("domains", "-"), `id="error-domains"`},
+		{"/app/senders/own", sender("class", "x"), `id="error-class"`},
+		{"/app/reports/exclude", url.Values{"from": {"2026-11-01"}}, `id="error-reporter"`},
+		{"/app/reports/exclude", url.Values{"reporter": {"bigmail.example"}, "to": {"tomorrow"}}, `id="error-to"`},
+		{"/app/settings/mailboxes", mailbox("folder", " "), `id="error-folder"`},
+		{"/app/settings/mailboxes", oauth("token_url", ""), `id="error-token_url"`},
+		{"/app/settings/mailboxes", oauth("server", "imap.example.org:x"), `id="error-server"`},
+		{"/app/settings/mailboxes", oauth("username", ""), `id="error-username"`},
+		{"/app/settings/notifications/digest", url.Values{"digest": {"x"}}, "Some fields need your attention"},
+		{"/app/settings/notifications/rules", rules("quiet_hours", "late"), `id="error-quiet_hours"`},
+		{"/app/settings/notifications/rules", rules("quiet_to", "early"), `id="error-quiet_to"`},
+		{"/app/settings/notifications/rules", rules("time_zone", "Nowhere/City"), `id="error-time_zone"`},
+		{"/app/settings/notifications/rules", rules("tags", "a/b"), `id="error-tags"`},
+		{"/app/settings/notifications/rules", rules("domains", "a_b"), `id="error-domains"`},
+		{"/app/settings/notifications/rules", rules("min_level", "loud"), `id="error-min_level"`},
+		{"/app/settings/notifications/rules", rules("cool_down_minutes", "-5"), `id="error-cool_down_minutes"`},
+		{"/app/settings/team/delete", url.Values{"confirm": {"Example"}}, `id="error-confirm"`},
 	} {
-		w := s.post(operator, row.path, row.form)
+		tried = append(tried, strings.Split(row.path, "?")[0])
+		user := operator
+		if strings.HasPrefix(row.path, "/app/reset") || strings.HasPrefix(row.path, "/app/invitation/") {
+			user = ""
+		}
+		w := s.post(user, row.path, row.form)
 		if body := html.UnescapeString(w.Body.String()); w.Code != 422 || !strings.Contains(body, row.message) || strings.Contains(body, "hunter-22") {
 			t.Errorf("%s with %v: got %d, want 422 with %q and no password", row.path, row.form, w.Code, row.message)
 		}
 		for name, values := range row.form {
 			value, body := strings.TrimSpace(values[0]), html.UnescapeString(w.Body.String())
-			if value != "" && name != "password" && name != "action" && !choices[value] && strings.Contains(body, `name="`+name+`"`) &&
+			if value != "" && !secrets[name] && name != "action" && !choices[value] && strings.Contains(body, `name="`+name+`"`) &&
 				!strings.Contains(body, `value="`+value+`"`) && !strings.Contains(body, ">"+value+"</textarea>") {
 				t.Errorf("%s with %v: got no %s %q again, want what was typed", row.path, row.form, name, value)
 			}
 		}
+	}
+	for _, route := range untried(t, tried) {
+		t.Errorf("%s: got a form without a row, want one with what cannot be saved", route)
 	}
 	for _, builder := range []string{"dmarc?p=reject&rua=kept@example.com", "spf?include=kept.example", "mta-sts?mode=enforce&mx=kept.example", "tls-rpt?rua=kept@example.com", "bimi?l=https://kept.example/logo.svg"} {
 		if body := s.body(t, viewer, "/app/tools/"+builder+"&domain=-bad-"); !strings.Contains(body, `id="error-domain"`) || !strings.Contains(body, `value="-bad-"`) || !strings.Contains(body, "kept") {

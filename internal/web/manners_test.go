@@ -153,9 +153,9 @@ func TestFailuresLeadBack(t *testing.T) {
 		"http://example.com" + settings: `href="` + settings + `">Go back`,
 		"https://evil.example/app/x":    `href="/app/">Go back`,
 	} {
-		r := postForm("/app/domains/example.com/delete", url.Values{"confirm": {"another"}})
+		r := postForm("/app/domains/example.com/forwarding", url.Values{"accepted": {"all"}})
 		r.Header.Set("Referer", referer)
-		if w := s.send(owner, r); w.Code != 422 || !strings.Contains(w.Body.String(), want) {
+		if w := s.send(owner, r); w.Code != 400 || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("from %s: got %d without %s, want it", referer, w.Code, want)
 		}
 	}

@@ -41,16 +41,30 @@ func settingsTabs(v site.Viewer, current string) []ui.Tab {
 }
 
 type teamDataView struct {
-	Tabs []ui.Tab
-	Team string
+	Tabs   []ui.Tab
+	Team   string
+	Delete ui.Form
 }
 
 func (s *Web) teamData(c *site.Call) error {
-	return c.Render(http.StatusOK, settingsFrame("settings_team", "Team data"), teamDataView{settingsTabs(c.Viewer, "Team data"), c.Viewer.Team.Name})
+	return showTeamData(c, http.StatusOK, teamDeletion(c))
+}
+
+func teamDeletion(c *site.Call) ui.Form {
+	return ui.Deletion(Prefix+"/settings/team/delete", "team", c.Viewer.Team.Name)
+}
+
+func showTeamData(c *site.Call, status int, form ui.Form) error {
+	return c.Render(status, settingsFrame("settings_team", "Team data"), teamDataView{settingsTabs(c.Viewer, "Team data"), c.Viewer.Team.Name, form})
 }
 
 func (s *Web) deleteTeam(c *site.Call, written url.Values) error {
-	return c.Finish(c.Team.Delete(c.R.Context(), written.Get("confirm")), accountPath, "team-deleted")
+	if err := c.Team.Delete(c.R.Context(), written.Get("confirm")); err != nil {
+		return site.Again(teamDeletion(c), written, err, func(form ui.Form) error {
+			return showTeamData(c, http.StatusUnprocessableEntity, form)
+		})
+	}
+	return c.Done(accountPath, "team-deleted")
 }
 
 // exportTeam sends everything that the team has as a file.

@@ -14,10 +14,19 @@ type Form struct {
 	Path, Method string
 	Fields       []Field
 	Submit       string
+	// Danger means that what the form does cannot be undone.
+	Danger bool
 	// Error concerns the form as a whole.
 	Error string
 	// Inline shows the fields side by side.
 	Inline bool
+}
+
+// Deletion returns a form that asks for the name of the thing to delete, which cannot be restored.
+func Deletion(path, thing, name string) Form {
+	return Form{Path: path, Method: "post", Submit: "Delete " + thing, Danger: true, Fields: []Field{
+		{Name: "confirm", Label: "Enter " + name + " to confirm", Type: "text", Autocomplete: "off", Required: true},
+	}}
 }
 
 // Field is a field of a form.
