@@ -51,7 +51,7 @@ the new key behind the old one everywhere, then before it, each time restart the
 					return err
 				}
 				if result.Lost > 0 {
-					return fmt.Errorf("%s can be decrypted with none of the keys; restore the key, or enter them again (`dmarcd mailbox list` and `dmarcd webhook list` name them)", number(result.Lost, "secret"))
+					return fmt.Errorf("%s can be decrypted with none of the keys; restore the key, or enter those of mailboxes and webhooks again (`dmarcd mailbox list` and `dmarcd webhook list` name them)", number(result.Lost, "secret"))
 				}
 				return nil
 			})

@@ -50,6 +50,10 @@ func TestSecretKeyIsRotated(t *testing.T) {
 			t.Errorf("got %q, want that there is nothing to do", out)
 		}
 
+		if got := in.run(command{args: []string{"doctor", "--json"}}); !strings.Contains(got.Stdout, "No entry was changed or removed.") {
+			t.Errorf("doctor: got %+v, want that it finds the earlier key of the audit log", got)
+		}
+
 		s.Stop()
 		moved := file + ".moved"
 		musttest.Do(t, os.Rename(file, moved))
@@ -63,8 +67,8 @@ func TestSecretKeyIsRotated(t *testing.T) {
 			t.Errorf("got %+v, want that a key of a command is not replaced", got)
 		}
 		musttest.Do(t, os.WriteFile(moved, []byte(old), 0o600))
-		if got := in.run(command{args: []string{"secret", "rotate", "--present"}, settings: []string{fromCommand}}); got.Status != 2 || !strings.Contains(got.Stderr, "1 secret can be decrypted with none") {
-			t.Errorf("with the old key alone: got %+v, want that a secret is lost", got)
+		if got := in.run(command{args: []string{"secret", "rotate", "--present"}, settings: []string{fromCommand}}); got.Status != 2 || !strings.Contains(got.Stderr, "2 secrets can be decrypted with none") {
+			t.Errorf("with the old key alone: got %+v, want that the webhook's and the earlier key of the audit log are lost", got)
 		}
 		if _, err := os.Stat(file); err == nil {
 			t.Error("a key file was created beside another source")
