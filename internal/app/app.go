@@ -39,6 +39,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/resolver"
+	"github.com/dmarcd/dmarcd/internal/secret"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/starttls"
@@ -121,12 +122,13 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	if cfg.Token != "" && !auth.ValidToken(cfg.Token) {
 		return nil, errors.New("the configured token (DMARCD_TOKEN) has a wrong checksum; create a token with `dmarcd token create`")
 	}
-	if err := secretKeys(cfg).Check(); err != nil {
+	keys := secretKeys(cfg)
+	if err := keys.Check(); err != nil { // a command that prints them runs now, and not in a transaction
 		return nil, err
 	}
 	a.memory = memory.NewBudget(memory.FindLimit().Reads())
 	measured := newStages()
-	if a.store, err = openStore(ctx, cfg, options.Log, measured.observeQuery(options.Log, slowQuery)); err != nil {
+	if a.store, err = openStore(ctx, cfg, keys, options.Log, measured.observeQuery(options.Log, slowQuery)); err != nil {
 		return nil, err
 	}
 	if err := a.store.SetReportDomain(ctx, cfg.ReportDomain); err != nil {
@@ -191,13 +193,13 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 }
 
 // openStore opens and migrates the database. took sees its statements; it may be nil.
-func openStore(ctx context.Context, cfg config.Config, log *slog.Logger, took func(query string, took time.Duration)) (*store.Store, error) {
+func openStore(ctx context.Context, cfg config.Config, keys *secret.Keys, log *slog.Logger, took func(query string, took time.Duration)) (*store.Store, error) {
 	if !store.IsPostgres(cfg.Database) {
 		if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
 			return nil, fmt.Errorf("create the data folder (set by DMARCD_DATA): %w", err)
 		}
 	}
-	s, err := store.Open(ctx, cfg.Database, store.Options{Quota: defaultQuota, DomainProof: cfg.DomainProof == config.ProofOn, Secrets: secretKeys(cfg), Log: log, Took: took})
+	s, err := store.Open(ctx, cfg.Database, store.Options{Quota: defaultQuota, DomainProof: cfg.DomainProof == config.ProofOn, Secrets: keys, Log: log, Took: took})
 	if err != nil {
 		return nil, err
 	}

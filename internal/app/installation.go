@@ -56,7 +56,7 @@ func databaseExists(cfg config.Config) bool {
 
 // CreateInstallation is OpenInstallation, but creates a missing database.
 func CreateInstallation(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Installation, err error) {
-	s, err := openStore(ctx, cfg, log, nil)
+	s, err := openStore(ctx, cfg, secretKeys(cfg), log, nil)
 	if err != nil {
 		return nil, err
 	}

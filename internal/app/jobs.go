@@ -174,7 +174,7 @@ func openWebhook(cfg config.Config) func(w dmarcd.Webhook, sealed []byte) ([]byt
 func secretKeys(cfg config.Config) *secret.Keys {
 	switch {
 	case cfg.Secret.Command != "":
-		return secret.Command(cfg.Secret.Command)
+		return secret.Command(cfg.Secret.Command, time.Now)
 	case cfg.Secret.Key != "":
 		return secret.Text("secret.key", cfg.Secret.Key)
 	default:

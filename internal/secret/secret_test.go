@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/secret"
@@ -218,7 +219,8 @@ func TestKeysOfACommand(t *testing.T) {
 	text := secret.NewKey() + "\n" + secret.NewKey()
 	path := filepath.Join(t.TempDir(), "keys")
 	musttest.Do(t, os.WriteFile(path, []byte(text), 0o600))
-	keys := secret.Command("cat " + path)
+	now := time.Now()
+	keys := secret.Command("cat "+path, func() time.Time { return now })
 	sealed := seal(t, keys, "plain", "row")
 	musttest.Do(t, os.Remove(path)) // its output is kept
 	if plain, err := keys.Open(sealed, "row"); err != nil || string(plain) != "plain" {
@@ -227,6 +229,21 @@ func TestKeysOfACommand(t *testing.T) {
 	if plain, err := secret.Text("secret.key", text).Open(sealed, "row"); err != nil || string(plain) != "plain" {
 		t.Errorf("the same keys as a text: got %q and %v, want it opened", plain, err)
 	}
+	now = now.Add(time.Hour)
+	if plain, err := keys.Open(sealed, "row"); err != nil || string(plain) != "plain" {
+		t.Errorf("a command that fails later: got %q and %v, want the keys of before", plain, err)
+	}
+	musttest.Do(t, os.WriteFile(path, []byte(secret.NewKey()), 0o600))
+	for _, row := range []struct {
+		after time.Duration
+		want  error
+	}{{30 * time.Second, nil}, {30 * time.Second, secret.ErrOtherKey}} {
+		now = now.Add(row.after)
+		if _, err := keys.Open(sealed, "row"); !errors.Is(err, row.want) {
+			t.Errorf("%s after another key is there: got %v, want %v", row.after, err, row.want)
+		}
+	}
+	musttest.Do(t, os.Remove(path))
 	for command, want := range map[string]string{
 		"cat " + path:              "No such file",
 		"echo hello":               "must consist of keys",
@@ -234,7 +251,7 @@ func TestKeysOfACommand(t *testing.T) {
 		"dmarcd-no-such-command x": "not found",
 		"yes " + secret.NewKey():   "get the key: yes",
 	} {
-		if _, err := secret.Command(command).Seal(nil, "row"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := secret.Command(command, time.Now).Seal(nil, "row"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want one with %q", command, err, want)
 		}
 	}
