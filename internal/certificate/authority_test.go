@@ -53,6 +53,7 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 	t.Helper()
 	w := &world{t: t, db: db, folder: t.TempDir(), roots: x509.NewCertPool()}
 	w.secrets = secret.File(filepath.Join(w.folder, "secret.key"))
+	musttest.Get(w.secrets.Subkey("test"))(t) // creates it
 	w.listener = w.listen()
 	free, http := w.listen(), w.listen()
 	w.httpPort = http.Addr().(*net.TCPAddr).Port
@@ -213,6 +214,7 @@ func TestReplicasShareACertificate(t *testing.T) {
 		restarted.stop()
 		musttest.Do(t, os.Remove(w.file("secret.key")))
 		w.secrets = secret.File(w.file("other.key"))
+		musttest.Get(w.secrets.Subkey("test"))(t)
 		if _, err := certificate.Stored(t.Context(), s, w.secrets, host); err != fs.ErrNotExist { //nolint:errorlint // it is returned as it is
 			t.Errorf("without secret.key: got %v, want %v", err, fs.ErrNotExist)
 		}

@@ -13,7 +13,7 @@ import (
 // read access is allowed: orchestrators use it to pass secrets to a process.
 const exposed = 0o027
 
-// File returns the keys in a file. Seal creates it with a random key, readable only by the owner. If
+// File returns the keys in a file. Subkey creates it with a random key, readable only by the owner. If
 // several processes do so concurrently, one succeeds and all use its key.
 func File(path string) *Keys {
 	return &Keys{

@@ -66,9 +66,9 @@ type Keys struct {
 	create func() error
 }
 
-// Seal encrypts plain for the context. It creates the key file if there is none.
+// Seal encrypts plain for the context. It does not create the key file: a missing one is to be restored.
 func (k *Keys) Seal(plain []byte, context string) ([]byte, error) {
-	keys, err := k.keysOrNew()
+	keys, err := k.keys()
 	if err != nil {
 		return nil, err
 	}

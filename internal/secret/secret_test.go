@@ -19,7 +19,7 @@ import (
 func load(t *testing.T, path string) *secret.Keys {
 	t.Helper()
 	keys := secret.File(path)
-	seal(t, keys, "", "")
+	musttest.Get(keys.Subkey("test"))(t)
 	return keys
 }
 
@@ -79,9 +79,13 @@ func TestFileFollowsItsKey(t *testing.T) {
 	if _, err := file.Open([]byte("sealed"), "row"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: got %v, want that it is missing", err)
 	}
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no file: got %v, want none made to open something", err)
+	if _, err := file.Seal([]byte("plain"), "row"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file to seal: got %v, want that it is missing", err)
 	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: got %v, want none made to open or seal something", err)
+	}
+	load(t, path)
 	sealed := musttest.Get(file.Seal([]byte("plain"), "row"))(t)
 	musttest.Do(t, os.Rename(path, path+".right"))
 	load(t, path) // another key
@@ -128,8 +132,12 @@ func TestKeyFileIsMadeOnceByMany(t *testing.T) {
 	sealed := make([][]byte, 16)
 	for i := range sealed {
 		all.Go(func() {
-			var err error
-			if sealed[i], err = secret.File(path).Seal([]byte("plain"), "row"); err != nil {
+			keys := secret.File(path)
+			_, err := keys.Subkey("test")
+			if err != nil {
+				t.Error(err)
+			}
+			if sealed[i], err = keys.Seal([]byte("plain"), "row"); err != nil {
 				t.Error(err)
 			}
 		})

@@ -31,6 +31,7 @@ func TestMailboxOfATeam(t *testing.T) {
 	created := storetest.Team(t, s, "acme")
 	team := s.Team(created.ID)
 	key := secret.File(filepath.Join(t.TempDir(), "secret.key"))
+	musttest.Get(key.Subkey("test"))(t) // creates it
 	bodies := make(chan string, 10)
 	service := &imap.Service{
 		Leases: s, Sealer: key, MaxBytes: 1 << 20, Interval: time.Minute, Folder: t.TempDir(),
