@@ -35,8 +35,8 @@ func startInbox(t testing.TB) (*inbox, []string) {
 
 func (in *inbox) serve(conn net.Conn) {
 	text := textproto.NewConn(conn)
-	say := func(line string) { _ = text.PrintfLine("%s", line) } // the next read fails
-	say("220 inbox.test")
+	reply := func(line string) { _ = text.PrintfLine("%s", line) } // the next read fails
+	reply("220 inbox.test")
 	var to string
 	for {
 		line, err := text.ReadLine()
@@ -46,9 +46,9 @@ func (in *inbox) serve(conn net.Conn) {
 		switch verb, rest, _ := strings.Cut(line, ":"); {
 		case verb == "RCPT TO":
 			to = strings.Trim(rest, "<> ")
-			say("250 ok")
+			reply("250 ok")
 		case verb == "DATA":
-			say("354 go on")
+			reply("354 go on")
 			lines, err := text.ReadDotLines()
 			if err != nil {
 				return
@@ -57,12 +57,12 @@ func (in *inbox) serve(conn net.Conn) {
 			in.mu.Lock()
 			in.sent = append(in.sent, letter{to, content})
 			in.mu.Unlock()
-			say("250 stored")
+			reply("250 stored")
 		case verb == "QUIT":
-			say("221 bye")
+			reply("221 bye")
 			return
 		default:
-			say("250 inbox.test")
+			reply("250 inbox.test")
 		}
 	}
 }
