@@ -172,7 +172,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 	if err != nil {
 		return err
 	}
-	c.query = &query{Values: parameters, list: listMark(matched.path)}
+	c.query = &query{Values: parameters, list: listMark(token.Team, matched.path, params)}
 	defer func() {
 		c.encoded()
 		if c.release != nil {

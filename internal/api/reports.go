@@ -139,7 +139,7 @@ func readRecords(c *call, id dmarcd.ReportID, after service.RecordCursor, limit 
 	}
 	if more {
 		last := records[len(records)-1].Cursor
-		page.Next = new(listMark(pathRecords) + wire.FormatRecordCursor(last.Share, last.N))
+		page.Next = new(listMark(c.teamID, pathRecords, c.params) + wire.FormatRecordCursor(last.Share, last.N))
 	}
 	return page, nil
 }

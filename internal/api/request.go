@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/httproute"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -36,10 +37,18 @@ type query struct {
 	err  error
 }
 
-// listMark returns how the cursors of a list begin, so that no other list takes them.
-func listMark(path string) string {
-	sum := sha256.Sum256([]byte(path))
-	return base64.RawURLEncoding.EncodeToString(sum[:3])
+// listMark returns how the cursors of a list begin, so that no list of another path, domain, report,
+// webhook or team takes them.
+func listMark(team dmarcd.TeamID, path string, params httproute.Params) string {
+	parts := []string{team.String(), path}
+	for _, value := range params {
+		if name, err := dmarcd.ParseName(value); err == nil {
+			value = name // the same list, however the domain is written
+		}
+		parts = append(parts, value)
+	}
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return base64.RawURLEncoding.EncodeToString(sum[:6])
 }
 
 // writePage answers with a part of a list.
@@ -80,7 +89,7 @@ func (q *query) limit(standard int) int {
 func (q *query) part() (limit int, after string) {
 	after, ok := strings.CutPrefix(q.Get("after"), q.list)
 	if q.Get("after") != "" && (!ok || after == "") {
-		q.fail("after", wire.ErrAfter)
+		q.reject("after", "The parameter after is no cursor of this list. Use the member next of its page before, or leave it out to begin with the first page.")
 	}
 	return q.limit(defaultPage), after
 }

@@ -116,7 +116,12 @@ func newChecker(resolver dns.Resolver) *dnscheck.Checker {
 // newService returns a service for a new team, named after the test. Each edit changes the options.
 func newService(t *testing.T, s *store.Store, edits ...func(*options)) *service {
 	t.Helper()
-	id := newTeam(t, s, t.Name())
+	return newServiceOf(t, s, newTeam(t, s, t.Name()), edits...)
+}
+
+// newServiceOf is newService for a team that exists.
+func newServiceOf(t *testing.T, s *store.Store, id dmarcd.TeamID, edits ...func(*options)) *service {
+	t.Helper()
 	options := newOptions(t, s, tokenOf(t, s, id))
 	for _, edit := range edits {
 		edit(&options)
