@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -204,6 +205,30 @@ func TestExportContinues(t *testing.T) {
 	c, _ = newClient(answer{status: 200, body: `{"id"`})
 	if err := all(c.ExportRecords(t.Context(), client.RecordFilter{})); err == nil {
 		t.Error("got no error without progress")
+	}
+}
+
+// TestExportedLines checks that records are passed on as the server sent them, and that an answer of
+// another kind is an error at once.
+func TestExportedLines(t *testing.T) {
+	t.Parallel()
+	long := `{"id": "1", "unknown": "` + strings.Repeat("x", 100_000) + `"}`
+	c, _ := newClient(answer{status: 200, body: long + "\n" + `{"id": "2"}`})
+	var got []string
+	for line, err := range c.ExportRecordLines(t.Context(), client.RecordFilter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(line))
+	}
+	if want := []string{long, `{"id": "2"}`}; !slices.Equal(got, want) {
+		t.Errorf("got %.100q, want %.100q", got, want)
+	}
+	for _, body := range []string{"<html>\n</html>\n", "7\n", `{"id": "1"}` + "\n" + `[]` + "\n", `{"x": 1}` + "\n" + `{"id"`} {
+		c, transport := newClient(answer{status: 200, body: body})
+		if err := all(c.ExportRecordLines(t.Context(), client.RecordFilter{})); err == nil || !strings.Contains(err.Error(), "NDJSON") || len(transport.paths) != 1 {
+			t.Errorf("%q: got %v after %v, want an error after one request", body, err, transport.paths)
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package client
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,43 +130,90 @@ type RecordFilter struct {
 // After a lost connection it continues after the last record.
 func (c *Client) ExportRecords(ctx context.Context, filter RecordFilter) iter.Seq2[ExportedRecord, error] {
 	return func(yield func(ExportedRecord, error) bool) {
-		for attempt := 0; ; attempt++ {
-			before := filter.After
-			ended, err := c.exportPart(ctx, &filter, yield)
-			if ended {
-				return
+		for line, err := range c.ExportRecordLines(ctx, filter) {
+			var record ExportedRecord
+			if err == nil {
+				err = json.Unmarshal(line, &record)
 			}
-			if filter.After != before {
-				attempt = 0
-			}
-			if attempt >= c.Retries || ctx.Err() != nil || errors.As(err, new(*Error)) {
-				yield(ExportedRecord{}, err)
+			if !yield(record, err) || err != nil {
 				return
 			}
 		}
 	}
 }
 
-// exportPart reads one answer, and reports whether the list or its reader ended. It sets the cursor of
-// the filter.
-func (c *Client) exportPart(ctx context.Context, filter *RecordFilter, yield func(ExportedRecord, error) bool) (ended bool, err error) {
-	response, err := c.send(ctx, call{method: http.MethodGet, path: []string{"insights", "records"}, filter: *filter})
+// ExportRecordLines is ExportRecords without decoding: each record is the JSON object that the server
+// sent, which may have members that this version does not know. It is valid until the next one.
+func (c *Client) ExportRecordLines(ctx context.Context, filter RecordFilter) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		var last []byte // the last record that was passed on
+		for attempt := 0; ; attempt++ {
+			before := filter.After
+			ended, err := c.exportPart(ctx, filter, &last, yield)
+			if ended {
+				return
+			}
+			if last != nil {
+				if filter.After = recordID(last); filter.After == "" {
+					err = errNoRecords
+				}
+			}
+			if filter.After != before {
+				attempt = 0
+			}
+			if attempt >= c.Retries || ctx.Err() != nil || errors.As(err, new(*Error)) || errors.Is(err, errNoRecords) {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
+// errNoRecords means that an answer is not from this API.
+var errNoRecords = errors.New("the answer of the server is not a list of records in NDJSON")
+
+// recordID returns the id of a record, "" if it has none.
+func recordID(line []byte) string {
+	var record struct {
+		ID string `json:"id"`
+	}
+	_ = json.Unmarshal(line, &record) // "" is no id
+	return record.ID
+}
+
+// exportPart reads one answer, and reports whether the list or its reader ended. last is set to each
+// record before it is passed on.
+func (c *Client) exportPart(ctx context.Context, filter RecordFilter, last *[]byte, yield func([]byte, error) bool) (ended bool, err error) {
+	response, err := c.send(ctx, call{method: http.MethodGet, path: []string{"insights", "records"}, filter: filter})
 	if err != nil {
 		return false, err
 	}
 	defer func() { _ = response.Body.Close() }() // its reader may end early
-	for lines := json.NewDecoder(response.Body); ; {
-		var record ExportedRecord
-		err := lines.Decode(&record)
-		if errors.Is(err, io.EOF) {
+	in := bufio.NewReaderSize(response.Body, exportBuffer)
+	for line := []byte(nil); ; {
+		line = line[:0]
+		for err = bufio.ErrBufferFull; errors.Is(err, bufio.ErrBufferFull); {
+			var part []byte
+			part, err = in.ReadSlice('\n')
+			line = append(line, part...)
+		}
+		record := bytes.TrimSpace(line)
+		switch {
+		case errors.Is(err, io.EOF) && len(record) == 0:
 			return true, nil
-		}
-		if err != nil {
+		case errors.Is(err, io.EOF) && !json.Valid(record):
+			return false, io.ErrUnexpectedEOF
+		case err != nil && !errors.Is(err, io.EOF):
 			return false, err
+		case !json.Valid(record) || record[0] != '{':
+			return false, errNoRecords
 		}
-		filter.After = record.ID
+		line, *last = *last, record
 		if !yield(record, nil) {
 			return true, nil
 		}
 	}
 }
+
+// exportBuffer is the size of a read of an export.
+const exportBuffer = 64 << 10

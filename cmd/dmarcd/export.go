@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -200,7 +201,7 @@ func (p *program) exportRecords(ctx context.Context, c *client.Client, filter cl
 		return 0, err
 	}
 	defer done()
-	for record, err := range c.ExportRecords(ctx, filter) {
+	for record, err := range c.ExportRecordLines(ctx, filter) {
 		if err == nil {
 			err = writer.Write(record)
 		}
@@ -208,7 +209,7 @@ func (p *program) exportRecords(ctx context.Context, c *client.Client, filter cl
 			return n, unknownDomain(err, filter.Domain)
 		}
 		if n++; n%progressRecords == 0 {
-			advance(record.Report)
+			advance(record)
 		}
 	}
 	return n, writer.Close()
@@ -219,21 +220,23 @@ const progressRecords = 500
 
 // exportProgress shows how far an export is: reports are read by their ids, which grow with
 // time.
-func (p *program) exportProgress(ctx context.Context, c *client.Client, filter client.RecordFilter) (advance func(report string), done func(), err error) {
+func (p *program) exportProgress(ctx context.Context, c *client.Client, filter client.RecordFilter) (advance func(record []byte), done func(), err error) {
 	if !isTerminal(p.err) {
-		return func(string) {}, func() {}, nil
+		return func([]byte) {}, func() {}, nil
 	}
 	list := client.ReportFilter{Kind: string(dmarcd.KindAggregate), Domain: filter.Domain, Period: filter.Period, PageSize: 1}
 	newest, err := first(1, c.ListReports(ctx, list))
 	if err != nil || len(newest) == 0 {
-		return func(string) {}, func() {}, err
+		return func([]byte) {}, func() {}, err
 	}
 	const steps = 1000
 	first, at := dmarcd.ReportID(0), 0
 	last, _ := dmarcd.ParseReportID(newest[0].ID) // the server wrote it
 	bar, done := p.progress(steps, 0, "exporting")
-	return func(report string) {
-		id, _ := dmarcd.ParseReportID(report) // the server wrote it
+	return func(record []byte) {
+		var of struct{ Report string }
+		_ = json.Unmarshal(record, &of)          // the client has checked it
+		id, _ := dmarcd.ParseReportID(of.Report) // the server wrote it
 		if first == 0 {
 			first = id
 		}

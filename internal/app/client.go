@@ -13,6 +13,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/api"
 )
 
+// readBuffer is the size of a read from the API in this process: each one waits for the other side.
+const readBuffer = 64 << 10
+
 // Client returns a client of the API for a team, with the rights of the operator: the commands that can
 // also work with a remote server use it. Close it after use. The API is in this process and listens
 // nowhere.
@@ -29,7 +32,7 @@ func (i *Installation) Client(team dmarcd.TeamID) (c *client.Client, end func() 
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(connections) }()
 	c = client.New("http://dmarcd"+i.Config.Prefix(), "")
-	c.HTTP = &http.Client{Transport: &http.Transport{DialContext: connections.dial, DisableCompression: true}}
+	c.HTTP = &http.Client{Transport: &http.Transport{DialContext: connections.dial, DisableCompression: true, ReadBufferSize: readBuffer}}
 	c.Retries = 1 // an export of more than an hour needs another request
 	return c, func() error {
 		err := server.Close()

@@ -24,8 +24,8 @@ import (
 // Writer writes rows to an output. The output is complete only after Close, which does not
 // close it.
 type Writer interface {
-	// Write adds a row.
-	Write(row wire.ExportedRecord) error
+	// Write adds a row, a wire.ExportedRecord in JSON.
+	Write(row []byte) error
 	Close() error
 }
 
@@ -48,22 +48,20 @@ func NewWriter(format Format, out io.Writer) (Writer, error) {
 	case Parquet:
 		return newParquetWriter(out), nil
 	case NDJSON:
-		buffered := bufio.NewWriter(out)
-		encoder := json.NewEncoder(buffered)
-		encoder.SetEscapeHTML(false)
-		return &jsonWriter{buffered, encoder}, nil
+		return &jsonWriter{bufio.NewWriter(out)}, nil
 	case CSV:
 		return newCSVWriter(out)
 	}
 	return nil, fmt.Errorf("unknown format %q: use %s, %s or %s", format, Parquet, NDJSON, CSV)
 }
 
-type jsonWriter struct {
-	out     *bufio.Writer
-	encoder *json.Encoder
-}
+type jsonWriter struct{ out *bufio.Writer }
 
-func (w *jsonWriter) Write(row wire.ExportedRecord) error { return w.encoder.Encode(row) }
+// Write leaves the row as it is: it may have members that this version does not know.
+func (w *jsonWriter) Write(row []byte) error {
+	_, _ = w.out.Write(row) // the writer returns its error again
+	return w.out.WriteByte('\n')
+}
 
 func (w *jsonWriter) Close() error { return w.out.Flush() }
 
@@ -90,7 +88,11 @@ func newParquetWriter(out io.Writer) *parquetWriter {
 		parquet.Compression(&zstd.Codec{}), parquet.MaxRowsPerRowGroup(rowsPerGroup), parquet.CreatedBy("dmarcd", "", ""))}
 }
 
-func (w *parquetWriter) Write(row wire.ExportedRecord) error {
+func (w *parquetWriter) Write(line []byte) error {
+	var row wire.ExportedRecord
+	if err := json.Unmarshal(line, &row); err != nil {
+		return err
+	}
 	var times [3]time.Time
 	for i, text := range []string{row.Begin, row.End, row.ReceivedAt} {
 		var err error
@@ -123,7 +125,11 @@ func newCSVWriter(out io.Writer) (*csvWriter, error) {
 	return w, w.out.Write(w.row)
 }
 
-func (w *csvWriter) Write(row wire.ExportedRecord) error {
+func (w *csvWriter) Write(line []byte) error {
+	var row wire.ExportedRecord
+	if err := json.Unmarshal(line, &row); err != nil {
+		return err
+	}
 	record := reflect.ValueOf(row)
 	for i, f := range w.fields {
 		w.row[i] = wire.EscapeFormula(csvText(record.FieldByIndex(f.Index).Interface()))

@@ -57,7 +57,7 @@ func exported(t *testing.T, format export.Format, n int) []byte {
 			r.Reasons, r.DKIMResults, r.SPFResults = nil, nil, nil
 		}
 		columns := wire.NewExportedColumns(wire.FormatRecordID(report.ID, 0, i), "example.com", report, r)
-		musttest.Do(t, w.Write(wire.NewExportedRecord(columns, report)))
+		musttest.Do(t, w.Write(musttest.Get(json.Marshal(wire.NewExportedRecord(columns, report)))(t)))
 	}
 	musttest.Do(t, w.Close())
 	return out.Bytes()
