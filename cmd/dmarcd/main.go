@@ -131,12 +131,15 @@ override the environment, which overrides the file. "dmarcd config" shows the re
 	return root
 }
 
-// wrongFlag explains an error about a flag that belongs, or belonged, to a setting, or is similar to
-// one of the command.
+// wrongFlag explains an error about a flag that follows an unknown command, belongs, or belonged, to a
+// setting, or is similar to one of the command.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return err
+	}
+	if before := cmd.Flags().Args(); cmd.HasSubCommands() && len(before) > 0 {
+		return noArguments(cmd, before) // the flag may be one of the command that was meant
 	}
 	name := unknown.GetSpecifiedName()
 	for _, s := range config.Settings() {

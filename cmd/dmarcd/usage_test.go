@@ -149,6 +149,8 @@ func TestErrorsListTheChoices(t *testing.T) {
 		{"webhook add --team acme --kind policy.weakened,spoofing.bust https://example.com/", exitFailed, `"spoofing.bust" is not valid (did you mean "spoofing.burst"?)`},
 		{"doctr", exitFailed, `unknown command "doctr" (did you mean "doctor"?)`},
 		{"domain lits", exitFailed, `unknown command "lits" (did you mean "list"?)`},
+		{"domain lits --team acme", exitFailed, `unknown command "lits" (did you mean "list"?); see "dmarcd domain --help"`},
+		{"serv --listen :80", exitFailed, `unknown command "serv" (did you mean "serve"?)`},
 		{"domain list --team acme --jsno", exitFailed, "unknown flag: --jsno (did you mean --json?)"},
 		{"serve --mx-probe onn", exitFailed, `(did you mean "on"?)`},
 		{"token create --team acme --expires 30x", exitFailed, "unknown unit"},
