@@ -21,9 +21,18 @@ const (
 	// a time.
 	maxPosted     = 1000
 	letterSenders = 4
+	// postedDelay is how long mail waits: work that begins during the answer would slow it down, which
+	// shows whether there is a user.
+	postedDelay = time.Second
 	// postedGrace is how long mail is still sent when the process stops.
 	postedGrace = 5 * time.Second
 )
+
+// posting is mail that is sent when it is due.
+type posting struct {
+	due  time.Time
+	send func(ctx context.Context) error
+}
 
 // post sends mail later: the time of an answer must not depend on the relay, nor show whether there is a
 // user. Messages are lost if the process ends, or if too many wait.
@@ -32,7 +41,7 @@ func (s *Service) post(ctx context.Context, send func(ctx context.Context) error
 		return
 	}
 	select {
-	case s.posted <- send:
+	case s.posted <- posting{s.options.Now().Add(postedDelay), send}:
 	default:
 		s.options.Log.WarnContext(ctx, "mail not sent", "error", "too many messages wait for the relay")
 	}
@@ -46,8 +55,12 @@ func (s *Service) SendPosted(ctx context.Context) error {
 	var senders sync.WaitGroup
 	for range letterSenders {
 		senders.Go(func() {
-			for send := s.nextPosted(ctx); send != nil; send = s.nextPosted(ctx) {
-				if err := send(work); err != nil {
+			for next := s.nextPosted(ctx); next.send != nil; next = s.nextPosted(ctx) {
+				select {
+				case <-time.After(next.due.Sub(s.options.Now())):
+				case <-ctx.Done():
+				}
+				if err := next.send(work); err != nil {
 					s.options.Log.WarnContext(ctx, "mail not sent", "error", err)
 				}
 			}
@@ -57,18 +70,18 @@ func (s *Service) SendPosted(ctx context.Context) error {
 	return nil
 }
 
-// nextPosted waits for mail to send. It returns nil if there is none and ctx has ended.
-func (s *Service) nextPosted(ctx context.Context) func(ctx context.Context) error {
+// nextPosted waits for mail to send. It returns none if there is none and ctx has ended.
+func (s *Service) nextPosted(ctx context.Context) posting {
 	select {
-	case send := <-s.posted:
-		return send
+	case next := <-s.posted:
+		return next
 	default:
 	}
 	select {
-	case send := <-s.posted:
-		return send
+	case next := <-s.posted:
+		return next
 	case <-ctx.Done():
-		return nil
+		return posting{}
 	}
 }
 

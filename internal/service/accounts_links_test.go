@@ -174,6 +174,28 @@ func TestWhoGetsAReset(t *testing.T) {
 	}
 }
 
+// TestResetsAreLate asks for a link: the work for a user begins when the answer is long gone.
+func TestResetsAreLate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	s, mail := w.mailing()
+	running, cancel := context.WithCancel(ctx)
+	ended := make(chan error)
+	go func() { ended <- s.SendPosted(running) }()
+	began := time.Now()
+	w.must(s.ForgotPassword(ctx, w.owner.Email, service.Client{Address: "192.0.2.9"}))
+	for entries := w.entries(); len(entries) == 0 || entries[0].Action != "user.reset"; {
+		entries = w.entries()
+	}
+	if took := time.Since(began); took < time.Second/2 {
+		t.Errorf("got the entry of the request after %s, want it later", took)
+	}
+	cancel()
+	if err := <-ended; err != nil || len(mail.sent) != 1 {
+		t.Errorf("got %v and the letters %+v, want one", err, mail.sent)
+	}
+}
+
 // TestResetsAreThrottled asks again and again: by address and network like sign-ins, and without flooding
 // a mailbox.
 func TestResetsAreThrottled(t *testing.T) {

@@ -148,7 +148,7 @@ type Service struct {
 	// logouts throttles logout tokens that are not valid.
 	logouts *auth.Throttle
 	// posted is mail that SendPosted sends.
-	posted chan func(ctx context.Context) error
+	posted chan posting
 	// tests limits test alerts, by team, and tests and retries of webhooks, by webhook.
 	tests *allowance
 	// watching limits the checks for users who watch a domain.
@@ -192,7 +192,7 @@ func New(s *store.Store, options Options) *Service {
 		logouts:         auth.NewThrottle(options.Now),
 		resets:          auth.NewThrottle(options.Now),
 		userLetters:     newAllowance(userLettersAtOnce, userLetterInterval, options.Now),
-		posted:          make(chan func(ctx context.Context) error, maxPosted),
+		posted:          make(chan posting, maxPosted),
 		tests:           newAllowance(testsAtOnce, testInterval, options.Now),
 		watching:        fair.New[watched](fair.Options{PerKey: 1}),
 		advice:          &adviceCache{known: cache.New[adviceKey, rememberedAdvice](maxAdvice)},
