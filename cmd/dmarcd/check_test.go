@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -73,9 +74,14 @@ func runProgram(t *testing.T, server *resolvertest.Server, stdin string, args ..
 	return runWith(t, []string{"DMARCD_DNS=" + server.Addr()}, stdin, args...)
 }
 
-// runWith runs a command line in an environment.
+// runWith runs a command line in an environment. The data folder is that of the database.
 func runWith(t *testing.T, environ []string, stdin string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
+	for _, arg := range args {
+		if file, ok := strings.CutPrefix(arg, "--database="); ok && filepath.IsAbs(file) {
+			environ = append(slices.Clone(environ), "DMARCD_DATA="+filepath.Dir(file))
+		}
+	}
 	var out, errors bytes.Buffer
 	p := &program{in: strings.NewReader(stdin), out: &out, err: &errors, environ: environ}
 	return p.run(t.Context(), args), out.String(), errors.String()
