@@ -219,7 +219,7 @@ func (s *ManagerSummary) document(now time.Time) pdf.Document {
 		done.Rows = append(done.Rows, []string{line.When(), line.Text})
 	}
 	d.Sections = append(d.Sections, listed("What was done", done, "Nothing changed in this period.", s.MoreDone))
-	next := pdf.Table{Columns: []pdf.Column{{Title: "What", Width: 8.5}, {Title: "Domains", Width: 5}, {Title: "Who", Width: 3.5}}}
+	next := pdf.Table{Columns: []pdf.Column{{Title: "What", Width: 7.7}, {Title: "Domains", Width: 6}, {Title: "Who", Width: 3.3}}}
 	for _, n := range s.Next {
 		next.Rows = append(next.Rows, []string{strings.TrimSpace(n.Title + ". " + n.EffectText()), n.Where(), n.Who})
 	}
