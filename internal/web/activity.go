@@ -59,9 +59,11 @@ type activityView struct {
 	Period *ui.PeriodChoice
 	Filter ui.Form
 	Rows   []activityRow
-	Empty  ui.Empty
-	Pager  ui.Pager
-	CSV    string
+	// OfDomain means that all rows are about one domain, which they do not repeat.
+	OfDomain bool
+	Empty    ui.Empty
+	Pager    ui.Pager
+	CSV      string
 }
 
 // activityTabs are the links to the views, which keep the domain and the tag.
@@ -319,7 +321,7 @@ func (s *Web) history(c *site.Call) error {
 	}
 	path := domainPath(head.Head.Name) + "/changes"
 	view := historyView{domainView: head, List: activityView{
-		Rows: activityRows(c, found.Items), Pager: ui.CursorPager(path, query, next(found)), CSV: ui.WithQuery(path, query, "csv", "changes", "after", ""),
+		OfDomain: true, Rows: activityRows(c, found.Items), Pager: ui.CursorPager(path, query, next(found)), CSV: ui.WithQuery(path, query, "csv", "changes", "after", ""),
 		Filter: c.Carrying(ui.Form{Path: path, Method: "get", Submit: "Filter", Inline: true, Fields: []ui.Field{partField(asked.part)}}),
 		Empty:  ui.Empty{Title: "No changes yet", Advice: "The DNS has not changed since the first check, or no change matches the filter."},
 	}}

@@ -29,7 +29,7 @@ func figures(now, before dmarcd.Counts, days int) []figure {
 		{"Spam folder or rejected", phrase.Number(now.Quarantined + now.Rejected), "as reported by receivers"},
 	}
 	if now.Unverified > 0 {
-		all = append(all, figure{"Known only from unverified reports", phrase.Percent(now.Unverified, now.Total()), "of all messages"})
+		all = append(all, figure{"Share from unverified reports", phrase.Percent(now.Unverified, now.Total()), phrase.Count(now.Unverified, "message")})
 	}
 	if before.Total() > 0 {
 		previous := "previous " + phrase.Count(int64(days), "day")

@@ -174,6 +174,9 @@ func TestHistory(t *testing.T) {
 			t.Errorf("got a history without %q, want it", want)
 		}
 	}
+	if strings.Contains(body, `data-title="Domain"`) {
+		t.Error("got a history with the domain in each row, want it named once")
+	}
 	rows := musttest.Get(csv.NewReader(strings.NewReader(s.body(t, viewer, "/app/domains/example.com/changes?csv=changes"))).ReadAll())(t)
 	paths := map[string]bool{}
 	for _, row := range rows[1:] {
