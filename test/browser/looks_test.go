@@ -126,6 +126,8 @@ func TestDemo(t *testing.T) {
 	visitor.inspect("not-found")
 	visitor.signOut()
 	visitor.inspect("sign-in")
+	visitor.visit("/app/reset", http.StatusOK)
+	visitor.inspect("reset-without-mail")
 
 	const tabs = 3
 	for worker := range tabs {
@@ -144,6 +146,44 @@ func TestDemo(t *testing.T) {
 		b.signIn(demo.Ada)
 		b.doTasks()
 	})
+	t.Run("summaries", func(t *testing.T) {
+		t.Parallel()
+		b := s.open(t)
+		b.signIn(demo.Ada)
+		b.visit("/app/domains", http.StatusOK)
+		domains := read(b, evaluate[[]string](`[...document.querySelectorAll("main a[data-copy]")].map((link) => link.pathname)`))
+		if len(domains) < 5 {
+			t.Fatalf("got the domains %q, want at least five", domains)
+		}
+		for _, path := range domains {
+			b.visit(path, http.StatusOK)
+			b.fitsOneScreen(path)
+		}
+	})
+}
+
+// oneScreen are the elements of a summary, and on how many screens they are: all are on the first of a
+// desk, and on a phone the conclusion and the way to reject are on the first two, above its bar.
+var oneScreen = map[string]struct {
+	look
+	screens int64
+}{
+	".lead, .advice, .figures, .summary": {look{name: "desk", scheme: "light", width: 1440, height: 900}, 1},
+	".lead, .advice":                     {look{name: "phone", scheme: "light", width: 360, height: 800, phone: true}, 2},
+}
+
+// fitsOneScreen wants the summary of a domain to be seen at once.
+func (b *tab) fitsOneScreen(path string) {
+	b.t.Helper()
+	for parts, on := range oneScreen {
+		on.wear(b)
+		low := read(b, evaluate[float64](`Math.max(...[...document.querySelectorAll(`+quote(parts)+`)].map((part) => part.getBoundingClientRect().bottom + scrollY))`))
+		bar := read(b, evaluate[float64](`((bar) => getComputedStyle(bar).position === "fixed" ? bar.offsetHeight : 0)(document.querySelector("nav.main"))`))
+		if most := float64(on.screens) * (float64(on.height) - bar); !(low <= most) || !b.has(".advice") {
+			b.t.Errorf("%s, %s: got the summary down to %.0f pixels, want at most %.0f", path, on.name, low, most)
+		}
+	}
+	looks[0].wear(b)
 }
 
 // lookAround wants something of everything in the sample teams, and to be able to
@@ -204,8 +244,8 @@ const tooWide = `document.documentElement.scrollWidth <= %[1]d ? [] : ["the page
 	.filter((element) => element.getBoundingClientRect().right > %[1]d + 1 && !element.closest(".skip"))
 	.slice(0, 5).map((element) => element.outerHTML.slice(0, 120))]`
 
-// scrollBoxes names the elements within the page that can be scrolled.
-const scrollBoxes = `[...document.querySelectorAll("body *:not(textarea, select)")].filter((element) => {
+// scrollBoxes names the elements within the page that can be scrolled, without rows of tabs.
+const scrollBoxes = `[...document.querySelectorAll("body *:not(textarea, select, .tabs > ul)")].filter((element) => {
 	const { overflowX, overflowY } = getComputedStyle(element);
 	return /auto|scroll/.test(overflowX + overflowY);
 }).map((element) => element.outerHTML.slice(0, 120))`
@@ -224,8 +264,15 @@ const openNumbers = `[...document.querySelectorAll("details.numbers")].map((d) =
 const tooLong = `document.documentElement.scrollHeight -
 	Math.max(innerHeight, Math.ceil(document.querySelector(".foot").getBoundingClientRect().bottom + scrollY))`
 
-// tabRows is how many rows the tabs of a domain take, 0 on other pages.
-const tabRows = `location.pathname.startsWith("/app/domains/") ? new Set([...document.querySelectorAll(".tabs li")].map((tab) => tab.offsetTop)).size : 0`
+// tabRows is how many rows the tabs of a page take; the current one is in sight.
+const tabRows = `(() => {
+	const current = document.querySelector(".tabs [aria-current]")?.getBoundingClientRect();
+	const hidden = current && (current.left < 0 || current.right > innerWidth + 1);
+	return new Set([...document.querySelectorAll(".tabs li")].map((tab) => tab.offsetTop)).size + (hidden ? 100 : 0);
+})()`
+
+// buttonRows is how many rows the buttons of the reports take, 0 on other pages.
+const buttonRows = `location.pathname === "/app/reports" ? new Set([...document.querySelectorAll(".head .tools > *")].map((button) => button.offsetTop)).size : 0`
 
 // narrow is a wide screen on which everything is shown four times as large
 // (WCAG 1.4.10).
@@ -248,7 +295,10 @@ func (b *tab) fits(name string, l look) {
 		b.t.Errorf("%s, %s: a cell of a row is not seen: %s", name, l.name, cell)
 	}
 	if rows := read(b, evaluate[int](tabRows)); rows > 1 && l.phone {
-		b.t.Errorf("%s, %s: got the tabs of a domain in %d rows, want one", name, l.name, rows)
+		b.t.Errorf("%s, %s: got the tabs in %d rows, want one", name, l.name, rows)
+	}
+	if rows := read(b, evaluate[int](buttonRows)); rows > 1 {
+		b.t.Errorf("%s, %s: got the buttons in %d rows, want one", name, l.name, rows)
 	}
 	if long := read(b, evaluate[int](tooLong)); long > 1 {
 		b.t.Errorf("%s, %s: got %d pixels below the end of the page want none", name, l.name, long)
