@@ -163,8 +163,10 @@ func (d Digest) figures() []mail.Figure {
 }
 
 func (d Digest) paragraphs() []string {
-	b := d.Before
-	all := []string{fmt.Sprintf("Previous period: %s messages, of which %s pass DMARC.", phrase.Number(b.Total()), phrase.Percent(b.Compliant, b.Total()))}
+	all := []string{"Previous period: no mail was reported."}
+	if b := d.Before; b.Total() > 0 {
+		all[0] = fmt.Sprintf("Previous period: %s, of which %s pass DMARC.", phrase.Count(b.Total(), "message"), phrase.Percent(b.Compliant, b.Total()))
+	}
 	if d.Parked > 0 {
 		all = append(all, fmt.Sprintf("Not counted: %s that spoof parked domains. The policy of these domains asks receivers to reject them.", phrase.Count(d.Parked, "message")))
 	}
