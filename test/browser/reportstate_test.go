@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 )
 
 // TestForgedReportsAreTakenOut excludes reports one by one and by their reporter, counts
@@ -54,7 +56,9 @@ func TestForgedReportsAreTakenOut(t *testing.T) {
 	b.inspect("reports excluded")
 	wantMessages("excluded by their reporter", "0")
 	b.visit("/app/reports/exclude", http.StatusOK)
-	b.press("Preview")
+	if got := b.load(chromedp.Click(`//button[normalize-space()="Preview"]`)); got != http.StatusUnprocessableEntity {
+		t.Errorf("without a reporter: got status %d want 422", got)
+	}
 	b.shows("Enter a reporter, or select “all reporters”.")
 	b.write("reporter", "Receiver Inc.")
 	b.choose("counted", "true")
