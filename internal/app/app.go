@@ -96,6 +96,7 @@ type App struct {
 	memory        *memory.Budget
 	spool         *spool.Spool // nil if this process handles no mail
 	mail          *mail        // nil if SMTP is disabled
+	zone          *zoneServer  // nil without a zone
 	deliveries    *notify.Worker
 	metrics       *metrics
 	listener      net.Listener
@@ -177,6 +178,11 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	}
 	if cfg.SMTPListen != "" {
 		if a.mail, err = a.listenForMail(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.Zone != "" {
+		if a.zone, err = a.listenForZone(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -265,7 +271,7 @@ func (a *App) handler() (http.Handler, error) {
 	a.deliveries = newDeliveries(a.store, a.config, a.dialer, relay, digest, a.log)
 	a.deliveries.Observe, a.deliveries.Recovered = a.metrics.observeDelivery, a.recovered
 	a.service = service.New(a.store, withMail(service.Options{
-		Checker: a.checker, Acceptor: a.acceptor, Insight: a.insight, Memory: a.memory, Verifier: a.verifier(),
+		Checker: a.checker, DNS: a.resolver.Fresh(), Acceptor: a.acceptor, Insight: a.insight, Memory: a.memory, Verifier: a.verifier(),
 		Secrets: secretKeys(a.config), Mailboxes: mailboxLogins{a.dialer}, Outbound: a.dialer, Deliveries: a.deliveries,
 		SelfTests: newSelfTests(a.config, a.resolver, func() string {
 			if a.mail == nil {
@@ -350,6 +356,10 @@ func (a *App) Run(ctx context.Context) (err error) {
 	for _, chore := range a.chores() {
 		group.Go(func() error { return chore.Run(ctx) })
 	}
+	if a.zone != nil {
+		a.log.Info("answering DNS queries", "address", a.zone.server.Addr(), "zone", a.config.Zone)
+		group.Go(func() error { return a.zone.run(ctx) })
+	}
 	a.runIntake(ctx, group)
 	err = group.Wait()
 	a.log.Info("stopped")
@@ -392,6 +402,9 @@ func (a *App) close() error {
 	}
 	if a.mail != nil {
 		errs = append(errs, a.mail.close())
+	}
+	if a.zone != nil {
+		errs = append(errs, a.zone.server.Close())
 	}
 	if a.spool != nil {
 		errs = append(errs, a.spool.Close())

@@ -256,6 +256,7 @@ func diagnoseDNS(ctx context.Context, cfg config.Config) []Diagnosis {
 	if cfg.ReportDomain != "" {
 		found = append(found, diagnoseReportDomain(ctx, all, cfg.ReportDomain))
 	}
+	found = append(found, diagnoseZone(ctx, cfg, all)...)
 	return found
 }
 

@@ -70,7 +70,7 @@ func CreateInstallation(ctx context.Context, cfg config.Config, log *slog.Logger
 		return nil, errors.Join(err, s.Close())
 	}
 	options := withMail(service.Options{
-		Checker: newChecker(cfg, asks, log), Acceptor: NewAcceptor(cfg, log),
+		Checker: newChecker(cfg, asks, log), DNS: asks.Fresh(), Acceptor: NewAcceptor(cfg, log),
 		Secrets: secretKeys(cfg), Mailboxes: mailboxLogins{dialer}, Outbound: dialer,
 		Deliveries: newDeliveries(s, cfg, dialer, relay, nil, log),
 		SelfTests:  newSelfTests(cfg, asks, func() string { return cfg.SMTPListen }),

@@ -83,6 +83,7 @@ func (a *App) chores() []*jobs.Chore {
 		{Name: "partition records", Step: a.store.Partition, Poll: jobs.Hourly},
 		{Name: "reclaim free database pages", Step: a.store.Reclaim, Poll: jobs.Minutely},
 		{Name: "purge retired reporting addresses", Step: a.store.ForgetMailboxes, Poll: jobs.Hourly},
+		{Name: "remove expired names of the zone", Step: a.store.ExpireZoneNames, Poll: jobs.Hourly},
 		{Name: "purge test mail", Step: a.store.PurgeTestAddresses, Poll: jobs.Minutely},
 		{Name: "purge expired sessions", Step: a.store.PurgeSignIns, Poll: jobs.Hourly},
 	}

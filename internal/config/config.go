@@ -48,6 +48,14 @@ type Config struct {
 	// DomainProof is ProofOn or ProofOff: whether a domain counts only while DNS shows that its
 	// team controls it.
 	DomainProof string
+	// Zone is the domain that the DNS server answers for, in lower case; empty means none.
+	Zone string
+	// ZoneListen is the host:port of the DNS listener. Port 0 selects a free port.
+	ZoneListen string
+	// ZoneNameservers are the name servers of Zone, see Nameservers.
+	ZoneNameservers []string
+	// ZoneSecondaries are the servers that may transfer Zone, in the form of zone.ParseSecondary.
+	ZoneSecondaries []string
 	// Token is the token of the team "default"; if empty, the first start creates one.
 	Token string
 	// RateLimit is the number of requests per second and token; 0 means unlimited. It may

@@ -15,6 +15,19 @@ import (
 // client are the flags of a client of an identity provider.
 var client = map[string]string{"oidc-client-id": "dmarcd", "oidc-client-secret": "open sesame"}
 
+// zoneName and zoneServers are the flags of a zone.
+var (
+	zoneName    = map[string]string{"zone": "dns.example.net"}
+	zoneServers = map[string]string{"zone-nameservers": "ns1.example.org,ns2.example.org"}
+)
+
+// with returns flags with one more.
+func with(flags map[string]string, name, value string) map[string]string {
+	flags = maps.Clone(flags)
+	flags[name] = value
+	return flags
+}
+
 // TestBadValues sets one invalid value by a flag and expects an error of one line.
 func TestBadValues(t *testing.T) {
 	t.Parallel()
@@ -30,6 +43,11 @@ func TestBadValues(t *testing.T) {
 		wantToken    = `must be "dmd_" and 40 letters and digits, as "dmarcd token create" prints it`
 		wantRate     = "must be a number from 0 (off) to 1000000"
 		wantOrigins  = "must be a comma-separated list of origins, such as https://app.example.com, or *"
+		wantZone     = "must be set together with zone_nameservers (DMARCD_ZONE_NAMESERVERS)"
+		wantOwnZone  = "must be a domain of its own, without report_domain (DMARCD_REPORT_DOMAIN) and the host of base_url (DMARCD_BASE_URL): dmarcd would not answer for them"
+		wantServers  = "must be a comma-separated list of at least two name servers, each a name or name=address"
+		wantGlue     = "must be given with an address for each name inside of zone, such as ns1.dns.example.net=192.0.2.53"
+		wantTransfer = "must be a comma-separated list of address[:port]=[algorithm:]name:secret, with the secret of the TSIG key in base64"
 		wantAge      = "must be a duration from 1h to 876000h, or 0s (forever)"
 		wantIssuer   = "must be an https URL without query and fragment, such as https://login.example.com; http is for a provider on the same machine"
 		wantTLS      = "must be off unless base_url (DMARCD_BASE_URL) begins with https:// and a host name"
@@ -52,6 +70,20 @@ func TestBadValues(t *testing.T) {
 		{name: "database with options", flag: "database", value: "x.db?mode=ro", want: wantDatabase},
 
 		{name: "data with a zero byte", flag: "data", value: "a\x00b", want: "must be the path of a folder"},
+
+		{name: "zone that is no domain", flag: "zone", value: "dns", others: zoneServers, want: wantDomain},
+		{name: "zone without name servers", flag: "zone", value: "dns.example.net", want: wantZone},
+		{name: "zone with the report domain", flag: "zone", value: "dns.example.net", others: with(zoneServers, "report-domain", "in.dns.example.net"), want: wantOwnZone},
+		{name: "zone that is the report domain", flag: "zone", value: "dns.example.net", others: with(zoneServers, "report-domain", "dns.example.net"), want: wantOwnZone},
+		{name: "zone with the host of the page", flag: "zone", value: "dns.example.net", others: with(zoneServers, "base-url", "https://DMARC.dns.example.net/api"), want: wantOwnZone},
+		{name: "listener of the zone without port", flag: "zone-listen", value: "192.0.2.53", want: "must be host:port, such as :53"},
+		{name: "one name server", flag: "zone-nameservers", value: "ns1.example.org=192.0.2.1,ns1.example.org=192.0.2.2", others: zoneName, want: wantServers},
+		{name: "a name server with a bad address", flag: "zone-nameservers", value: "ns1.example.org,ns2.example.org=x", others: zoneName, want: wantServers},
+		{name: "a name server with a bad name", flag: "zone-nameservers", value: "ns1.example.org,n s", others: zoneName, want: wantServers},
+		{name: "a name server in the zone without an address", flag: "zone-nameservers", value: "ns1.example.org,ns2.dns.example.net", others: zoneName, want: wantGlue},
+		{name: "a secondary without a key", flag: "zone-secondaries", value: "192.0.2.1", shown: "***", others: with(zoneServers, "zone", "dns.example.net"), want: wantTransfer},
+		{name: "a secondary by name", flag: "zone-secondaries", value: "ns.example.org=key:c2VjcmV0", shown: "***", others: with(zoneServers, "zone", "dns.example.net"), want: wantTransfer},
+		{name: "secondaries without a zone", flag: "zone-secondaries", value: "192.0.2.1=key:c2VjcmV0", shown: "***", want: "must be empty without zone (DMARCD_ZONE)"},
 
 		{name: "listen without port", flag: "listen", value: "localhost", want: wantListen},
 		{name: "listen with a port too high", flag: "listen", value: ":65536", want: wantListen},

@@ -18,7 +18,7 @@ const envPrefix = "DMARCD_"
 // Settings returns all settings in the order of the documentation. The caller may modify
 // the slice.
 func Settings() []Setting {
-	return slices.Concat(generalSettings(), tlsSettings(), sectionSettings(), reportSettings(), oidcSettings(), mailSettings())
+	return slices.Concat(generalSettings(), tlsSettings(), zoneSettings(), sectionSettings(), reportSettings(), oidcSettings(), mailSettings())
 }
 
 func generalSettings() []Setting {

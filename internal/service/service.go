@@ -25,6 +25,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/cache"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
@@ -39,6 +40,8 @@ import (
 // Options are the dependencies of use cases other than the store.
 type Options struct {
 	Checker *dnscheck.Checker
+	// DNS looks up the names of managed records.
+	DNS dns.Resolver
 	// Acceptor reads uploads.
 	Acceptor *intake.Acceptor
 	// Retention is the default retention of teams.

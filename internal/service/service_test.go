@@ -63,7 +63,7 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 	limits.Containers.Folder = t.TempDir()
 	w.acceptor = &intake.Acceptor{Limits: limits, Encode: shape.EncodeDetail, Recovered: func(e *recovered.Error) { t.Error(e) }}
 	w.options = service.Options{
-		Checker:   dnscheck.New(dnscheck.Options{Resolver: dnstest.New(""), Interval: time.Hour, Now: time.Now}),
+		DNS: dnstest.New(""), Checker: dnscheck.New(dnscheck.Options{Resolver: dnstest.New(""), Interval: time.Hour, Now: time.Now}),
 		Acceptor:  w.acceptor,
 		Memory:    memory.NewBudget(1 << 30),
 		Insight:   insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil),
@@ -191,7 +191,7 @@ func (w *world) importTwice(ctx context.Context, t *service.Team) error {
 
 // uses has one for every method of service.Team and service.System. Where both have a
 // method, the name of that of service.System begins with its type.
-var uses = joined(joined(joined(joined(joined(webhookUses, alertUses), labelUses), managerUses), joined(postureUses, joined(keyUses, factorUses))), map[string]use{
+var uses = joined(joined(joined(joined(joined(webhookUses, alertUses), labelUses), managerUses), joined(joined(postureUses, recordUses), joined(keyUses, factorUses))), map[string]use{
 	"Domain":  reads(func(_ *world, t *service.Team) (dmarcd.Domain, error) { return t.Domain(ctx, "Example.COM.") }),
 	"Domains": reads(func(_ *world, t *service.Team) ([]dmarcd.Domain, error) { return t.Domains(ctx, "", 10) }),
 	"Summary": reads(func(_ *world, t *service.Team) (dmarcd.Summary, error) { return t.Summary(ctx, dmarcd.Days{}) }),

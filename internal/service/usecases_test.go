@@ -26,6 +26,7 @@ const (
 	remove                // an owner, or a token that may write
 	manage                // an owner
 	own                   // an owner who is no token
+	publish               // an editor who is no token
 	operate               // an operator
 )
 
@@ -216,10 +217,10 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}{
 		{"anonymous", service.Actor{}, nil},
 		{"viewer", as(11, dmarcd.RoleViewer), []access{see}},
-		{"editor", as(12, dmarcd.RoleEditor), []access{see, change}},
-		{"owner", as(13, dmarcd.RoleOwner), []access{see, change, remove, manage, own}},
+		{"editor", as(12, dmarcd.RoleEditor), []access{see, change, publish}},
+		{"owner", as(13, dmarcd.RoleOwner), []access{see, change, remove, manage, own, publish}},
 		{"operator in no team", service.User(operator, ""), []access{operate}},
-		{"command line", service.CommandLine(), []access{see, change, remove, manage, own, operate}},
+		{"command line", service.CommandLine(), []access{see, change, remove, manage, own, publish, operate}},
 		{"token that reads", service.Token(token, dmarcd.ScopeRead, ""), []access{see}},
 		{"token that writes", service.Token(token, dmarcd.ScopeWrite, ""), []access{see, change, remove}},
 		{"token that manages", service.Token(token, dmarcd.ScopeAdmin, ""), []access{see, change, remove, manage}},

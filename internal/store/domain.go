@@ -248,6 +248,9 @@ func (t *Team) deleteDomain(ctx context.Context, tx tx, name string) error {
 	if err := t.retireMailbox(ctx, tx, name); err != nil {
 		return err
 	}
+	if _, err := t.retireLabels(ctx, tx, `domain_id = $2`, id); err != nil {
+		return err
+	}
 	// Lock the team's days in the same order as count.
 	_, err = db.Collect(ctx, tx, `SELECT team_days.day FROM team_days
 		WHERE team_id = $1 AND day IN (SELECT day FROM domain_days WHERE team_id = $1 AND domain_id = $2)

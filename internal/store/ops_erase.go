@@ -67,6 +67,7 @@ var erasures = []erasure{
 	{"selectors", "domain_id, signer, selector", purgeRows},
 	{"sender_classes", "domain_id, sender", purgeRows},
 	{"postures", "domain_id", purgeRows},
+	{"record_versions", "domain_id, kind, version", purgeRows},
 	{"team_senders", "key", 50},
 	{"records", "report_id, share, n", purgeRows},
 	{"cold_blocks", "id, n", purgeChunks},
@@ -100,6 +101,9 @@ func (t *Team) erase(ctx context.Context) (more bool, err error) {
 		return err == nil, err
 	}
 	removed, err := inTx(ctx, t.retryTx, func(tx tx) (removed int64, err error) {
+		if err := t.retireErased(ctx, tx); err != nil {
+			return 0, err
+		}
 		for _, e := range erasures {
 			if removed, err = t.eraseRows(ctx, tx, e); removed > 0 || err != nil {
 				return removed, err

@@ -136,6 +136,9 @@ func (t *Team) purgeReport(ctx context.Context, tx tx, id dmarcd.ReportID) error
 
 // purgeDomain removes some rows of a deleted domain.
 func (t *Team) purgeDomain(ctx context.Context, tx tx, id dmarcd.DomainID) error {
+	if _, err := t.retireLabels(ctx, tx, `domain_id = $2`, id); err != nil { // of a deleted team
+		return err
+	}
 	for _, step := range []string{
 		`DELETE FROM checks WHERE team_id = $1 AND id IN
 			(SELECT id FROM checks WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
@@ -158,6 +161,8 @@ func (t *Team) purgeDomain(ctx context.Context, tx tx, id dmarcd.DomainID) error
 			(SELECT sender FROM sender_classes WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 		`DELETE FROM postures WHERE team_id = $1 AND domain_id IN
 			(SELECT domain_id FROM postures WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
+		`DELETE FROM record_versions WHERE team_id = $1 AND domain_id = $2 AND version IN
+			(SELECT version FROM record_versions WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 	} {
 		removed, err := tx.Exec(ctx, step, t.id, id, purgeRows)
 		if err != nil || removed >= purgeRows {

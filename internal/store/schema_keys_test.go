@@ -30,7 +30,7 @@ const (
 // enforces them.
 var keyLimits = map[string]int{
 	// names in the program, and random ones
-	"installation.name": wordBytes, "job_leases.name": wordBytes, "alerts.kind": wordBytes,
+	"installation.name": wordBytes, "job_leases.name": wordBytes, "alerts.kind": wordBytes, "record_versions.kind": wordBytes,
 	"spool.name": wordBytes, "spool_chunks.name": wordBytes, "addresses.mailbox": wordBytes, "test_addresses.mailbox": wordBytes,
 	"domains.policy": wordBytes, "domains.grade": wordBytes, "domains.stage": wordBytes, "domains.next_step": wordBytes,
 	// hashes
@@ -47,6 +47,8 @@ var keyLimits = map[string]int{
 	"certificate_files.name": 2048,
 	// package secret
 	"audit_keys.name": 8,
+	// the setting of the operator, and random
+	"zone.name": domainBytes, "zone_names.label": wordBytes,
 	// keyText
 	"reports.external_id": dmarcd.MaxKeyText, "selectors.signer": dmarcd.MaxKeyText, "selectors.selector": dmarcd.MaxKeyText, "alerts.subject": dmarcd.MaxKeyText,
 	"shares.from_path": dmarcd.MaxKeyText + 1, "shares.policy_path": dmarcd.MaxKeyText + 1, // with a dot

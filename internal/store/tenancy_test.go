@@ -20,15 +20,15 @@ import (
 
 // victim is the team that another team tries to access.
 type victim struct {
-	domain   dmarcd.Domain
-	token    dmarcd.Token
-	report   dmarcd.ReportID
-	rejected dmarcd.RejectedID
-	mailbox  dmarcd.Mailbox
-	member   dmarcd.User
-	invited  string
-	test     dmarcd.ClaimedDelivery
-	sender   string
+	store           *store.Store
+	domain          dmarcd.Domain
+	token           dmarcd.Token
+	report          dmarcd.ReportID
+	rejected        dmarcd.RejectedID
+	mailbox         dmarcd.Mailbox
+	member          dmarcd.User
+	test            dmarcd.ClaimedDelivery
+	invited, sender string
 	// testAddress is a local part.
 	testAddress string
 	// claimedUntil is the end of the claim of claimedKey.
@@ -44,7 +44,7 @@ func (v victim) delivery() *dmarcd.Delivery {
 
 // attacks calls every method of store.Team as another team, with the names and ids of the victim,
 // and checks the result. A missing method fails the test.
-var attacks = joined(joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks), joined(postureAttacks, keyAttacks)), map[string]func(ctx context.Context, other *store.Team, v victim) error{
+var attacks = joined(joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks), joined(joined(postureAttacks, recordAttacks), keyAttacks)), map[string]func(ctx context.Context, other *store.Team, v victim) error{
 	"Domain": func(ctx context.Context, other *store.Team, v victim) error {
 		_, err := other.Domain(ctx, v.domain.Name)
 		return wantNotFound(err)
@@ -489,7 +489,8 @@ func addVictim(t *testing.T, s *store.Store) (*store.Team, victim) {
 	check.Facts = nil
 	check.At, check.Asked, check.Policy = check.At.Add(time.Hour), true, "none" // adds an event
 	domain := musttest.Get(mine.SaveCheck(ctx, "example.com", check, dmarcd.Plan{}))(t)
-	v := victim{domain: domain, sender: "crm"}
+	v := victim{store: s, domain: domain, sender: "crm"}
+	addRecord(t, s, mine)
 	musttest.Do(t, mine.SetTeamSender(ctx, dmarcd.TeamSender{Key: v.sender, Name: "CRM"}))
 	receipts := musttest.Get(mine.Receive(ctx, []*dmarcd.Delivery{v.delivery()}))(t)
 	v.report = receipts[0][0].ID
@@ -590,7 +591,7 @@ func state(t *testing.T, mine *store.Team, v victim) victimState {
 	got.senders = fmt.Sprint(senders)
 	_, answered, err := mine.ClaimKey(ctx, answeredKey)
 	_, _, claimed := mine.ClaimKey(ctx, claimedKey)
-	got.keys = fmt.Sprintf("%+v %v %v", answered, err, claimed)
+	got.keys = fmt.Sprintf("%+v %v %v", answered, err, claimed) + recordState(t, mine, v)
 	members := musttest.Get(mine.Members(ctx))(t)
 	invitations := musttest.Get(mine.Invitations(ctx))(t)
 	audit := musttest.Get(mine.Audit(ctx, store.AuditFilter{}, store.Cursor{}, 100))(t)

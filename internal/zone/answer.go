@@ -92,11 +92,12 @@ func failure(data []byte, rcode int) []byte {
 func wellFormed(m *mdns.Msg) bool {
 	options := 0
 	for i, rr := range m.Extra {
-		switch rr.Header().Rrtype {
-		case mdns.TypeOPT:
+		switch rr := rr.(type) {
+		case *mdns.OPT:
 			options++
-		case mdns.TypeTSIG:
-			if i != len(m.Extra)-1 {
+		case *mdns.TSIG:
+			// The library accepts one without data, and would answer with one that no client can read.
+			if i != len(m.Extra)-1 || rr.Algorithm == "" {
 				return false
 			}
 		}

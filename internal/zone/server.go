@@ -112,8 +112,16 @@ func newServer(options Options) *Server {
 // Addr returns the host:port that the server listens on.
 func (s *Server) Addr() string { return s.packets.LocalAddr().String() }
 
-// Close stops listening. Only a server that does not run needs it.
-func (s *Server) Close() error { return errors.Join(s.packets.Close(), s.streams.Close()) }
+// Close stops listening. Run does so when it ends.
+func (s *Server) Close() error {
+	var errs []error
+	for _, err := range []error{s.packets.Close(), s.streams.Close()} {
+		if !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
 
 // Changed sends NOTIFY to the secondaries. Run does so when it begins.
 func (s *Server) Changed() {

@@ -337,6 +337,28 @@ CREATE TABLE certificate_files (
     content BLOB  NOT NULL
 );
 
+-- The zone of managed records, one row at most: its name, a hash of what the configuration says about
+-- it, and the serial of its latest change.
+CREATE TABLE zone (
+    name          TEXT   NOT NULL PRIMARY KEY,
+    configuration TEXT   NOT NULL,
+    serial        BIGINT NOT NULL
+);
+
+-- The names below the zone, and what they answer. A label is random, belongs to one record of one
+-- domain, and is never used again: without content it is a tombstone, which has nothing of a team.
+-- serial is that of the zone at its latest change. expires_at is when the content of a name that is
+-- no longer in use is removed, 0 for one in use.
+CREATE TABLE zone_names (
+    label      TEXT   NOT NULL PRIMARY KEY,
+    content    TEXT   NOT NULL,
+    serial     BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+CREATE INDEX zone_names_by_serial ON zone_names (serial);
+CREATE INDEX zone_names_expiring ON zone_names (expires_at) WHERE expires_at > 0;
+
 -- Acknowledged mail whose reports are not stored yet, if the spool is in the database. holder
 -- is a random number of the process that handles it. crashes is the number of processes that
 -- died while they handled it, including the current one if it dies. charged names the teams
@@ -866,6 +888,21 @@ CREATE TABLE sender_classes (
     sender    TEXT   NOT NULL, -- its key
     class     TEXT   NOT NULL,
     PRIMARY KEY (team_id, domain_id, sender)
+) WITHOUT ROWID;
+
+-- The versions of managed records, of which the last is published. kind is dmarc or tls_rpt, label
+-- that of zone_names, the same for all versions of a record.
+CREATE TABLE record_versions (
+    team_id    BIGINT NOT NULL REFERENCES teams (id),
+    domain_id  BIGINT NOT NULL,
+    kind       TEXT   NOT NULL,
+    version    BIGINT NOT NULL,
+    label      TEXT   NOT NULL,
+    content    TEXT   NOT NULL,
+    author     TEXT   NOT NULL,
+    reason     TEXT   NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (team_id, domain_id, kind, version)
 ) WITHOUT ROWID;
 
 -- What the advice for a domain comes to, for lists of domains. It is as old as computed_at: the

@@ -1,0 +1,235 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/tlsrpt"
+)
+
+// ManagedRecord is a managed record of a domain in its published version.
+type ManagedRecord struct {
+	dmarcd.RecordVersion
+
+	// Owner is the name in the domain, and Target the name in the zone that its CNAME record leads to.
+	Owner, Target string
+	State         dmarcd.RecordState
+}
+
+// stateTimeout limits the lookups of the states of a domain's records.
+const stateTimeout = 2 * time.Second
+
+// ManagedRecords returns the managed records of a domain, with what the DNS has at their names now.
+func (t *Team) ManagedRecords(ctx context.Context, name string) ([]ManagedRecord, error) {
+	domain, err := t.named(ctx, dmarcd.RightSee, name)
+	if err != nil {
+		return nil, err
+	}
+	versions, err := t.team.RecordVersions(ctx, domain.Name)
+	if err != nil {
+		return nil, err
+	}
+	zone, err := t.service.store.Zone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
+	defer cancel()
+	var records []ManagedRecord
+	for i, v := range versions {
+		if i > 0 && versions[i-1].Kind == v.Kind {
+			continue // an older version
+		}
+		r := managedRecord(v, domain.Name, zone)
+		r.State = t.recordState(ctx, r)
+		records = append(records, r)
+	}
+	return records, nil
+}
+
+func managedRecord(v dmarcd.RecordVersion, domain, zone string) ManagedRecord {
+	return ManagedRecord{RecordVersion: v, Owner: v.Kind.Owner(domain), Target: v.Label + "." + zone}
+}
+
+// recordState looks up what is published at the name of a record. A name has a CNAME record or others,
+// never both.
+func (t *Team) recordState(ctx context.Context, r ManagedRecord) dmarcd.RecordState {
+	alias := t.service.options.DNS.Resolve(ctx, dns.Question{Name: r.Owner, Type: dns.CNAME})
+	switch alias.Outcome {
+	case dns.Inconclusive:
+		return dmarcd.RecordUnknown
+	case dns.Data:
+		if len(alias.Records) == 1 && strings.EqualFold(strings.TrimSuffix(alias.Records[0].Host, "."), r.Target) {
+			return dmarcd.RecordManaged
+		}
+		return dmarcd.RecordElsewhere
+	}
+	text := t.service.options.DNS.Resolve(ctx, dns.Question{Name: r.Owner, Type: dns.TXT})
+	switch text.Outcome {
+	case dns.Inconclusive:
+		return dmarcd.RecordUnknown
+	case dns.Data:
+		return dmarcd.RecordElsewhere
+	}
+	return dmarcd.RecordNotYet
+}
+
+// RecordVersions returns the versions of the managed records of a domain, by kind, the latest first.
+func (t *Team) RecordVersions(ctx context.Context, name string) ([]dmarcd.RecordVersion, error) {
+	domain, err := t.named(ctx, dmarcd.RightSee, name)
+	if err != nil {
+		return nil, err
+	}
+	return t.team.RecordVersions(ctx, domain.Name)
+}
+
+// mayPublish returns a domain whose records the actor may publish. No token may: the rights of writing
+// tokens do not include it.
+func (t *Team) mayPublish(ctx context.Context, name string) (dmarcd.Domain, error) {
+	if t.actor.token {
+		return dmarcd.Domain{}, dmarcd.ErrForbidden
+	}
+	return t.named(ctx, dmarcd.RightChange, name)
+}
+
+// PublishRecord publishes a version of a managed record of a domain. v has its kind, content and
+// reason; base is the version that it replaces, 0 to begin with a record: without content it begins with
+// the one that is published now. Another base is dmarcd.ErrConflict, a record that receivers would not
+// use as it is a *dmarcd.InvalidError.
+func (t *Team) PublishRecord(ctx context.Context, name string, base int64, v dmarcd.RecordVersion) (ManagedRecord, error) {
+	domain, err := t.mayPublish(ctx, name)
+	if err != nil {
+		return ManagedRecord{}, err
+	}
+	zone, err := t.service.store.Zone(ctx)
+	switch {
+	case err != nil:
+		return ManagedRecord{}, err
+	case zone == "":
+		return ManagedRecord{}, &dmarcd.InvalidError{Field: "zone", Message: "This installation serves no zone. An operator has to set DMARCD_ZONE first."}
+	case domain.Sample:
+		return ManagedRecord{}, &dmarcd.InvalidError{Field: "domain", Message: "A sample domain has no records of its own."}
+	}
+	if v.Content = strings.TrimSpace(v.Content); v.Content == "" && base == 0 {
+		if v.Content, err = t.publishedRecord(ctx, domain.Name, v.Kind); err != nil {
+			return ManagedRecord{}, err
+		}
+	}
+	if err := checkRecord(v); err != nil {
+		return ManagedRecord{}, err
+	}
+	v.Author = t.actor.entry.Actor
+	published, err := t.team.PublishRecord(ctx, domain.Name, base, v, t.actor.to("record.publish", domain.Name, string(v.Kind)))
+	if err != nil {
+		return ManagedRecord{}, err
+	}
+	record := managedRecord(published, domain.Name, zone)
+	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
+	defer cancel()
+	record.State = t.recordState(ctx, record)
+	return record, nil
+}
+
+// UndoRecord publishes the version before base again, as a new version. Without one it is
+// dmarcd.ErrConflict.
+func (t *Team) UndoRecord(ctx context.Context, name string, kind dmarcd.RecordKind, base int64) (ManagedRecord, error) {
+	domain, err := t.mayPublish(ctx, name)
+	if err != nil {
+		return ManagedRecord{}, err
+	}
+	versions, err := t.team.RecordVersions(ctx, domain.Name)
+	if err != nil {
+		return ManagedRecord{}, err
+	}
+	for _, v := range versions {
+		if v.Kind == kind && v.Version == base-1 {
+			return t.PublishRecord(ctx, name, base, dmarcd.RecordVersion{Kind: kind, Content: v.Content, Reason: fmt.Sprintf("undo of version %d", base)})
+		}
+	}
+	return ManagedRecord{}, fmt.Errorf("%w: there is no version before %d", dmarcd.ErrConflict, base)
+}
+
+// publishedRecord looks up the record that a domain has now.
+func (t *Team) publishedRecord(ctx context.Context, domain string, kind dmarcd.RecordKind) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
+	defer cancel()
+	owner := kind.Owner(domain)
+	answer := t.service.options.DNS.Resolve(ctx, dns.Question{Name: owner, Type: dns.TXT})
+	if answer.Outcome == dns.Inconclusive {
+		return "", &dmarcd.InvalidError{Field: "content", Message: "The lookup of " + owner + " failed: " + answer.Reason + ". Give the record, or try again."}
+	}
+	var found []string
+	for _, text := range answer.Texts() {
+		if checkRecord(dmarcd.RecordVersion{Kind: kind, Content: text}) == nil {
+			found = append(found, text)
+		}
+	}
+	if len(found) != 1 {
+		return "", &dmarcd.InvalidError{Field: "content", Message: owner + " does not have one valid record to begin with. Give the record."}
+	}
+	return found[0], nil
+}
+
+// checkRecord returns a *dmarcd.InvalidError for a version that must not be published.
+func checkRecord(v dmarcd.RecordVersion) error {
+	invalid := func(message string) error { return &dmarcd.InvalidError{Field: "content", Message: message} }
+	switch {
+	case len(v.Content) > dmarcd.MaxRecordContent:
+		return invalid("The record is too long. A record has at most 1,000 bytes.")
+	case strings.ContainsFunc(v.Content, func(r rune) bool { return r < ' ' || r > '~' }):
+		return invalid("A record has printable ASCII characters only.")
+	case len(v.Reason) > dmarcd.MaxRecordReason || !utf8.ValidString(v.Reason) || strings.ContainsFunc(v.Reason, unicode.IsControl):
+		return &dmarcd.InvalidError{Field: "reason", Message: "A reason has one line of at most 500 bytes."}
+	}
+	if v.Kind == dmarcd.RecordTLSRPT {
+		record, ok := tlsrpt.ParseRecord(v.Content)
+		switch {
+		case !ok:
+			return invalid("A TLS report record begins with v=TLSRPTv1; and a list of destinations: v=TLSRPTv1; rua=mailto:tls@example.com")
+		case !record.Valid:
+			return invalid("Reporters would ignore this record: " + problemText(string(record.Problems[0].Kind), record.Problems[0].Text))
+		}
+		return nil
+	}
+	record, ok := dmarc.Parse(v.Content)
+	if !ok {
+		return invalid("A DMARC record begins with v=DMARC1; and a policy: v=DMARC1; p=none; rua=mailto:dmarc@example.com")
+	}
+	for _, problem := range record.Problems {
+		switch problem.Kind {
+		case dmarc.MissingTag, dmarc.InvalidValue, dmarc.DuplicateTag, dmarc.MalformedElement, dmarc.TooManyTags, dmarc.BadURI, dmarc.UnsupportedScheme:
+			return invalid("Receivers would not use this record as it is: " + problemText(string(problem.Kind), strings.TrimSpace(problem.Tag+" "+problem.Text)))
+		case dmarc.UnknownTag, dmarc.HistoricTag, dmarc.TagCase, dmarc.EmptyElement, dmarc.SizeSuffix, dmarc.DuplicateURI, dmarc.TooManyURIs, dmarc.UnusedFailureOptions, dmarc.FailureReportsOnPSD:
+		}
+	}
+	if record.State != dmarc.OK {
+		return invalid("Receivers would not use this record as it is.")
+	}
+	return nil
+}
+
+// problemText describes a problem of a record.
+func problemText(kind, text string) string {
+	kind = strings.ReplaceAll(kind, "-", " ")
+	if text == "" {
+		return kind + "."
+	}
+	return kind + " (" + text + ")."
+}
+
+// StopRecord stops a managed record of a domain. Its name answers for 90 more days, in which another
+// record has to replace the CNAME record.
+func (t *Team) StopRecord(ctx context.Context, name string, kind dmarcd.RecordKind) error {
+	domain, err := t.mayPublish(ctx, name)
+	if err != nil {
+		return err
+	}
+	return t.team.StopRecord(ctx, domain.Name, kind, t.actor.to("record.stop", domain.Name, string(kind)))
+}

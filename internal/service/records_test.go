@@ -1,0 +1,158 @@
+package service_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+var policy = dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none"}
+
+// managed opens a zone and publishes some versions of the DMARC record.
+func (w *world) managed(versions int64) {
+	w.Helper()
+	musttest.Get(w.store.OpenZone(ctx, "dns.example.net", ""))(w)
+	for base := range versions {
+		musttest.Get(w.store.Team(w.team.ID).PublishRecord(ctx, ours, base, policy))(w)
+	}
+}
+
+// recordUses are the use cases of managed records. What an actor publishes for real is another kind
+// than what is prepared, so that it works again for the next one.
+var recordUses = map[string]use{
+	"ManagedRecords": {
+		needs: see, prepare: func(w *world) { w.managedOnce() },
+		team: func(_ *world, t *service.Team) error { return finds(t.ManagedRecords(ctx, ours)) },
+	},
+	"RecordVersions": {
+		needs: see, prepare: func(w *world) { w.managedOnce() },
+		team: func(_ *world, t *service.Team) error { return finds(t.RecordVersions(ctx, ours)) },
+	},
+	"PublishRecord": {
+		needs: publish, action: "record.publish", target: ours, wants: dmarcd.ErrInvalid,
+		prepare: func(w *world) { w.managedOnce() },
+		team:    func(_ *world, t *service.Team) error { return errorOf(t.PublishRecord(ctx, ours, 2, policy)) },
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			return errorOf(t.PublishRecord(ctx, ours, 0, policy)) // there is no zone
+		},
+	},
+	"UndoRecord": {
+		needs: publish, action: "record.publish", target: ours, wants: dmarcd.ErrConflict,
+		prepare: func(w *world) { w.managedOnce() },
+		team:    func(_ *world, t *service.Team) error { return errorOf(t.UndoRecord(ctx, ours, dmarcd.RecordDMARC, 2)) },
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			return errorOf(t.UndoRecord(ctx, ours, dmarcd.RecordDMARC, 1))
+		},
+	},
+	"StopRecord": {
+		needs: publish, action: "record.stop", target: ours, wants: dmarcd.ErrNotFound,
+		prepare: func(w *world) { w.managedOnce() },
+		team:    func(_ *world, t *service.Team) error { return t.StopRecord(ctx, ours, dmarcd.RecordDMARC) },
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			return t.StopRecord(ctx, ours, dmarcd.RecordDMARC)
+		},
+	},
+}
+
+// managedOnce makes two versions, unless there are some.
+func (w *world) managedOnce() {
+	w.Helper()
+	if versions, err := w.store.Team(w.team.ID).RecordVersions(ctx, ours); err == nil && len(versions) == 0 {
+		w.managed(2)
+	}
+}
+
+// TestManagedRecord publishes, undoes and stops a record, and follows its CNAME record.
+func TestManagedRecord(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	with := func(zone string) *service.Team {
+		return w.with(service.CommandLine(), func(o *service.Options) { o.DNS = dnstest.New(zone) })
+	}
+	published := with(`_dmarc.example.com. TXT "v=DMARC1; p=quarantine"`)
+	if _, err := published.PublishRecord(ctx, ours, 0, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC}); !errors.Is(err, dmarcd.ErrInvalid) || !strings.Contains(err.Error(), "DMARCD_ZONE") {
+		t.Errorf("without a zone: got %v, want an error that names the setting", err)
+	}
+	w.managed(0)
+	first := musttest.Get(published.PublishRecord(ctx, ours, 0, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC}))(t)
+	if first.Content != "v=DMARC1; p=quarantine" || first.State != dmarcd.RecordElsewhere || first.Owner != "_dmarc.example.com" || first.Target != first.Label+".dns.example.net" || first.Author != "command line" {
+		t.Errorf("got %+v, want the record that is published, elsewhere", first)
+	}
+	for zone, want := range map[string]dmarcd.RecordState{
+		"": dmarcd.RecordNotYet,
+		"_dmarc.example.com. CNAME " + first.Target + ".":                                               dmarcd.RecordManaged,
+		"_dmarc.example.com. CNAME " + strings.ToUpper(first.Target) + ".":                              dmarcd.RecordManaged,
+		"_dmarc.example.com. CNAME other.dns.example.net.":                                              dmarcd.RecordElsewhere,
+		`_dmarc.example.com. TXT "something"`:                                                           dmarcd.RecordElsewhere,
+		"_dmarc.example.com. CNAME " + first.Target + ".\n" + first.Target + `. TXT "v=DMARC1; p=none"`: dmarcd.RecordManaged,
+	} {
+		records := musttest.Get(with(zone).ManagedRecords(ctx, ours))(t)
+		if len(records) != 1 || records[0].State != want {
+			t.Errorf("%q: got %+v, want %s", zone, records, want)
+		}
+	}
+	second := musttest.Get(published.PublishRecord(ctx, ours, 1, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: " v=DMARC1; p=reject ", Reason: "ready"}))(t)
+	if second.Version != 2 || second.Target != first.Target || second.Content != "v=DMARC1; p=reject" || second.Reason != "ready" {
+		t.Errorf("got %+v, want version 2 with the same name", second)
+	}
+	if _, err := published.PublishRecord(ctx, ours, 1, policy); !errors.Is(err, dmarcd.ErrConflict) {
+		t.Errorf("based on an old version: got %v, want ErrConflict", err)
+	}
+	undone := musttest.Get(published.UndoRecord(ctx, ours, dmarcd.RecordDMARC, 2))(t)
+	if undone.Version != 3 || undone.Content != first.Content || undone.Reason != "undo of version 2" {
+		t.Errorf("got %+v, want version 3 with the content of the first", undone)
+	}
+	musttest.Do(t, published.StopRecord(ctx, ours, dmarcd.RecordDMARC))
+	if records := musttest.Get(published.ManagedRecords(ctx, ours))(t); len(records) != 0 {
+		t.Errorf("after the stop: got %+v, want none", records)
+	}
+}
+
+// TestUnpublishableRecords tries what receivers would not use.
+func TestUnpublishableRecords(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	w.managed(0)
+	team := w.service.Team(w.team.ID, service.CommandLine())
+	for _, test := range []struct {
+		name    string
+		version dmarcd.RecordVersion
+		field   string
+	}{
+		{"no record", dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "hello"}, "content"},
+		{"another kind", dmarcd.RecordVersion{Kind: dmarcd.RecordTLSRPT, Content: "v=DMARC1; p=none"}, "content"},
+		{"without a policy", dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; rua=mailto:a@example.com"}, "content"},
+		{"an unknown policy", dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=refuse"}, "content"},
+		{"two policies", dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none; p=reject"}, "content"},
+		{"a bad address", dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none; rua=dmarc@example.com"}, "content"},
+		{"a line break", dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none;\n rua=mailto:a@example.com"}, "content"},
+		{"not ASCII", dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none; rua=mailto:ä@example.com"}, "content"},
+		{"too long", dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none; rua=mailto:" + strings.Repeat("a", 1000) + "@example.com"}, "content"},
+		{"TLS without a destination", dmarcd.RecordVersion{Kind: dmarcd.RecordTLSRPT, Content: "v=TLSRPTv1;"}, "content"},
+		{"TLS with a bad destination", dmarcd.RecordVersion{Kind: dmarcd.RecordTLSRPT, Content: "v=TLSRPTv1; rua=tls@example.com"}, "content"},
+		{"nothing to begin with", dmarcd.RecordVersion{Kind: dmarcd.RecordTLSRPT}, "content"},
+		{"a long reason", dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none", Reason: strings.Repeat("x", 501)}, "reason"},
+		{"a reason of two lines", dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none", Reason: "a\nb"}, "reason"},
+	} {
+		_, err := team.PublishRecord(ctx, ours, 0, test.version)
+		var invalid *dmarcd.InvalidError
+		if !errors.As(err, &invalid) || invalid.Field != test.field {
+			t.Errorf("%s: got %v, want an error of the field %s", test.name, err, test.field)
+		}
+	}
+	if names := musttest.Get(w.store.ZoneNames(ctx, "", 10))(t); len(names) != 0 {
+		t.Errorf("got the names %+v, want none", names)
+	}
+	for _, good := range []dmarcd.RecordVersion{
+		{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=reject; sp=none; pct=50; rua=mailto:a@example.com!10m,mailto:b@example.com; fo=1"},
+		{Kind: dmarcd.RecordTLSRPT, Content: "v=TLSRPTv1; rua=mailto:a@example.com,https://tls.example.com/r"},
+	} {
+		musttest.Get(team.PublishRecord(ctx, ours, 0, good))(t)
+	}
+}

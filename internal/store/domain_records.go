@@ -1,0 +1,156 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
+)
+
+// maxRecordVersions limits the versions of a record. The oldest are removed.
+const maxRecordVersions = 1000
+
+// labelRetention is how long a name of the zone answers after its record was stopped or its domain
+// deleted: the CNAME record may still be there.
+const labelRetention = 90 * 24 * time.Hour
+
+// labelBytes is the length of the random number in a label.
+const labelBytes = 15
+
+// newLabel returns a label of 120 random bits.
+func newLabel() string {
+	random := make([]byte, labelBytes)
+	_, _ = rand.Read(random) // never fails
+	return strings.ToLower(base32.StdEncoding.EncodeToString(random))
+}
+
+const versionColumns = `kind, version, label, content, author, reason, created_at`
+
+func scanVersion(scan db.Scanner) (v dmarcd.RecordVersion, err error) {
+	var created int64
+	err = scan(&v.Kind, &v.Version, &v.Label, &v.Content, &v.Author, &v.Reason, &created)
+	v.CreatedAt = fromUnix(created)
+	return v, err
+}
+
+// domainID returns the id of a domain, or dmarcd.ErrNotFound.
+func (t *Team) domainID(ctx context.Context, read db.Querier, name, lock string) (id dmarcd.DomainID, err error) {
+	err = read.QueryRow(ctx, `SELECT id FROM domains WHERE team_id = $1 AND name = $2 AND deleted_at = 0`+lock, []any{t.id, name}, &id)
+	return id, err
+}
+
+// RecordVersions returns the versions of all managed records of a domain, the latest first.
+func (t *Team) RecordVersions(ctx context.Context, domain string) ([]dmarcd.RecordVersion, error) {
+	id, err := t.domainID(ctx, t.store, domain, "")
+	if err != nil {
+		return nil, err
+	}
+	return db.Collect(ctx, t.store, `SELECT `+versionColumns+` FROM record_versions WHERE team_id = $1 AND domain_id = $2
+		ORDER BY kind, version DESC`, []any{t.id, id}, scanVersion)
+}
+
+// PublishRecord publishes a version of a managed record: its kind, content, author and reason. base is
+// the version that it replaces, 0 for a record that is not managed yet, which gets a label. If another
+// version is published it is dmarcd.ErrConflict, and without a zone dmarcd.ErrNotFound.
+func (t *Team) PublishRecord(ctx context.Context, domain string, base int64, v dmarcd.RecordVersion, audit ...dmarcd.AuditEntry) (dmarcd.RecordVersion, error) {
+	v.CreatedAt = t.store.now()
+	err := t.retryTx(ctx, func(tx tx) error {
+		// The lock keeps the domain from being deleted, and others from publishing.
+		id, err := t.domainID(ctx, tx, domain, t.store.db.LockRow)
+		if err != nil {
+			return err
+		}
+		published, err := t.publishedVersion(ctx, tx, id, v.Kind)
+		if err != nil {
+			return err
+		}
+		if published.Version != base {
+			return dmarcd.ErrConflict
+		}
+		v.Version, v.Label = base+1, published.Label
+		if base == 0 {
+			v.Label = newLabel()
+		}
+		_, err = tx.Exec(ctx, `INSERT INTO record_versions (team_id, domain_id, `+versionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			t.id, id, v.Kind, v.Version, v.Label, v.Content, v.Author, v.Reason, unix(v.CreatedAt))
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `DELETE FROM record_versions WHERE team_id = $1 AND domain_id = $2 AND kind = $3 AND version <= $4`,
+			t.id, id, v.Kind, v.Version-maxRecordVersions); err != nil {
+			return err
+		}
+		serial, err := tx.nextSerial(ctx)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO zone_names (label, content, serial) VALUES ($1, $2, $3)
+			ON CONFLICT (label) DO UPDATE SET content = excluded.content, serial = excluded.serial`, v.Label, v.Content, serial); err != nil {
+			return err
+		}
+		tx.note(t.id, domain, audit...)
+		return nil
+	})
+	return v, err
+}
+
+// publishedVersion returns the last version of a record, the zero value if it is not managed.
+func (t *Team) publishedVersion(ctx context.Context, tx tx, id dmarcd.DomainID, kind dmarcd.RecordKind) (dmarcd.RecordVersion, error) {
+	versions, err := db.Collect(ctx, tx, `SELECT `+versionColumns+` FROM record_versions WHERE team_id = $1 AND domain_id = $2 AND kind = $3
+		ORDER BY version DESC LIMIT 1`, []any{t.id, id, kind}, scanVersion)
+	if err != nil || len(versions) == 0 {
+		return dmarcd.RecordVersion{}, err
+	}
+	return versions[0], nil
+}
+
+// StopRecord removes a managed record with its versions. Its name answers for 90 more days. A record
+// that is not managed is dmarcd.ErrNotFound.
+func (t *Team) StopRecord(ctx context.Context, domain string, kind dmarcd.RecordKind, audit ...dmarcd.AuditEntry) error {
+	return t.retryTx(ctx, func(tx tx) error {
+		id, err := t.domainID(ctx, tx, domain, t.store.db.LockRow)
+		if err != nil {
+			return err
+		}
+		retired, err := t.retireLabels(ctx, tx, `domain_id = $2 AND kind = $3`, id, kind)
+		if err != nil {
+			return err
+		}
+		if retired == 0 {
+			return dmarcd.ErrNotFound
+		}
+		if _, err := tx.Exec(ctx, `DELETE FROM record_versions WHERE team_id = $1 AND domain_id = $2 AND kind = $3`, t.id, id, kind); err != nil {
+			return err
+		}
+		tx.note(t.id, domain, audit...)
+		return nil
+	})
+}
+
+// retireLabels has the labels of some records expire, and returns how many there are. where names the
+// records, with the parameters from $2 on. In a cluster the two tables are on different servers.
+func (t *Team) retireLabels(ctx context.Context, tx tx, where string, args ...any) (retired int, err error) {
+	labels, err := db.Collect(ctx, tx, `SELECT DISTINCT label FROM record_versions WHERE team_id = $1 AND `+where, append([]any{t.id}, args...), db.Value[string])
+	if err != nil {
+		return 0, err
+	}
+	for some := range slices.Chunk(labels, rowsPerQuery) {
+		list, args := db.In([]any{unix(t.store.now().Add(labelRetention))}, some)
+		if _, err := tx.Exec(ctx, `UPDATE zone_names SET expires_at = $1 WHERE expires_at = 0 AND content <> '' AND label IN `+list, args...); err != nil {
+			return 0, err
+		}
+	}
+	return len(labels), nil
+}
+
+// retireErased retires the labels of records that the next step of an erasure removes.
+func (t *Team) retireErased(ctx context.Context, tx tx) error {
+	_, err := t.retireLabels(ctx, tx, `(domain_id, kind, version) IN
+		(SELECT domain_id, kind, version FROM record_versions WHERE team_id = $1 ORDER BY domain_id, kind, version LIMIT $2)`, purgeRows)
+	return err
+}

@@ -1,0 +1,104 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/db"
+)
+
+// nextSerial returns the next serial of the zone: the time, or more if that was used. The row stays
+// locked until the commit, so that serials are in the order of commits. Without a zone it is
+// dmarcd.ErrNotFound.
+func (tx tx) nextSerial(ctx context.Context) (serial int64, err error) {
+	err = tx.QueryRow(ctx, `UPDATE zone SET serial = CASE WHEN serial >= $1 THEN serial + 1 ELSE $1 END RETURNING serial`, []any{unix(tx.store.now())}, &serial)
+	return serial, err
+}
+
+// Zone returns the name of the zone that a daemon serves or served, "" for none.
+func (s *Store) Zone(ctx context.Context) (name string, err error) {
+	err = s.own().QueryRow(ctx, `SELECT name FROM zone`, nil, &name)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return "", nil
+	}
+	return name, err
+}
+
+// OpenZone records the zone that this daemon serves, and returns its serial. configuration is
+// everything else that decides about its records: if it differs from that of the last start, the serial
+// is a new one. Another zone while names have content is a *dmarcd.InvalidError.
+func (s *Store) OpenZone(ctx context.Context, name, configuration string) (serial int64, err error) {
+	err = s.Team(system).retryTx(ctx, func(tx tx) error {
+		var last, known string
+		err := tx.QueryRow(ctx, `SELECT name, configuration, serial FROM zone`+s.db.LockRow, nil, &last, &known, &serial)
+		switch {
+		case errors.Is(err, dmarcd.ErrNotFound):
+			serial = unix(s.now())
+			_, err := tx.Exec(ctx, `INSERT INTO zone (name, configuration, serial) VALUES ($1, $2, $3)`, name, configuration, serial)
+			return err
+		case err != nil:
+			return err
+		case last == name && known == configuration:
+			return nil
+		case last != name:
+			var used bool
+			if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM zone_names WHERE content <> '')`, nil, &used); err != nil {
+				return err
+			}
+			if used {
+				return &dmarcd.InvalidError{Field: "zone", Message: "CNAME records of domains lead to names in " + last + ". Set DMARCD_ZONE=" + last + ", or stop all managed records and wait 90 days."}
+			}
+		}
+		if serial, err = tx.nextSerial(ctx); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `UPDATE zone SET name = $1, configuration = $2`, name, configuration)
+		return err
+	})
+	return serial, err
+}
+
+// ZoneName is a name below the zone. Content is that of its TXT record, "" if it has none.
+type ZoneName struct {
+	Label, Content string
+}
+
+func scanZoneName(scan db.Scanner) (n ZoneName, err error) { return n, scan(&n.Label, &n.Content) }
+
+// ZoneNames returns up to limit names with content after a label, in order of their labels.
+func (s *Store) ZoneNames(ctx context.Context, after string, limit int) ([]ZoneName, error) {
+	return db.Collect(ctx, s.own(), `SELECT label, content FROM zone_names WHERE label > $1 AND content <> '' ORDER BY label LIMIT $2`,
+		[]any{after, limit}, scanZoneName)
+}
+
+// ZoneChanges returns the serial of the zone, and the names that changed after another serial.
+func (s *Store) ZoneChanges(ctx context.Context, since int64) (serial int64, changed []ZoneName, err error) {
+	err = s.own().QueryRow(ctx, `SELECT serial FROM zone`, nil, &serial)
+	if err != nil || serial == since {
+		return serial, nil, err
+	}
+	changed, err = db.Collect(ctx, s.own(), `SELECT label, content FROM zone_names WHERE serial > $1 AND serial <= $2 ORDER BY serial, label`,
+		[]any{since, serial}, scanZoneName)
+	return serial, changed, err
+}
+
+// ExpireZoneNames removes the content of names whose time is over. The names stay, so that they are
+// never used again.
+func (s *Store) ExpireZoneNames(ctx context.Context) (more bool, err error) {
+	err = s.Team(system).retryTx(ctx, func(tx tx) error {
+		labels, err := db.Collect(ctx, tx, `SELECT label FROM zone_names WHERE expires_at > 0 AND expires_at <= $1 ORDER BY expires_at LIMIT $2`,
+			[]any{unix(s.now()), rowsPerQuery}, db.Value[string])
+		if more = len(labels) == rowsPerQuery; err != nil || len(labels) == 0 {
+			return err
+		}
+		serial, err := tx.nextSerial(ctx)
+		if err != nil {
+			return err
+		}
+		list, args := db.In([]any{serial}, labels)
+		_, err = tx.Exec(ctx, `UPDATE zone_names SET content = '', serial = $1, expires_at = 0 WHERE label IN `+list, args...)
+		return err
+	})
+	return more, err
+}

@@ -1,0 +1,91 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	mdns "github.com/miekg/dns"
+
+	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/test/daemon"
+)
+
+// answering matches the address of the DNS listener in the log.
+var answering = regexp.MustCompile(`"msg":"answering DNS queries","address":"([^"]+)"`)
+
+// TestManagedRecords takes over a record, changes it, undoes that and stops it.
+func TestManagedRecords(t *testing.T) {
+	each(t, `_dmarc.example.com. TXT "v=DMARC1; p=none; rua=mailto:dmarc@example.com"`, func(t *testing.T, in *installation) {
+		prepare(in)
+		in.do("domain", "add", "--team", "crew", "example.com")
+		if r := in.run(command{args: []string{"record", "publish", "--team", "crew", "example.com", "dmarc"}}); r.Status != 1 || !strings.Contains(r.Stderr, "DMARCD_ZONE") {
+			t.Errorf("without a zone: got status %d and %q, want 1 and the setting", r.Status, r.Stderr)
+		}
+		s := in.start("DMARCD_ZONE=dns.example.net", "DMARCD_ZONE_LISTEN=127.0.0.1:0", "DMARCD_ZONE_NAMESERVERS=ns1.dns.example.net=127.0.0.1,ns2.example.org")
+		s.await()
+		daemon.Eventually(t, daemon.StartLimit, "the daemon answers DNS queries", func() bool { return answering.MatchString(s.Log()) })
+		server := answering.FindStringSubmatch(s.Log())[1]
+		type record struct {
+			Kind, Name, Target, State, Record string
+			Version                           int
+		}
+		change := func(args ...string) record {
+			t.Helper()
+			var records []record
+			musttest.Do(t, json.Unmarshal([]byte(in.do(append([]string{"record"}, append(args, "--team", "crew", "--json")...)...)), &records))
+			if len(records) != 1 {
+				t.Fatalf("got %+v, want one record", records)
+			}
+			return records[0]
+		}
+		served := func(name, want string) {
+			t.Helper()
+			daemon.Eventually(t, daemon.StartLimit, "the zone serves "+want, func() bool {
+				reply, err := mdns.Exchange(new(mdns.Msg).SetQuestion(name+".", mdns.TypeTXT), server)
+				return err == nil && len(reply.Answer) == 1 && strings.Join(reply.Answer[0].(*mdns.TXT).Txt, "") == want
+			})
+		}
+		const before = "v=DMARC1; p=none; rua=mailto:dmarc@example.com"
+		first := change("publish", "example.com", "dmarc")
+		if first.Record != before || first.Version != 1 || first.State != "elsewhere" || first.Name != "_dmarc.example.com" || !strings.HasSuffix(first.Target, ".dns.example.net") {
+			t.Errorf("got %+v, want the record that was there, at a name in the zone", first)
+		}
+		served(first.Target, before)
+		in.setZone("_dmarc.example.com. CNAME " + first.Target + ".\n" + first.Target + `. TXT "` + before + `"`)
+		if now := change("list", "example.com"); now.State != "managed" || now.Target != first.Target {
+			t.Errorf("with the CNAME record: got %+v, want it managed", now)
+		}
+		const stricter = "v=DMARC1; p=quarantine; rua=mailto:dmarc@example.com"
+		change("publish", "example.com", "dmarc", stricter, "--base", "1", "--reason", "ready")
+		served(first.Target, stricter)
+		for name, args := range map[string][]string{
+			"an old base": {"record", "publish", "--team", "crew", "example.com", "dmarc", before, "--base", "1"},
+			"no record":   {"record", "publish", "--team", "crew", "example.com", "dmarc", "hello"},
+			"no domain":   {"record", "publish", "--team", "crew", "other.example", "dmarc", before},
+			"not managed": {"record", "stop", "--team", "crew", "example.com", "tls_rpt"},
+		} {
+			if r := in.run(command{args: args}); r.Status != 1 || strings.Count(r.Stderr, "\n") != 1 {
+				t.Errorf("%s: got status %d and %q, want 1 and one line", name, r.Status, r.Stderr)
+			}
+		}
+		if undone := change("undo", "example.com", "dmarc"); undone.Version != 3 || undone.Record != before {
+			t.Errorf("got %+v, want version 3 with the first record", undone)
+		}
+		served(first.Target, before)
+		if history := in.do("record", "history", "--team", "crew", "example.com"); !strings.Contains(history, "undo of version 2") || !strings.Contains(history, "ready") {
+			t.Errorf("got the history\n%s", history)
+		}
+		s.Kill()
+		again := in.start("DMARCD_ZONE=dns.example.net", "DMARCD_ZONE_LISTEN="+server, "DMARCD_ZONE_NAMESERVERS=ns1.dns.example.net=127.0.0.1,ns2.example.org")
+		again.await()
+		served(first.Target, before)
+		in.do("record", "stop", "--team", "crew", "example.com", "dmarc")
+		served(first.Target, before) // for 90 days
+		if second := change("publish", "example.com", "dmarc", stricter); second.Target == first.Target {
+			t.Errorf("got %+v, want another name than before the stop", second)
+		}
+		again.Stop()
+	})
+}
