@@ -59,7 +59,7 @@ type figure struct {
 
 func main() {
 	var s settings
-	only := flag.String("run", "", "measure only the suite of that name: reports, list, create, verify, check, schedule, scheduled, parse, import, mail, counters, fairness, pages, advice, demo, day or growth")
+	only := flag.String("run", "", "measure only the suite of that name: reports, list, create, verify, check, schedule, scheduled, parse, import, mail, counters, fairness, pages, advice, demo, zone, day or growth")
 	engineName := flag.String("engine", "", "measure only on SQLite or PostgreSQL")
 	flag.IntVar(&s.rounds, "rounds", 5, "turns of each side of a comparison")
 	flag.DurationVar(&s.duration, "duration", 2*time.Second, "length of a turn")
@@ -134,6 +134,7 @@ func run(ctx context.Context, s settings, only, engineName string) {
 		{"pages", withDaemon(measurePages)},
 		{"advice", withDaemon(measureAdvice)},
 		{"demo", measureDemo},
+		{"zone", measureZone},
 		{"day", measureDay},
 		{"growth", withDaemon(measureGrowth)},
 	} {
