@@ -335,6 +335,9 @@ func (b *tab) inspect(name string) {
 		for _, element := range read(b, evaluate[[]string](fmt.Sprintf(tooWide, width))) {
 			b.t.Errorf("%s, %d pixels: wider than the screen: %s", name, width, element)
 		}
+		if rows := read(b, evaluate[int](tabRows)); rows > 1 && width == widths[0] {
+			b.t.Errorf("%s, %d pixels: got the tabs in %d rows, want one", name, width, rows)
+		}
 	}
 	looks[0].wear(b)
 }
