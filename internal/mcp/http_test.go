@@ -56,10 +56,10 @@ func TestHTTP(t *testing.T) {
 			{"a wrong token", "POST", secret + "x", ping, nil, http.StatusUnauthorized, `"code":"unauthorized"`},
 			{"a large body", "POST", secret, `{"a":"` + strings.Repeat("x", 64<<10) + `"}`, nil, http.StatusRequestEntityTooLarge, `"code":"body_too_large"`},
 			{"a batch", "POST", secret, " [" + ping + "," + ping + "]", nil, http.StatusBadRequest, `"code":"bad_request"`},
-			{"no JSON", "POST", secret, "hello", nil, http.StatusBadRequest, ""},
+			{"no JSON", "POST", secret, "hello", nil, http.StatusBadRequest, `"code":"bad_request"`},
 			{"another media type", "POST", secret, ping, []string{"Content-Type", "text/plain"}, http.StatusUnsupportedMediaType, ""},
-			{"a stream of the server", "GET", secret, "", nil, http.StatusMethodNotAllowed, ""},
-			{"the end of a session", "DELETE", secret, "", nil, http.StatusMethodNotAllowed, ""},
+			{"a stream of the server", "GET", secret, "", nil, http.StatusMethodNotAllowed, `"code":"method_not_allowed"`},
+			{"the end of a session", "DELETE", secret, "", nil, http.StatusMethodNotAllowed, `"code":"method_not_allowed"`},
 		} {
 			status, body, fields := in.send(t, test.method, test.secret, test.body, test.header...)
 			if status != test.status || !strings.Contains(body, test.want) {

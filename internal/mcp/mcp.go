@@ -136,6 +136,11 @@ func (s *Server) Handler(admit func(next func(w http.ResponseWriter, r *http.Req
 	}
 	reading, writing := endpoint(s.reading), endpoint(s.writing)
 	admitted := admit(func(w http.ResponseWriter, r *http.Request, team *service.Team, token dmarcd.Token) {
+		if r.Method != http.MethodPost { // there are no sessions to open or end
+			w.Header().Set("Allow", http.MethodPost)
+			reject(w, http.StatusMethodNotAllowed, "Send each JSON-RPC message with POST.")
+			return
+		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		switch {
 		case errors.As(err, new(*http.MaxBytesError)):
@@ -144,7 +149,7 @@ func (s *Server) Handler(admit func(next func(w http.ResponseWriter, r *http.Req
 		case err != nil:
 			reject(w, http.StatusBadRequest, "The body was incomplete. Send it again.")
 			return
-		case bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")): // it would count as one request
+		case !json.Valid(body), bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")): // a batch would count as one request
 			reject(w, http.StatusBadRequest, "The body must be one JSON-RPC message. Batches are not supported.")
 			return
 		}
