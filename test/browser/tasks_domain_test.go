@@ -54,7 +54,7 @@ func TestTask02(t *testing.T) {
 	s.plant("other.example", office("other.example"), elsewhere)
 	inBothWays(t, s.shared, func(_ *testing.T, b *task) {
 		b.click(`main a[href="/app/domains/example.com"]`)
-		b.wants("Spoofing 2 1,100 messages")
+		b.wants("Spoofing 2 · 1,100 messages")
 		b.click(`main a[href*="class=spoofing"]`)
 		b.took(2)
 		b.wants("Spoofing 2 senders 1,100 messages, 0 % pass DMARC", "Bulk Hosting (others) 1,000 0 %", "Cheap Servers (others) 100 0 %",
