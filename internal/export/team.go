@@ -40,6 +40,7 @@ func Files() []File {
 		{"rejected.ndjson", "the items that could not be read", (*teamWriter).rejected},
 		{"senders.ndjson", "the senders that the team added", (*teamWriter).senders},
 		{"sender_classes.ndjson", "the classes that the team gave to senders of each domain", (*teamWriter).classes},
+		{"managed_records.ndjson", "the versions of the managed records of each domain", (*teamWriter).managed},
 		{"events.ndjson", "the events", (*teamWriter).events},
 		{"alerts.ndjson", "the alerts", (*teamWriter).alerts},
 		{"members.ndjson", "the members", (*teamWriter).members},
@@ -309,6 +310,16 @@ func (w *teamWriter) classes() error {
 		return encodeAll(w, slices.Sorted(maps.Keys(classes)), func(sender string) wire.SenderClass {
 			return wire.NewSenderClass(d.Name, sender, classes[sender])
 		})
+	})
+}
+
+func (w *teamWriter) managed() error {
+	return w.eachDomain(func(d dmarcd.Domain) error {
+		versions, err := w.from.RecordVersions(w.ctx, d.Name)
+		if err != nil {
+			return err
+		}
+		return encodeAll(w, versions, func(v dmarcd.RecordVersion) wire.DomainRecord { return wire.NewDomainRecord(d.Name, v) })
 	})
 }
 

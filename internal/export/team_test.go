@@ -57,6 +57,10 @@ func TestTeam(t *testing.T) {
 	for _, of := range []dmarcd.Team{acme, other} {
 		team := s.Team(of.ID)
 		musttest.Get(team.AddDomain(ctx, of.Name+".example", time.Now().Add(time.Hour)))(t)
+		musttest.Get(s.OpenZone(ctx, "dns.example.net", ""))(t)
+		for base := range int64(2) {
+			musttest.Get(team.PublishRecord(ctx, of.Name+".example", base, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none; rua=mailto:a@" + of.Name + ".example"}))(t)
+		}
 		for n := range 150 { // more than a page
 			accept(team, reportOf(fmt.Sprint(of.Name, n), of.Name+".example"))
 		}
@@ -98,7 +102,7 @@ func TestTeam(t *testing.T) {
 	}
 	for name, want := range map[string]int{
 		"team.json": 1, "domains.ndjson": 1, "days.ndjson": 1, "reports.ndjson": 150, "records.ndjson": 300, "rejected.ndjson": 1,
-		"events.ndjson": 1, "alerts.ndjson": 1, "members.ndjson": 1, "tokens.ndjson": 1, "webhooks.ndjson": 1, "audit.ndjson": 1,
+		"managed_records.ndjson": 2, "events.ndjson": 1, "alerts.ndjson": 1, "members.ndjson": 1, "tokens.ndjson": 1, "webhooks.ndjson": 1, "audit.ndjson": 1,
 		"originals": 150, "rejected": 1,
 	} {
 		if lines[name] != want {

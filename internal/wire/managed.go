@@ -16,6 +16,17 @@ func NewManagedRecord(v dmarcd.RecordVersion, name, target string, state dmarcd.
 	return ManagedRecord{RecordVersion: NewRecordVersion(v), Name: name, Target: target, State: string(state)}
 }
 
+// DomainRecord is a version of a managed record with its domain.
+type DomainRecord struct {
+	Domain string `json:"domain"`
+	RecordVersion
+}
+
+// NewDomainRecord returns the shape of a version with its domain.
+func NewDomainRecord(domain string, v dmarcd.RecordVersion) DomainRecord {
+	return DomainRecord{Domain: domain, RecordVersion: NewRecordVersion(v)}
+}
+
 // RecordVersion is a version of a managed record.
 type RecordVersion struct {
 	Kind        string  `json:"kind"` // dmarc or tls_rpt
