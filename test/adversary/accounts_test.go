@@ -43,11 +43,11 @@ func (in *inbox) serve(conn net.Conn) {
 		if err != nil {
 			return
 		}
-		switch verb, rest, _ := strings.Cut(line, ":"); {
-		case verb == "RCPT TO":
+		switch verb, rest, _ := strings.Cut(line, ":"); verb {
+		case "RCPT TO":
 			to = strings.Trim(rest, "<> ")
 			reply("250 ok")
-		case verb == "DATA":
+		case "DATA":
 			reply("354 go on")
 			lines, err := text.ReadDotLines()
 			if err != nil {
@@ -58,7 +58,7 @@ func (in *inbox) serve(conn net.Conn) {
 			in.sent = append(in.sent, letter{to, content})
 			in.mu.Unlock()
 			reply("250 stored")
-		case verb == "QUIT":
+		case "QUIT":
 			reply("221 bye")
 			return
 		default:
@@ -114,7 +114,8 @@ func TestMailedLinks(t *testing.T) {
 			r.Header.Set("Sec-Fetch-Site", "same-origin")
 			r.Header.Set("X-Forwarded-Host", "evil.test")
 			r.Host = "evil.test"
-			response := musttest.Get(visitor.client.Do(r))(t)
+			response, err := visitor.client.Do(r)
+			musttest.Do(t, err)
 			defer func() { _ = response.Body.Close() }() // it is read to the end
 			var body bytes.Buffer
 			_ = musttest.Get(body.ReadFrom(response.Body))(t)
