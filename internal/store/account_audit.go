@@ -39,7 +39,7 @@ func scanAuditEntry(scan db.Scanner) (dmarcd.AuditEntry, error) {
 
 // Note writes an audit entry of the installation. Its ID, At and Team are ignored.
 func (s *Store) Note(ctx context.Context, entry dmarcd.AuditEntry) error {
-	return s.Team(system).Note(ctx, entry)
+	return s.audited(ctx, []dmarcd.AuditEntry{entry}, "", func(tx) error { return nil })
 }
 
 // Note writes an audit entry of the team. Its ID, At and Team are ignored.

@@ -143,12 +143,16 @@ func (t tx) lockChain(ctx context.Context, team dmarcd.TeamID, begins bool) (cha
 	return c, keys[0], nil
 }
 
-// beginChain begins a chain. Only the first one of an installation may create the key file: where it is missing
-// later, a new key would hide that it is lost.
+// beginChain begins a chain. Only that of the installation, before there is any other, may create the key file:
+// where it is missing later, a new key would hide that it is lost.
 func (t tx) beginChain(ctx context.Context, team dmarcd.TeamID, begins bool) (c chain, key secret.Subkey, err error) {
-	var chains int
-	if err := t.QueryRow(ctx, `SELECT COUNT(*) FROM audit_chains`, nil, &chains); err != nil {
-		return c, key, err
+	first := false
+	if team == system {
+		var chains int
+		if err := t.QueryRow(ctx, `SELECT COUNT(*) FROM audit_chains`, nil, &chains); err != nil {
+			return c, key, err
+		}
+		first = chains == 0
 	}
 	c = chain{team: team, last: beginning, removed: beginning}
 	added, err := t.Exec(ctx, `INSERT INTO audit_chains (team_id, `+chainColumns+`) VALUES ($1, 0, $2, 0, $2, $2) ON CONFLICT (team_id) DO NOTHING`, team, beginning.mac)
@@ -157,19 +161,17 @@ func (t tx) beginChain(ctx context.Context, team dmarcd.TeamID, begins bool) (c 
 		return c, key, err
 	case added == 0: // another transaction has begun it
 		return t.lockChain(ctx, team, false)
-	case chains == 0:
+	case first:
 		key, err = t.store.options.Secrets.Subkey(auditPurpose)
-		begins = begins || team == system
-	default:
-		var keys []secret.Subkey
-		if keys, err = t.store.options.Secrets.Subkeys(auditPurpose); err == nil {
-			key = keys[0]
-		}
-	}
-	if !begins {
+		return c, key, err
+	case !begins:
 		c.last.mac = unknown
 	}
-	return c, key, err
+	keys, err := t.store.options.Secrets.Subkeys(auditPurpose)
+	if err != nil {
+		return c, key, err
+	}
+	return c, keys[0], nil
 }
 
 func (t tx) chainOf(ctx context.Context, team dmarcd.TeamID, lock string) (chain, error) {
@@ -201,8 +203,8 @@ func ofChain(team dmarcd.TeamID) string {
 // expireAudit removes the oldest audit entries, in the order in which they were written: those past the
 // retention, and those beyond the limit of entries. The first that was changed stays until that limit, and
 // all that follow, since CheckAudit is to find it.
-func (t *Team) expireAudit(ctx context.Context, tx tx, retention Retention) (more bool, err error) {
-	c, err := tx.chainOf(ctx, t.id, "")
+func (t tx) expireAudit(ctx context.Context, team dmarcd.TeamID, retention Retention) (more bool, err error) {
+	c, err := t.chainOf(ctx, team, "")
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return false, nil
 	}
@@ -218,22 +220,22 @@ func (t *Team) expireAudit(ctx context.Context, tx tx, retention Retention) (mor
 	}
 	expired := func(seq, at int64) bool { return at < before || seq <= most }
 	var seq, at int64
-	err = tx.QueryRow(ctx, `SELECT seq, at FROM audit WHERE `+ofChain(t.id)+` ORDER BY seq LIMIT 1`, []any{t.id}, &seq, &at)
+	err = t.QueryRow(ctx, `SELECT seq, at FROM audit WHERE `+ofChain(team)+` ORDER BY seq LIMIT 1`, []any{team}, &seq, &at)
 	if errors.Is(err, dmarcd.ErrNotFound) || err == nil && !expired(seq, at) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	keys, earlier, err := t.store.auditKeys(ctx, tx)
+	keys, earlier, err := t.store.auditKeys(ctx, t)
 	if err != nil {
 		return false, err
 	}
-	if c, err = tx.chainOf(ctx, t.id, t.store.db.LockRow); err != nil {
+	if c, err = t.chainOf(ctx, team, t.store.db.LockRow); err != nil {
 		return false, err
 	}
 	removed, last := 0, c.removed
-	_, _, err = tx.readChain(ctx, c, slices.Concat(keys, earlier), func(of link, at int64) bool {
+	_, _, err = t.readChain(ctx, c, slices.Concat(keys, earlier), func(of link, at int64) bool {
 		if removed == logRows || !expired(of.seq, at) {
 			return false
 		}
@@ -244,14 +246,14 @@ func (t *Team) expireAudit(ctx context.Context, tx tx, retention Retention) (mor
 		return false, err
 	}
 	if removed == 0 || !c.intact(keys) {
-		gone, err := tx.Exec(ctx, `DELETE FROM audit WHERE `+ofChain(t.id)+` AND seq <= $2 AND seq < $3`, t.id, most, seq+logRows)
+		gone, err := t.Exec(ctx, `DELETE FROM audit WHERE `+ofChain(team)+` AND seq <= $2 AND seq < $3`, team, most, seq+logRows)
 		return gone == logRows, err
 	}
-	if _, err = tx.Exec(ctx, `DELETE FROM audit WHERE `+ofChain(t.id)+` AND seq <= $2`, t.id, last.seq); err != nil {
+	if _, err = t.Exec(ctx, `DELETE FROM audit WHERE `+ofChain(team)+` AND seq <= $2`, team, last.seq); err != nil {
 		return false, err
 	}
 	c.removed = last
-	return removed == logRows, tx.sealChain(ctx, keys[0], c)
+	return removed == logRows, t.sealChain(ctx, keys[0], c)
 }
 
 // resealAudit seals the audit logs of all teams with the first key, and keeps the keys of their entries,

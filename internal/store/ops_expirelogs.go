@@ -29,7 +29,11 @@ func (t *Team) expireLogs(ctx context.Context, retention Retention) (more bool, 
 
 // expireSystemAudit is expireLogs for the audit log of the installation.
 func (s *Store) expireSystemAudit(ctx context.Context, retention Retention) (more bool, err error) {
-	return inTx(ctx, s.tx, func(tx tx) (bool, error) { return s.Team(system).expireAudit(ctx, tx, retention) })
+	return inTx(ctx, s.tx, func(tx tx) (bool, error) { return tx.expireAudit(ctx, system, retention) })
+}
+
+func (t *Team) expireAudit(ctx context.Context, tx tx, retention Retention) (more bool, err error) {
+	return tx.expireAudit(ctx, t.id, retention)
 }
 
 // expireMostDeliveries removes deliveries beyond the limit of entries, in any state.
