@@ -19,7 +19,7 @@ type recordFlags struct{ format, zone string }
 // addTo adds the flags to a command. They exclude its flags others, which select another output.
 func (f *recordFlags) addTo(cmd *cobra.Command, others ...string) {
 	cmd.Flags().StringVar(&f.format, "format", "", "print the records as a file: "+strings.Join(recordfile.IDs(), ", "))
-	cmd.Flags().StringVar(&f.zone, "zone", "", "zone of the file (default: the zone of the domain)")
+	cmd.Flags().StringVar(&f.zone, "origin", "", "zone of the file (default: the zone of the domain)")
 	for _, other := range others {
 		onlyOne(cmd, "format", other)
 	}
@@ -29,7 +29,7 @@ func (f *recordFlags) addTo(cmd *cobra.Command, others ...string) {
 func (f *recordFlags) parse() (asked bool, err error) {
 	if f.format == "" {
 		if f.zone != "" {
-			err = errors.New("--zone needs --format")
+			err = errors.New("--origin needs --format")
 		}
 		return false, err
 	}
@@ -86,10 +86,10 @@ func (p *program) domainSetupCommand() *cobra.Command {
 		Short: "Print the records to publish so that reports about a domain arrive here",
 		Long: `Prints the records to publish, and whether the latest check found them. With --format it prints a
 file for the tool that manages the zone. The record that authorizes reports is in the zone of the
-report domain: select it with --zone.`,
+report domain: select it with --origin.`,
 		Example: `  dmarcd domain setup --team acme example.com
   dmarcd domain setup --team acme --format bind example.com
-  dmarcd domain setup --team acme --format octodns --zone reports.example.net example.com`,
+  dmarcd domain setup --team acme --format octodns --origin reports.example.net example.com`,
 		Args: cobra.ExactArgs(1),
 	}
 	apiFlags(cmd)

@@ -59,7 +59,7 @@ domain purpose other.example none
 domain tags example.com eu shop
 domain setup example.com
 domain setup --format bind example.com
-domain setup --format terraform-hashicorp --zone reports.example example.com
+domain setup --format terraform-hashicorp --origin reports.example example.com
 domain setup --format bind
 domain parked example.com yes
 domain parked example.com no
