@@ -14,10 +14,19 @@ import (
 	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/secret"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 	"github.com/dmarcd/dmarcd/test/oidc"
 )
+
+// key is that of the daemon and of the stores beside it.
+var key = secret.NewKey()
+
+func openStore(t *testing.T, db storetest.DB) *store.Store {
+	t.Helper()
+	return db.Open(t, store.Options{Secrets: secret.Text("test", key)})
+}
 
 // serve runs the daemon with a provider, and returns its host and port. Clients see
 // it at the address that the provider knows.
@@ -26,7 +35,7 @@ func serve(t *testing.T, db storetest.DB, p *oidc.Provider) string {
 	effective, err := config.Load(config.Input{Environ: []string{
 		"DMARCD_DATABASE=" + db.DSN, "DMARCD_DATA=" + t.TempDir(), "DMARCD_LISTEN=127.0.0.1:0", "DMARCD_BASE_URL=http://127.0.0.1:1/api",
 		"DMARCD_OIDC_ISSUER=" + p.Issuer, "DMARCD_OIDC_CLIENT_ID=" + p.ClientID, "DMARCD_OIDC_CLIENT_SECRET=" + p.ClientSecret,
-		"DMARCD_OIDC_DOMAINS=corp.example",
+		"DMARCD_OIDC_DOMAINS=corp.example", "DMARCD_SECRET_KEY=" + key,
 	}})
 	musttest.Do(t, err)
 	daemon := musttest.Get(app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.DiscardHandler), Out: &bytes.Buffer{}}))(t)
@@ -47,7 +56,7 @@ func TestPage(t *testing.T) {
 	t.Parallel()
 	provider := oidc.Start(t, oidc.Options{Accounts: people})
 	db := storetest.SQLite(t)
-	invite(t, db.Open(t, store.Options{}), "invited@example.com")
+	invite(t, openStore(t, db), "invited@example.com")
 	origin := "http://" + serve(t, db, provider)
 	for _, row := range []struct {
 		account string
@@ -101,7 +110,7 @@ func TestProviderLogout(t *testing.T) {
 	t.Cleanup(passing.Close)
 	provider := oidc.Start(t, oidc.Options{Accounts: people, LogoutURI: passing.URL})
 	db := storetest.SQLite(t)
-	s := db.Open(t, store.Options{})
+	s := openStore(t, db)
 	invite(t, s, "invited@example.com")
 	origin := "http://" + serve(t, db, provider)
 	page = origin + "/app/oidc/logout"

@@ -59,7 +59,7 @@ func TestSignIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			provider := oidc.Start(t, oidc.Options{Accounts: people, ClaimsInIDToken: inIDToken})
-			s := storetest.SQLite(t).Open(t, store.Options{})
+			s := openStore(t, storetest.SQLite(t))
 			known := musttest.Get(s.UseInvitation(t.Context(), invite(t, s, "known@example.com"), dmarcd.Claim{PasswordHash: "x"}))(t)
 			invite(t, s, "invited@example.com")
 			signIn := newSignIn(t, provider, s, nil)
@@ -114,7 +114,7 @@ func TestGroups(t *testing.T) {
 				{Subject: "bob", Email: "bob@example.com", Verified: true, Groups: []string{"others"}},
 				{Subject: "cy", Email: "cy@corp.example", Verified: true},
 			}})
-			s := storetest.SQLite(t).Open(t, store.Options{})
+			s := openStore(t, storetest.SQLite(t))
 			storetest.Team(t, s, "acme")
 			storetest.Team(t, s, "beta")
 			signIn := newSignIn(t, provider, s, func(o *auth.OIDCOptions) {
@@ -142,7 +142,7 @@ func TestGroups(t *testing.T) {
 func TestForgedAnswers(t *testing.T) {
 	t.Parallel()
 	provider := oidc.Start(t, oidc.Options{Accounts: people})
-	s := storetest.SQLite(t).Open(t, store.Options{})
+	s := openStore(t, storetest.SQLite(t))
 	signIn := newSignIn(t, provider, s, nil)
 	otherKey := newSignIn(t, provider, s, func(o *auth.OIDCOptions) { o.ClientSecret = "another" })
 	late := newSignIn(t, provider, s, func(o *auth.OIDCOptions) {
@@ -191,7 +191,7 @@ func TestForgedAnswers(t *testing.T) {
 func TestACodeIsGoodOnce(t *testing.T) {
 	t.Parallel()
 	provider := oidc.Start(t, oidc.Options{Accounts: people})
-	s := storetest.SQLite(t).Open(t, store.Options{})
+	s := openStore(t, storetest.SQLite(t))
 	signIn := newSignIn(t, provider, s, nil)
 	location, cookie, err := signIn.Begin(t.Context(), "/app/")
 	musttest.Do(t, err)
@@ -212,7 +212,7 @@ func TestACodeIsGoodOnce(t *testing.T) {
 func TestNextIsAPageOfOurs(t *testing.T) {
 	t.Parallel()
 	provider := oidc.Start(t, oidc.Options{Accounts: people})
-	s := storetest.SQLite(t).Open(t, store.Options{})
+	s := openStore(t, storetest.SQLite(t))
 	signIn := newSignIn(t, provider, s, nil)
 	for next, want := range map[string]string{
 		"":                                  "/app/",

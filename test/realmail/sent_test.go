@@ -242,7 +242,7 @@ func TestSentMail(t *testing.T) {
 	}
 	for _, want := range []string{
 		"\nMessages: " + phrase.Number(sum.Total) + "\n", "\nPasses DMARC: " + phrase.Percent(sum.Compliant, sum.Total) + "\n",
-		"\nFails DMARC: " + phrase.Number(sum.NonCompliant) + "\n", "\n- example.com, Messages 70, Passes DMARC 80.0 %\n",
+		"\nFails DMARC: " + phrase.Number(sum.NonCompliant) + "\n", "\n- example.com: Messages 70, Passes DMARC 80.0 %\n",
 	} {
 		if !strings.Contains(digest, want) {
 			t.Errorf("the digest has no line %q:\n%s", want, digest)
