@@ -91,12 +91,18 @@ func newDocumentation(baseURL string) (*documentation, error) {
 		return nil, err
 	}
 	d.html = packFile("text/html; charset=utf-8", page)
-	// Without inline scripts and styles, and without other servers. The page may have another origin
-	// than the base URL: both may receive requests.
-	d.policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self' " +
+	// Without inline scripts and other servers. The viewer puts style elements into the page. The page
+	// may have another origin than the base URL: both may receive requests.
+	styles := "'self'"
+	if d.hasViewer() {
+		styles += " 'unsafe-inline'"
+	}
+	d.policy = "default-src 'none'; script-src 'self'; style-src " + styles + "; img-src 'self' data:; connect-src 'self' " +
 		base.Scheme + "://" + base.Host + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	return d, nil
 }
+
+func (d *documentation) hasViewer() bool { return d.viewer["viewer.js"] != nil && d.viewer["viewer.css"] != nil }
 
 func newFile(mime string, plain, packed []byte) *file {
 	sum := sha256.Sum256(packed)
@@ -130,7 +136,7 @@ func (d *documentation) renderPage() ([]byte, error) {
 	data := struct {
 		Viewer bool
 		Tags   []section
-	}{Viewer: d.viewer["viewer.js"] != nil && d.viewer["viewer.css"] != nil}
+	}{Viewer: d.hasViewer()}
 	document, err := readDocument()
 	if err != nil {
 		return nil, err

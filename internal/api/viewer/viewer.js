@@ -4,7 +4,9 @@ import { createApiReference } from '@scalar/api-reference'
 import '@scalar/api-reference/style.css'
 import './viewer.css'
 
-createApiReference('#api', {
+const place = document.querySelector('#api')
+place.replaceChildren() // what is left there, the viewer would take for its own
+createApiReference(place, {
   url: 'openapi.json',
   theme: 'none',
   withDefaultFonts: false,
