@@ -108,6 +108,28 @@ func TestOnlyTheInvitedGetTheLink(t *testing.T) {
 	}
 }
 
+// TestInvitationsTakeTheSameTime invites users and others: the same statements run for both, so that the
+// time does not show who has an account.
+func TestInvitationsTakeTheSameTime(t *testing.T) {
+	t.Parallel()
+	db := storetest.SQLite(t)
+	w := newWorld(t, db)
+	var statements []string
+	s := service.New(db.Open(t, store.Options{Statement: func(query string) { statements = append(statements, query) }}), w.options)
+	runs := func(email string) string {
+		t.Helper()
+		statements = nil
+		musttest.Get(s.Team(w.team.ID, w.asOwner()).InviteMember(ctx, email, dmarcd.RoleViewer))(t)
+		return strings.Join(statements, "\n")
+	}
+	runs("first@example.com") // prepares what later ones have
+	for _, user := range []dmarcd.User{w.operator, w.member} {
+		if known, other := runs(user.Email), runs("no"+user.Email); known != other || !strings.Contains(known, "INSERT INTO invites") {
+			t.Errorf("got the statements\n%s\nfor a user and\n%s\nfor others, want the same", known, other)
+		}
+	}
+}
+
 // mailing returns the service with a relay.
 func (w *world) mailing() (*service.Service, *letters) {
 	options, sent := w.options, &letters{}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/store/db"
@@ -38,7 +37,7 @@ func (t *Team) expireAudit(ctx context.Context, tx tx, retention Retention) (mor
 
 // expireMostDeliveries removes deliveries beyond the limit of entries, in any state.
 func (t *Team) expireMostDeliveries(ctx context.Context, tx tx, retention Retention) (bool, error) {
-	return tx.expireLog(ctx, "deliveries", "created_at", "team_id = $2", 0, retention.Entries, t.id)
+	return tx.expireLog(ctx, "deliveries", "created_at", "team_id = $2", retention.Entries, t.id)
 }
 
 // retiredPerDomain limits the retired reporting addresses of a team, as a multiple of its quota of
@@ -51,16 +50,15 @@ func (t *Team) expireMostAddresses(ctx context.Context, tx tx, _ Retention) (boo
 	if err != nil {
 		return false, err
 	}
-	return tx.expireLog(ctx, "addresses", "retired_at", "team_id = $2 AND retired_at > 0", 0, retiredPerDomain*quota[dmarcd.QuotaDomains], t.id)
+	return tx.expireLog(ctx, "addresses", "retired_at", "team_id = $2 AND retired_at > 0", retiredPerDomain*quota[dmarcd.QuotaDomains], t.id)
 }
 
-// expireLog removes some rows of a table by a column with their time: those older than age, and
-// those beyond the number of entries; 0 is no limit. of is the condition on the rows; its
-// parameters start at $2. Rows of the same second are removed together.
-func (t tx) expireLog(ctx context.Context, table, column, of string, age time.Duration, entries int64, args ...any) (more bool, err error) {
-	before := int64(math.MinInt64)
-	if age > 0 {
-		before = unix(t.store.now().Add(-age))
+// expireLog removes some rows of a table beyond a number of entries, 0 for no limit: the oldest by a
+// column with their time. of is the condition on the rows; its parameters start at $2. Rows of the same
+// second are removed together.
+func (t tx) expireLog(ctx context.Context, table, column, of string, entries int64, args ...any) (more bool, err error) {
+	if entries == 0 {
+		return false, nil
 	}
 	timeAt := func(order string, offset int64) (at int64, err error) {
 		err = t.QueryRow(ctx, `SELECT `+column+` FROM `+table+` WHERE `+of+` ORDER BY `+order+` LIMIT 1 OFFSET $1`, append([]any{offset}, args...), &at)
@@ -69,12 +67,9 @@ func (t tx) expireLog(ctx context.Context, table, column, of string, age time.Du
 		}
 		return at, err
 	}
-	if entries > 0 {
-		last, err := timeAt(column+" DESC", entries-1)
-		if err != nil {
-			return false, err
-		}
-		before = max(before, last)
+	before, err := timeAt(column+" DESC", entries-1)
+	if err != nil || before == math.MinInt64 {
+		return false, err
 	}
 	step, err := timeAt(column, logRows-1)
 	if err != nil {
@@ -82,9 +77,6 @@ func (t tx) expireLog(ctx context.Context, table, column, of string, age time.Du
 	}
 	if step > math.MinInt64 && step+1 < before {
 		before, more = step+1, true
-	}
-	if before == math.MinInt64 {
-		return false, nil
 	}
 	_, err = t.Exec(ctx, `DELETE FROM `+table+` WHERE `+column+` < $1 AND `+of, append([]any{before}, args...)...)
 	return more, err
