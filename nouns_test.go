@@ -58,6 +58,13 @@ func TestTokenRights(t *testing.T) {
 	if !read.May(dmarcd.ScopeRead) || read.May(dmarcd.ScopeWrite) || !write.May(dmarcd.ScopeRead) || !write.May(dmarcd.ScopeWrite) {
 		t.Error("read allows reading alone, write both")
 	}
+	admin, publish := dmarcd.Token{Scope: dmarcd.ScopeAdmin}, dmarcd.Token{Scope: dmarcd.ScopePublish}
+	if admin.May(dmarcd.ScopePublish) || !publish.May(dmarcd.ScopePublish) || !publish.May(dmarcd.ScopeRead) || publish.May(dmarcd.ScopeWrite) {
+		t.Error("admin does not include publish, which includes read alone")
+	}
+	if (dmarcd.Token{Scope: "all"}).May("all") || (dmarcd.Token{}).May("") {
+		t.Error("an unknown scope allows something")
+	}
 	for _, name := range []string{"", " ", strings.Repeat("x", 101), "a\nb", "a\x00", "\xff"} {
 		if got, err := dmarcd.ParseTeamName(name); !errors.Is(err, dmarcd.ErrInvalid) {
 			t.Errorf("ParseTeamName(%q) = %q, %v; want ErrInvalid", name, got, err)

@@ -177,27 +177,32 @@ const (
 	ScopeRead Scope = "read"
 	// ScopeWrite allows reading and writing.
 	ScopeWrite Scope = "write"
-	// ScopeAdmin allows what an owner may, except making owners.
+	// ScopeAdmin allows what an owner may, except making owners and publishing managed records.
 	ScopeAdmin Scope = "admin"
+	// ScopePublish allows reading, and publishing managed records.
+	ScopePublish Scope = "publish"
 )
 
-// scopes are all scopes. Each includes those before it.
-var scopes = []Scope{ScopeRead, ScopeWrite, ScopeAdmin}
+// Scopes returns all scopes, in the order of lists.
+func Scopes() []Scope { return []Scope{ScopeRead, ScopeWrite, ScopeAdmin, ScopePublish} }
 
 // Includes reports whether a token of this scope may do what needs the other one.
-func (s Scope) Includes(other Scope) bool {
-	return other != "" && slices.Index(scopes, other) >= 0 && slices.Index(scopes, s) >= slices.Index(scopes, other)
-}
+func (s Scope) Includes(other Scope) bool { return slices.Contains(s.All(), other) }
 
 // All returns the scopes that it includes, itself last.
-func (s Scope) All() []Scope { return slices.Clone(scopes[:slices.Index(scopes, s)+1]) }
+func (s Scope) All() []Scope {
+	if s == ScopePublish {
+		return []Scope{ScopeRead, ScopePublish}
+	}
+	return Scopes()[:slices.Index(Scopes(), s)+1]
+}
 
 // ParseScope returns the scope named s, or an InvalidError.
 func ParseScope(s string) (Scope, error) {
-	if slices.Contains(scopes, Scope(s)) {
+	if slices.Contains(Scopes(), Scope(s)) {
 		return Scope(s), nil
 	}
-	return "", &InvalidError{Field: "scope", Message: "The scope must be read, write or admin."}
+	return "", &InvalidError{Field: "scope", Message: "The scope must be read, write, admin or publish."}
 }
 
 // Token is the metadata of a bearer token. Only the hash of its secret is stored.

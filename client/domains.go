@@ -136,6 +136,35 @@ func (c *Client) SetTags(ctx context.Context, domain string, tags []string) ([]s
 	return result.Tags, err
 }
 
+// ListManagedRecords lists the managed records of a domain, and whether their CNAME records are there.
+func (c *Client) ListManagedRecords(ctx context.Context, domain string) iter.Seq2[ManagedRecord, error] {
+	return list[ManagedRecord](ctx, c, nil, "domains", domain, "records")
+}
+
+// ListRecordVersions lists the versions of a managed record, dmarc or tls_rpt, the latest first.
+func (c *Client) ListRecordVersions(ctx context.Context, domain, kind string) iter.Seq2[RecordVersion, error] {
+	return list[RecordVersion](ctx, c, nil, "domains", domain, "records", kind, "versions")
+}
+
+// RecordChange is a version of a managed record to publish.
+type RecordChange struct {
+	// Base is the version that it replaces, 0 for a record that is not managed yet.
+	Base int64 `json:"base"`
+	// Record is the text of the TXT record. Nil begins with the one that is published now.
+	Record *string `json:"record"`
+	Reason *string `json:"reason"` // for the history; nil for none
+}
+
+// PublishRecord publishes a version of a managed record. It needs a token with the scope publish.
+func (c *Client) PublishRecord(ctx context.Context, domain, kind string, change RecordChange) (ManagedRecord, error) {
+	return put[ManagedRecord](ctx, c, change, "domains", domain, "records", kind)
+}
+
+// StopRecord stops managing a record: its name in the zone answers for 90 more days.
+func (c *Client) StopRecord(ctx context.Context, domain, kind string) error {
+	return c.remove(ctx, "domains", domain, "records", kind)
+}
+
 // ListTags lists the tags of the team, with the number of domains of each.
 func (c *Client) ListTags(ctx context.Context) iter.Seq2[Tag, error] {
 	return list[Tag](ctx, c, nil, "tags")

@@ -25,6 +25,7 @@ type (
 	Hit               = wire.Hit
 	Invitation        = wire.Invitation
 	Mailbox           = wire.Mailbox
+	ManagedRecord     = wire.ManagedRecord
 	Me                = wire.Me
 	Member            = wire.Member
 	Mute              = wire.Mute
@@ -32,6 +33,7 @@ type (
 	QuietHours        = wire.QuietHours
 	Receipts          = wire.Receipts
 	Record            = wire.StoredRecord
+	RecordVersion     = wire.RecordVersion
 	Rejected          = wire.Rejected
 	Report            = wire.StoredReport
 	Retention         = wire.Retention

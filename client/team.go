@@ -16,7 +16,7 @@ func (c *Client) ListTokens(ctx context.Context) iter.Seq2[Token, error] {
 // NewToken is a token to create. It grants no more than the token of the client.
 type NewToken struct {
 	Name      string     `json:"name"`
-	Scope     string     `json:"scope"`      // read, write or admin
+	Scope     string     `json:"scope"`      // read, write, admin or publish
 	ExpiresAt *time.Time `json:"expires_at"` // nil: never
 	Networks  []string   `json:"networks"`   // where it may be used from; nil: everywhere
 }

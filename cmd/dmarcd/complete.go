@@ -26,7 +26,7 @@ func (p *program) completeCommand(cmd *cobra.Command) {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
 	words := map[string][]string{
-		"scope":    {string(dmarcd.ScopeRead), string(dmarcd.ScopeWrite), string(dmarcd.ScopeAdmin)},
+		"scope":    convert(dmarcd.Scopes(), func(s dmarcd.Scope) string { return string(s) }),
 		"role":     {string(dmarcd.RoleOwner), string(dmarcd.RoleEditor), string(dmarcd.RoleViewer)},
 		"kind":     convert(dmarcd.EventKinds(), func(k dmarcd.EventKind) string { return string(k) }),
 		"security": {string(dmarcd.SecurityTLS), string(dmarcd.SecuritySTARTTLS), string(dmarcd.SecurityNone)},

@@ -42,7 +42,7 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 	}
 	teamFlag(cmd)
 	name := cmd.Flags().String("name", "", "description of the token")
-	scope := cmd.Flags().String("scope", string(dmarcd.ScopeWrite), "read, write (which includes read) or admin (which includes write, and manages tokens, members, mailboxes, retention and the audit log)")
+	scope := cmd.Flags().String("scope", string(dmarcd.ScopeWrite), "read, write (which includes read), admin (which includes write, and manages tokens, members, mailboxes, retention and the audit log) or publish (which includes read, and publishes managed records)")
 	networks := cmd.Flags().StringSlice("network", nil, "an address or network that it may be used from (default: everywhere); may be repeated")
 	expires := durationFlag(cmd, "expires", "validity, such as 30d, 12w or 720h (default: unlimited)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

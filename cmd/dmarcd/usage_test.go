@@ -200,7 +200,7 @@ func TestCompletion(t *testing.T) {
 	}{
 		{"teams", []string{"token", "create", database, "--team", ""}, []string{"acme", "beta", noFiles}},
 		{"teams as arguments", []string{"team", "deny", database, ""}, []string{"acme", "beta", noFiles}},
-		{"scopes", []string{"token", "create", "--scope", ""}, []string{"read", "write", "admin", noFiles}},
+		{"scopes", []string{"token", "create", "--scope", ""}, []string{"read", "write", "admin", "publish", noFiles}},
 		{"roles", []string{"user", "invite", "--role="}, []string{"owner", "editor", "viewer", noFiles}},
 		{"kinds of reports", []string{"report", "list", "--kind", ""}, []string{"aggregate", "failure", "tls", noFiles}},
 		{"kinds of alerts", []string{"alert", "list", "--kind", ""}, append(convert(dmarcd.EventKinds(), func(k dmarcd.EventKind) string { return string(k) }), noFiles)},

@@ -18,7 +18,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// byWord resolves tokens whose secrets name their rights: unknown, read, denied or others.
+// byWord resolves tokens whose secrets name their rights: unknown, read, publish, denied or others.
 type byWord struct{ onlyTeam }
 
 func (b byWord) Authenticate(_ context.Context, secret, _ string) (dmarcd.Credential, error) {
@@ -28,6 +28,8 @@ func (b byWord) Authenticate(_ context.Context, secret, _ string) (dmarcd.Creden
 		return dmarcd.Credential{}, dmarcd.ErrUnauthorized
 	case "read":
 		token.Scope = dmarcd.ScopeRead
+	case "publish":
+		token.Scope = dmarcd.ScopePublish
 	}
 	return dmarcd.Credential{Token: token, API: secret != "denied"}, nil
 }

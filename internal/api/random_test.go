@@ -246,8 +246,8 @@ type anyScope struct {
 
 func (a anyScope) Authenticate(ctx context.Context, token, from string) (dmarcd.Credential, error) {
 	credential, err := a.onlyTeam.Authenticate(ctx, token, from)
-	if n := a.random.IntN(8); n < 2 {
-		credential.Token.Scope = []dmarcd.Scope{dmarcd.ScopeRead, dmarcd.ScopeWrite}[n]
+	if n := a.random.IntN(8); n < 4 {
+		credential.Token.Scope = []dmarcd.Scope{dmarcd.ScopeRead, dmarcd.ScopeWrite, dmarcd.ScopePublish, dmarcd.ScopePublish}[n]
 	}
 	return credential, err
 }
@@ -258,6 +258,7 @@ func populated(t *testing.T, db storetest.DB) (s *service, ids map[string][]stri
 	t.Helper()
 	s = newService(t, db.Open(t, store.Options{}))
 	s.add("example.com")
+	musttest.Get(s.store.OpenZone(t.Context(), "dns.example.net", ""))(t)
 	ids = map[string][]string{"/domains": {"example.com"}}
 	for i := range 3 {
 		ids["/insights/reports"] = append(ids["/insights/reports"], s.stored(aggregateXML(itoa(i), "example.com", firstDay+1, row{"example.com", "none", "pass", 5})))

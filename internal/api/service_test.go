@@ -83,6 +83,7 @@ func useCases(s *store.Store, options usecase.Options) *usecase.Service {
 	if options.Checker == nil {
 		options.Checker = newChecker(dnstest.New(""))
 	}
+	options.DNS = dnstest.New("")
 	options.Mailboxes = noMailboxes{}
 	if options.Secrets == nil {
 		options.Secrets = plain{}

@@ -52,22 +52,28 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 			Host: "imap.example.com", Port: 993, Security: dmarcd.SecurityTLS, Username: "theirs", Method: dmarcd.LoginPassword, Folder: "INBOX", After: dmarcd.AfterKeep,
 		}, func(dmarcd.Mailbox) ([]byte, error) { return []byte("sealed"), nil }))(t)
 		zone := dnstest.New(`_dmarc.theirs.example TXT "v=DMARC1; p=reject"`)
-		handler := newAPI(t, s, tokenOf(t, s, other), zone)
+		handler := newAPI(t, s, byWord{tokenOf(t, s, other)}, zone)
+		musttest.Get(s.OpenZone(t.Context(), "dns.example.net", ""))(t)
+		musttest.Get(s.Team(victim).PublishRecord(t.Context(), "theirs.example", 0, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=reject"}))(t)
 
 		ask := func(method, path string) (answer string, queries int64, questions int) {
 			before, asked := s.Stats().Queries, len(zone.Asked())
 			w := httptest.NewRecorder()
-			r := httptest.NewRequest(method, "http://api.example"+path, strings.NewReader(`{"counted":false}`))
+			body, word := `{"counted":false}`, "x"
+			if strings.Contains(path, "/records/dmarc") {
+				body, word = `{"base":1,"record":"v=DMARC1; p=none"}`, "publish"
+			}
+			r := httptest.NewRequest(method, "http://api.example"+path, strings.NewReader(body))
 			r.Header.Set("Content-Type", "application/json")
-			r.Header.Set("Authorization", "Bearer x")
+			r.Header.Set("Authorization", "Bearer "+word)
 			handler.ServeHTTP(w, r)
-			body, _ := io.ReadAll(w.Body)
+			answered, _ := io.ReadAll(w.Body)
 			var headers []string
 			for name := range w.Header() {
 				headers = append(headers, name+": "+w.Header().Get(name))
 			}
 			slices.Sort(headers)
-			return http.StatusText(w.Code) + "\n" + strings.Join(headers, "\n") + "\n" + string(body), s.Stats().Queries - before, len(zone.Asked()) - asked
+			return http.StatusText(w.Code) + "\n" + strings.Join(headers, "\n") + "\n" + string(answered), s.Stats().Queries - before, len(zone.Asked()) - asked
 		}
 		theirs := strings.NewReplacer("NAME", "theirs.example", "REPORT", theirReport.String(), "REJECTED", theirRejected.String(), "TOKEN", theirToken.String(), "MAILBOX", theirMailbox.ID.String(), "MEMBER", theirMember.String(), "INVITED", "theirs@theirs.example")
 		unknown := strings.NewReplacer("NAME", "unknown.example", "REPORT", (theirReport + 1).String(), "REJECTED", (theirRejected + 1).String(), "TOKEN", (theirToken + 1).String(), "MAILBOX", (theirMailbox.ID + 1).String(), "MEMBER", (theirMember + 1).String(), "INVITED", "unknown@theirs.example")
@@ -82,6 +88,10 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 			{"GET", "/api/domains/NAME/checks/latest"},
 			{"GET", "/api/domains/NAME/setup"},
 			{"POST", "/api/domains/NAME/selftest"},
+			{"GET", "/api/domains/NAME/records"},
+			{"GET", "/api/domains/NAME/records/dmarc/versions"},
+			{"PUT", "/api/domains/NAME/records/dmarc"},
+			{"DELETE", "/api/domains/NAME/records/dmarc"},
 			{"GET", "/api/events?domain=NAME"},
 			{"GET", "/api/insights/domains"},
 			{"GET", "/api/insights/domains?q=NAME"},
@@ -126,6 +136,9 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 		}
 		if _, err := s.Team(victim).Domain(t.Context(), "theirs.example"); err != nil {
 			t.Errorf("the other team's domain suffered: %v", err)
+		}
+		if versions := musttest.Get(s.Team(victim).RecordVersions(t.Context(), "theirs.example"))(t); len(versions) != 1 {
+			t.Errorf("the other team's record suffered: %+v", versions)
 		}
 		members, invitations := musttest.Get(s.Team(victim).Members(t.Context()))(t), musttest.Get(s.Team(victim).Invitations(t.Context()))(t)
 		if len(members) != 1 || len(invitations) != 1 {

@@ -90,13 +90,12 @@ func (t *Team) RecordVersions(ctx context.Context, name string) ([]dmarcd.Record
 	return t.team.RecordVersions(ctx, domain.Name)
 }
 
-// mayPublish returns a domain whose records the actor may publish. No token may: the rights of writing
-// tokens do not include it.
+// mayPublish returns a domain whose records the actor may publish.
 func (t *Team) mayPublish(ctx context.Context, name string) (dmarcd.Domain, error) {
-	if t.actor.token {
+	if !t.actor.publisher {
 		return dmarcd.Domain{}, dmarcd.ErrForbidden
 	}
-	return t.named(ctx, dmarcd.RightChange, name)
+	return t.named(ctx, dmarcd.RightSee, name)
 }
 
 // PublishRecord publishes a version of a managed record of a domain. v has its kind, content and
@@ -113,9 +112,9 @@ func (t *Team) PublishRecord(ctx context.Context, name string, base int64, v dma
 	case err != nil:
 		return ManagedRecord{}, err
 	case zone == "":
-		return ManagedRecord{}, &dmarcd.InvalidError{Field: "zone", Message: "This installation serves no zone. An operator has to set DMARCD_ZONE first."}
+		return ManagedRecord{}, &dmarcd.InvalidError{Message: "This installation serves no zone. An operator has to set DMARCD_ZONE first."}
 	case domain.Sample:
-		return ManagedRecord{}, &dmarcd.InvalidError{Field: "domain", Message: "A sample domain has no records of its own."}
+		return ManagedRecord{}, &dmarcd.InvalidError{Message: "A sample domain has no records of its own."}
 	}
 	if v.Content = strings.TrimSpace(v.Content); v.Content == "" && base == 0 {
 		if v.Content, err = t.publishedRecord(ctx, domain.Name, v.Kind); err != nil {
@@ -163,7 +162,7 @@ func (t *Team) publishedRecord(ctx context.Context, domain string, kind dmarcd.R
 	owner := kind.Owner(domain)
 	answer := t.service.options.DNS.Resolve(ctx, dns.Question{Name: owner, Type: dns.TXT})
 	if answer.Outcome == dns.Inconclusive {
-		return "", &dmarcd.InvalidError{Field: "content", Message: "The lookup of " + owner + " failed: " + answer.Reason + ". Give the record, or try again."}
+		return "", &dmarcd.InvalidError{Field: "record", Message: "The lookup of " + owner + " failed: " + answer.Reason + ". Give the record, or try again."}
 	}
 	var found []string
 	for _, text := range answer.Texts() {
@@ -172,14 +171,14 @@ func (t *Team) publishedRecord(ctx context.Context, domain string, kind dmarcd.R
 		}
 	}
 	if len(found) != 1 {
-		return "", &dmarcd.InvalidError{Field: "content", Message: owner + " does not have one valid record to begin with. Give the record."}
+		return "", &dmarcd.InvalidError{Field: "record", Message: owner + " does not have one valid record to begin with. Give the record."}
 	}
 	return found[0], nil
 }
 
 // checkRecord returns a *dmarcd.InvalidError for a version that must not be published.
 func checkRecord(v dmarcd.RecordVersion) error {
-	invalid := func(message string) error { return &dmarcd.InvalidError{Field: "content", Message: message} }
+	invalid := func(message string) error { return &dmarcd.InvalidError{Field: "record", Message: message} }
 	switch {
 	case len(v.Content) > dmarcd.MaxRecordContent:
 		return invalid("The record is too long. A record has at most 1,000 bytes.")

@@ -211,8 +211,8 @@ func New(s *store.Store, options Options) *Service {
 type Actor struct {
 	// role is the role in the team.
 	role dmarcd.Role
-	// token marks a token, operator grants everything.
-	token, operator bool
+	// token marks a token, operator grants everything, publisher the publishing of managed records.
+	token, operator, publisher bool
 	// verified means that the user receives mail at their address.
 	verified bool
 	// local marks the command line, which may see details of the local network.
@@ -226,32 +226,33 @@ type Actor struct {
 // also change the installation.
 func User(of dmarcd.Session, address string) Actor {
 	return Actor{
-		role: of.Role, operator: of.User.Operator, verified: !of.User.VerifiedAt.IsZero(),
+		role: of.Role, operator: of.User.Operator, publisher: of.Role.Can(dmarcd.RightChange), verified: !of.User.VerifiedAt.IsZero(),
 		grant: store.Grant{Session: of.Hash, Operator: of.User.Operator, Role: of.Role},
 		entry: dmarcd.AuditEntry{User: of.User.ID, Actor: of.User.Email, Address: address},
 	}
 }
 
 // Token is a token of the team, used from address. A writing token has the rights of an editor
-// and may delete domains; one with the scope admin has those of an owner, but makes no owner.
+// and may delete domains; one with the scope admin has those of an owner, but makes no owner. Only one
+// with the scope publish publishes managed records.
 func Token(id dmarcd.TokenID, scope dmarcd.Scope, address string) Actor {
 	role := dmarcd.RoleViewer
 	switch scope {
-	case dmarcd.ScopeRead:
+	case dmarcd.ScopeRead, dmarcd.ScopePublish:
 	case dmarcd.ScopeWrite:
 		role = dmarcd.RoleEditor
 	case dmarcd.ScopeAdmin:
 		role = dmarcd.RoleOwner
 	}
 	return Actor{
-		role: role, token: true, grant: store.Grant{Token: id},
+		role: role, token: true, publisher: scope == dmarcd.ScopePublish, grant: store.Grant{Token: id},
 		entry: dmarcd.AuditEntry{Actor: "token " + id.String(), Address: address},
 	}
 }
 
 // CommandLine is an operator on the command line.
 func CommandLine() Actor {
-	return Actor{role: dmarcd.RoleOwner, operator: true, local: true, entry: dmarcd.AuditEntry{Actor: "command line"}}
+	return Actor{role: dmarcd.RoleOwner, operator: true, publisher: true, local: true, entry: dmarcd.AuditEntry{Actor: "command line"}}
 }
 
 // as returns the store with the rights of an actor.

@@ -26,7 +26,7 @@ const (
 	remove                // an owner, or a token that may write
 	manage                // an owner
 	own                   // an owner who is no token
-	publish               // an editor who is no token
+	publish               // an editor, or a token for it
 	operate               // an operator
 )
 
@@ -224,6 +224,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"token that reads", service.Token(token, dmarcd.ScopeRead, ""), []access{see}},
 		{"token that writes", service.Token(token, dmarcd.ScopeWrite, ""), []access{see, change, remove}},
 		{"token that manages", service.Token(token, dmarcd.ScopeAdmin, ""), []access{see, change, remove, manage}},
+		{"token that publishes", service.Token(token, dmarcd.ScopePublish, ""), []access{see, publish}},
 	}
 	for name, u := range uses {
 		for _, a := range actors {

@@ -105,7 +105,7 @@ func (t *Team) changeMember(ctx context.Context, tx tx, user dmarcd.UserID, diso
 	if disowns {
 		_, err := tx.Exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND used_at = 0 AND created_by = $2`, t.id, user)
 		if err == nil {
-			err = t.revokeAdmin(ctx, tx, user)
+			err = t.revokeOwned(ctx, tx, user)
 		}
 		if err != nil {
 			return err

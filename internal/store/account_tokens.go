@@ -112,14 +112,14 @@ func (t *Team) delegate(ctx context.Context, tx tx, n NewToken) (creator dmarcd.
 	return creator, nil
 }
 
-// revokeAdmin revokes the tokens with the scope admin that a user created, or a token of the user:
-// who is no longer an owner keeps no way to manage the team.
-func (t *Team) revokeAdmin(ctx context.Context, tx tx, user dmarcd.UserID) error {
+// revokeOwned revokes the tokens with the scopes admin and publish that a user created, or a token of
+// the user: who is no longer an owner keeps no way to manage the team or to publish records.
+func (t *Team) revokeOwned(ctx context.Context, tx tx, user dmarcd.UserID) error {
 	for {
 		// A statement may wait for a token that is creating another one, which only the next
 		// statement sees.
-		revoked, err := tx.Exec(ctx, `UPDATE tokens SET revoked_at = $1 WHERE team_id = $2 AND created_by = $3 AND scope = $4 AND revoked_at = 0`,
-			unix(t.store.now()), t.id, user, dmarcd.ScopeAdmin)
+		revoked, err := tx.Exec(ctx, `UPDATE tokens SET revoked_at = $1 WHERE team_id = $2 AND created_by = $3 AND scope IN ($4, $5) AND revoked_at = 0`,
+			unix(t.store.now()), t.id, user, dmarcd.ScopeAdmin, dmarcd.ScopePublish)
 		if err != nil {
 			return err
 		}

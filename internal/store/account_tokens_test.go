@@ -30,6 +30,7 @@ func TestTokensGrantNoMore(t *testing.T) {
 			{"all of its rights", store.NewToken{Scope: dmarcd.ScopeAdmin}, store.NewToken{Scope: dmarcd.ScopeAdmin}, true},
 			{"fewer", store.NewToken{Scope: dmarcd.ScopeAdmin, ExpiresAt: end}, store.NewToken{Scope: dmarcd.ScopeRead, ExpiresAt: end}, true},
 			{"a higher scope", store.NewToken{Scope: dmarcd.ScopeWrite}, store.NewToken{Scope: dmarcd.ScopeAdmin}, false},
+			{"a scope beside it", store.NewToken{Scope: dmarcd.ScopeAdmin}, store.NewToken{Scope: dmarcd.ScopePublish}, false},
 			{"a later end", store.NewToken{Scope: dmarcd.ScopeAdmin, ExpiresAt: end}, store.NewToken{Scope: dmarcd.ScopeRead, ExpiresAt: end.Add(time.Second)}, false},
 			{"a part of its networks", store.NewToken{Scope: dmarcd.ScopeAdmin, Networks: networks("192.0.2.0/24")}, store.NewToken{Scope: dmarcd.ScopeRead, Networks: networks("192.0.2.7")}, true},
 			{"a larger network", store.NewToken{Scope: dmarcd.ScopeAdmin, Networks: networks("192.0.2.0/24")}, store.NewToken{Scope: dmarcd.ScopeRead, Networks: networks("192.0.0.0/16")}, false},
@@ -88,6 +89,7 @@ func TestTokensOfAFormerOwner(t *testing.T) {
 		} {
 			user := w.member(name+"@example.com", team, dmarcd.RoleOwner)
 			writes := musttest.Get(of.CreateToken(ctx, store.NewToken{Name: name, Scope: dmarcd.ScopeWrite, Hash: w.hash(), CreatedBy: user.ID}))(t)
+			publishes := musttest.Get(of.CreateToken(ctx, store.NewToken{Name: name, Scope: dmarcd.ScopePublish, Hash: w.hash(), CreatedBy: user.ID}))(t)
 			first := musttest.Get(of.CreateToken(ctx, store.NewToken{Name: name, Scope: dmarcd.ScopeAdmin, Hash: w.hash(), CreatedBy: user.ID}))(t)
 			acting := w.As(store.Grant{Token: first.ID}).Team(team.ID)
 			made := make(chan struct{}, 4*attempts)
@@ -118,8 +120,8 @@ func TestTokensOfAFormerOwner(t *testing.T) {
 					t.Errorf("%s: the token %q is still valid", name, token.Name)
 				}
 			}
-			if !valid[stays.ID] || !valid[writes.ID] {
-				t.Errorf("%s: a token of another owner, or one that writes, was revoked", name)
+			if !valid[stays.ID] || !valid[writes.ID] || valid[publishes.ID] {
+				t.Errorf("%s: got %v, want a token of another owner and one that writes, and none that publishes", name, valid)
 			}
 			creators.Wait()
 		}

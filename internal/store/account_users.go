@@ -165,7 +165,7 @@ func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarc
 			return err
 		}
 		for _, team := range teams {
-			if err := s.Team(team).revokeAdmin(ctx, t, id); err != nil {
+			if err := s.Team(team).revokeOwned(ctx, t, id); err != nil {
 				return err
 			}
 		}

@@ -22,6 +22,7 @@ func tokenForm() ui.Form {
 			{Value: string(dmarcd.ScopeRead), Label: "read"},
 			{Value: string(dmarcd.ScopeWrite), Label: "read and write"},
 			{Value: string(dmarcd.ScopeAdmin), Label: "admin: also tokens, members, mailboxes, retention and audit log"},
+			{Value: string(dmarcd.ScopePublish), Label: "publish: read, and publish managed records"},
 		}},
 		{Name: "days", Label: "Expires after", Type: "select", Value: "90", Choices: []ui.Choice{
 			{Value: "30", Label: "30 days"}, {Value: "90", Label: "90 days"}, {Value: "365", Label: "a year"}, {Value: "0", Label: "never"},

@@ -51,11 +51,13 @@ var unsuccessful = map[string]int{
 // compares every answer with the document.
 func TestClientCallsEveryOperation(t *testing.T) {
 	each(t, checkedZone, func(t *testing.T, in *installation) {
-		s := in.serve(reporting)
+		s := in.serve(reporting, "DMARCD_ZONE=dns.example.net", "DMARCD_ZONE_LISTEN=127.0.0.1:0", "DMARCD_ZONE_NAMESERVERS=ns1.dns.example.net=127.0.0.1,ns2.example.org")
 		validator := musttest.Get(apitest.New(s.send(request{method: http.MethodGet, path: "/openapi.json"}).body))(t)
 		documented := validator.Missing()
 		c, ctx := client.New(s.baseURL, in.newToken("default", "--scope", "admin")), t.Context()
 		c.HTTP = &http.Client{Transport: validating{t, validator}}
+		publisher := client.New(s.baseURL, in.newToken("default", "--scope", "publish"))
+		publisher.HTTP = c.HTTP
 		called := map[string]bool{}
 		do := func(operation string, err error) {
 			t.Helper()
@@ -86,6 +88,10 @@ func TestClientCallsEveryOperation(t *testing.T) {
 		do("selfTest", last(c.SelfTest(ctx, domain)))
 		do("setTags", last(c.SetTags(ctx, domain, []string{"shop"})))
 		do("getTags", last(c.GetTags(ctx, domain)))
+		do("publishRecord", last(publisher.PublishRecord(ctx, domain, "dmarc", client.RecordChange{Record: new("v=DMARC1; p=none")})))
+		do("listManagedRecords", every(c.ListManagedRecords(ctx, domain)))
+		do("listRecordVersions", every(c.ListRecordVersions(ctx, domain, "dmarc")))
+		do("stopRecord", publisher.StopRecord(ctx, domain, "dmarc"))
 		do("listTags", every(c.ListTags(ctx)))
 		do("search", every(c.Search(ctx, "example", 0)))
 		do("setPurpose", last(c.SetPurpose(ctx, domain, "business")))

@@ -1,0 +1,77 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+func newManagedRecord(r service.ManagedRecord) wire.ManagedRecord {
+	return wire.NewManagedRecord(r.RecordVersion, r.Owner, r.Target, r.State)
+}
+
+func (a *API) listManagedRecords(c *call) error {
+	list := whole(func(t *service.Team, ctx context.Context) ([]service.ManagedRecord, error) {
+		return t.ManagedRecords(ctx, c.params.Get("domain"))
+	}, newManagedRecord, func(r service.ManagedRecord) string { return string(r.Kind) })
+	return missing(list(c), errNoSuchDomain)
+}
+
+// listRecordVersions lists the versions of a managed record, the latest first.
+func (a *API) listRecordVersions(c *call) error {
+	kind, err := dmarcd.ParseRecordKind(c.params.Get("kind"))
+	if err != nil {
+		return errNoSuchRecord
+	}
+	list := whole(func(t *service.Team, ctx context.Context) ([]dmarcd.RecordVersion, error) {
+		versions, err := t.RecordVersions(ctx, c.params.Get("domain"))
+		versions = slices.DeleteFunc(versions, func(v dmarcd.RecordVersion) bool { return v.Kind != kind })
+		if err == nil && len(versions) == 0 {
+			err = errNoSuchRecord
+		}
+		return versions, err
+	}, wire.NewRecordVersion, func(v dmarcd.RecordVersion) string { return fmt.Sprintf("%019d", math.MaxInt64-v.Version) })
+	return missing(list(c), errNoSuchRecord)
+}
+
+func (a *API) publishRecord(c *call) error {
+	body := readObject(c, "base", `{"base": 1, "record": "v=DMARC1; p=quarantine", "reason": "all senders pass"}`)
+	base := required[uint32](body, "base", "the number of the version that is replaced, or 0 for a record that is not managed yet")
+	var v dmarcd.RecordVersion
+	if body.states("record") {
+		v.Content = body.text("record")
+	}
+	if body.states("reason") {
+		v.Reason = body.text("reason")
+	}
+	if body.err != nil {
+		return body.err
+	}
+	var err error
+	if v.Kind, err = dmarcd.ParseRecordKind(c.params.Get("kind")); err != nil {
+		return errNoSuchRecord
+	}
+	published, err := c.service.PublishRecord(c.r.Context(), c.params.Get("domain"), int64(base), v)
+	switch {
+	case errors.Is(err, dmarcd.ErrConflict):
+		return errOtherVersion
+	case err != nil:
+		return missing(err, errNoSuchRecord)
+	}
+	return c.writeJSON(http.StatusOK, newManagedRecord(published))
+}
+
+func (a *API) stopRecord(c *call) error {
+	kind, err := dmarcd.ParseRecordKind(c.params.Get("kind"))
+	if err != nil {
+		return errNoSuchRecord
+	}
+	return c.deleted(c.service.StopRecord(c.r.Context(), c.params.Get("domain"), kind), errNoSuchRecord)
+}
