@@ -37,7 +37,7 @@ func TestManagedRecords(t *testing.T) {
 		for _, bad := range []struct {
 			name, path, body string
 			status           int
-			says             string
+			want             string
 		}{
 			{"an old base", path + "/dmarc", `{"base": 1, "record": "v=DMARC1; p=none"}`, http.StatusConflict, "version_conflict"},
 			{"no base", path + "/dmarc", `{"record": "v=DMARC1; p=none"}`, http.StatusUnprocessableEntity, `"field":"base"`},
@@ -49,8 +49,8 @@ func TestManagedRecords(t *testing.T) {
 			{"an unknown kind", path + "/spf", `{"base": 0, "record": "v=spf1 -all"}`, http.StatusNotFound, "record_not_found"},
 			{"another domain", "/domains/other.example/records/dmarc", `{"base": 0, "record": "v=DMARC1; p=none"}`, http.StatusNotFound, "record_not_found"},
 		} {
-			if got := s.sendJSON(http.MethodPut, bad.path, []byte(bad.body)); got.status != bad.status || !strings.Contains(string(got.body), bad.says) {
-				t.Errorf("%s: got %d %s, want %d and %s", bad.name, got.status, got.body, bad.status, bad.says)
+			if got := s.sendJSON(http.MethodPut, bad.path, []byte(bad.body)); got.status != bad.status || !strings.Contains(string(got.body), bad.want) {
+				t.Errorf("%s: got %d %s, want %d and %s", bad.name, got.status, got.body, bad.status, bad.want)
 			}
 		}
 		versions := read[page[wire.RecordVersion]](t, s.get(path+"/dmarc/versions?limit=1"), http.StatusOK)

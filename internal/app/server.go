@@ -229,6 +229,7 @@ func (a *App) webPage() (*web.Web, error) {
 	options := web.Options{
 		Service:       a.service,
 		ReportDomain:  a.config.ReportDomain,
+		Zone:          a.config.Zone,
 		MinPassword:   auth.MinPassword,
 		APIDocs:       a.config.BaseURL + "/docs",
 		SecureCookies: strings.HasPrefix(a.config.BaseURL, "https:"),

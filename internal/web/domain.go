@@ -88,13 +88,18 @@ func (s *Web) domainPage(c *site.Call, template, title string) (site.Page, domai
 	if c.Viewer.MayEdit() {
 		view.Recheck = &ui.Action{Label: "Check now", Path: c.Link(path + "/dns")}
 	}
-	for _, t := range []struct{ title, path string }{
+	tabs := []struct{ title, path string }{
 		{"Summary", ""},
 		{"Senders", "/senders"},
 		{"DNS", "/dns"},
 		{"Changes", "/changes"},
 		{"Reports", "/reports"},
-	} {
+		{managedTitle, "/records/" + string(dmarcd.RecordDMARC)},
+	}
+	if s.options.Zone == "" {
+		tabs = tabs[:len(tabs)-1]
+	}
+	for _, t := range tabs {
 		view.Tabs = append(view.Tabs, ui.Tab{Link: ui.Link{Text: t.title, Href: c.Link(path + t.path)}, Current: t.title == title})
 	}
 	return site.Page{

@@ -22,6 +22,8 @@ var doneMessages = map[string]string{
 	"sender-set":           "The sender was saved. Past mail is reassigned within a few minutes.",
 	"sender-removed":       "The sender was removed. Its mail is shown under the previous sender.",
 	"purpose-set":          "The purpose was saved.",
+	"record-published":     "The record was published.",
+	"record-stopped":       "The record is no longer managed. Its name answers for 90 more days: replace the CNAME record until then.",
 	"tags-set":             "The tags were saved.",
 	"sample-added":         "Sample data was added. Explore it, and remove it when you are done.",
 	"sample-deleted":       "The sample data was removed.",

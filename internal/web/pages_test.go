@@ -41,6 +41,8 @@ func (s *site) allPages() []page {
 		{name: "domain-failure-reports", path: domain + "/reports?kind=failure"},
 		{name: "domain-tls-reports", path: domain + "/reports?kind=tls"},
 		{name: "domain-settings", path: domain + "/settings"},
+		{name: "domain-record", path: domain + "/records/dmarc"},
+		{name: "domain-record", path: domain + "/records/tls_rpt"},
 		{name: "search", path: "/app/search?q=example"},
 		{name: "senders", path: "/app/senders?sort=name"},
 		{name: "sender", path: "/app/senders/header_from/example.com?domain=example.com"},

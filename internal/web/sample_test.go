@@ -35,6 +35,10 @@ func makeSample(t *testing.T, file string) sample {
 	}
 	team := s.service.Team(s.team, service.CommandLine())
 	s.makeHistory(t, team)
+	musttest.Get(s.store.OpenZone(t.Context(), "dns.example.net", ""))(t)
+	for base, policy := range []string{"none", "quarantine"} {
+		musttest.Get(team.PublishRecord(t.Context(), sampleDomain, int64(base), dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=" + policy, Reason: "<b>ready</b>"}))(t)
+	}
 	s.makeReports(t, team)
 	s.makeSettings(t, team)
 	s.clock = now

@@ -183,6 +183,7 @@ func openSite(t *testing.T, db storetest.DB, changes ...func(*service.Options)) 
 	limits.Containers.Folder = t.TempDir()
 	budget := memory.NewBudget(256 << 20)
 	options := service.Options{
+		DNS:        s.zone,
 		Checker:    checker,
 		Acceptor:   &intake.Acceptor{Limits: limits, Encode: shape.EncodeDetail, Recovered: func(e *recovered.Error) { t.Error(e) }},
 		Insight:    insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), noNames{}, budget),
@@ -208,7 +209,7 @@ func openSite(t *testing.T, db storetest.DB, changes ...func(*service.Options)) 
 	s.service = service.New(s.store, options)
 	var err error
 	s.pages, err = web.New(web.Options{
-		Service: s.service, ReportDomain: "reports.example", MinPassword: auth.MinPassword, APIDocs: "/api/docs",
+		Service: s.service, ReportDomain: "reports.example", Zone: "dns.example.net", MinPassword: auth.MinPassword, APIDocs: "/api/docs",
 		Attributions: []ui.Link{{Text: "IP geolocation by an example", Href: "https://data.example/"}},
 		MaxUpload:    1 << 20, Now: clock, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})

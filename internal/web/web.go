@@ -32,6 +32,8 @@ type Options struct {
 	Service *service.Service
 	// ReportDomain is the domain of the reporting addresses, "" if there is none.
 	ReportDomain string
+	// Zone is the zone of the managed records, "" if there is none.
+	Zone string
 	// MinPassword is the minimum length of a password, in characters.
 	MinPassword int
 	// APIDocs is the URL of the API documentation.

@@ -1,0 +1,60 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/dmarcd/dmarcd/dns/dnstest"
+)
+
+// TestManagedRecord reads the page of a managed record while the DNS changes, and changes the record.
+func TestManagedRecord(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	const path = "/app/domains/example.com/records/dmarc"
+	s.zone.zone = dnstest.New("")
+	body := s.body(t, editor, path)
+	_, rest, _ := strings.Cut(body, "<dt>Type</dt><dd><code>CNAME</code></dd></div><div><dt>Value</dt><dd><code data-copy>")
+	target, _, _ := strings.Cut(rest, "</code>")
+	if !strings.HasSuffix(target, ".dns.example.net.") {
+		t.Fatalf("got the target %q in %s, want a name in the zone", target, body)
+	}
+	for zone, want := range map[string]string{
+		"":                                   "_dmarc.example.com has no record. Publish the CNAME record.",
+		"_dmarc.example.com CNAME " + target: "The CNAME record is there, so receivers get the last version.",
+		`_dmarc.example.com TXT "v=DMARC1; p=none"`: "Receivers get another record at _dmarc.example.com.",
+		"_dmarc.example.com INCONCLUSIVE":           "The lookup of _dmarc.example.com failed.",
+	} {
+		s.zone.zone = dnstest.New(zone)
+		if body := s.body(t, viewer, path); !strings.Contains(body, want) || strings.Contains(body, "<textarea") || strings.Contains(body, "Stop managing") {
+			t.Errorf("%s: got %s, want that %s, and no form for a viewer", zone, body, want)
+		}
+	}
+	if body := s.body(t, viewer, "/app/domains/example.com/records/tls_rpt"); !strings.Contains(body, "The record is changed in the DNS of the domain.") {
+		t.Errorf("got %s, want that it is not managed", body)
+	}
+	if w := s.post(editor, path+"/undo", url.Values{"base": {"7"}}); w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), "Another version was published meanwhile.") {
+		t.Errorf("an undo of another version: got %d %s, want 422", w.Code, w.Body)
+	}
+	for _, form := range []struct {
+		path string
+		form url.Values
+		want string
+	}{
+		{path, url.Values{"base": {"2"}, "record": {" v=DMARC1; p=reject "}, "reason": {"all pass"}}, `data-copy>v=DMARC1; p=reject</code>`},
+		{path + "/undo", url.Values{"base": {"3"}}, "undo of version 3"},
+		{path + "/stop", url.Values{"confirm": {"_dmarc.example.com"}}, "Manage this record"},
+	} {
+		if w := s.post(editor, form.path, form.form); w.Code != http.StatusSeeOther {
+			t.Fatalf("%s: got %d %s, want it done", form.path, w.Code, w.Body)
+		}
+		if body := s.body(t, editor, path); !strings.Contains(body, form.want) {
+			t.Errorf("%s: got %s, want %q", form.path, body, form.want)
+		}
+	}
+	if w := s.get(viewer, "/app/domains/example.com/records/spf"); w.Code != http.StatusNotFound {
+		t.Errorf("another kind: got %d, want 404", w.Code)
+	}
+}
