@@ -102,7 +102,9 @@ func newDocumentation(baseURL string) (*documentation, error) {
 	return d, nil
 }
 
-func (d *documentation) hasViewer() bool { return d.viewer["viewer.js"] != nil && d.viewer["viewer.css"] != nil }
+func (d *documentation) hasViewer() bool {
+	return d.viewer["viewer.js"] != nil && d.viewer["viewer.css"] != nil
+}
 
 func newFile(mime string, plain, packed []byte) *file {
 	sum := sha256.Sum256(packed)
