@@ -24,12 +24,12 @@ func TestDatabaseOutOfReach(t *testing.T) {
 		p, through := startProxy(t, in.db.DSN)
 		s := in.serve("DMARCD_DATABASE=" + through)
 		before := s.add("example.com")
-		admin := in.newToken("default", "--scope", "admin")
+		admin, publisher := in.newToken("default", "--scope", "admin"), in.newToken("default", "--scope", "publish")
 
 		for range 2 {
 			p.cut()
 			// A token that was just used is cached for a second.
-			for _, r := range otherRequests(admin) {
+			for _, r := range append(otherRequests(admin), recordRequests("example.com", publisher)...) {
 				s.send(r).wantStatus(t, http.StatusServiceUnavailable)
 			}
 			daemon.Eventually(t, recoveryLimit, "the server notices", func() bool {

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,6 +16,9 @@ import (
 // answering matches the address of the DNS listener in the log.
 var answering = regexp.MustCompile(`"msg":"answering DNS queries","address":"([^"]+)"`)
 
+// zoneSettings are those of a server with a zone.
+var zoneSettings = []string{"DMARCD_ZONE=dns.example.net", "DMARCD_ZONE_LISTEN=127.0.0.1:0", "DMARCD_ZONE_NAMESERVERS=ns1.dns.example.net=127.0.0.1,ns2.example.org"}
+
 // TestManagedRecords takes over a record, changes it, undoes that and stops it.
 func TestManagedRecords(t *testing.T) {
 	each(t, `_dmarc.example.com. TXT "v=DMARC1; p=none; rua=mailto:dmarc@example.com"`, func(t *testing.T, in *installation) {
@@ -23,7 +27,7 @@ func TestManagedRecords(t *testing.T) {
 		if r := in.run(command{args: []string{"record", "publish", "--team", "crew", "example.com", "dmarc"}}); r.Status != 1 || !strings.Contains(r.Stderr, "DMARCD_ZONE") {
 			t.Errorf("without a zone: got status %d and %q, want 1 and the setting", r.Status, r.Stderr)
 		}
-		s := in.start("DMARCD_ZONE=dns.example.net", "DMARCD_ZONE_LISTEN=127.0.0.1:0", "DMARCD_ZONE_NAMESERVERS=ns1.dns.example.net=127.0.0.1,ns2.example.org")
+		s := in.start(zoneSettings...)
 		s.await()
 		daemon.Eventually(t, daemon.StartLimit, "the daemon answers DNS queries", func() bool { return answering.MatchString(s.Log()) })
 		server := answering.FindStringSubmatch(s.Log())[1]
@@ -87,5 +91,57 @@ func TestManagedRecords(t *testing.T) {
 			t.Errorf("got %+v, want another name than before the stop", second)
 		}
 		again.Stop()
+	})
+}
+
+// recordRequests returns the requests about a managed record, the deletion last.
+func recordRequests(domain, token string) []request {
+	path := "/domains/" + domain + "/records"
+	return []request{
+		changing(http.MethodGet, path, token, ""),
+		changing(http.MethodPut, path+"/dmarc", token, `{"base":0,"record":"v=DMARC1; p=none"}`),
+		changing(http.MethodGet, path+"/dmarc/versions", token, ""),
+		changing(http.MethodDelete, path+"/dmarc", token, ""),
+	}
+}
+
+// TestAnswersOfManagedRecords causes the documented answers about managed records.
+func TestAnswersOfManagedRecords(t *testing.T) {
+	each(t, exampleZone, func(t *testing.T, in *installation) {
+		s := in.serve(zoneSettings...)
+		s.add("example.com")
+		cast := newErrorFixture(in)
+		in.do("team", "create", "other", "--api")
+		publisher := in.newToken("default", "--scope", "publish")
+		want := func(r request, status int) {
+			t.Helper()
+			s.send(r).wantStatus(t, status)
+		}
+		for token, status := range map[string]int{
+			"": http.StatusUnauthorized, cast.denied: http.StatusForbidden, in.newToken("other", "--scope", "publish"): http.StatusNotFound,
+		} {
+			for _, r := range recordRequests("example.com", token) {
+				want(r, status)
+			}
+		}
+		for _, r := range recordRequests("example.com", publisher) {
+			r.path += "?unknown=1"
+			want(r, http.StatusUnprocessableEntity)
+		}
+		publish := recordRequests("example.com", publisher)[1]
+		for body, status := range map[string]int{"{": http.StatusBadRequest, tooLarge: http.StatusRequestEntityTooLarge, "[]": http.StatusUnprocessableEntity} {
+			want(changing(publish.method, publish.path, publisher, body), status)
+		}
+		plain := publish
+		plain.header = map[string]string{"Content-Type": "text/plain"}
+		want(plain, http.StatusUnsupportedMediaType)
+		want(publish, http.StatusOK)
+		want(publish, http.StatusConflict)
+		for _, path := range []string{"/domains/example.com/records", "/domains/example.com/records/dmarc/versions"} {
+			a := s.get(path)
+			a.wantStatus(t, http.StatusOK)
+			s.ifNoneMatch(path, a.header.Get("ETag")).wantStatus(t, http.StatusNotModified)
+		}
+		want(recordRequests("example.com", publisher)[3], http.StatusNoContent)
 	})
 }

@@ -51,7 +51,7 @@ var unsuccessful = map[string]int{
 // compares every answer with the document.
 func TestClientCallsEveryOperation(t *testing.T) {
 	each(t, checkedZone, func(t *testing.T, in *installation) {
-		s := in.serve(reporting, "DMARCD_ZONE=dns.example.net", "DMARCD_ZONE_LISTEN=127.0.0.1:0", "DMARCD_ZONE_NAMESERVERS=ns1.dns.example.net=127.0.0.1,ns2.example.org")
+		s := in.serve(append(zoneSettings, reporting)...)
 		validator := musttest.Get(apitest.New(s.send(request{method: http.MethodGet, path: "/openapi.json"}).body))(t)
 		documented := validator.Missing()
 		c, ctx := client.New(s.baseURL, in.newToken("default", "--scope", "admin")), t.Context()

@@ -66,7 +66,7 @@ func TestRateLimitInTheOrderOfRejections(t *testing.T) {
 			for _, e := range everywhere() {
 				s.send(e.request(token)).wantStatus(t, http.StatusTooManyRequests)
 			}
-			for _, r := range otherRequests(token) {
+			for _, r := range append(otherRequests(token), recordRequests("example.com", token)...) {
 				s.send(r).wantStatus(t, http.StatusTooManyRequests)
 			}
 			a := s.send(request{method: http.MethodPost, path: "/domains", token: token, body: tooLarge})
