@@ -1,22 +1,28 @@
 package dmarcd
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
 
-// RecordKind is a kind of managed record: one that a domain has by a CNAME record, and that dmarcd
-// answers for.
+// RecordKind is a kind of managed record: one that a domain has by CNAME records, or by a term of its
+// SPF record, and that dmarcd answers for.
 type RecordKind string
 
 // The kinds.
 const (
 	RecordDMARC  RecordKind = "dmarc"
+	RecordSPF    RecordKind = "spf"
+	RecordMTASTS RecordKind = "mta_sts"
 	RecordTLSRPT RecordKind = "tls_rpt"
+	RecordBIMI   RecordKind = "bimi"
 )
 
 // RecordKinds returns all kinds, in the order of lists.
-func RecordKinds() []RecordKind { return []RecordKind{RecordDMARC, RecordTLSRPT} }
+func RecordKinds() []RecordKind {
+	return []RecordKind{RecordDMARC, RecordSPF, RecordMTASTS, RecordTLSRPT, RecordBIMI}
+}
 
 // ParseRecordKind returns a kind, or an *InvalidError. The command line may have a dash in it.
 func ParseRecordKind(text string) (RecordKind, error) {
@@ -25,15 +31,26 @@ func ParseRecordKind(text string) (RecordKind, error) {
 			return kind, nil
 		}
 	}
-	return "", &InvalidError{Field: "kind", Message: "The kind of a record is dmarc or tls_rpt."}
+	return "", &InvalidError{Field: "kind", Message: "The kind of a record is dmarc, spf, mta_sts, tls_rpt or bimi."}
 }
 
+// recordPrefixes are the names of the records below their domains.
+var recordPrefixes = map[RecordKind]string{RecordDMARC: "_dmarc.", RecordMTASTS: "_mta-sts.", RecordTLSRPT: "_smtp._tls.", RecordBIMI: "default._bimi."}
+
 // Owner returns the name that has the record of a domain.
-func (k RecordKind) Owner(domain string) string {
-	if k == RecordTLSRPT {
-		return "_smtp._tls." + domain
+func (k RecordKind) Owner(domain string) string { return recordPrefixes[k] + domain }
+
+// Aliases returns the names of a domain that need a CNAME record, all with the same target. SPF has
+// none: the SPF record of the domain has redirect= or include: instead.
+func (k RecordKind) Aliases(domain string) []string {
+	switch k {
+	case RecordSPF:
+		return nil
+	case RecordMTASTS:
+		return []string{k.Owner(domain), "mta-sts." + domain}
+	case RecordDMARC, RecordTLSRPT, RecordBIMI:
 	}
-	return "_dmarc." + domain
+	return []string{k.Owner(domain)}
 }
 
 // RecordVersion is a version of a managed record. The last one is published.
@@ -42,11 +59,39 @@ type RecordVersion struct {
 	Version int64 // from 1
 	// Label is random, and the same for all versions of a record: with the zone, it is the name that
 	// answers with the content.
-	Label   string
-	Content string // of the TXT record
+	Label string
+	// Content is the TXT record of DMARC, TLS reporting and BIMI. Of MTA-STS it is the policy
+	// (RFC 8461 §3.2) with LF between its lines, of SPF the record as its author wrote it: with all or
+	// redirect= it is for redirect= in the domain's own record, without it for include:.
+	Content string
 	// Author is who published it, Reason why, "" for none given.
 	Author, Reason string
 	CreatedAt      time.Time
+}
+
+// Setup returns the records that a domain publishes once, for a name in the zone. Nothing else may be at
+// the name of a CNAME record. An include: is a term beside others in the domain's own SPF record.
+func (v RecordVersion) Setup(domain, target string) []DNSRecord {
+	if v.Kind == RecordSPF {
+		text := "v=spf1 include:" + target + " ~all"
+		if v.Whole() {
+			text = "v=spf1 redirect=" + target
+		}
+		return []DNSRecord{{Name: domain, Type: "TXT", Data: text}}
+	}
+	var records []DNSRecord
+	for _, name := range v.Kind.Aliases(domain) {
+		records = append(records, DNSRecord{Name: name, Type: "CNAME", Data: target})
+	}
+	return records
+}
+
+// Whole reports whether an SPF record is the whole one of its domain, for redirect=, because it says
+// what to do with all mail.
+func (v RecordVersion) Whole() bool {
+	return slices.ContainsFunc(strings.Fields(strings.ToLower(v.Content)), func(term string) bool {
+		return strings.HasPrefix(term, "redirect=") || strings.TrimLeft(term, "+-~?") == "all"
+	})
 }
 
 // RecordState is what the DNS has at the name of a managed record.
@@ -55,7 +100,7 @@ type RecordState string
 // The states.
 const (
 	RecordManaged   RecordState = "managed"   // a CNAME record leads to the name in the zone
-	RecordNotYet    RecordState = "not_yet"   // there is no record
+	RecordNotYet    RecordState = "not_yet"   // there is no record, or not all CNAME records
 	RecordElsewhere RecordState = "elsewhere" // there is another record
 	RecordUnknown   RecordState = "unknown"   // the lookup failed
 )

@@ -75,9 +75,9 @@ func insertNames(ctx context.Context, dsn string, names int) {
 	for first := 0; first < names; first += rows {
 		var values []string
 		for i := first; i < min(first+rows, names); i++ {
-			values = append(values, fmt.Sprintf("('%s', '%s', 1)", benchLabel(i), benchRecord))
+			values = append(values, fmt.Sprintf("('%s', 'dmarc', '1\n@ 16 %s', 'x', 1)", benchLabel(i), benchRecord))
 		}
-		get(db.ExecContext(ctx, `INSERT INTO zone_names (label, content, serial) VALUES `+strings.Join(values, ", ")))
+		get(db.ExecContext(ctx, `INSERT INTO zone_names (label, kind, content, source, serial) VALUES `+strings.Join(values, ", ")))
 	}
 }
 

@@ -141,7 +141,7 @@ func (c *Client) ListManagedRecords(ctx context.Context, domain string) iter.Seq
 	return list[ManagedRecord](ctx, c, nil, "domains", domain, "records")
 }
 
-// ListRecordVersions lists the versions of a managed record, dmarc or tls_rpt, the latest first.
+// ListRecordVersions lists the versions of a managed record, dmarc, spf, mta_sts, tls_rpt or bimi, the latest first.
 func (c *Client) ListRecordVersions(ctx context.Context, domain, kind string) iter.Seq2[RecordVersion, error] {
 	return list[RecordVersion](ctx, c, nil, "domains", domain, "records", kind, "versions")
 }

@@ -17,9 +17,10 @@ func (p *program) recordCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "record",
 		Short: "Manage records that a domain has by a CNAME record",
-		Long: `Manages the records of a domain that dmarcd answers for: dmarc at _dmarc and tls_rpt at
-_smtp._tls. The domain has a CNAME record there that leads to a name in the zone of
-this installation (DMARCD_ZONE); from then on a change takes one command.`,
+		Long: `Manages the records of a domain that dmarcd answers for: dmarc at _dmarc, spf, mta_sts at _mta-sts and mta-sts,
+tls_rpt at _smtp._tls and bimi at default._bimi. The domain has CNAME records there that lead to
+a name in the zone of this installation (DMARCD_ZONE), and redirect= or include: in its SPF
+record; from then on a change takes one command.`,
 		Args: noArguments,
 		RunE: showHelp,
 	}
@@ -86,7 +87,7 @@ func (p *program) recordPublishCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "publish --team NAME DOMAIN KIND [RECORD]",
 		Short: "Publish a managed record, or begin with the one that is published now",
-		Long: `Publishes a version of a record: dmarc or tls_rpt. The first one gets a name in the zone,
+		Long: `Publishes a version of a record: dmarc, spf, mta_sts, tls_rpt or bimi. The first one gets a name in the zone,
 and the command prints the CNAME record to publish for it; without RECORD it is the one that
 the domain has now, so that the CNAME record changes nothing.
 
@@ -157,7 +158,9 @@ func (p *program) changeRecord(cmd *cobra.Command, args []string, base int64, as
 		if err := p.printRecords([]service.ManagedRecord{record}, asJSON); err != nil || record.State == dmarcd.RecordManaged {
 			return err
 		}
-		p.notify("Publish this record, and no other one at its name: %s. 300 IN CNAME %s.\n", record.Owner, record.Target)
+		for _, r := range record.Setup(args[0], record.Target) {
+			p.notify("Publish this record: %s\n", r)
+		}
 		return nil
 	})
 }

@@ -54,7 +54,7 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 		zone := dnstest.New(`_dmarc.theirs.example TXT "v=DMARC1; p=reject"`)
 		handler := newAPI(t, s, byWord{tokenOf(t, s, other)}, zone)
 		musttest.Get(s.OpenZone(t.Context(), "dns.example.net", ""))(t)
-		musttest.Get(s.Team(victim).PublishRecord(t.Context(), "theirs.example", 0, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=reject"}))(t)
+		musttest.Get(s.Team(victim).PublishRecord(t.Context(), "theirs.example", 0, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=reject"}, nil))(t)
 
 		ask := func(method, path string) (answer string, queries int64, questions int) {
 			before, asked := s.Stats().Queries, len(zone.Asked())

@@ -33,6 +33,8 @@ type zoneServer struct {
 	server *zone.Server
 	log    *slog.Logger
 	serial int64
+	// below has the names below those that are served, by their label.
+	below map[string][]string
 }
 
 // listenForZone reads the zone and listens for DNS.
@@ -47,7 +49,7 @@ func (a *App) listenForZone(ctx context.Context) (*zoneServer, error) {
 	for i, server := range configured {
 		servers[i] = zone.Nameserver(server)
 	}
-	z := &zoneServer{store: a.store, log: a.log}
+	z := &zoneServer{store: a.store, log: a.log, below: make(map[string][]string)}
 	if z.serial, err = a.store.OpenZone(ctx, cfg.Zone, fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(cfg.ZoneNameservers, ","))))); err != nil {
 		return nil, fmt.Errorf("open the zone (DMARCD_ZONE): %w", err)
 	}
@@ -94,13 +96,31 @@ func (z *zoneServer) load(ctx context.Context) error {
 	}
 }
 
-// changes converts names of the store.
+// changes converts names of the store. What was below a name and has no records now is removed.
 func (z *zoneServer) changes(names []store.ZoneName) []zone.Change {
-	changes := make([]zone.Change, len(names))
-	for i, n := range names {
-		changes[i].Name = n.Label + "." + z.zone.Apex()
-		if n.Content != "" {
-			changes[i].Records = []zone.Record{{Type: dns.TXT, Data: n.Content}}
+	changes := make([]zone.Change, 0, len(names))
+	for _, n := range names {
+		subs := append([]string{""}, z.below[n.Label]...)
+		for _, r := range n.Records {
+			if !slices.Contains(subs, r.Sub) {
+				subs = append(subs, r.Sub)
+			}
+		}
+		delete(z.below, n.Label)
+		for _, sub := range subs {
+			change := zone.Change{Name: n.Label + "." + z.zone.Apex()}
+			if sub != "" {
+				change.Name = sub + "." + change.Name
+			}
+			for _, r := range n.Records {
+				if r.Sub == sub {
+					change.Records = append(change.Records, zone.Record{Type: r.Type, Data: r.Data})
+				}
+			}
+			if sub != "" && len(change.Records) > 0 {
+				z.below[n.Label] = append(z.below[n.Label], sub)
+			}
+			changes = append(changes, change)
 		}
 	}
 	return changes

@@ -61,7 +61,7 @@ func TestZone(t *testing.T) {
 		s := db.Open(t, store.Options{})
 		team := s.Team(musttest.Get(s.TeamByName(t.Context(), "default"))(t).ID)
 		musttest.Get(team.AddDomain(t.Context(), "example.com", time.Now().Add(time.Hour)))(t)
-		v := musttest.Get(team.PublishRecord(t.Context(), "example.com", 0, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none"}))(t)
+		v := musttest.Get(team.PublishRecord(t.Context(), "example.com", 0, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none"}, nil))(t)
 		served := func(of *syncBuffer, want string) {
 			t.Helper()
 			server := zoneAddress(t, of)
@@ -69,7 +69,7 @@ func TestZone(t *testing.T) {
 		}
 		served(first.log, "v=DMARC1; p=none")
 		served(second.log, "v=DMARC1; p=none")
-		musttest.Get(team.PublishRecord(t.Context(), "example.com", 1, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=reject"}))(t)
+		musttest.Get(team.PublishRecord(t.Context(), "example.com", 1, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=reject"}, nil))(t)
 		served(first.log, "v=DMARC1; p=reject")
 		served(second.log, "v=DMARC1; p=reject")
 		if got := lookUp(t, zoneAddress(t, first.log), "missing.dns.example.net"); got != "NXDOMAIN" {
@@ -92,7 +92,7 @@ func TestZoneThatStopsTheStart(t *testing.T) {
 	s := db.Open(t, store.Options{})
 	team := s.Team(musttest.Get(s.TeamByName(t.Context(), "default"))(t).ID)
 	musttest.Get(team.AddDomain(t.Context(), "example.com", time.Now().Add(time.Hour)))(t)
-	musttest.Get(team.PublishRecord(t.Context(), "example.com", 0, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none"}))(t)
+	musttest.Get(team.PublishRecord(t.Context(), "example.com", 0, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none"}, nil))(t)
 	for _, test := range []struct{ name, setting, want string }{
 		{"another zone", "DMARCD_ZONE=other.example.net", "Set DMARCD_ZONE=dns.example.net"},
 		{"a port that is in use", "DMARCD_ZONE_LISTEN=" + taken.LocalAddr().String(), "DMARCD_ZONE_LISTEN"},

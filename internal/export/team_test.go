@@ -59,7 +59,7 @@ func TestTeam(t *testing.T) {
 		musttest.Get(team.AddDomain(ctx, of.Name+".example", time.Now().Add(time.Hour)))(t)
 		musttest.Get(s.OpenZone(ctx, "dns.example.net", ""))(t)
 		for base := range int64(2) {
-			musttest.Get(team.PublishRecord(ctx, of.Name+".example", base, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none; rua=mailto:a@" + of.Name + ".example"}))(t)
+			musttest.Get(team.PublishRecord(ctx, of.Name+".example", base, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none; rua=mailto:a@" + of.Name + ".example"}, nil))(t)
 		}
 		for n := range 150 { // more than a page
 			accept(team, reportOf(fmt.Sprint(of.Name, n), of.Name+".example"))

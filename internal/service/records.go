@@ -3,14 +3,17 @@ package service
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/bimi"
 	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
@@ -58,20 +61,60 @@ func managedRecord(v dmarcd.RecordVersion, domain, zone string) ManagedRecord {
 	return ManagedRecord{RecordVersion: v, Owner: v.Kind.Owner(domain), Target: v.Label + "." + zone}
 }
 
-// recordState looks up what is published at the name of a record. A name has a CNAME record or others,
-// never both.
+// recordState looks up what is published for a record: its domain has all of its CNAME records, or the
+// term in its SPF record. The first difference decides.
 func (t *Team) recordState(ctx context.Context, r ManagedRecord) dmarcd.RecordState {
-	alias := t.service.options.DNS.Resolve(ctx, dns.Question{Name: r.Owner, Type: dns.CNAME})
+	if r.Kind == dmarcd.RecordSPF {
+		return t.termState(ctx, r)
+	}
+	for _, name := range r.Kind.Aliases(strings.TrimPrefix(r.Owner, r.Kind.Owner(""))) {
+		if state := t.aliasState(ctx, name, r.Target); state != dmarcd.RecordManaged {
+			return state
+		}
+	}
+	return dmarcd.RecordManaged
+}
+
+// termState looks up whether the SPF record of a domain has the term for a managed one.
+func (t *Team) termState(ctx context.Context, r ManagedRecord) dmarcd.RecordState {
+	answer := t.service.options.DNS.Resolve(ctx, dns.Question{Name: r.Owner, Type: dns.TXT})
+	if answer.Outcome == dns.Inconclusive {
+		return dmarcd.RecordUnknown
+	}
+	state := dmarcd.RecordNotYet
+	for _, text := range answer.Texts() {
+		terms := strings.Fields(strings.ToLower(text))
+		if len(terms) == 0 || terms[0] != "v=spf1" {
+			continue
+		}
+		wanted := "include:"
+		if r.Whole() {
+			wanted = "redirect="
+		}
+		if state != dmarcd.RecordNotYet || !slices.ContainsFunc(terms, func(term string) bool {
+			return strings.TrimSuffix(strings.TrimPrefix(term, "+"), ".") == wanted+r.Target
+		}) {
+			return dmarcd.RecordElsewhere
+		}
+		state = dmarcd.RecordManaged
+	}
+	return state
+}
+
+// aliasState looks up what is at a name that needs a CNAME record. A name has a CNAME record or others,
+// never both.
+func (t *Team) aliasState(ctx context.Context, name, target string) dmarcd.RecordState {
+	alias := t.service.options.DNS.Resolve(ctx, dns.Question{Name: name, Type: dns.CNAME})
 	switch alias.Outcome {
 	case dns.Inconclusive:
 		return dmarcd.RecordUnknown
 	case dns.Data:
-		if len(alias.Records) == 1 && strings.EqualFold(strings.TrimSuffix(alias.Records[0].Host, "."), r.Target) {
+		if len(alias.Records) == 1 && strings.EqualFold(strings.TrimSuffix(alias.Records[0].Host, "."), target) {
 			return dmarcd.RecordManaged
 		}
 		return dmarcd.RecordElsewhere
 	}
-	text := t.service.options.DNS.Resolve(ctx, dns.Question{Name: r.Owner, Type: dns.TXT})
+	text := t.service.options.DNS.Resolve(ctx, dns.Question{Name: name, Type: dns.TXT})
 	switch text.Outcome {
 	case dns.Inconclusive:
 		return dmarcd.RecordUnknown
@@ -124,8 +167,12 @@ func (t *Team) PublishRecord(ctx context.Context, name string, base int64, v dma
 	if err := checkRecord(v); err != nil {
 		return ManagedRecord{}, err
 	}
+	served, err := t.served(ctx, domain, zone, v)
+	if err != nil {
+		return ManagedRecord{}, err
+	}
 	v.Author = t.actor.entry.Actor
-	published, err := t.team.PublishRecord(ctx, domain.Name, base, v, t.actor.to("record.publish", domain.Name, string(v.Kind)))
+	published, err := t.team.PublishRecord(ctx, domain.Name, base, v, served, t.actor.to("record.publish", domain.Name, string(v.Kind)))
 	if err != nil {
 		return ManagedRecord{}, err
 	}
@@ -176,6 +223,19 @@ func (t *Team) publishedRecord(ctx context.Context, domain string, kind dmarcd.R
 	return found[0], nil
 }
 
+// served returns what the name of a version with a label answers, nil for a TXT record with its content,
+// or a *dmarcd.InvalidError for one that cannot be served.
+func (t *Team) served(_ context.Context, _ dmarcd.Domain, _ string, v dmarcd.RecordVersion) (func(label string) []store.ZoneRecord, error) {
+	switch v.Kind {
+	case dmarcd.RecordSPF:
+		return nil, &dmarcd.InvalidError{Field: "kind", Message: "SPF records are not managed yet."}
+	case dmarcd.RecordMTASTS:
+		return nil, &dmarcd.InvalidError{Field: "kind", Message: "MTA-STS policies are not managed yet."}
+	case dmarcd.RecordDMARC, dmarcd.RecordTLSRPT, dmarcd.RecordBIMI:
+	}
+	return nil, nil
+}
+
 // checkRecord returns a *dmarcd.InvalidError for a version that must not be published.
 func checkRecord(v dmarcd.RecordVersion) error {
 	invalid := func(message string) error { return &dmarcd.InvalidError{Field: "record", Message: message} }
@@ -187,7 +247,8 @@ func checkRecord(v dmarcd.RecordVersion) error {
 	case len(v.Reason) > dmarcd.MaxRecordReason || !utf8.ValidString(v.Reason) || strings.ContainsFunc(v.Reason, unicode.IsControl):
 		return &dmarcd.InvalidError{Field: "reason", Message: "A reason has one line of at most 500 bytes."}
 	}
-	if v.Kind == dmarcd.RecordTLSRPT {
+	switch v.Kind {
+	case dmarcd.RecordTLSRPT:
 		record, ok := tlsrpt.ParseRecord(v.Content)
 		switch {
 		case !ok:
@@ -196,8 +257,26 @@ func checkRecord(v dmarcd.RecordVersion) error {
 			return invalid("Reporters would ignore this record: " + problemText(string(record.Problems[0].Kind), record.Problems[0].Text))
 		}
 		return nil
+	case dmarcd.RecordBIMI:
+		record, ok := bimi.Parse(v.Content)
+		switch {
+		case !ok:
+			return invalid("A BIMI record begins with v=BIMI1; and the address of an image: v=BIMI1; l=https://example.com/logo.svg")
+		case len(record.Problems) > 0:
+			return invalid("Receivers would not use this record as it is: " + problemText(string(record.Problems[0].Kind), record.Problems[0].Text))
+		}
+		return nil
+	case dmarcd.RecordSPF, dmarcd.RecordMTASTS:
+		return nil // served decides
+	case dmarcd.RecordDMARC:
 	}
-	record, ok := dmarc.Parse(v.Content)
+	return checkDMARC(v.Content)
+}
+
+// checkDMARC returns a *dmarcd.InvalidError for a DMARC record that receivers would not use as it is.
+func checkDMARC(text string) error {
+	invalid := func(message string) error { return &dmarcd.InvalidError{Field: "record", Message: message} }
+	record, ok := dmarc.Parse(text)
 	if !ok {
 		return invalid("A DMARC record begins with v=DMARC1; and a policy: v=DMARC1; p=none; rua=mailto:dmarc@example.com")
 	}

@@ -19,7 +19,7 @@ func (w *world) managed(versions int64) {
 	w.Helper()
 	musttest.Get(w.store.OpenZone(ctx, "dns.example.net", ""))(w)
 	for base := range versions {
-		musttest.Get(w.store.Team(w.team.ID).PublishRecord(ctx, ours, base, policy))(w)
+		musttest.Get(w.store.Team(w.team.ID).PublishRecord(ctx, ours, base, policy, nil))(w)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
@@ -56,9 +57,13 @@ func (t *Team) RecordVersions(ctx context.Context, domain string) ([]dmarcd.Reco
 
 // PublishRecord publishes a version of a managed record: its kind, content, author and reason. base is
 // the version that it replaces, 0 for a record that is not managed yet, which gets a label. If another
-// version is published it is dmarcd.ErrConflict, and without a zone dmarcd.ErrNotFound.
-func (t *Team) PublishRecord(ctx context.Context, domain string, base int64, v dmarcd.RecordVersion, audit ...dmarcd.AuditEntry) (dmarcd.RecordVersion, error) {
+// version is published it is dmarcd.ErrConflict, and without a zone dmarcd.ErrNotFound. served returns
+// what the name with a label answers from then on; nil is a TXT record with the content.
+func (t *Team) PublishRecord(ctx context.Context, domain string, base int64, v dmarcd.RecordVersion, served func(label string) []ZoneRecord, audit ...dmarcd.AuditEntry) (dmarcd.RecordVersion, error) {
 	v.CreatedAt = t.store.now()
+	if served == nil {
+		served = func(string) []ZoneRecord { return []ZoneRecord{{Type: dns.TXT, Data: v.Content}} }
+	}
 	err := t.retryTx(ctx, func(tx tx) error {
 		// The lock keeps the domain from being deleted, and others from publishing.
 		id, err := t.domainID(ctx, tx, domain, t.store.db.LockRow)
@@ -85,18 +90,42 @@ func (t *Team) PublishRecord(ctx context.Context, domain string, base int64, v d
 			t.id, id, v.Kind, v.Version-maxRecordVersions); err != nil {
 			return err
 		}
+		content, err := encodeContent(served(v.Label))
+		if err != nil {
+			return err
+		}
 		serial, err := tx.nextSerial(ctx)
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `INSERT INTO zone_names (label, content, serial) VALUES ($1, $2, $3)
-			ON CONFLICT (label) DO UPDATE SET content = excluded.content, serial = excluded.serial`, v.Label, v.Content, serial); err != nil {
+		if _, err := tx.Exec(ctx, `INSERT INTO zone_names (label, kind, content, source, serial) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (label) DO UPDATE SET content = excluded.content, source = excluded.source, serial = excluded.serial`,
+			v.Label, v.Kind, content, v.Content, serial); err != nil {
 			return err
 		}
 		tx.note(t.id, domain, audit...)
 		return nil
 	})
 	return v, err
+}
+
+// ServeRecord replaces what the name of a managed record answers, for its published version v: its
+// kind, label and version. If another version is published it is dmarcd.ErrConflict.
+func (t *Team) ServeRecord(ctx context.Context, domain string, v dmarcd.RecordVersion, records []ZoneRecord) error {
+	return t.retryTx(ctx, func(tx tx) error {
+		id, err := t.domainID(ctx, tx, domain, t.store.db.LockRow)
+		if err != nil {
+			return err
+		}
+		published, err := t.publishedVersion(ctx, tx, id, v.Kind)
+		if err != nil {
+			return err
+		}
+		if published.Version != v.Version || published.Label != v.Label {
+			return dmarcd.ErrConflict
+		}
+		return tx.serve(ctx, v.Label, records)
+	})
 }
 
 // publishedVersion returns the last version of a record, the zero value if it is not managed.
@@ -141,7 +170,7 @@ func (t *Team) retireLabels(ctx context.Context, tx tx, where string, args ...an
 	}
 	for some := range slices.Chunk(labels, rowsPerQuery) {
 		list, args := db.In([]any{unix(t.store.now().Add(labelRetention))}, some)
-		if _, err := tx.Exec(ctx, `UPDATE zone_names SET expires_at = $1 WHERE expires_at = 0 AND content <> '' AND label IN `+list, args...); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE zone_names SET expires_at = $1 WHERE expires_at = 0 AND source <> '' AND label IN `+list, args...); err != nil {
 			return 0, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
@@ -23,7 +24,7 @@ func (in *inbox) openZone(configuration string) int64 {
 // publish publishes a version of the DMARC record of a domain.
 func (in *inbox) publish(t *store.Team, domain string, base int64, content string) dmarcd.RecordVersion {
 	in.Helper()
-	return musttest.Get(t.PublishRecord(in.Context(), domain, base, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: content, Author: "ann", Reason: "a reason"}))(in)
+	return musttest.Get(t.PublishRecord(in.Context(), domain, base, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: content, Author: "ann", Reason: "a reason"}, nil))(in)
 }
 
 // zone returns what the zone answers, as lines.
@@ -31,7 +32,9 @@ func (in *inbox) zone() string {
 	in.Helper()
 	var lines []string
 	for _, n := range musttest.Get(in.store.ZoneNames(in.Context(), "", 100))(in) {
-		lines = append(lines, n.Label+" "+n.Content)
+		for _, r := range n.Records {
+			lines = append(lines, n.Label+" "+r.Data)
+		}
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
@@ -42,7 +45,7 @@ func TestRecordVersions(t *testing.T) {
 		ctx := in.Context()
 		in.add(ours)
 		record := dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none"}
-		if _, err := in.team.PublishRecord(ctx, ours, 0, record); !errors.Is(err, dmarcd.ErrNotFound) {
+		if _, err := in.team.PublishRecord(ctx, ours, 0, record, nil); !errors.Is(err, dmarcd.ErrNotFound) {
 			in.Errorf("without a zone: got %v, want ErrNotFound", err)
 		}
 		start := in.openZone("a")
@@ -55,12 +58,12 @@ func TestRecordVersions(t *testing.T) {
 			in.Errorf("got %+v, want version 2 with the label %s", second, first.Label)
 		}
 		for _, base := range []int64{0, 1, 3} {
-			if _, err := in.team.PublishRecord(ctx, ours, base, record); !errors.Is(err, dmarcd.ErrConflict) {
+			if _, err := in.team.PublishRecord(ctx, ours, base, record, nil); !errors.Is(err, dmarcd.ErrConflict) {
 				in.Errorf("based on %d: got %v, want ErrConflict", base, err)
 			}
 		}
-		other := musttest.Get(in.team.PublishRecord(ctx, ours, 0, dmarcd.RecordVersion{Kind: dmarcd.RecordTLSRPT, Content: "v=TLSRPTv1;rua=mailto:a@b.example"}))(in)
-		if _, err := in.team.PublishRecord(ctx, "missing.example", 0, record); !errors.Is(err, dmarcd.ErrNotFound) {
+		other := musttest.Get(in.team.PublishRecord(ctx, ours, 0, dmarcd.RecordVersion{Kind: dmarcd.RecordTLSRPT, Content: "v=TLSRPTv1;rua=mailto:a@b.example"}, nil))(in)
+		if _, err := in.team.PublishRecord(ctx, "missing.example", 0, record, nil); !errors.Is(err, dmarcd.ErrNotFound) {
 			in.Errorf("another domain: got %v, want ErrNotFound", err)
 		}
 		versions := musttest.Get(in.team.RecordVersions(ctx, ours))(in)
@@ -73,7 +76,7 @@ func TestRecordVersions(t *testing.T) {
 			in.Errorf("zone: got\n%s\nwant\n%s", got, want)
 		}
 		serial, changed, err := in.store.ZoneChanges(ctx, start)
-		if err != nil || serial <= start || len(changed) != 2 || changed[0].Content != "v=DMARC1; p=reject" {
+		if err != nil || serial <= start || len(changed) != 2 || changed[0].Records[0].Data != "v=DMARC1; p=reject" {
 			in.Errorf("changes: got %d, %+v, %v", serial, changed, err)
 		}
 		if serial, changed, err = in.store.ZoneChanges(ctx, serial); err != nil || len(changed) != 0 {
@@ -123,7 +126,7 @@ func TestConcurrentPublishing(t *testing.T) {
 		results := make([]error, 8)
 		for i := range results {
 			all.Go(func() {
-				_, results[i] = in.team.PublishRecord(in.Context(), ours, 0, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: fmt.Sprint(i)})
+				_, results[i] = in.team.PublishRecord(in.Context(), ours, 0, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: fmt.Sprint(i)}, nil)
 			})
 		}
 		all.Wait()
@@ -182,7 +185,7 @@ func TestRetiredNames(t *testing.T) {
 					in.Errorf("after 91 days: got\n%s\nwant\n%s", got, want)
 				}
 				after, changed, err := in.store.ZoneChanges(ctx, before)
-				if err != nil || after <= before || len(changed) != 1 || changed[0] != (store.ZoneName{Label: v.Label}) {
+				if err != nil || after <= before || len(changed) != 1 || changed[0].Label != v.Label || len(changed[0].Records) != 0 {
 					in.Errorf("changes: got %d, %+v, %v want the name without content", after, changed, err)
 				}
 				var tombstones int
@@ -227,5 +230,56 @@ func TestOpenZone(t *testing.T) {
 		if serial, _, err := in.store.ZoneChanges(ctx, 0); err != nil || serial != latest+1 {
 			in.Errorf("with a clock that is behind: got the serial %d, %v, want %d", serial, err, latest+1)
 		}
+	})
+}
+
+// TestServedRecords replaces what a name answers, while its record is managed and after that.
+func TestServedRecords(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		ctx := in.Context()
+		in.add(ours)
+		in.openZone("a")
+		written := dmarcd.RecordVersion{Kind: dmarcd.RecordSPF, Content: "v=spf1 include:mail.example -all"}
+		v := musttest.Get(in.team.PublishRecord(ctx, ours, 0, written, func(label string) []store.ZoneRecord {
+			return []store.ZoneRecord{{Type: dns.TXT, Data: "v=spf1 include:a." + label + ".dns.example.net -all"}, {Sub: "a", Type: dns.TXT, Data: "v=spf1 ip4:192.0.2.1"}}
+		}))(in)
+		served := func(want ...store.ZoneRecord) {
+			in.Helper()
+			if names := musttest.Get(in.store.ZoneNames(ctx, "", 10))(in); len(names) != 1 || !slices.Equal(names[0].Records, want) {
+				in.Errorf("got %+v, want %+v", names, want)
+			}
+		}
+		served(store.ZoneRecord{Type: dns.TXT, Data: "v=spf1 include:a." + v.Label + ".dns.example.net -all"}, store.ZoneRecord{Sub: "a", Type: dns.TXT, Data: "v=spf1 ip4:192.0.2.1"})
+		refreshed := []store.ZoneRecord{{Type: dns.TXT, Data: "v=spf1 ip4:192.0.2.2 -all"}}
+		in.must(in.team.ServeRecord(ctx, ours, v, refreshed))
+		served(refreshed...)
+		before, _, err := in.store.ZoneChanges(ctx, 0)
+		in.must(err)
+		in.must(in.team.ServeRecord(ctx, ours, v, refreshed))
+		if after, _, err := in.store.ZoneChanges(ctx, 0); err != nil || after != before {
+			in.Errorf("the same records: got the serial %d, %v, want %d", after, err, before)
+		}
+		other := v
+		other.Version++
+		if err := in.team.ServeRecord(ctx, ours, other, nil); !errors.Is(err, dmarcd.ErrConflict) {
+			in.Errorf("of another version: got %v, want ErrConflict", err)
+		}
+		if err := in.team.ServeRecord(ctx, ours, v, []store.ZoneRecord{{Type: dns.TXT, Data: "a\nb"}}); err == nil {
+			in.Error("a line break: got no error")
+		}
+		if err := in.store.ServeRetired(ctx, v.Label, nil); !errors.Is(err, dmarcd.ErrNotFound) {
+			in.Errorf("a name in use as a retired one: got %v, want ErrNotFound", err)
+		}
+		in.must(in.team.DeleteDomain(ctx, ours))
+		retired := musttest.Get(in.store.RetiredNames(ctx, dmarcd.RecordSPF, "", 10))(in)
+		if len(retired) != 1 || retired[0].Label != v.Label || retired[0].Source != written.Content || !slices.Equal(retired[0].Records, refreshed) {
+			in.Fatalf("got %+v, want the name with its source", retired)
+		}
+		if others := musttest.Get(in.store.RetiredNames(ctx, dmarcd.RecordBIMI, "", 10))(in); len(others) != 0 {
+			in.Errorf("of another kind: got %+v, want none", others)
+		}
+		last := []store.ZoneRecord{{Type: dns.TXT, Data: "v=spf1 ip4:192.0.2.3 -all"}}
+		in.must(in.store.ServeRetired(ctx, v.Label, last))
+		served(last...)
 	})
 }

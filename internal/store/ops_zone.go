@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/store/db"
@@ -43,7 +44,7 @@ func (s *Store) OpenZone(ctx context.Context, name, configuration string) (seria
 			return nil
 		case last != name:
 			var used bool
-			if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM zone_names WHERE content <> '')`, nil, &used); err != nil {
+			if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM zone_names WHERE source <> '')`, nil, &used); err != nil {
 				return err
 			}
 			if used {
@@ -59,14 +60,22 @@ func (s *Store) OpenZone(ctx context.Context, name, configuration string) (seria
 	return serial, err
 }
 
-// ZoneName is a name below the zone. Content is that of its TXT record, "" if it has none.
+// ZoneName is a name below the zone with its records. A tombstone has none.
 type ZoneName struct {
-	Label, Content string
+	Label   string
+	Records []ZoneRecord
 }
 
-func scanZoneName(scan db.Scanner) (n ZoneName, err error) { return n, scan(&n.Label, &n.Content) }
+func scanZoneName(scan db.Scanner) (n ZoneName, err error) {
+	var content string
+	if err := scan(&n.Label, &content); err != nil {
+		return n, err
+	}
+	n.Records, err = decodeContent(content)
+	return n, err
+}
 
-// ZoneNames returns up to limit names with content after a label, in order of their labels.
+// ZoneNames returns up to limit names with records after a label, in order of their labels.
 func (s *Store) ZoneNames(ctx context.Context, after string, limit int) ([]ZoneName, error) {
 	return db.Collect(ctx, s.own(), `SELECT label, content FROM zone_names WHERE label > $1 AND content <> '' ORDER BY label LIMIT $2`,
 		[]any{after, limit}, scanZoneName)
@@ -83,7 +92,67 @@ func (s *Store) ZoneChanges(ctx context.Context, since int64) (serial int64, cha
 	return serial, changed, err
 }
 
-// ExpireZoneNames removes the content of names whose time is over. The names stay, so that they are
+// RetiredName is a name that is no longer in use, and answers until it expires. Source is what its
+// records are made of: the content of the last version.
+type RetiredName struct {
+	ZoneName
+
+	Source    string
+	ExpiresAt time.Time
+}
+
+// RetiredNames returns up to limit retired names of a kind after a label, in order of their labels.
+func (s *Store) RetiredNames(ctx context.Context, kind dmarcd.RecordKind, after string, limit int) ([]RetiredName, error) {
+	return db.Collect(ctx, s.own(), `SELECT label, content, source, expires_at FROM zone_names
+		WHERE expires_at > 0 AND kind = $1 AND label > $2 ORDER BY label LIMIT $3`,
+		[]any{kind, after, limit}, func(scan db.Scanner) (n RetiredName, err error) {
+			var content string
+			var expires int64
+			if err := scan(&n.Label, &content, &n.Source, &expires); err != nil {
+				return n, err
+			}
+			n.ExpiresAt = fromUnix(expires)
+			n.Records, err = decodeContent(content)
+			return n, err
+		})
+}
+
+// ServeRetired replaces the records of a retired name. A name that is in use, or expired meanwhile, is
+// dmarcd.ErrNotFound.
+func (s *Store) ServeRetired(ctx context.Context, label string, records []ZoneRecord) error {
+	return s.Team(system).retryTx(ctx, func(tx tx) error {
+		var retired bool
+		err := tx.QueryRow(ctx, `SELECT expires_at > 0 FROM zone_names WHERE label = $1`+s.db.LockRow, []any{label}, &retired)
+		if err == nil && !retired {
+			err = dmarcd.ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		return tx.serve(ctx, label, records)
+	})
+}
+
+// serve replaces the records of a name, under a new serial if they differ.
+func (tx tx) serve(ctx context.Context, label string, records []ZoneRecord) error {
+	content, err := encodeContent(records)
+	if err != nil {
+		return err
+	}
+	var served string
+	err = tx.QueryRow(ctx, `SELECT content FROM zone_names WHERE label = $1`, []any{label}, &served)
+	if err != nil || served == content {
+		return err
+	}
+	serial, err := tx.nextSerial(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `UPDATE zone_names SET content = $1, serial = $2 WHERE label = $3`, content, serial, label)
+	return err
+}
+
+// ExpireZoneNames removes the records of names whose time is over. The names stay, so that they are
 // never used again.
 func (s *Store) ExpireZoneNames(ctx context.Context) (more bool, err error) {
 	err = s.Team(system).retryTx(ctx, func(tx tx) error {
@@ -97,7 +166,7 @@ func (s *Store) ExpireZoneNames(ctx context.Context) (more bool, err error) {
 			return err
 		}
 		list, args := db.In([]any{serial}, labels)
-		_, err = tx.Exec(ctx, `UPDATE zone_names SET content = '', serial = $1, expires_at = 0 WHERE label IN `+list, args...)
+		_, err = tx.Exec(ctx, `UPDATE zone_names SET content = '', source = '', serial = $1, expires_at = 0 WHERE label IN `+list, args...)
 		return err
 	})
 	return more, err

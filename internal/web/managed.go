@@ -36,7 +36,9 @@ type managedView struct {
 }
 
 // kindTitles are the names of the kinds of managed records.
-var kindTitles = map[dmarcd.RecordKind]string{dmarcd.RecordDMARC: "DMARC", dmarcd.RecordTLSRPT: "TLS reports"}
+var kindTitles = map[dmarcd.RecordKind]string{
+	dmarcd.RecordDMARC: "DMARC", dmarcd.RecordSPF: "SPF", dmarcd.RecordMTASTS: "MTA-STS", dmarcd.RecordTLSRPT: "TLS reports", dmarcd.RecordBIMI: "BIMI",
+}
 
 func managedPath(domain string, kind dmarcd.RecordKind) string {
 	return domainPath(domain) + "/records/" + string(kind)

@@ -29,7 +29,7 @@ func NewDomainRecord(domain string, v dmarcd.RecordVersion) DomainRecord {
 
 // RecordVersion is a version of a managed record.
 type RecordVersion struct {
-	Kind        string  `json:"kind"` // dmarc or tls_rpt
+	Kind        string  `json:"kind"` // dmarc, spf, mta_sts, tls_rpt or bimi
 	Version     int64   `json:"version"`
 	Record      string  `json:"record"`
 	PublishedAt string  `json:"published_at"`

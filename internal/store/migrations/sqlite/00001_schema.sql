@@ -345,13 +345,16 @@ CREATE TABLE zone (
     serial        BIGINT NOT NULL
 );
 
--- The names below the zone, and what they answer. A label is random, belongs to one record of one
--- domain, and is never used again: without content it is a tombstone, which has nothing of a team.
--- serial is that of the zone at its latest change. expires_at is when the content of a name that is
--- no longer in use is removed, 0 for one in use.
+-- The names below the zone, and what they answer: content is in the format of ops_zonecontent.go. A
+-- label is random, belongs to one record of one domain, and is never used again: what has no source and
+-- does not expire is a tombstone, which has nothing of a team. source is what content is made of. serial
+-- is that of the zone at the latest change. expires_at is when a name that is no longer in use becomes a
+-- tombstone, 0 for one in use.
 CREATE TABLE zone_names (
     label      TEXT   NOT NULL PRIMARY KEY,
+    kind       TEXT   NOT NULL,
     content    TEXT   NOT NULL,
+    source     TEXT   NOT NULL,
     serial     BIGINT NOT NULL,
     expires_at BIGINT NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
