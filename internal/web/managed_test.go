@@ -54,7 +54,7 @@ func TestManagedRecord(t *testing.T) {
 			t.Errorf("%s: got %s, want %q", form.path, body, form.want)
 		}
 	}
-	if w := s.get(viewer, "/app/domains/example.com/records/spf"); w.Code != http.StatusNotFound {
+	if w := s.get(viewer, "/app/domains/example.com/records/mx"); w.Code != http.StatusNotFound {
 		t.Errorf("another kind: got %d, want 404", w.Code)
 	}
 }
