@@ -71,9 +71,15 @@ type Evaluation struct {
 // because of the limits of §4.6.4. The deadline of ctx bounds the time; §4.6.4 recommends
 // at least 20 seconds. After it, the result is TempError.
 func Check(ctx context.Context, r dns.Resolver, id Identity) Evaluation {
+	return check(ctx, r, id, MaxLookups, MaxVoids)
+}
+
+// check is Check with other limits.
+func check(ctx context.Context, r dns.Resolver, id Identity, maxLookups, maxVoids int) Evaluation {
 	s := id.sender()
 	c := &checker{
 		resolver: r, identity: id, sender: s, ip: id.client(),
+		maxLookups: maxLookups, maxVoids: maxVoids,
 		validated: make(map[string]bool),
 	}
 	v := Evaluation{Domain: dns.Name(s.domain), Scope: s.scope}
@@ -97,6 +103,8 @@ type checker struct {
 	ip       netip.Addr
 	lookups  int
 	voids    int
+
+	maxLookups, maxVoids int
 	// reverse is the answer to the PTR query for the client, nil until it is sent;
 	// validated caches which names resolve to the client.
 	reverse   *dns.Answer

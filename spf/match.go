@@ -132,10 +132,10 @@ func (c *checker) target(ctx context.Context, domain string, t Term) (string, *s
 
 // countLookup counts a term towards the limit of ten (RFC 7208 §4.6.4).
 func (c *checker) countLookup(domain string, t Term) *stop {
-	if c.lookups == MaxLookups {
+	if c.lookups == c.maxLookups {
 		return &stop{PermError, Problem{
 			Kind: LookupLimit, Position: t.position(domain),
-			Count: MaxLookups + 1, Limit: MaxLookups,
+			Count: c.maxLookups + 1, Limit: c.maxLookups,
 		}}
 	}
 	c.lookups++
@@ -149,7 +149,7 @@ func (c *checker) countVoid(domain string, t Term, answer dns.Answer) *stop {
 		return nil
 	}
 	c.voids++
-	if c.voids <= MaxVoids {
+	if c.voids <= c.maxVoids {
 		return nil
 	}
 	family := IPv6
@@ -158,7 +158,7 @@ func (c *checker) countVoid(domain string, t Term, answer dns.Answer) *stop {
 	}
 	return &stop{PermError, Problem{
 		Kind: VoidLimit, Position: t.position(domain), Name: answer.Name,
-		Family: family, Count: c.voids, Limit: MaxVoids,
+		Family: family, Count: c.voids, Limit: c.maxVoids,
 	}}
 }
 

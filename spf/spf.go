@@ -3,7 +3,8 @@
 // Parse parses one record and lists all its problems. Check implements check_host(): it
 // decides whether a client may use an identity, and returns the term that decided. Explain
 // needs no client: it walks the tree of records of a domain and returns the cost and
-// meaning of every term, and where the tree breaks.
+// meaning of every term, and where the tree breaks. Flatten replaces the names of a record by
+// their addresses.
 //
 // The package uses a dns.Resolver and no other network access. It returns typed problems;
 // callers decide how severe they are and how to phrase them. It does not convert Unicode
