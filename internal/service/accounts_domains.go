@@ -73,7 +73,8 @@ type TeamDomains struct {
 }
 
 // Domains returns the domains of all teams that the user is a member of. Each team is read with the
-// user's role in it; one that the user leaves meanwhile is left out.
+// user's role in it; one that the user leaves meanwhile is left out. So is one that requires a second factor that the
+// user does not have.
 func (a *Account) Domains(ctx context.Context, filter TeamDomainFilter) (TeamDomains, error) {
 	var found TeamDomains
 	sources := a.teamDomains(filter)
@@ -96,6 +97,9 @@ func (a *Account) Domains(ctx context.Context, filter TeamDomainFilter) (TeamDom
 	}
 	member := make(map[string]bool, len(still))
 	for _, m := range still {
+		if a.needsFactorFor(m.Team) {
+			continue
+		}
 		member[m.Team.Name] = true
 		found.Teams = append(found.Teams, m.Team)
 	}
@@ -114,7 +118,7 @@ func (a *Account) Domains(ctx context.Context, filter TeamDomainFilter) (TeamDom
 func (a *Account) teamDomains(filter TeamDomainFilter) []*teamSource {
 	var sources []*teamSource
 	for _, m := range a.memberships {
-		if filter.Team != "" && filter.Team != m.Team.Name {
+		if filter.Team != "" && filter.Team != m.Team.Name || a.needsFactorFor(m.Team) {
 			continue
 		}
 		session := a.session

@@ -126,7 +126,7 @@ func TestDomainsOfTeams(t *testing.T) {
 }
 
 // TestDomainsOfTeamsOfOthers shows no team that the user has left, not even while it is read, nor one
-// that an operator has only opened.
+// that an operator has only opened, nor one that requires a second factor that the user does not have.
 func TestDomainsOfTeamsOfOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
@@ -170,6 +170,17 @@ func TestDomainsOfTeamsOfOthers(t *testing.T) {
 	}
 	if got := strings.Join(shown(account), ", "); got != "acme, team 000, team 002" {
 		t.Errorf("an operator: got the teams %s, want those of a member", got)
+	}
+	w.must(account.SelectTeam(ctx, w.team.ID))
+	w.must(teams[2].RequireSecondFactor(ctx, true))
+	for name, account := range map[string]*service.Account{"from before": account, "a new request": musttest.Get(w.service.Account(ctx, client))(t)} {
+		if got := strings.Join(shown(account), ", "); got != "acme, team 000" {
+			t.Errorf("%s, without the second factor of a team: got the teams %s", name, got)
+		}
+	}
+	w.enrolled(account, time.Now())
+	if got := strings.Join(shown(musttest.Get(w.service.Account(ctx, client))(t)), ", "); got != "acme, team 000, team 002" {
+		t.Errorf("with the second factor: got the teams %s", got)
 	}
 }
 

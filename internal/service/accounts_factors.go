@@ -171,8 +171,10 @@ func (a *Account) Prove(ctx context.Context, proof Proof) error {
 }
 
 // NeedsFactor reports whether the user has to set up a second factor, before anything else in this team.
-func (a *Account) NeedsFactor() bool {
-	return !a.User.SecondFactor && (a.session.FactorRequired || a.Team.SecondFactor)
+func (a *Account) NeedsFactor() bool { return a.needsFactorFor(a.Team) }
+
+func (a *Account) needsFactorFor(team dmarcd.Team) bool {
+	return !a.User.SecondFactor && (a.session.FactorRequired || team.SecondFactor)
 }
 
 // Factors returns what the user signs in with.
