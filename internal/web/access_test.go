@@ -30,6 +30,7 @@ func (s *site) forms() []formCase {
 		{"/app/sign-out", viewer, nil, 1},
 		{"/app/account/name", viewer, url.Values{"name": {"Ada"}}, 1},
 		{"/app/account/sessions/end", viewer, nil, 1},
+		{"/app/account/address", viewer, url.Values{"email": {"next@example.com"}}, 1},
 		{"/app/account/authenticator", viewer, nil, 0},
 		{"/app/account/authenticator/confirm", viewer, url.Values{"secret": {totpSecret}, "code": {s.code(0)}}, 1},
 		{"/app/account/passkeys/new", viewer, nil, 0},

@@ -87,7 +87,8 @@ func TestSecondFactor(t *testing.T) {
 	}
 }
 
-// TestRequiredFactor leads users without a second factor to their account, of the team that requires it alone.
+// TestRequiredFactor leads users without a second factor from every page and form to their account, of the team that
+// requires it alone.
 func TestRequiredFactor(t *testing.T) {
 	t.Parallel()
 	for path, user := range map[string]string{"/app/settings/members/factor": owner, "/app/installation/users/factor": operator} {
@@ -95,14 +96,22 @@ func TestRequiredFactor(t *testing.T) {
 		if w := s.post(user, path, url.Values{"required": {"yes"}}); w.Code != http.StatusSeeOther {
 			t.Fatalf("%s: got %d", path, w.Code)
 		}
-		for _, page := range []string{"/app/", "/app/domains/example.com", "/app/settings/tokens"} {
-			if w := s.get(viewer, page); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/app/account" {
-				t.Errorf("%s, %s: got %d, want the account", path, page, w.Code)
+		before := s.audit(t)
+		for _, page := range s.allPages() {
+			if page.user != operator || page.name == "account" || page.name == "not-found" {
+				continue
+			}
+			if w := s.get(viewer, page.path); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/app/account" {
+				t.Errorf("%s, %s: got %d to %q, want the account", path, page.path, w.Code, w.Header().Get("Location"))
 			}
 		}
-		before := s.audit(t)
-		if w := s.post(owner, "/app/settings/tokens", url.Values{"name": {"x"}, "scope": {"read"}}); w.Code != http.StatusSeeOther || s.audit(t) != before {
-			t.Errorf("%s, a form: got %d, want the account and no change", path, w.Code)
+		for _, form := range s.forms() {
+			if form.path == "/app/sign-out" || strings.HasPrefix(form.path, "/app/account/") {
+				continue
+			}
+			if w := s.post(owner, form.path, form.form); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/app/account" || s.audit(t) != before {
+				t.Errorf("%s, the form %s: got %d to %q and %d entries, want the account and no change", path, form.path, w.Code, w.Header().Get("Location"), s.audit(t)-before)
+			}
 		}
 		if body := s.body(t, viewer, "/app/account"); !strings.Contains(body, "A second factor is required.") {
 			t.Errorf("%s: got an account that does not say so", path)

@@ -78,13 +78,17 @@ var buttons = []string{
 	"/installation/teams/{id}/api", "/installation/users/factor",
 }
 
+// routePattern matches the paths of a route.
+func routePattern(route string) *regexp.Regexp {
+	return regexp.MustCompile("^/app" + regexp.MustCompile(`\\\{\w+\\\}`).ReplaceAllString(regexp.QuoteMeta(route), "[^/]+") + "$")
+}
+
 // untried returns the routes of forms that are no buttons, and that none of the paths leads to.
 func untried(t *testing.T, paths []string) (routes []string) {
 	t.Helper()
 	found := formRoutes.FindAllStringSubmatch(string(musttest.Get(os.ReadFile("routes.go"))(t)), -1)
 	for _, route := range found {
-		pattern := regexp.MustCompile("^/app" + regexp.MustCompile(`\\\{\w+\\\}`).ReplaceAllString(regexp.QuoteMeta(route[1]), "[^/]+") + "$")
-		if !slices.ContainsFunc(paths, pattern.MatchString) && !slices.Contains(buttons, route[1]) {
+		if !slices.ContainsFunc(paths, routePattern(route[1]).MatchString) && !slices.Contains(buttons, route[1]) {
 			routes = append(routes, route[1])
 		}
 	}
