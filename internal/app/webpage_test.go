@@ -179,6 +179,29 @@ func TestBehindAProxy(t *testing.T) {
 	}
 }
 
+// TestTokenNetworks uses tokens that are limited to networks: what counts is the address that a trusted proxy reports, and
+// nothing that the client made up.
+func TestTokenNetworks(t *testing.T) {
+	t.Parallel()
+	for proxies, address := range map[string]string{"127.0.0.1": "2001:db8::7", "": "127.0.0.1"} {
+		d := start(t, storetest.SQLite(t), "DMARCD_TRUSTED_PROXIES="+proxies)
+		origin := strings.TrimSuffix(d.url, "/api")
+		client := browser(t)
+		client.Transport = forwarding{"2001:db8::7"}
+		visit(t, client, origin+invitationForm.FindString(d.out), url.Values{"email": {"ann@example.com"}, "password": {"a few words in a row"}})
+		for _, network := range []string{"", "2001:db8::/64", "127.0.0.1", "192.0.2.66", "198.51.100.0/24 192.0.2.0/24"} {
+			_, page := visit(t, client, origin+"/app/settings/tokens", url.Values{"name": {"x"}, "scope": {"read"}, "networks": {network}})
+			want := http.StatusForbidden
+			if network == "" || strings.Contains(network, address[:8]) {
+				want = http.StatusOK
+			}
+			if status := ask(t, client, http.MethodGet, d.url+"/domains", tokenForm.FindString(page), ""); status != want {
+				t.Errorf("behind %q, a token for %q: got %d, want %d", proxies, network, status, want)
+			}
+		}
+	}
+}
+
 // ask sends a request with a token and returns the status.
 func ask(t *testing.T, client *http.Client, method, address, token, body string) int {
 	t.Helper()
