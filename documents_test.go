@@ -40,7 +40,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	t.Parallel()
 	files, folders := listTree(t)
 	names := declaredNames(parseModule(t, token.NewFileSet()))
-	documents := append([]string{"ARCHITECTURE.md", "CONTRIBUTING.md", "docs/design.md", "docs/testing.md", "docs/asvs.md"}, musttest.Get(filepath.Glob("docs/adr/*.md"))(t)...)
+	documents := append([]string{"ARCHITECTURE.md", "CONTRIBUTING.md", "docs/design.md", "docs/testing.md", "docs/security.md", "docs/asvs.md"}, musttest.Get(filepath.Glob("docs/adr/*.md"))(t)...)
 	for _, document := range documents {
 		for _, match := range quoted.FindAllStringSubmatch(string(musttest.Get(os.ReadFile(document))(t)), -1) {
 			word, known := match[1], true
@@ -60,9 +60,12 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 }
 
 // TestASVS checks that each control of docs/asvs.md that is met names a test or a file; that they exist is
-// checked by TestDocumentsNameWhatExists.
+// checked by TestDocumentsNameWhatExists. docs/security.md leads to it.
 func TestASVS(t *testing.T) {
 	t.Parallel()
+	if !strings.Contains(string(musttest.Get(os.ReadFile("docs/security.md"))(t)), "(asvs.md)") {
+		t.Error("docs/security.md has no link to docs/asvs.md")
+	}
 	chapters := make(map[string]bool)
 	for line := range strings.Lines(string(musttest.Get(os.ReadFile("docs/asvs.md"))(t))) {
 		cells := strings.Split(strings.TrimSpace(line), " | ")
