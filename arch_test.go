@@ -105,6 +105,7 @@ var packages = map[string][]string{
 
 	"internal/zone": {"dns", "internal/clientaddr", "internal/fair", "internal/recovered"},
 
+	"internal/publish":         {".", "internal/outbound", "internal/zone"},
 	"internal/outbound":        {"dns"},
 	"internal/starttls":        {"dns", "internal/cache"},
 	"internal/dnscheck":        join(protocols, ".", "internal/facts", "internal/outbound", "internal/fair", "internal/recovered", "internal/trace"),
@@ -175,7 +176,7 @@ var confined = []struct {
 	{"github.com/jackc/pgx", []string{"internal/store/db"}},
 	{"modernc.org/sqlite", []string{"internal/store/db"}},
 	{"github.com/pressly/goose", []string{"internal/store/db"}},
-	{"github.com/miekg/dns", []string{"internal/resolver", "internal/zone"}},
+	{"github.com/miekg/dns", []string{"internal/resolver", "internal/zone", "internal/publish"}},
 	{"github.com/spf13", []string{"cmd/dmarcd"}},
 	{"github.com/caddyserver", []string{"internal/certificate"}},
 	{module + "/internal/wire", []string{"client", "cmd/dmarcd", "internal/api", "internal/mcp", "internal/web", "internal/export", "internal/notify"}},

@@ -71,7 +71,7 @@ func startUnbound(t *testing.T, authority address, anchor *mdns.DS, zones ...zon
 		fmt.Fprintf(&configuration, "stub-zone:\n    name: %q\n    stub-addr: %s\n", z.name, at.configured())
 	}
 	writeFile(t, u.configuration, configuration.String())
-	u.process = daemon.StartServer(t, folder, copyProgram(t, folder, "unbound"), "-d", "-c", u.configuration)
+	u.process = daemon.StartServer(t, folder, copyProgram(t, folder, "unbound", "unbound"), "-d", "-c", u.configuration)
 	u.process.Await(t, startLimit, "validates", func() bool {
 		reply, err := exchange(u.address, anchor.Hdr.Name, mdns.TypeSOA)
 		return err == nil && reply.AuthenticatedData
@@ -79,16 +79,16 @@ func startUnbound(t *testing.T, authority address, anchor *mdns.DS, zones ...zon
 	return u
 }
 
-// copyProgram copies a program into a folder and returns its path there. The
-// package of Unbound comes with a profile for AppArmor that closes every folder
-// but its own to the program at its usual place.
+// copyProgram copies a program of a package into a folder and returns its path there. The
+// packages of Unbound and BIND come with a profile for AppArmor that closes every folder
+// but their own to the program at its usual place.
 //
 // Another process does the copying: a server that a parallel test starts would
 // inherit a file that is open for writing here, and such a file cannot be run.
-func copyProgram(t *testing.T, folder, name string) string {
+func copyProgram(t *testing.T, folder, from, name string) string {
 	t.Helper()
 	path := filepath.Join(folder, name)
-	if output, err := exec.Command("cp", daemon.FindServer(t, "unbound", name), path).CombinedOutput(); err != nil {
+	if output, err := exec.Command("cp", daemon.FindServer(t, from, name), path).CombinedOutput(); err != nil {
 		t.Fatalf("copy %s: %v\n%s", name, err, output)
 	}
 	return path
