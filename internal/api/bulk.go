@@ -22,7 +22,7 @@ func (a *API) changeDomains(c *call) error {
 	case body.states("delete"):
 		member, change = "delete", c.service.DeleteNames
 	}
-	names := required[[]string](body, member, "an array of strings")
+	names := body.texts(member)
 	if len(names) == 0 || len(names) > dmarcd.MaxBulk {
 		body.reject(member, `The member "`+member+`" must have 1 to 10,000 names.`)
 	}

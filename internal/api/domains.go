@@ -337,7 +337,7 @@ func (a *API) getTags(c *call) error {
 
 func (a *API) setTags(c *call) error {
 	body := readObject(c, "tags", `{"tags": ["shop", "eu"]}`)
-	tags := required[[]string](body, "tags", "an array of strings")
+	tags := body.texts("tags")
 	if body.err != nil {
 		return body.err
 	}

@@ -296,11 +296,36 @@ func (o *object) time(name string) time.Time {
 }
 
 // texts returns a member that is a list of strings, nil if missing or null.
-func texts[T ~string](o *object, name string) (list []T) {
-	if o.has(name) && json.Unmarshal(o.members[name], &list) != nil {
+func texts[T ~string](o *object, name string) []T {
+	list, ok := textList[T](o.members[name])
+	if o.has(name) && !ok {
 		o.reject(name, `The member "`+name+`" must be a list of strings, or null.`)
 	}
 	return list
+}
+
+// texts returns a member that must be a list of strings.
+func (o *object) texts(name string) []string {
+	list, ok := textList[string](o.members[name])
+	if !ok || list == nil {
+		o.reject(name, `The member "`+name+`" is required and must be an array of strings.`)
+	}
+	return list
+}
+
+// textList decodes a list of strings, none of which is null. The list null is nil.
+func textList[T ~string](encoded json.RawMessage) (list []T, ok bool) {
+	var items []*T
+	if json.Unmarshal(encoded, &items) != nil || slices.Contains(items, nil) {
+		return nil, false
+	}
+	if items != nil {
+		list = make([]T, len(items))
+	}
+	for i, item := range items {
+		list[i] = *item
+	}
+	return list, true
 }
 
 // optional returns a member, nil if it is missing.

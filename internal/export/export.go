@@ -153,20 +153,24 @@ func csvText(value any) string {
 	case bool:
 		return strconv.FormatBool(v)
 	case []wire.AggregateReason:
-		return join(v, func(r wire.AggregateReason) []string { return []string{r.Type, r.Comment} })
+		return join(v, func(r wire.AggregateReason) []wire.Text { return []wire.Text{r.Type, r.Comment} })
 	case []wire.DKIMResult:
-		return join(v, func(r wire.DKIMResult) []string { return []string{r.Result, r.Domain, r.Selector, r.HumanResult} })
+		return join(v, func(r wire.DKIMResult) []wire.Text { return []wire.Text{r.Result, r.Domain, r.Selector, r.HumanResult} })
 	case []wire.SPFResult:
-		return join(v, func(r wire.SPFResult) []string { return []string{r.Result, r.Domain, r.Scope, r.HumanResult} })
+		return join(v, func(r wire.SPFResult) []wire.Text { return []wire.Text{r.Result, r.Domain, r.Scope, r.HumanResult} })
 	}
 	return fmt.Sprint(value)
 }
 
 // join joins the parts of each item, without empty parts and line breaks, and then the items.
-func join[T any](list []T, parts func(T) []string) string {
+func join[T any](list []T, parts func(T) []wire.Text) string {
 	items := make([]string, len(list))
 	for i, item := range list {
-		items[i] = strings.Join(strings.Fields(strings.Join(parts(item), " ")), " ")
+		var words []string
+		for _, part := range parts(item) {
+			words = append(words, strings.Fields(string(part))...)
+		}
+		items[i] = strings.Join(words, " ")
 	}
 	return strings.Join(items, "; ")
 }

@@ -293,7 +293,7 @@ type space struct {
 	cut  bool
 }
 
-func (s *space) take(texts ...string) {
+func (s *space) take(texts ...wire.Text) {
 	for _, text := range texts {
 		s.left -= len(text) + len(`"":"",`)
 	}
@@ -315,7 +315,7 @@ func firsts[T any](s *space, items []T, take func(item *T)) []T {
 // 100,000 failures, and bounded copies all that it gets. It reports whether there were any.
 func cutTLS(r *wire.TLSReport) (cut bool) {
 	s := &space{left: 2 * maxAnswer}
-	text := func(text *string) { s.take(*text) }
+	text := func(text *string) { s.take(wire.Text(*text)) }
 	r.Policies = firsts(s, r.Policies, func(p *wire.TLSPolicy) {
 		s.take(p.Type, p.Domain)
 		p.Strings, p.MXHosts, p.ResultTypes = firsts(s, p.Strings, text), firsts(s, p.MXHosts, text), firsts(s, p.ResultTypes, text)

@@ -193,7 +193,7 @@ func policyTable(policies []wire.TLSPolicy, csv string) ui.Table {
 	}
 	for _, p := range policies {
 		t.Rows = append(t.Rows, []ui.Cell{
-			ui.Text(p.Type).Noted(strings.Join(p.Strings, " ")), ui.Text(p.Domain), ui.Text(strings.Join(p.MXHosts, ", ")), ui.Count(p.Successful), ui.Count(p.Failed),
+			ui.Text(string(p.Type)).Noted(strings.Join(p.Strings, " ")), ui.Text(string(p.Domain)), ui.Text(strings.Join(p.MXHosts, ", ")), ui.Count(p.Successful), ui.Count(p.Failed),
 		})
 	}
 	return t
@@ -215,7 +215,7 @@ func failureTable(policies []wire.TLSPolicy, csv string) ui.Table {
 	for _, p := range policies {
 		for _, f := range p.DetailList {
 			t.Rows = append(t.Rows, []ui.Cell{
-				ui.Text(p.Type), ui.Text(p.Domain), {Kind: ui.CellBadge, Text: f.ResultType, Tone: "bad"}, ui.Code(f.ReceivingMXHostname), ui.Code(f.SendingMTAIP), ui.Count(f.FailedSessions),
+				ui.Text(string(p.Type)), ui.Text(string(p.Domain)), {Kind: ui.CellBadge, Text: string(f.ResultType), Tone: "bad"}, ui.Code(string(f.ReceivingMXHostname)), ui.Code(string(f.SendingMTAIP)), ui.Count(f.FailedSessions),
 			})
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // ExportedRecord is one row of an export: a record of an aggregate report, with data of its
 // report. Its members are the columns of docs/export.md; new ones are only added. Texts that the
-// report does not contain are "".
+// report does not contain are null.
 type ExportedRecord struct {
 	ExportedColumns
 
@@ -26,48 +26,49 @@ type ExportedRecord struct {
 type ExportedColumns struct {
 	// ID is unique in the team, and the cursor of an export.
 	ID string `json:"id" parquet:"id"`
-	// Domain is the team's domain that the record counts for, "" for none.
-	Domain string `json:"domain" parquet:"domain,dict"`
+	// Domain is the team's domain that the record counts for, null for none.
+	Domain Text `json:"domain" parquet:"domain,optional,dict"`
 
 	AggregateRecord
 
 	// Report is our id of the report, ReportID the reporter's.
 	Report        string `json:"report" parquet:"report,dict"`
-	ReportID      string `json:"report_id" parquet:"report_id,dict"`
+	ReportID      Text   `json:"report_id" parquet:"report_id,optional,dict"`
 	ReportState   string `json:"report_state" parquet:"report_state,dict"`
-	Organization  string `json:"organization" parquet:"organization,dict"`
-	Email         string `json:"email" parquet:"email,dict"`
-	ExtraContact  string `json:"extra_contact_info" parquet:"extra_contact_info,dict"`
-	Generator     string `json:"generator" parquet:"generator,dict"`
+	Organization  Text   `json:"organization" parquet:"organization,optional,dict"`
+	Email         Text   `json:"email" parquet:"email,optional,dict"`
+	ExtraContact  Text   `json:"extra_contact_info" parquet:"extra_contact_info,optional,dict"`
+	Generator     Text   `json:"generator" parquet:"generator,optional,dict"`
 	Intake        string `json:"intake" parquet:"intake,dict"`
 	Genuine       string `json:"genuine" parquet:"genuine,dict"`
-	Authenticated string `json:"authenticated_domain" parquet:"authenticated_domain,dict"`
+	Authenticated Text   `json:"authenticated_domain" parquet:"authenticated_domain,optional,dict"`
 
 	PolicyDomain    string `json:"policy_domain" parquet:"policy_domain,dict"`
-	P               string `json:"policy_p" parquet:"policy_p,dict"`
-	SP              string `json:"policy_sp" parquet:"policy_sp,dict"`
-	NP              string `json:"policy_np" parquet:"policy_np,dict"`
-	ADKIM           string `json:"policy_adkim" parquet:"policy_adkim,dict"`
-	ASPF            string `json:"policy_aspf" parquet:"policy_aspf,dict"`
-	Percent         string `json:"policy_pct" parquet:"policy_pct,dict"`
-	FailureOptions  string `json:"policy_fo" parquet:"policy_fo,dict"`
-	Testing         string `json:"policy_testing" parquet:"policy_testing,dict"`
-	DiscoveryMethod string `json:"policy_discovery_method" parquet:"policy_discovery_method,dict"`
-	PSD             string `json:"policy_psd" parquet:"policy_psd,dict"`
+	P               Text   `json:"policy_p" parquet:"policy_p,optional,dict"`
+	SP              Text   `json:"policy_sp" parquet:"policy_sp,optional,dict"`
+	NP              Text   `json:"policy_np" parquet:"policy_np,optional,dict"`
+	ADKIM           Text   `json:"policy_adkim" parquet:"policy_adkim,optional,dict"`
+	ASPF            Text   `json:"policy_aspf" parquet:"policy_aspf,optional,dict"`
+	Percent         Text   `json:"policy_pct" parquet:"policy_pct,optional,dict"`
+	FailureOptions  Text   `json:"policy_fo" parquet:"policy_fo,optional,dict"`
+	Testing         Text   `json:"policy_testing" parquet:"policy_testing,optional,dict"`
+	DiscoveryMethod Text   `json:"policy_discovery_method" parquet:"policy_discovery_method,optional,dict"`
+	PSD             Text   `json:"policy_psd" parquet:"policy_psd,optional,dict"`
 }
 
 // NewExportedColumns returns the columns of a record with that id that counts for a domain.
 func NewExportedColumns(id, domain string, report *dmarcd.Report, record aggregate.Record) ExportedColumns {
 	c := ExportedColumns{
-		ID: id, Domain: domain, AggregateRecord: NewAggregateRecord(record),
-		Report: report.ID.String(), ReportID: report.ExternalID, ReportState: string(report.State), Organization: report.Organization,
-		Intake: string(report.Intake), Genuine: genuine(report.Authentication), Authenticated: report.Authentication.Domain, PolicyDomain: report.Domain,
+		ID: id, Domain: Text(domain), AggregateRecord: NewAggregateRecord(record),
+		Report: report.ID.String(), ReportID: Text(report.ExternalID), ReportState: string(report.State), Organization: Text(report.Organization),
+		Intake: string(report.Intake), Genuine: genuine(report.Authentication), Authenticated: Text(report.Authentication.Domain), PolicyDomain: report.Domain,
 	}
 	if detail := report.Detail.Aggregate; detail != nil {
 		m, p := detail.Report.Metadata, detail.Report.Policy
-		c.Email, c.ExtraContact, c.Generator = m.Email, m.ExtraContact, m.Generator
-		c.P, c.SP, c.NP, c.ADKIM, c.ASPF = string(p.P), string(p.SP), string(p.NP), p.ADKIM, p.ASPF
-		c.Percent, c.FailureOptions, c.Testing, c.DiscoveryMethod, c.PSD = p.Percent, p.FailureOptions, p.Testing, p.DiscoveryMethod, p.PSD
+		c.Email, c.ExtraContact, c.Generator = Text(m.Email), Text(m.ExtraContact), Text(m.Generator)
+		c.P, c.SP, c.NP, c.ADKIM, c.ASPF = Text(p.P), Text(p.SP), Text(p.NP), Text(p.ADKIM), Text(p.ASPF)
+		c.Percent, c.FailureOptions, c.Testing = Text(p.Percent), Text(p.FailureOptions), Text(p.Testing)
+		c.DiscoveryMethod, c.PSD = Text(p.DiscoveryMethod), Text(p.PSD)
 	}
 	return c
 }

@@ -68,17 +68,17 @@ type AggregateReport struct {
 	Sources   int   `json:"distinct_source_ips"`
 }
 
-// AggregateRecord is a record of an aggregate report. Missing values are "".
+// AggregateRecord is a record of an aggregate report. Missing texts are null.
 type AggregateRecord struct {
 	SourceIP     string `json:"source_ip" parquet:"source_ip,dict"`
 	Count        int64  `json:"count" parquet:"count"`
 	Compliant    bool   `json:"compliant" parquet:"compliant"`
-	Disposition  string `json:"disposition" parquet:"disposition,dict"`
-	DKIM         string `json:"dkim" parquet:"dkim,dict"`
-	SPF          string `json:"spf" parquet:"spf,dict"`
-	HeaderFrom   string `json:"header_from" parquet:"header_from,dict"`
-	EnvelopeFrom string `json:"envelope_from" parquet:"envelope_from,dict"`
-	EnvelopeTo   string `json:"envelope_to" parquet:"envelope_to,dict"`
+	Disposition  Text   `json:"disposition" parquet:"disposition,optional,dict"`
+	DKIM         Text   `json:"dkim" parquet:"dkim,optional,dict"`
+	SPF          Text   `json:"spf" parquet:"spf,optional,dict"`
+	HeaderFrom   Text   `json:"header_from" parquet:"header_from,optional,dict"`
+	EnvelopeFrom Text   `json:"envelope_from" parquet:"envelope_from,optional,dict"`
+	EnvelopeTo   Text   `json:"envelope_to" parquet:"envelope_to,optional,dict"`
 	// Disagrees means that the results contradict the receiver's evaluation.
 	Disagrees   bool              `json:"disagrees" parquet:"disagrees"`
 	Reasons     []AggregateReason `json:"reasons" parquet:"reasons,list"`
@@ -88,24 +88,24 @@ type AggregateRecord struct {
 
 // AggregateReason is why a receiver overrode the policy.
 type AggregateReason struct {
-	Type    string `json:"type" parquet:"type,dict"`
-	Comment string `json:"comment" parquet:"comment,dict"`
+	Type    Text `json:"type" parquet:"type,optional,dict"`
+	Comment Text `json:"comment" parquet:"comment,optional,dict"`
 }
 
 // DKIMResult is the result of one signature.
 type DKIMResult struct {
-	Domain      string `json:"domain" parquet:"domain,dict"`
-	Selector    string `json:"selector" parquet:"selector,dict"`
-	Result      string `json:"result" parquet:"result,dict"`
-	HumanResult string `json:"human_result" parquet:"human_result,dict"`
+	Domain      Text `json:"domain" parquet:"domain,optional,dict"`
+	Selector    Text `json:"selector" parquet:"selector,optional,dict"`
+	Result      Text `json:"result" parquet:"result,optional,dict"`
+	HumanResult Text `json:"human_result" parquet:"human_result,optional,dict"`
 }
 
 // SPFResult is the result of one SPF check.
 type SPFResult struct {
-	Domain      string `json:"domain" parquet:"domain,dict"`
-	Scope       string `json:"scope" parquet:"scope,dict"`
-	Result      string `json:"result" parquet:"result,dict"`
-	HumanResult string `json:"human_result" parquet:"human_result,dict"`
+	Domain      Text `json:"domain" parquet:"domain,optional,dict"`
+	Scope       Text `json:"scope" parquet:"scope,optional,dict"`
+	Result      Text `json:"result" parquet:"result,optional,dict"`
+	HumanResult Text `json:"human_result" parquet:"human_result,optional,dict"`
 }
 
 // FailureReport is a failure report without local parts of addresses. Missing values are null.
@@ -151,10 +151,10 @@ type TLSReport struct {
 	Policies         []TLSPolicy `json:"policies"`
 }
 
-// TLSPolicy is a policy of a TLS report. Missing values are "".
+// TLSPolicy is a policy of a TLS report. Missing texts are null.
 type TLSPolicy struct {
-	Type        string       `json:"type"`
-	Domain      string       `json:"domain"`
+	Type        Text         `json:"type"`
+	Domain      Text         `json:"domain"`
 	Strings     []string     `json:"policy_strings"`
 	MXHosts     []string     `json:"mx_hosts"`
 	Successful  int64        `json:"success"`
@@ -166,14 +166,14 @@ type TLSPolicy struct {
 
 // TLSFailure is a group of sessions that failed in the same way.
 type TLSFailure struct {
-	ResultType            string `json:"result_type"`
-	FailedSessions        int64  `json:"failed_sessions"`
-	SendingMTAIP          string `json:"sending_mta_ip"`
-	ReceivingMXHostname   string `json:"receiving_mx_hostname"`
-	ReceivingMXHelo       string `json:"receiving_mx_helo"`
-	ReceivingIP           string `json:"receiving_ip"`
-	AdditionalInformation string `json:"additional_information"`
-	ReasonCode            string `json:"failure_reason_code"`
+	ResultType            Text  `json:"result_type"`
+	FailedSessions        int64 `json:"failed_sessions"`
+	SendingMTAIP          Text  `json:"sending_mta_ip"`
+	ReceivingMXHostname   Text  `json:"receiving_mx_hostname"`
+	ReceivingMXHelo       Text  `json:"receiving_mx_helo"`
+	ReceivingIP           Text  `json:"receiving_ip"`
+	AdditionalInformation Text  `json:"additional_information"`
+	ReasonCode            Text  `json:"failure_reason_code"`
 }
 
 // NewReport returns the shape of a report in a file without its records: an AggregateReport,
@@ -247,14 +247,16 @@ func newAggregateReport(found Found, report dmarcd.Report) AggregateReport {
 func NewAggregateRecord(r aggregate.Record) AggregateRecord {
 	return AggregateRecord{
 		SourceIP: r.Source, Count: r.Count, Compliant: r.Compliant(),
-		Disposition: string(r.Disposition), DKIM: string(r.DKIM), SPF: string(r.SPF),
-		Reasons:    list(r.Reasons, func(reason aggregate.Reason) AggregateReason { return AggregateReason(reason) }),
-		HeaderFrom: r.HeaderFrom, EnvelopeFrom: r.EnvelopeFrom, EnvelopeTo: r.EnvelopeTo,
+		Disposition: Text(r.Disposition), DKIM: Text(r.DKIM), SPF: Text(r.SPF),
+		Reasons: list(r.Reasons, func(reason aggregate.Reason) AggregateReason {
+			return AggregateReason{Type: Text(reason.Type), Comment: Text(reason.Comment)}
+		}),
+		HeaderFrom: Text(r.HeaderFrom), EnvelopeFrom: Text(r.EnvelopeFrom), EnvelopeTo: Text(r.EnvelopeTo),
 		DKIMResults: list(r.DKIMResults, func(d aggregate.DKIMResult) DKIMResult {
-			return DKIMResult{Domain: d.Domain, Selector: d.Selector, Result: string(d.Result), HumanResult: d.HumanResult}
+			return DKIMResult{Domain: Text(d.Domain), Selector: Text(d.Selector), Result: Text(d.Result), HumanResult: Text(d.HumanResult)}
 		}),
 		SPFResults: list(r.SPFResults, func(s aggregate.SPFResult) SPFResult {
-			return SPFResult{Domain: s.Domain, Scope: s.Scope, Result: string(s.Result), HumanResult: s.HumanResult}
+			return SPFResult{Domain: Text(s.Domain), Scope: Text(s.Scope), Result: Text(s.Result), HumanResult: Text(s.HumanResult)}
 		}),
 		Disagrees: r.Disagrees,
 	}
@@ -313,14 +315,14 @@ func newTLSReport(found Found, r *tlsrpt.Report) TLSReport {
 
 func newTLSPolicy(p tlsrpt.Policy) TLSPolicy {
 	return TLSPolicy{
-		Type: string(p.Type), Domain: p.Domain, Strings: notNull(p.Strings), MXHosts: notNull(p.MXHosts),
+		Type: Text(p.Type), Domain: Text(p.Domain), Strings: notNull(p.Strings), MXHosts: notNull(p.MXHosts),
 		Successful: p.Successful, Failed: p.Failed, Details: len(p.Failures),
 		ResultTypes: list(p.Failures, func(f tlsrpt.Failure) string { return string(f.ResultType) }),
 		DetailList: list(p.Failures, func(f tlsrpt.Failure) TLSFailure {
 			return TLSFailure{
-				ResultType: string(f.ResultType), FailedSessions: f.FailedSessions, SendingMTAIP: f.SendingMTAIP,
-				ReceivingMXHostname: f.ReceivingMXHostname, ReceivingMXHelo: f.ReceivingMXHelo, ReceivingIP: f.ReceivingIP,
-				AdditionalInformation: f.AdditionalInformation, ReasonCode: f.ReasonCode,
+				ResultType: Text(f.ResultType), FailedSessions: f.FailedSessions, SendingMTAIP: Text(f.SendingMTAIP),
+				ReceivingMXHostname: Text(f.ReceivingMXHostname), ReceivingMXHelo: Text(f.ReceivingMXHelo), ReceivingIP: Text(f.ReceivingIP),
+				AdditionalInformation: Text(f.AdditionalInformation), ReasonCode: Text(f.ReasonCode),
 			}
 		}),
 	}

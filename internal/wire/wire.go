@@ -178,7 +178,12 @@ func notNull(list []string) []string {
 type Text string
 
 // MarshalJSON implements json.Marshaler.
-func (t Text) MarshalJSON() ([]byte, error) { return json.Marshal(optionalText(t)) }
+func (t Text) MarshalJSON() ([]byte, error) {
+	if t == "" {
+		return []byte("null"), nil
+	}
+	return json.Marshal(string(t))
+}
 
 // optionalText returns nil for an empty text.
 func optionalText[T ~string](text T) *string {
