@@ -46,7 +46,7 @@ func TestManagedRecords(t *testing.T) {
 			{"a number", path + "/dmarc", `{"base": 2, "record": 7}`, http.StatusUnprocessableEntity, `"field":"record"`},
 			{"two lines", path + "/dmarc", `{"base": 2, "record": "v=DMARC1; p=none", "reason": "a\nb"}`, http.StatusUnprocessableEntity, `"field":"reason"`},
 			{"another member", path + "/dmarc", `{"base": 2, "record": "v=DMARC1; p=none", "ttl": 60}`, http.StatusUnprocessableEntity, "unknown_member"},
-			{"an unknown kind", path + "/spf", `{"base": 0, "record": "v=spf1 -all"}`, http.StatusNotFound, "record_not_found"},
+			{"an unknown kind", path + "/caa", `{"base": 0, "record": "v=DMARC1; p=none"}`, http.StatusNotFound, "record_not_found"},
 			{"another domain", "/domains/other.example/records/dmarc", `{"base": 0, "record": "v=DMARC1; p=none"}`, http.StatusNotFound, "record_not_found"},
 		} {
 			if got := s.sendJSON(http.MethodPut, bad.path, []byte(bad.body)); got.status != bad.status || !strings.Contains(string(got.body), bad.want) {
