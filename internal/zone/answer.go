@@ -40,8 +40,9 @@ func (s *Server) respond(data []byte, from netip.Addr, stream bool, send func([]
 		return nil // a response: no server answers it
 	}
 	fail := func(rcode int) error {
+		s.stats.count(rcode, true)
 		if !stream && s.limit.decide(from, "", erroneous) != answered {
-			return nil // as short as this, there is no use in a truncated answer
+			return s.drop() // as short as this, there is no use in a truncated answer
 		}
 		return send(failure(data, rcode))
 	}
@@ -61,8 +62,12 @@ func (s *Server) respond(data []byte, from netip.Addr, stream bool, send func([]
 		return s.transfer(q, send)
 	}
 	reply, class := s.answer(q)
+	if q.failure != nil && (question.Qtype == mdns.TypeAXFR || question.Qtype == mdns.TypeIXFR) {
+		s.stats.rejected.Add(1)
+	}
+	s.stats.count(reply.Rcode, len(reply.Answer) == 0)
 	if !stream {
-		switch s.limit.decide(from, limitName(reply, class), class) {
+		switch s.stats.limited(s.limit.decide(from, limitName(reply, class), class)) {
 		case silenced:
 			return nil
 		case shortened:
@@ -75,6 +80,12 @@ func (s *Server) respond(data []byte, from netip.Addr, stream bool, send func([]
 		return fail(mdns.RcodeServerFailure)
 	}
 	return send(packed)
+}
+
+// drop counts an answer that is left out because of a limit.
+func (s *Server) drop() error {
+	s.stats.dropped.Add(1)
+	return nil
 }
 
 // failure returns an answer without sections, so that it is shorter than any query.

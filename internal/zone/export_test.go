@@ -1,6 +1,9 @@
 package zone
 
-import "net/netip"
+import (
+	"bytes"
+	"net/netip"
+)
 
 // NewUnbound returns a server that does not listen.
 func NewUnbound(options Options) *Server { return newServer(options) }
@@ -16,3 +19,6 @@ func (s *Server) Respond(data []byte, from netip.Addr, stream bool) (replies [][
 	}
 	return replies
 }
+
+// RestoreBody restores a zone file whose checksum is right.
+func (z *Zone) RestoreBody(body []byte) error { return z.restore(bytes.NewReader(body)) }

@@ -35,6 +35,7 @@ func (s *Server) announce(ctx context.Context, secondary Secondary, changed <-ch
 			s.log.DebugContext(ctx, "secondary notified", "secondary", secondary.Address, "serial", serial)
 			return
 		}
+		s.stats.notifyFailures.Add(1)
 		select {
 		case <-ctx.Done():
 			return
@@ -64,4 +65,19 @@ func (s *Server) sendNotify(ctx context.Context, secondary Secondary, serial uin
 		return errors.New("it answered " + mdns.RcodeToString[reply.Rcode])
 	}
 	return nil
+}
+
+// Serial asks a secondary for the serial that it serves of a zone.
+func (s Secondary) Serial(ctx context.Context, apex string) (uint32, error) {
+	client := mdns.Client{Timeout: notifyTimeout}
+	reply, _, err := client.ExchangeContext(ctx, new(mdns.Msg).SetQuestion(mdns.CanonicalName(apex), mdns.TypeSOA), s.Address)
+	if err != nil {
+		return 0, err
+	}
+	for _, rr := range reply.Answer {
+		if soa, ok := rr.(*mdns.SOA); ok && reply.Authoritative {
+			return soa.Serial, nil
+		}
+	}
+	return 0, errors.New("it answered " + mdns.RcodeToString[reply.Rcode] + " without the SOA record")
 }

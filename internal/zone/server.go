@@ -58,6 +58,7 @@ type Server struct {
 	clients     *fair.Limiter[netip.Prefix]
 	log         *slog.Logger
 	recovered   recovered.Boundary
+	stats       statistics
 
 	packets *net.UDPConn
 	streams net.Listener
@@ -210,6 +211,7 @@ func (s *Server) serveStreams(ctx context.Context, all *sync.WaitGroup) error {
 		remote, _ := netip.ParseAddrPort(conn.RemoteAddr().String())
 		release, ok := s.clients.Try(clientaddr.NetworkOf(remote.Addr()))
 		if !ok {
+			s.stats.connections.Add(1)
 			_ = conn.Close() // the network has too many
 			continue
 		}

@@ -122,8 +122,10 @@ func (s *Server) transfer(q query, send func([]byte) error) error {
 	reply.Compress = true
 	if q.signed == nil || q.message.Question[0].Qtype == mdns.TypeAXFR && !q.stream {
 		reply.Rcode = mdns.RcodeRefused
+		s.stats.rejected.Add(1)
+		s.stats.count(reply.Rcode, true)
 		if !q.stream && s.limit.decide(q.from, "", erroneous) != answered {
-			return nil
+			return s.drop()
 		}
 		packed, err := s.pack(q, reply)
 		if err != nil {
@@ -132,6 +134,7 @@ func (s *Server) transfer(q query, send func([]byte) error) error {
 		return send(packed)
 	}
 	reply.Authoritative = true
+	s.stats.count(mdns.RcodeSuccess, false)
 	out := &outgoing{server: s, query: q, send: send, reply: reply, previous: q.signed.MAC}
 	if q.message.Question[0].Qtype == mdns.TypeIXFR {
 		client, ok := clientSerial(q.message)
@@ -146,9 +149,11 @@ func (s *Server) transfer(q query, send func([]byte) error) error {
 			return out.flush()
 		}
 		if known {
+			s.stats.incremental.Add(1)
 			return out.changes(s.zone, current, versions)
 		}
 	}
+	s.stats.whole.Add(1)
 	serial, records := s.zone.all()
 	out.add(s.zone.soa(serial))
 	out.add(records...)
