@@ -121,7 +121,7 @@ override the environment, which overrides the file. "dmarcd config" shows the re
 	settingFlags(root, flags, ofEveryCommand)
 	root.AddCommand(
 		withSettings(p.serveCommand(), ofServe), withSettings(p.demoCommand(), only("listen")), withSettings(p.checkCommand(), only("dns")), p.adviseCommand(), p.selfTestCommand(),
-		withSettings(p.parseCommand(), ofReading), withSettings(p.importCommand(), ofReading), p.exportCommand(), p.teamCommand(), p.tokenCommand(), p.domainCommand(), p.recordCommand(),
+		withSettings(p.parseCommand(), ofReading), withSettings(p.importCommand(), ofReading), p.exportCommand(), p.teamCommand(), p.tokenCommand(), p.domainCommand(), p.recordCommand(), p.zoneCommand(),
 		p.reportCommand(), p.mailboxCommand(), p.eventCommand(), p.alertCommand(), p.webhookCommand(), p.senderCommand(), p.userCommand(), p.mcpCommand(),
 		withSettings(p.configCommand(), ofServe), p.migrateCommand(), p.backupCommand(), p.secretCommand(), p.doctorCommand(), p.manCommand(), p.versionCommand(),
 	)

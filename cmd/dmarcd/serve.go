@@ -49,6 +49,9 @@ sign-up link for the first one.`,
 				log.Warn("unknown environment variable has no effect", "name", name, "did_you_mean", "")
 			}
 			daemon, err := app.New(cmd.Context(), cfg, app.Options{Log: log, Out: p.out, Version: version, Trace: traces})
+			if err != nil && cmd.Context().Err() != nil {
+				return nil //nolint:nilerr // it was stopped while it waited for the database
+			}
 			if err != nil {
 				return err
 			}

@@ -183,7 +183,7 @@ func TestLowDisk(t *testing.T) {
 	ctx := t.Context()
 	s := storetest.SQLite(t).Open(t, store.Options{})
 	var log bytes.Buffer
-	a := &App{store: s, service: service.New(s, service.Options{}), metrics: newMetrics(s, "test", newStages()), log: slog.New(slog.NewTextHandler(&log, nil))}
+	a := &App{store: s, service: service.New(s, service.Options{}), metrics: newMetrics("test", newStages()), log: slog.New(slog.NewTextHandler(&log, nil))}
 	a.config.Data = t.TempDir()
 	created := storetest.Team(t, s, dmarcd.DefaultTeam)
 	for _, row := range []struct {

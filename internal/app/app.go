@@ -129,9 +129,16 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	}
 	a.memory = memory.NewBudget(memory.FindLimit().Reads())
 	measured := newStages()
-	if a.store, err = openStore(ctx, cfg, keys, options.Log, measured.observeQuery(options.Log, slowQuery)); err != nil {
+	a.metrics = newMetrics(options.Version, measured)
+	if cfg.Zone != "" {
+		if a.zone, err = a.listenForZone(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if a.store, err = a.awaitStore(ctx, keys, measured.observeQuery(options.Log, slowQuery)); err != nil {
 		return nil, err
 	}
+	a.metrics.watch(a.store)
 	if err := a.store.SetReportDomain(ctx, cfg.ReportDomain); err != nil {
 		return nil, fmt.Errorf("record the report domain: %w", err)
 	}
@@ -139,9 +146,8 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 		options.Trace.Version, options.Trace.Log = options.Version, options.Log
 		a.tracer = trace.New(options.Trace)
 	}
-	a.metrics = newMetrics(a.store, options.Version, measured)
 	registerTracer(a.metrics.registry, a.tracer)
-	a.metrics.registry.MustRegister(spoolCollector{a})
+	a.metrics.registry.MustRegister(spoolCollector{a}, zoneCollector{a})
 	a.resolver = NewResolver(cfg, a.metrics.observeDNS, a.recovered)
 	if err := a.resolver.Err(); err != nil {
 		a.log.Warn("no DNS server configured, all checks will be inconclusive", "error", err)
@@ -181,8 +187,8 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 			return nil, err
 		}
 	}
-	if cfg.Zone != "" {
-		if a.zone, err = a.listenForZone(ctx); err != nil {
+	if a.zone != nil {
+		if err := a.zone.open(ctx, a.store); err != nil {
 			return nil, err
 		}
 	}
@@ -196,6 +202,28 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	a.server = newServer(handler, a.serverTLS(), a.log)
 	a.server.ConnState = a.connections.state
 	return a, nil
+}
+
+// databaseRetry is the time between attempts to open the database at the start.
+const databaseRetry = 2 * time.Second
+
+// awaitStore opens the database. Where DNS queries are answered from a snapshot already, it waits for a
+// PostgreSQL server that is away: the name servers of the zone must not be away with it.
+func (a *App) awaitStore(ctx context.Context, keys *secret.Keys, took func(query string, took time.Duration)) (*store.Store, error) {
+	for warned := false; ; warned = true {
+		s, err := openStore(ctx, a.config, keys, a.log, took)
+		if err == nil || !a.zone.answers() || !store.IsPostgres(a.config.Database) || !errors.Is(err, dmarcd.ErrTemporary) {
+			return s, err
+		}
+		if !warned {
+			a.log.Warn("database unavailable, only DNS queries are answered until it is back", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(databaseRetry):
+		}
+	}
 }
 
 // openStore opens and migrates the database. took sees its statements; it may be nil.
@@ -404,7 +432,7 @@ func (a *App) close() error {
 		errs = append(errs, a.mail.close())
 	}
 	if a.zone != nil {
-		errs = append(errs, a.zone.server.Close())
+		errs = append(errs, a.zone.close())
 	}
 	if a.spool != nil {
 		errs = append(errs, a.spool.Close())

@@ -142,6 +142,7 @@ func diagnoseDatabase(ctx context.Context, cfg config.Config) []Diagnosis {
 	found = append(found, diagnoseAuthority(ctx, cfg, s)...)
 	found = append(found, diagnoseTeams(ctx, s))
 	found = append(found, diagnoseIntake(ctx, cfg, s)...)
+	found = append(found, diagnoseZoneState(ctx, cfg, s)...)
 	switch problem, err := s.Integrity(thorough); {
 	case problem != "":
 		found = append(found, Diagnosis{part, Sick, "The database is damaged or its counters are wrong: " + problem, "Restore a backup made with `dmarcd backup`."})

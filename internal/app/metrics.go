@@ -49,7 +49,7 @@ func newTimes(name, help string, buckets []float64, labels ...string) *prometheu
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
 
-func newMetrics(s *store.Store, version string, measured stages) *metrics {
+func newMetrics(version string, measured stages) *metrics {
 	m := &metrics{
 		registry:    prometheus.NewRegistry(),
 		requests:    newCounters("dmarcd_http_requests_total", "Requests by route and status.", "route", "status"),
@@ -74,10 +74,13 @@ func newMetrics(s *store.Store, version string, measured stages) *metrics {
 	})
 	build.Set(1)
 	m.register(m.registry)
-	m.registry.MustRegister(m.requests, m.requestTime, m.dnsQueries, m.dnsTime, m.mails, m.reports, m.panics, m.deliveries, m.deliveryTime, m.lowDisk, build, &databaseCollector{store: s},
+	m.registry.MustRegister(m.requests, m.requestTime, m.dnsQueries, m.dnsTime, m.mails, m.reports, m.panics, m.deliveries, m.deliveryTime, m.lowDisk, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
+
+// watch adds the figures of the database, once it is open.
+func (m *metrics) watch(s *store.Store) { m.registry.MustRegister(&databaseCollector{store: s}) }
 
 func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
@@ -321,4 +324,58 @@ func (c spoolCollector) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(spoolMessages, prometheus.GaugeValue, float64(messages))
 	out <- prometheus.MustNewConstMetric(spoolBytes, prometheus.GaugeValue, float64(bytes))
 	out <- prometheus.MustNewConstMetric(spoolAge, prometheus.GaugeValue, age.Seconds())
+}
+
+// zoneCollector exports figures of the DNS server for managed records. Without a zone there are none.
+type zoneCollector struct{ app *App }
+
+var (
+	zoneQueries     = prometheus.NewDesc("dmarcd_zone_queries_total", "Queries to the DNS server of the zone, by result: data, nodata, nxdomain, refused, failed.", []string{"result"}, nil)
+	zoneLimited     = prometheus.NewDesc("dmarcd_zone_limited_total", "Answers of the DNS server that a limit truncated or dropped, and connections that it closed.", []string{"how"}, nil)
+	zoneTransfers   = prometheus.NewDesc("dmarcd_zone_transfers_total", "Transfers of the zone, by result: whole, incremental, rejected.", []string{"result"}, nil)
+	zoneNotify      = prometheus.NewDesc("dmarcd_zone_notify_failures_total", "NOTIFY messages that a secondary did not accept.", nil, nil)
+	zoneNamesServed = prometheus.NewDesc("dmarcd_zone_names", "Names in the zone that have records.", nil, nil)
+	zoneSerial      = prometheus.NewDesc("dmarcd_zone_serial", "Serial of the zone that is served.", nil, nil)
+	zoneAge         = prometheus.NewDesc("dmarcd_zone_age_seconds", "Time since the zone was last compared with the database.", nil, nil)
+	zoneSnapshots   = prometheus.NewDesc("dmarcd_zone_snapshot_failures_total", "Snapshots of the zone that could not be saved.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (zoneCollector) Describe(descs chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{zoneQueries, zoneLimited, zoneTransfers, zoneNotify, zoneNamesServed, zoneSerial, zoneAge, zoneSnapshots} {
+		descs <- desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c zoneCollector) Collect(out chan<- prometheus.Metric) {
+	z := c.app.zone
+	if z == nil {
+		return
+	}
+	stats := z.server.Stats()
+	for _, f := range []struct {
+		desc  *prometheus.Desc
+		value uint64
+		label []string
+	}{
+		{zoneQueries, stats.Answered, []string{"data"}},
+		{zoneQueries, stats.NoData, []string{"nodata"}},
+		{zoneQueries, stats.NoName, []string{"nxdomain"}},
+		{zoneQueries, stats.Refused, []string{"refused"}},
+		{zoneQueries, stats.Failed, []string{"failed"}},
+		{zoneLimited, stats.Truncated, []string{"truncated"}},
+		{zoneLimited, stats.Dropped, []string{"dropped"}},
+		{zoneLimited, stats.Connections, []string{"connection"}},
+		{zoneTransfers, stats.Whole, []string{"whole"}},
+		{zoneTransfers, stats.Incremental, []string{"incremental"}},
+		{zoneTransfers, stats.Rejected, []string{"rejected"}},
+		{zoneNotify, stats.NotifyFailures, nil},
+		{zoneSnapshots, z.saveFailures.Load(), nil},
+	} {
+		out <- prometheus.MustNewConstMetric(f.desc, prometheus.CounterValue, float64(f.value), f.label...)
+	}
+	out <- prometheus.MustNewConstMetric(zoneNamesServed, prometheus.GaugeValue, float64(z.zone.Size()))
+	out <- prometheus.MustNewConstMetric(zoneSerial, prometheus.GaugeValue, float64(z.zone.Serial()))
+	out <- prometheus.MustNewConstMetric(zoneAge, prometheus.GaugeValue, float64(time.Now().Unix()-z.polled.Load()))
 }

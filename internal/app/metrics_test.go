@@ -31,8 +31,9 @@ var described = regexp.MustCompile(`^Desc{fqName: "([^"]+)", help: "(.*)", unit:
 // -update writes it. The dashboard and the alert rules are checked against that document.
 func TestMetricsDocumented(t *testing.T) {
 	t.Parallel()
-	a := &App{metrics: newMetrics(storetest.SQLite(t).Open(t, store.Options{}), "test", newStages())}
-	a.metrics.registry.MustRegister(spoolCollector{a})
+	a := &App{metrics: newMetrics("test", newStages())}
+	a.metrics.watch(storetest.SQLite(t).Open(t, store.Options{}))
+	a.metrics.registry.MustRegister(spoolCollector{a}, zoneCollector{a})
 	registerTracer(a.metrics.registry, nil)
 	descs := make(chan *prometheus.Desc)
 	go func() {
@@ -75,7 +76,9 @@ of the Go runtime (`+"`go_*`"+`) and the process (`+"`process_*`"+`). Times are 
 func TestScrapesCostNoQueries(t *testing.T) {
 	t.Parallel()
 	s := storetest.SQLite(t).Open(t, store.Options{})
-	handler := newMetrics(s, "test", newStages()).handler()
+	m := newMetrics("test", newStages())
+	m.watch(s)
+	handler := m.handler()
 	scrape := func() {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
@@ -103,7 +106,7 @@ func TestPanics(t *testing.T) {
 	var log bytes.Buffer
 	a := &App{
 		log:     slog.New(slog.NewJSONHandler(&log, nil)),
-		metrics: newMetrics(storetest.SQLite(t).Open(t, store.Options{}), "test", newStages()),
+		metrics: newMetrics("test", newStages()),
 	}
 	t.Run("before the answer began", func(t *testing.T) {
 		w := httptest.NewRecorder()

@@ -3,15 +3,21 @@ package app
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"maps"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -26,44 +32,182 @@ const zonePoll = time.Second
 const zoneNames = 5000
 
 // zoneServer answers for managed records from memory. While the database is away it serves what it
-// read last.
+// read last, and at the start what the snapshot has.
 type zoneServer struct {
-	store  *store.Store
-	zone   *zone.Zone
-	server *zone.Server
-	log    *slog.Logger
-	serial int64
+	store         *store.Store // nil until open
+	zone          *zone.Zone
+	server        *zone.Server
+	log           *slog.Logger
+	servers       []zone.Nameserver
+	configuration string
+	serial        int64 // of the database, at the last poll
 	// below has the names below those that are served, by their label.
 	below map[string][]string
+
+	snapshot     string        // the file
+	saved        uint32        // the serial in it
+	saveFailures atomic.Uint64 // for metrics
+	polled       atomic.Int64  // the time of the last poll, in Unix seconds
+
+	stop  context.CancelFunc // nil until start
+	ended chan error         // of the server
 }
 
-// listenForZone reads the zone and listens for DNS.
+// snapshotPath returns the file with the snapshot of the zone.
+func snapshotPath(cfg config.Config) string { return filepath.Join(cfg.Data, "zone.snapshot") }
+
+// listenForZone listens for DNS. If there is a snapshot of the zone it begins to answer: the database may be
+// away, or a migration may take long.
 func (a *App) listenForZone(ctx context.Context) (*zoneServer, error) {
 	cfg := a.config
 	secondaries, err := zoneSecondaries(cfg)
 	if err != nil {
 		return nil, err
 	}
-	configured, _ := cfg.Nameservers()
-	servers := make([]zone.Nameserver, len(configured))
-	for i, server := range configured {
-		servers[i] = zone.Nameserver(server)
+	z := &zoneServer{
+		log: a.log, servers: zoneServers(cfg), snapshot: snapshotPath(cfg),
+		configuration: fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(cfg.ZoneNameservers, ",")))),
 	}
-	z := &zoneServer{store: a.store, log: a.log, below: make(map[string][]string)}
-	if z.serial, err = a.store.OpenZone(ctx, cfg.Zone, fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(cfg.ZoneNameservers, ","))))); err != nil {
-		return nil, fmt.Errorf("open the zone (DMARCD_ZONE): %w", err)
-	}
-	if z.zone, err = zone.New(cfg.Zone, uint32(z.serial), servers); err != nil { //nolint:gosec // the time, until 2106
+	restored, err := z.restore(ctx, cfg.Zone)
+	if err != nil {
 		return nil, err
-	}
-	if err := z.load(ctx); err != nil {
-		return nil, fmt.Errorf("read the zone: %w", err)
 	}
 	z.server, err = zone.Listen(ctx, zone.Options{Zone: z.zone, Listen: cfg.ZoneListen, Secondaries: secondaries, Log: a.log, Recovered: a.recovered})
 	if err != nil {
 		return nil, fmt.Errorf("listen for DNS (set DMARCD_ZONE_LISTEN to use another address): %w", err)
 	}
+	if restored {
+		a.log.Info("answering DNS queries from the snapshot", "address", z.server.Addr(), "zone", cfg.Zone, "serial", z.zone.Serial(), "names", z.zone.Size())
+		z.start(ctx)
+	}
 	return z, nil
+}
+
+// zoneServers returns the configured name servers.
+func zoneServers(cfg config.Config) []zone.Nameserver {
+	configured, _ := cfg.Nameservers()
+	servers := make([]zone.Nameserver, len(configured))
+	for i, server := range configured {
+		servers[i] = zone.Nameserver(server)
+	}
+	return servers
+}
+
+// restore creates the zone, and reports whether it has the names of the snapshot. One that is damaged,
+// or of another zone, is not used.
+func (z *zoneServer) restore(ctx context.Context, apex string) (restored bool, err error) {
+	if z.zone, err = zone.New(apex, 0, z.servers); err != nil {
+		return false, err
+	}
+	switch err := z.zone.Restore(z.snapshot); {
+	case err == nil:
+		z.saved = z.zone.Serial()
+		return true, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		z.log.WarnContext(ctx, "snapshot of the zone not used", "file", z.snapshot, "error", err)
+	}
+	z.zone, err = zone.New(apex, 0, z.servers)
+	return false, err
+}
+
+// start begins to answer. close ends it.
+func (z *zoneServer) start(ctx context.Context) {
+	ctx, z.stop = context.WithCancel(context.WithoutCancel(ctx))
+	z.ended = make(chan error, 1)
+	go func() { z.ended <- z.server.Run(ctx) }()
+}
+
+// answers reports whether queries are answered already.
+func (z *zoneServer) answers() bool { return z != nil && z.stop != nil }
+
+// open reads the zone of the database, and begins to answer.
+func (z *zoneServer) open(ctx context.Context, s *store.Store) error {
+	z.store = s
+	if err := z.reload(ctx); err != nil {
+		return err
+	}
+	if !z.answers() {
+		z.start(ctx)
+	}
+	return nil
+}
+
+func (z *zoneServer) close() error {
+	if !z.answers() {
+		return z.server.Close()
+	}
+	z.stop()
+	err := <-z.ended
+	z.ended <- nil // it may be closed again
+	return err
+}
+
+// reload serves the names of the database in place of what is served. A backup may have been
+// restored: serials do not go backwards, and names that the database does not have remain served.
+func (z *zoneServer) reload(ctx context.Context) (err error) {
+	before := z.below
+	z.below = make(map[string][]string)
+	defer func() {
+		if err != nil {
+			z.below = before
+		}
+	}()
+	began, err := z.store.OpenZone(ctx, z.zone.Apex(), z.configuration)
+	if err != nil {
+		return fmt.Errorf("open the zone (DMARCD_ZONE): %w", err)
+	}
+	fresh, err := zone.New(z.zone.Apex(), 0, z.servers)
+	if err != nil {
+		return err
+	}
+	if err := z.load(ctx, fresh); err != nil {
+		return fmt.Errorf("read the zone: %w", err)
+	}
+	atLeast := int64(z.zone.Serial())
+	if !z.zone.Same(fresh) {
+		atLeast++
+	}
+	_, orphaned, err := z.store.ContinueZone(ctx, atLeast, z.servedWithout(fresh))
+	if err != nil {
+		return fmt.Errorf("continue the zone: %w", err)
+	}
+	if len(orphaned) > 0 {
+		z.log.WarnContext(ctx, "names of the zone are not in the database, and remain served until `dmarcd zone drop`", "names", len(orphaned))
+	}
+	serial, changed, err := z.store.ZoneChanges(ctx, began)
+	if err != nil {
+		return fmt.Errorf("read the changes of the zone: %w", err)
+	}
+	if err := fresh.Load(z.changes(changed)); err != nil {
+		z.log.WarnContext(ctx, "managed records not served", "error", err)
+	}
+	z.zone.Become(fresh, uint32(serial)) //nolint:gosec // the time, until 2106
+	z.serial = serial
+	z.polled.Store(time.Now().Unix())
+	z.server.Changed()
+	return nil
+}
+
+// servedWithout returns the names that are served and that another zone does not have.
+func (z *zoneServer) servedWithout(other *zone.Zone) []store.ZoneName {
+	found := make(map[string][]store.ZoneRecord)
+	for name, records := range z.zone.Names() {
+		if other.Has(name) {
+			continue
+		}
+		sub, label := "", strings.TrimSuffix(name, "."+z.zone.Apex())
+		if dot := strings.LastIndexByte(label, '.'); dot >= 0 {
+			sub, label = label[:dot], label[dot+1:]
+		}
+		for _, r := range records {
+			found[label] = append(found[label], store.ZoneRecord{Sub: sub, Type: r.Type, Data: r.Data})
+		}
+	}
+	names := make([]store.ZoneName, 0, len(found))
+	for _, label := range slices.Sorted(maps.Keys(found)) {
+		names = append(names, store.ZoneName{Label: label, Records: found[label]})
+	}
+	return names
 }
 
 // zoneSecondaries parses the servers that may transfer the zone.
@@ -79,14 +223,14 @@ func zoneSecondaries(cfg config.Config) ([]zone.Secondary, error) {
 	return secondaries, nil
 }
 
-// load reads all names. What changes meanwhile is read by the next poll.
-func (z *zoneServer) load(ctx context.Context) error {
+// load reads all names into a zone. What changes meanwhile is read by the caller.
+func (z *zoneServer) load(ctx context.Context, into *zone.Zone) error {
 	for after := ""; ; {
 		names, err := z.store.ZoneNames(ctx, after, zoneNames)
 		if err != nil {
 			return err
 		}
-		if err := z.zone.Load(z.changes(names)); err != nil {
+		if err := into.Load(z.changes(names)); err != nil {
 			z.log.WarnContext(ctx, "managed records not served", "error", err)
 		}
 		if len(names) < zoneNames {
@@ -126,10 +270,19 @@ func (z *zoneServer) changes(names []store.ZoneName) []zone.Change {
 	return changes
 }
 
-// run answers and polls until ctx ends.
+// run polls and saves until ctx ends, or the server fails.
 func (z *zoneServer) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return z.server.Run(ctx) })
+	group.Go(func() error {
+		defer z.stop()
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-z.ended:
+			z.ended <- nil // for close
+			return err
+		}
+	})
 	group.Go(func() error {
 		ticks := time.NewTicker(zonePoll)
 		defer ticks.Stop()
@@ -147,16 +300,24 @@ func (z *zoneServer) run(ctx context.Context) error {
 			away = err != nil
 		}
 	})
+	group.Go(func() error { return z.saveRegularly(ctx) })
 	return group.Wait()
 }
 
 // poll serves what changed since the last poll.
 func (z *zoneServer) poll(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	limited, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	serial, changed, err := z.store.ZoneChanges(ctx, z.serial)
-	if err != nil || serial <= z.serial { // less, where a backup was restored
+	serial, changed, err := z.store.ZoneChanges(limited, z.serial)
+	switch {
+	case errors.Is(err, dmarcd.ErrNotFound), err == nil && serial < z.serial:
+		return z.reload(ctx) // a backup was restored
+	case err != nil:
 		return err
+	}
+	z.polled.Store(time.Now().Unix())
+	if serial == z.serial {
+		return nil
 	}
 	z.serial = serial
 	err = z.zone.Apply(uint32(serial), z.changes(changed)) //nolint:gosec // the time, until 2106
@@ -164,6 +325,47 @@ func (z *zoneServer) poll(ctx context.Context) error {
 	if err != nil {
 		z.log.WarnContext(ctx, "managed records not served", "error", err)
 	}
+	return nil
+}
+
+const (
+	// snapshotPause is the least time between two snapshots.
+	snapshotPause = time.Second
+	// snapshotShare is the part of the time that snapshots of a large zone take.
+	snapshotShare = 20
+)
+
+// saveRegularly saves the zone after changes, and once more when ctx ends.
+func (z *zoneServer) saveRegularly(ctx context.Context) error {
+	failed := false
+	for pause := time.Duration(0); ; {
+		select {
+		case <-ctx.Done():
+			_ = z.save() // it was logged if it failed before
+			return nil
+		case <-time.After(pause):
+		}
+		began := time.Now()
+		err := z.save()
+		pause = max(snapshotPause, snapshotShare*time.Since(began))
+		if err != nil && !failed {
+			z.log.WarnContext(ctx, "snapshot of the zone not saved, a restart needs the database", "file", z.snapshot, "error", err)
+		}
+		failed = err != nil
+	}
+}
+
+// save saves the zone if it has changed since.
+func (z *zoneServer) save() error {
+	serial := z.zone.Serial()
+	if serial == z.saved {
+		return nil
+	}
+	if err := z.zone.Save(z.snapshot); err != nil {
+		z.saveFailures.Add(1)
+		return err
+	}
+	z.saved = serial // what was saved may be newer: then it is saved again
 	return nil
 }
 

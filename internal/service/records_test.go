@@ -26,6 +26,17 @@ func (w *world) managed(versions int64) {
 // recordUses are the use cases of managed records. What an actor publishes for real is another kind
 // than what is prepared, so that it works again for the next one.
 var recordUses = map[string]use{
+	"ZoneState": {
+		needs: operate, wants: dmarcd.ErrNotFound,
+		prepare: func(w *world) { musttest.Get(w.store.OpenZone(ctx, "dns.example.net", ""))(w) },
+		system:  func(_ *world, s *service.System) error { return finds(s.ZoneState(ctx)) },
+		fails:   func(_ *world, _ *service.Team, s *service.System) error { return errorOf(s.ZoneState(ctx)) },
+	},
+	"DropOrphans": {
+		needs: operate, action: "zone.drop",
+		prepare: func(w *world) { musttest.Get(w.store.OpenZone(ctx, "dns.example.net", ""))(w) },
+		system:  func(_ *world, s *service.System) error { return errorOf(s.DropOrphans(ctx)) },
+	},
 	"ManagedRecords": {
 		needs: see, prepare: func(w *world) { w.managedOnce() },
 		team: func(_ *world, t *service.Team) error { return finds(t.ManagedRecords(ctx, ours)) },

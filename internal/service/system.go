@@ -73,6 +73,20 @@ func (s *System) Backup(ctx context.Context, file string) error {
 	return s.service.store.Backup(ctx, file)
 }
 
+// ZoneState is the zone of managed records.
+type ZoneState = store.ZoneState
+
+// ZoneState returns the zone as the database has it. Without one it is dmarcd.ErrNotFound.
+func (s *System) ZoneState(ctx context.Context) (ZoneState, error) {
+	return operate(s, func() (ZoneState, error) { return s.store.ZoneState(ctx) })
+}
+
+// DropOrphans removes the records of names in the zone that the database did not have when it was
+// restored, and returns how many there were.
+func (s *System) DropOrphans(ctx context.Context) (int64, error) {
+	return operate(s, func() (int64, error) { return s.store.DropOrphans(ctx, s.actor.to("zone.drop", "", "")) })
+}
+
 // CreateTeam creates a team. An existing name is dmarcd.ErrConflict.
 func (s *System) CreateTeam(ctx context.Context, name string, api bool) (dmarcd.Team, error) {
 	return operate(s, func() (dmarcd.Team, error) {

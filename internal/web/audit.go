@@ -114,6 +114,7 @@ var auditActions = map[string]string{
 	"report.upload":        "uploaded reports",
 	"retention.set":        "changed the retention",
 	"secret.rotate":        "encrypted the secrets with another key",
+	"zone.drop":            "dropped orphaned names of the zone",
 	"sender.class":         "set the class of a sender",
 	"sender.remove":        "removed a sender",
 	"sender.set":           "added or changed a sender",
