@@ -233,23 +233,29 @@ func (r SummaryRow) messages() int64 {
 	return all.Total()
 }
 
-// summaryRow returns the row of a domain without mail.
-func summaryRow(domain dmarcd.Domain) SummaryRow {
+// ProtectionOf returns how well the published policy protects a domain, and the policy that receivers apply to it.
+func ProtectionOf(domain dmarcd.Domain) (Protection, dmarc.Policy) {
 	published := insight.Published{
 		Record: domain.Record, Own: domain.RecordDomain == domain.Name, Parked: domain.Parked, Unchecked: domain.KnownAt.IsZero(),
 	}
 	stage, policy, full := published.Protection()
-	r := SummaryRow{Name: domain.Name, Domains: 1, Grade: domain.Grade, Policy: policy.String(), Protection: Unprotected}
-	if published.Own && policy != dmarc.Unstated && domain.Policy != r.Policy {
-		r.Tests = domain.Policy
-	}
 	switch {
 	case published.Unchecked:
-		r.Protection, r.Policy, r.Tests = UnknownYet, "", ""
+		return UnknownYet, dmarc.Unstated
 	case full:
-		r.Protection = Protected
+		return Protected, policy
 	case stage == dmarcd.StagePartial:
-		r.Protection = PartlyProtected
+		return PartlyProtected, policy
+	}
+	return Unprotected, policy
+}
+
+// summaryRow returns the row of a domain without mail.
+func summaryRow(domain dmarcd.Domain) SummaryRow {
+	protection, policy := ProtectionOf(domain)
+	r := SummaryRow{Name: domain.Name, Domains: 1, Grade: domain.Grade, Policy: policy.String(), Protection: protection}
+	if domain.RecordDomain == domain.Name && policy != dmarc.Unstated && domain.Policy != r.Policy {
+		r.Tests = domain.Policy
 	}
 	return r
 }

@@ -65,3 +65,19 @@ func TestSampleData(t *testing.T) {
 		}
 	}
 }
+
+// TestOverviewAgreesWithManagers counts protected domains as the report for managers does: quarantine, or
+// reject only for the domain itself, protects partly.
+func TestOverviewAgreesWithManagers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t) // with a domain at p=quarantine
+	for domain, policy := range map[string]string{"locked.example": "reject", "subdomains.example": "reject; sp=none", "open.example": "none"} {
+		s.plant(t, domain, policy, yourMail)
+	}
+	if text := s.text(t, viewer, "/app/"); !strings.Contains(text, "1 of 4 domains is protected, 2 partly.") {
+		t.Errorf("got the overview %s", text)
+	}
+	if text := s.text(t, viewer, "/app/print"); !strings.Contains(text, "1 of 4 domains is protected against spoofing, 2 partly.") {
+		t.Errorf("got the report %s", text)
+	}
+}

@@ -19,10 +19,10 @@ const (
 
 // todo is what a team has to do, the most urgent first.
 type todo struct {
-	// Protected, Needing and Domains count domains: those whose policy has receivers block spoofed mail,
-	// those that need the user, and all.
-	Protected, Needing, Domains int
-	Tasks                       []task
+	// Protected, Partly, Needing and Domains count domains: those that are protected against spoofing, or
+	// partly, as in the report for managers; those that need the user; and all.
+	Protected, Partly, Needing, Domains int
+	Tasks                               []task
 	// Finished are the conclusions about domains without an action.
 	Finished []adviceView
 	// More is the list of all domains that need the user, "" if Tasks has them all.
@@ -50,13 +50,15 @@ func (s *Web) newTodo(c *site.Call) (todo, error) {
 	t.Domains = len(domains)
 	missing, unknown, skip := 0, 0, 0
 	for _, d := range domains {
-		switch policy := d.EffectivePolicy(); {
-		case d.KnownAt.IsZero():
+		switch protection, _ := service.ProtectionOf(d); {
+		case protection == service.UnknownYet:
 			unknown++
 		case d.Policy == "":
 			missing++
-		case policy == "quarantine" || policy == "reject":
+		case protection == service.Protected:
 			t.Protected++
+		case protection == service.PartlyProtected:
+			t.Partly++
 		}
 	}
 	if missing > 1 {
@@ -147,12 +149,18 @@ func (t todo) title(tag string) string {
 		return "Overview"
 	case t.Domains == 1 && t.Protected == 1:
 		text = "Your domain is protected."
+	case t.Domains == 1 && t.Partly == 1:
+		text = "Your domain is partly protected."
 	case t.Domains == 1:
 		text = "Your domain is not protected."
 	case t.Protected == t.Domains:
 		text = "All " + of + " are protected."
 	default:
-		text = phrase.Number(int64(t.Protected)) + " of " + of + " " + verb + " protected."
+		text = phrase.Number(int64(t.Protected)) + " of " + of + " " + verb + " protected"
+		if t.Partly > 0 {
+			text += ", " + phrase.Number(int64(t.Partly)) + " partly"
+		}
+		text += "."
 	}
 	switch {
 	case t.Needing == 0:
