@@ -39,11 +39,12 @@ type openView struct {
 	Pager  ui.Pager
 }
 
-// questionView is an open question about a sender.
+// questionView is what a user has to answer: a question about a sender, or what to do about forwarded
+// mail.
 type questionView struct {
-	Domain, Href string
-	dmarcd.Question
-	Step stepView
+	Domain, Href, Text string
+	Evidence           []string
+	Step               stepView
 }
 
 // groupView are the open alerts of a kind about a domain.
@@ -244,7 +245,8 @@ func deliveryCell(alert dmarcd.Alert, now time.Time) ui.Cell {
 	return cell
 }
 
-// questions returns the open questions of the most urgent domains, or of one.
+// questions returns the open questions of the most urgent domains, or of one. Questions about senders can
+// be answered before the steps that come first are done.
 func (s *Web) questions(c *site.Call, domain string) ([]questionView, error) {
 	all, err := c.Team.TopAdvice(c.R.Context())
 	if err != nil {
@@ -252,13 +254,22 @@ func (s *Web) questions(c *site.Call, domain string) ([]questionView, error) {
 	}
 	var open []questionView
 	for i := range all {
-		if domain != "" && all[i].Domain != domain {
+		advice := &all[i]
+		if domain != "" && advice.Domain != domain {
 			continue
 		}
-		for _, step := range s.newAdviceView(c, &all[i]).Way {
-			if step.State == dmarcd.StepNow && step.Question != nil {
-				open = append(open, questionView{Domain: all[i].Domain, Href: c.Link(domainPath(all[i].Domain)), Question: *step.Question, Step: step})
+		for _, step := range advice.Steps {
+			view := questionView{Domain: advice.Domain, Href: c.Link(domainPath(advice.Domain)), Text: step.Title}
+			switch q := step.Question; {
+			case q != nil && step.State != dmarcd.StepDone:
+				step.State, view.Evidence = dmarcd.StepNow, q.Evidence
+			case step.ID == dmarcd.ActionAccept && step.State == dmarcd.StepNow:
+				view.Evidence = []string{step.Reason}
+			default:
+				continue
 			}
+			view.Step = s.newStepView(c, advice, step)
+			open = append(open, view)
 		}
 	}
 	return open, nil
