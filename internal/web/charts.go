@@ -47,7 +47,7 @@ func classFigures(mail service.ClassSeries, days int) []figure {
 		{"Messages", phrase.Number(all.Total()), ""},
 		{"Yours passing", phrase.Percent(mail.Sum.Yours.Compliant, mail.Sum.Yours.Total()), "of " + phrase.Number(mail.Sum.Yours.Total())},
 		{"Spoofed", phrase.Number(spoofed.Total()), phrase.Percent(spoofed.Total(), all.Total()) + " of all messages"},
-		{"Blocked", phrase.Percent(spoofed.Quarantined+spoofed.Rejected, spoofed.Total()), "of the spoofed ones: spam folder or rejected"},
+		{"Blocked", phrase.Percent(spoofed.Quarantined+spoofed.Rejected, spoofed.Total()), "of spoofed mail went to spam or was rejected"},
 	}
 	if spoofed.Total() == 0 {
 		figures[2].Note, figures[3].Note = "no spoofed mail was reported", "no spoofed mail"
@@ -141,8 +141,9 @@ func classSentence(c insight.ClassCounts) string {
 	return text
 }
 
-// flowChart shows the flow of mail from senders to the actions of receivers.
-func flowChart(flows []insight.Flow, asked mailQuery, csv string) ui.Chart {
+// flowChart shows the flow of mail from senders to the actions of receivers. classes are those of the
+// senders by key, where they are known.
+func flowChart(flows []insight.Flow, classes map[string]dmarcd.Class, asked mailQuery, csv string) ui.Chart {
 	chart := ui.Chart{
 		Kind: "flow", ID: "flow", Title: "From sender to inbox", CSV: csv,
 		Summary: "Who sent the mail, how it was authenticated, and what receivers did with it.",
@@ -155,14 +156,29 @@ func flowChart(flows []insight.Flow, asked mailQuery, csv string) ui.Chart {
 			sender.Href = senderPath(asked, f.Key)
 		}
 		chart.Flows = append(chart.Flows, ui.ChartFlow{
-			Stops:    []ui.ChartStop{sender, authentication(f), fate(f)},
+			Stops:    []ui.ChartStop{sender, authentication(f, classes[f.Key]), fate(f)},
 			Messages: f.Messages,
 		})
 	}
 	return chart
 }
 
-func authentication(f insight.Flow) ui.ChartStop {
+// failing is how charts show mail that fails DMARC, by the class of its sender: only your own is red.
+func failing(class dmarcd.Class) ui.ChartStop {
+	switch class {
+	case dmarcd.ClassYours, dmarcd.ClassService:
+		return ui.ChartStop{Text: "yours, fails DMARC", Tone: "bad"}
+	case dmarcd.ClassForwarder:
+		return ui.ChartStop{Text: "forwarded, fails DMARC", Tone: "forwarded"}
+	case dmarcd.ClassSpoofing:
+		return ui.ChartStop{Text: "spoofed, fails DMARC", Tone: "spoofed"}
+	case dmarcd.ClassUnknown:
+		return ui.ChartStop{Text: "unknown, fails DMARC", Tone: "warning"}
+	}
+	return ui.ChartStop{Text: "fails DMARC", Tone: "quiet"}
+}
+
+func authentication(f insight.Flow, class dmarcd.Class) ui.ChartStop {
 	switch {
 	case f.SPF && f.DKIM:
 		return ui.ChartStop{Text: "SPF and DKIM pass", Tone: "good"}
@@ -171,7 +187,7 @@ func authentication(f insight.Flow) ui.ChartStop {
 	case f.DKIM:
 		return ui.ChartStop{Text: "only DKIM passes", Tone: "good"}
 	}
-	return ui.ChartStop{Text: "fails DMARC", Tone: "bad"}
+	return failing(class)
 }
 
 func fate(f insight.Flow) ui.ChartStop {
@@ -181,7 +197,7 @@ func fate(f insight.Flow) ui.ChartStop {
 	case "reject":
 		return ui.ChartStop{Text: "rejected", Tone: "bad"}
 	}
-	return ui.ChartStop{Text: "delivered", Tone: "good"}
+	return ui.ChartStop{Text: "delivered", Tone: "quiet"}
 }
 
 // countsSentence summarizes a chart of messages.

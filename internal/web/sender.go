@@ -109,7 +109,12 @@ func (s *Web) showSender(c *site.Call, asked mailQuery, written url.Values, prob
 	}
 	view.Chart = messageChart(countsSentence(found.Counts), found.Days, marks)
 	view.Chart.LinkDays(reports, site.Carried(query), "kind", string(dmarcd.KindAggregate))
-	view.Flow = flowChart(flows, asked, ui.WithQuery(path, query, "csv", "flow"))
+	var classes map[string]dmarcd.Class
+	if view.Assessment != nil {
+		classes = map[string]dmarcd.Class{asked.Key: view.Assessment.Class}
+		view.Chart.Tones[1] = failing(view.Assessment.Class).Tone
+	}
+	view.Flow = flowChart(flows, classes, asked, ui.WithQuery(path, query, "csv", "flow"))
 	view.Record = sentRecordTable(c, records.Records, ui.WithQuery(path, query, "csv", "records", "after", ""))
 	view.Pager = ui.CursorPager(path, query, records.Next)
 	view.Chart.CSV = ui.WithQuery(path, query, "csv", "messages")

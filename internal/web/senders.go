@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/web/site"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
@@ -150,7 +151,7 @@ func (s *Web) loadSenders(c *site.Call, path, domain string, written url.Values,
 	if err != nil {
 		return sendersView{}, err
 	}
-	view.Flow = flowChart(flows, asked, ui.WithQuery(path, query, "csv", "flow"))
+	view.Flow = flowChart(flows, classesOf(found.Rows), asked, ui.WithQuery(path, query, "csv", "flow"))
 	if byClass {
 		if err := view.classify(c, found, written, problem); err != nil {
 			return sendersView{}, err
@@ -168,6 +169,17 @@ func (s *Web) loadSenders(c *site.Call, path, domain string, written url.Values,
 		view.Table.Empty.Action = ui.Link{Text: "Setup guide", Href: c.Link(domainPath(domain) + "/setup")}
 	}
 	return view, nil
+}
+
+// classesOf returns the classes of senders by key.
+func classesOf(rows []insight.Row) map[string]dmarcd.Class {
+	of := map[string]dmarcd.Class{}
+	for _, row := range rows {
+		if row.Assessment != nil {
+			of[row.Key] = row.Assessment.Class
+		}
+	}
+	return of
 }
 
 // classify shows the senders by class instead of in one table.

@@ -136,6 +136,9 @@ func TestEnforcedIsNotDone(t *testing.T) {
 			t.Errorf("%s: got no %q with its decision in %s", page, conclusion, text)
 		}
 	}
+	if text := s.text(t, editor, "/app/activity"); !strings.Contains(text, "1 question") || !strings.Contains(text, "Question Decide about forwarded mail") || !strings.Contains(text, "Accept 200 messages") {
+		t.Errorf("got no decision among what needs you: %s", text)
+	}
 	if text := s.text(t, editor, path); !strings.Contains(text, "Accept 200 messages") || !strings.Contains(text, "rewrite the From address") || strings.Contains(text, "Nothing to do") {
 		t.Errorf("got no ways out, or nothing to do: %s", text)
 	}
@@ -151,6 +154,49 @@ func TestEnforcedIsNotDone(t *testing.T) {
 		if !strings.Contains(text, conclusion) || !strings.Contains(text, "Nothing to do.") {
 			t.Errorf("%s, accepted: got no %q with nothing to do in %s", page, conclusion, text)
 		}
+	}
+}
+
+// TestQuestionsDoNotWait lists a question that waits behind another step, and none that only matters later.
+func TestQuestionsDoNotWait(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.plant(t, "planted.example", "none", yourMail, asked, planted{"198.51.100.20", 10, "", true, "none"}, planted{"192.0.2.17", 2, "", false, "none"})
+	if text := s.text(t, editor, "/app/domains/planted.example"); !strings.Contains(text, "→ Now: Fix ") || !strings.Contains(text, "○ Later: Decide about forwarded mail") {
+		t.Fatalf("got the way %s, want a sender to fix first", text)
+	}
+	text := s.text(t, editor, "/app/activity?kind=question")
+	for _, want := range []string{"1 question needs you", "Does your company use esp.example?", "1,000 messages in 20 days from 1 address", "Yes, ours No, not ours"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("got no %q in %s", want, text)
+		}
+	}
+	if text := s.text(t, viewer, "/app/activity"); !strings.Contains(text, "Does your company use esp.example?") || strings.Contains(text, "Yes, ours") {
+		t.Errorf("a viewer: got %s, want the question without buttons", text)
+	}
+}
+
+// TestSpoofingIsNotRed shows in which colours the flow of mail and the mail of a sender are drawn: what
+// fails is red only if it is yours.
+func TestSpoofingIsNotRed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.plant(t, "planted.example", "none", yourMail, asked, spoofMail, planted{"198.51.100.20", 10, "", true, "none"}, planted{"192.0.2.17", 2, "", false, "none"})
+	body := s.body(t, viewer, "/app/domains/planted.example/senders")
+	for _, want := range []string{
+		`<td data-tone="spoofed">spoofed, fails DMARC`, `<td data-tone="forwarded">forwarded, fails DMARC`, `<td data-tone="warning">unknown, fails DMARC`,
+		`<td data-tone="bad">yours, fails DMARC`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("got no %s in %s", want, body)
+		}
+	}
+	link := regexp.MustCompile(`href="(/app/senders/sender/[^"]*)"`).FindStringSubmatch(s.body(t, viewer, "/app/domains/planted.example/senders?class=spoofing"))
+	if link == nil {
+		t.Fatal("got no sender that spoofs")
+	}
+	if body := s.body(t, viewer, html.UnescapeString(link[1])); strings.Contains(body, `data-tone="bad"`) || !strings.Contains(body, `data-tone="spoofed"`) {
+		t.Errorf("%s: got mail in red, or none in the colour of spoofing", link[1])
 	}
 }
 
