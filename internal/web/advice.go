@@ -3,7 +3,6 @@ package web
 import (
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
@@ -88,29 +87,22 @@ func (s *Web) newStepView(c *site.Call, advice *dmarcd.Advice, step dmarcd.Step)
 
 // effect says how many messages of 30 days a policy affects, and how.
 func effect(step *dmarcd.Step, stage dmarcd.Stage) string {
-	var how string
+	does, into := "it would have rejected", ""
 	switch step.ID {
 	case dmarcd.ActionTighten, dmarcd.ActionLock:
-		how = "rejected"
 		if record, _ := dmarc.Parse(step.Record.Value); record.Applied(record.P) != dmarc.Reject {
-			how = "to the spam folder"
+			does, into = "it would have put", " into the spam folder"
 		}
 	case dmarcd.ActionFix, dmarcd.ActionAnswer:
-		how = "affected by the next policy"
+		does = "the next policy would have affected"
 		if stage == dmarcd.StageEnforced {
-			how = "affected by the policy"
+			does = "the policy affected"
 		}
 	default:
 		return ""
 	}
-	parts := []string{phrase.Number(step.LegitimateAffected) + " of yours"}
-	for _, part := range []struct {
-		messages int64
-		word     string
-	}{{step.ForwarderAffected, "forwarded"}, {step.UnknownAffected, "unknown"}, {step.SpoofingStopped, "spoofed"}} {
-		parts = append(parts, phrase.Number(part.messages)+" "+part.word)
-	}
-	return "Of 30 days: " + strings.Join(parts, ", ") + " " + how
+	return "In 30 days, " + does + " " + phrase.Number(step.LegitimateAffected) + " of yours, " + phrase.Number(step.ForwarderAffected) + " forwarded, " +
+		phrase.Number(step.UnknownAffected) + " unknown and " + phrase.Count(step.SpoofingStopped, "spoofed message") + into
 }
 
 // Progress says how many steps are done.

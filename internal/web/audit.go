@@ -84,7 +84,7 @@ var auditActions = map[string]string{
 	"domain.add":           "added a domain",
 	"domain.delete":        "deleted a domain",
 	"domain.forwarding":    "decided about forwarded mail",
-	"domain.parked":        "said whether a domain sends mail",
+	"domain.parked":        "set whether a domain is parked",
 	"domain.purpose":       "set the purpose of a domain",
 	"domain.selftest":      "ran a self-test",
 	"domain.tags":          "set the tags of a domain",

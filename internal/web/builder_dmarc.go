@@ -133,7 +133,7 @@ func destinations(written string) string {
 func dmarcFields(text string) []ui.Field {
 	r, _ := dmarc.Parse(text)
 	policy := func(none string) []ui.Choice {
-		list := []ui.Choice{{Value: "none", Label: "none: delivered, and reported"}, {Value: "quarantine", Label: "quarantine: to the spam folder"}, {Value: "reject", Label: "reject: rejected"}}
+		list := []ui.Choice{{Value: "none", Label: "none: deliver and report"}, {Value: "quarantine", Label: "quarantine: put into the spam folder"}, {Value: "reject", Label: "reject: do not accept"}}
 		if none != "" {
 			list = append([]ui.Choice{{Value: "", Label: none}}, list...)
 		}

@@ -124,6 +124,15 @@ func (d DomainHead) PolicyBadge() ui.Cell {
 	return policyCell(strings.ToLower(d.Applied))
 }
 
+// HeadBadge is PolicyBadge where no column says what it is.
+func (d DomainHead) HeadBadge() ui.Cell {
+	badge := d.PolicyBadge()
+	if d.Applied != "" {
+		badge.Text = "policy " + badge.Text
+	}
+	return badge
+}
+
 func policyCell(policy string) ui.Cell {
 	if policy == "" {
 		return ui.Cell{Kind: ui.CellBadge, Text: "no policy", Tone: "bad"}

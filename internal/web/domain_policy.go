@@ -78,8 +78,8 @@ func (v policyView) Testing() string {
 	case dmarc.Quarantine:
 		effect = "mail that fails DMARC is delivered instead of going to the spam folder"
 	}
-	return "The record has t=y (test mode): receivers of RFC 9989 apply the next weaker policy. With p=" + v.Result.Policy.P.String() + ", " + effect +
-		". Receivers of RFC 7489 ignore t=y. Remove it in the record builder when the test is over."
+	return "The record has t=y (test mode): receivers that follow RFC 9989 apply the next weaker policy. With p=" + v.Result.Policy.P.String() + ", " + effect +
+		". Older receivers (RFC 7489) ignore t=y. Remove it in the record builder when the test is over."
 }
 
 // policyChoices are the choices of a policy. The value "" keeps the published policy; none is its
@@ -170,7 +170,7 @@ func handledTable(result service.Simulation, csv string) ui.Table {
 		handled insight.Handled
 	}{
 		{"What receivers did", result.Observed},
-		{"With this policy: receivers of RFC 9989", result.RFC9989},
+		{"With this policy: current receivers (RFC 9989)", result.RFC9989},
 		{"With this policy: older receivers (RFC 7489)", result.RFC7489},
 	} {
 		t.Rows = append(t.Rows, []ui.Cell{

@@ -200,7 +200,7 @@ func TestFieldErrors(t *testing.T) {
 		{"/app/domains/delete", url.Values{"domain": {sampleDomain}, "confirm": {"7"}}, `id="error-confirm"`},
 		{"/app/domains/example.com/delete", url.Values{"confirm": {"example.org"}}, `id="error-confirm"`},
 		{"/app/domains/example.com/senders", url.Values{"sender": {"-:yours"}, "class": {""}}, "Choose a class."},
-		{"/app/senders", url.Values{"do": {"checked"}, "class": {"yours"}}, "No sender is checked."},
+		{"/app/senders", url.Values{"do": {"checked"}, "class": {"yours"}}, "No sender is selected."},
 		{"/app/senders/own", sender("name", " "), `id="error-name"`},
 		{"/app/senders/own", sender("networks", "nowhere"), `id="error-networks"`},
 		{"/app/senders/own", sender("hosts", "a_b"), `id="error-hosts"`},

@@ -191,9 +191,10 @@ func policyTable(policies []wire.TLSPolicy, csv string) ui.Table {
 			{Title: "Failed", Numeric: true},
 		},
 	}
+	types := map[string]string{"tlsa": "DANE", "sts": "MTA-STS", "no-policy-found": "none found"}
 	for _, p := range policies {
 		t.Rows = append(t.Rows, []ui.Cell{
-			ui.Text(string(p.Type)).Noted(strings.Join(p.Strings, " ")), ui.Text(string(p.Domain)), ui.Text(strings.Join(p.MXHosts, ", ")), ui.Count(p.Successful), ui.Count(p.Failed),
+			ui.Text(cmp.Or(types[string(p.Type)], string(p.Type))).Noted(strings.Join(p.Strings, " ")), ui.Text(string(p.Domain)), ui.Text(strings.Join(p.MXHosts, ", ")), ui.Count(p.Successful), ui.Count(p.Failed),
 		})
 	}
 	return t
@@ -349,7 +350,7 @@ func aggregateFacts(r wire.AggregateReport) []insight.Fact {
 	f.add("Generator", r.Generator)
 	f.addAll("Errors", r.Errors)
 	form := map[string]string{"9990": "RFC 9990", "7489": "RFC 7489", "draft": "a draft before RFC 7489"}[r.Flavour]
-	f.add("Written by the rules of", &form)
+	f.add("Report format", &form)
 	addresses := strconv.Itoa(r.Sources)
 	f.add("Addresses", &addresses)
 	return f

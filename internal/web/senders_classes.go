@@ -89,7 +89,7 @@ var leads = map[dmarcd.Class]string{
 // newClassified groups senders by class. written is the form that could not be saved, and why.
 func newClassified(c *site.Call, asked mailQuery, path string, found insight.List, written url.Values, problem error) (*classified, error) {
 	query := c.R.URL.Query()
-	view := &classified{More: found.Matching - len(found.Rows), Bulk: ui.Choose("class", "Class of the checked senders", written.Get("class"), append([]ui.Choice{{Label: "Choose a class"}}, append([]ui.Choice{{Value: automatic, Label: "Automatic"}}, classChoices()...)...))}
+	view := &classified{More: found.Matching - len(found.Rows), Bulk: ui.Choose("class", "Class of the selected senders", written.Get("class"), append([]ui.Choice{{Label: "Choose a class"}}, append([]ui.Choice{{Value: automatic, Label: "Automatic"}}, classChoices()...)...))}
 	if c.Viewer.MayEdit() {
 		view.Path = ui.WithQuery(path, query, "after", "", "open", "")
 	}
@@ -134,7 +134,7 @@ func newClassified(c *site.Call, asked mailQuery, path string, found insight.Lis
 func classTable(c *site.Call, asked mailQuery, rows []insight.Row, written url.Values) ui.Table {
 	t := ui.Table{Columns: []ui.Column{{Title: "Sender", Wide: true}, {Title: "Messages", Numeric: true}, {Title: "Pass DMARC", Numeric: true}, {Title: "Evidence", Wide: true}}}
 	if c.Viewer.MayEdit() {
-		t.Columns = append([]ui.Column{{Title: "Check"}}, append(t.Columns, ui.Column{Title: "Class"})...)
+		t.Columns = append([]ui.Column{{Title: "Select"}}, append(t.Columns, ui.Column{Title: "Class"})...)
 	}
 	for _, row := range rows {
 		total := row.Counts.Total()
@@ -194,7 +194,7 @@ func (s *Web) setClasses(c *site.Call, domain string, form url.Values) error {
 		}
 		switch {
 		case form.Get("do") == "checked" && len(changes) == 0:
-			err = &dmarcd.InvalidError{Field: "sender", Message: "No sender is checked. Check the senders whose class you want to set."}
+			err = &dmarcd.InvalidError{Field: "sender", Message: "No sender is selected. Select the senders whose class you want to set."}
 		case form.Get("class") == "":
 			err = &dmarcd.InvalidError{Field: "class", Message: "Choose a class."}
 		}

@@ -93,7 +93,7 @@ func TestSetClasses(t *testing.T) {
 		want       []string
 	}{
 		{"nothing changed", list, url.Values{"do": {"each"}, "class:" + ask: {""}}, []string{"Nothing was changed"}},
-		{"none checked", list, url.Values{"do": {"checked"}, "class": {"yours"}}, []string{"No sender is checked", `<option value="yours" selected>`}},
+		{"none checked", list, url.Values{"do": {"checked"}, "class": {"yours"}}, []string{"No sender is selected", `<option value="yours" selected>`}},
 		{"no class", list, url.Values{"do": {"checked"}, "sender": {spoof}}, []string{"Choose a class.", `name="sender" value="` + spoof + `" checked`}},
 		{"one of two is none", list, url.Values{"do": {"each"}, "class:" + ask: {"yours"}, "class:10.0.0.0/4": {"yours"}}, []string{"The key of a sender", `<option value="yours" selected>`}},
 		{"for all domains", "/app/senders", url.Values{"do": {"checked"}, "sender": {"no key"}, "class": {"yours"}}, []string{"The key of a sender"}},

@@ -29,7 +29,7 @@ func TestTask01(t *testing.T) {
 		b.click(`main a[href="/app/domains/open.example"]`)
 		b.took(1)
 		b.wants("Not protected: 1,000 spoofed messages were delivered. Your own mail passes.", "Publish p=quarantine",
-			"Of 30 days: 0 of yours, 0 forwarded, 0 unknown, 1,000 spoofed to the spam folder", "p=quarantine; rua=mailto:d@open.example")
+			"In 30 days, it would have put 0 of yours, 0 forwarded, 0 unknown and 1,000 spoofed messages into the spam folder", "p=quarantine; rua=mailto:d@open.example")
 		b.inspect("the summary of planted mail")
 		b.visit("/app/domains/safe.example", http.StatusOK)
 		b.wants("Enforced. Your own mail passes.", "Nothing to do.")
