@@ -22,8 +22,11 @@ func bind(zone string, records []record) (string, error) {
 
 // data returns the data in zone file syntax.
 func (r record) data() string {
-	if r.kind == "MX" {
+	switch r.kind {
+	case "MX":
 		return r.preference + " " + r.exchange
+	case "CNAME":
+		return r.value
 	}
 	return `"` + strings.Join(dmarcd.EscapedStrings(r.value), `" "`) + `"`
 }
@@ -34,16 +37,23 @@ func terraform(zone string, records []record) (string, error) {
 	var b strings.Builder
 	hclHeader(&b, records, "Resources of the provider hashicorp/dns for the zone "+zone+".")
 	for _, r := range records {
-		fmt.Fprintf(&b, "\nresource %s %s {\n  zone = %s\n", hclString("dns_"+strings.ToLower(r.kind)+"_record_set"), r.resource(), hclString(zone+"."))
+		kind := "dns_" + strings.ToLower(r.kind) + "_record_set"
+		if r.kind == "CNAME" {
+			kind = "dns_cname_record"
+		}
+		fmt.Fprintf(&b, "\nresource %s %s {\n  zone = %s\n", hclString(kind), r.resource(), hclString(zone+"."))
 		if r.label != "" {
 			fmt.Fprintf(&b, "  name = %s\n", hclString(r.label))
 		}
 		fmt.Fprintf(&b, "  ttl  = %d\n", r.ttl)
-		if r.kind == "MX" {
+		switch r.kind {
+		case "MX":
 			fmt.Fprintf(&b, "  mx {\n    preference = %s\n    exchange   = %s\n  }\n}\n", r.preference, hclString(r.exchange))
-			continue
+		case "CNAME":
+			fmt.Fprintf(&b, "  cname = %s\n}\n", hclString(r.value))
+		default:
+			fmt.Fprintf(&b, "  txt  = [%s]\n}\n", hclString(strings.Join(dmarcd.EscapedStrings(r.value), "")))
 		}
-		fmt.Fprintf(&b, "  txt  = [%s]\n}\n", hclString(strings.Join(dmarcd.EscapedStrings(r.value), "")))
 	}
 	return b.String(), nil
 }
@@ -55,8 +65,11 @@ func cloudflare(zone string, records []record) (string, error) {
 	hclHeader(&b, nil, "Resources of the provider cloudflare/cloudflare. var.zone_id is the ID of the zone "+zone+".")
 	for _, r := range records {
 		content := r.data()
-		if r.kind == "MX" {
+		switch r.kind {
+		case "MX":
 			content = r.exchange
+		case "CNAME": // the API of Cloudflare has names without the final dot
+			content = strings.TrimSuffix(r.value, ".")
 		}
 		fmt.Fprintf(&b, "\nresource \"cloudflare_dns_record\" %s {\n  zone_id = var.zone_id\n  name    = %s\n  type    = %q\n  ttl     = %d\n  content = %s\n",
 			r.resource(), hclString(r.name), r.kind, r.ttl, hclString(content))

@@ -47,6 +47,10 @@ func ofRR(t tester, rr dns.RR) dmarcd.DNSRecord {
 		record.Data = strings.TrimPrefix(mx.String(), mx.Hdr.String())
 		return record
 	}
+	if alias, ok := rr.(*dns.CNAME); ok {
+		record.Data = alias.Target
+		return record
+	}
 	for len(data) > 0 {
 		end := 1 + int(data[0])
 		record.Data += string(data[1:end])
@@ -108,6 +112,9 @@ func terraformValue(t tester, file string) dmarcd.DNSRecord {
 		mx := values(t, body.Blocks[0].Body)
 		return zoneLine(t, name, ttlOf(attributes), "MX", mx["preference"].AsBigFloat().String()+" "+mx["exchange"].AsString())
 	}
+	if kind == "dns_cname_record" {
+		return zoneLine(t, name, ttlOf(attributes), "CNAME", attributes["cname"].AsString())
+	}
 	return zoneLine(t, name, ttlOf(attributes), "TXT", `"`+attributes["txt"].AsValueSlice()[0].AsString()+`"`)
 }
 
@@ -118,6 +125,9 @@ func cloudflareValue(t tester, file string) dmarcd.DNSRecord {
 	data := attributes["content"].AsString()
 	if priority, ok := attributes["priority"]; ok {
 		data = priority.AsBigFloat().String() + " " + data
+	}
+	if attributes["type"].AsString() == "CNAME" {
+		data += "." // names of Cloudflare are absolute
 	}
 	return zoneLine(t, attributes["name"].AsString(), ttlOf(attributes), attributes["type"].AsString(), data)
 }
@@ -172,7 +182,7 @@ func octodnsValue(t tester, file string) dmarcd.DNSRecord {
 const dnscontrolStub = `
 const TTL = (ttl) => ({ttl});
 const record = (Type) => (label, ...rest) => ({label, Type, ttl: rest.pop().ttl, Data: rest.join(" ")});
-const TXT = record("TXT"), MX = record("MX");
+const TXT = record("TXT"), MX = record("MX"), CNAME = record("CNAME");
 const D_EXTEND = (zone, r) => console.log(JSON.stringify({...r, Name: r.label === "@" ? zone : r.label + "." + zone}));
 `
 

@@ -26,10 +26,10 @@ type Format struct {
 type record struct {
 	// name is without the final dot; label is relative to the zone, "" for the zone itself.
 	name, label string
-	// kind is TXT or MX.
+	// kind is TXT, MX or CNAME.
 	kind string
 	ttl  int
-	// value is the text of a TXT record.
+	// value is the text of a TXT record, or the target of a CNAME record with the final dot.
 	value string
 	// preference and exchange are those of an MX record.
 	preference, exchange string
@@ -106,8 +106,8 @@ func errUnsupported(message string) error {
 	return &dmarcd.InvalidError{Field: "format", Code: "unsupported_value", Message: message}
 }
 
-// newRecord returns a record in a zone, false if it contains anything but printable ASCII, or is
-// neither TXT nor MX.
+// newRecord returns a record in a zone, false if it contains anything but printable ASCII, or is of
+// another type.
 func newRecord(zone string, r dmarcd.DNSRecord) (record, bool) {
 	accepted := record{
 		name: r.Name, label: strings.TrimSuffix(strings.TrimSuffix(r.Name, zone), "."), kind: r.Type, ttl: TTL, value: r.Data,
@@ -115,6 +115,10 @@ func newRecord(zone string, r dmarcd.DNSRecord) (record, bool) {
 	switch r.Type {
 	case "TXT":
 		return accepted, IsName(r.Name) && !strings.ContainsFunc(r.Data, func(c rune) bool { return c < ' ' || c > '~' })
+	case "CNAME":
+		target := strings.TrimSuffix(r.Data, ".")
+		accepted.value = target + "."
+		return accepted, accepted.label != "" && IsName(r.Name) && IsName(target)
 	case "MX":
 		var ok bool
 		accepted.preference, accepted.exchange, ok = strings.Cut(r.Data, " ")

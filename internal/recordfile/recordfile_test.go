@@ -31,6 +31,7 @@ func TestFiles(t *testing.T) {
 		txt("example.com", "not the first of its name"),
 		txt("shop.example.com._report._dmarc.reports.example.net", "v=DMARC1"),
 		txt("notexample.com", "another zone"),
+		{Name: "_dmarc.example.com", Type: "CNAME", Data: "k3jq7a.dns.example.net."},
 	}
 	for _, f := range recordfile.Formats() {
 		file := musttest.Get(f.File("example.com", records))(t)
@@ -40,7 +41,10 @@ func TestFiles(t *testing.T) {
 
 // hostile are records whose characters mean something in a format.
 func hostile() []dmarcd.DNSRecord {
-	records := []dmarcd.DNSRecord{txt("example.com", "v=spf1 -all"), {Name: "example.com", Type: "MX", Data: "0 ."}}
+	records := []dmarcd.DNSRecord{
+		txt("example.com", "v=spf1 -all"), {Name: "example.com", Type: "MX", Data: "0 ."},
+		{Name: "_dmarc.shop.example.com", Type: "CNAME", Data: "k3jq7a.dns.example.net."},
+	}
 	for _, value := range []string{
 		"", "v=DMARC1; p=reject", `quote " backslash \ dollar $ {`, `${x} $${x} $$${x} %{i} %%{i} %%%{i} $`, `a\;b " "`, `"quoted"`,
 		`\`, `\"`, `*/ // # <!-- </script> {{x}}`, "- [x]: &a !b |", long, strings.Repeat("x", 255), strings.Repeat("x", 256),
@@ -122,7 +126,10 @@ func TestRejectedRecords(t *testing.T) {
 		{"name with a newline", txt("x\n.example.com", "v=DMARC1"), "unsupported_value"},
 		{"MX without a preference", dmarcd.DNSRecord{Name: "example.com", Type: "MX", Data: "."}, "unsupported_value"},
 		{"MX with code", dmarcd.DNSRecord{Name: "example.com", Type: "MX", Data: "0 x\n}"}, "unsupported_value"},
-		{"another type", dmarcd.DNSRecord{Name: "example.com", Type: "CNAME", Data: "x."}, "unsupported_value"},
+		{"CNAME with code", dmarcd.DNSRecord{Name: "_dmarc.example.com", Type: "CNAME", Data: "x\n}"}, "unsupported_value"},
+		{"CNAME without a target", dmarcd.DNSRecord{Name: "_dmarc.example.com", Type: "CNAME", Data: "."}, "unsupported_value"},
+		{"CNAME of a zone", dmarcd.DNSRecord{Name: "example.com", Type: "CNAME", Data: "x.example.net."}, "unsupported_value"},
+		{"another type", dmarcd.DNSRecord{Name: "example.com", Type: "AAAA", Data: "2001:db8::1"}, "unsupported_value"},
 		{"another zone", txt("_dmarc.example.org", "v=DMARC1"), "no_record"},
 		{"a zone that ends alike", txt("_dmarc.notexample.com", "v=DMARC1"), "no_record"},
 	} {
