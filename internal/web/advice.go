@@ -31,6 +31,9 @@ type stepView struct {
 	// Buttons are for editors, Links for all.
 	Buttons []ui.Action
 	Links   []ui.Link
+	// Managed means that Record is managed here. Publish is the page that publishes it, "" for viewers.
+	Managed bool
+	Publish string
 }
 
 func (s *Web) newAdviceView(c *site.Call, advice *dmarcd.Advice) adviceView {

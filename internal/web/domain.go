@@ -267,6 +267,9 @@ func (s *Web) summary(c *site.Call) error {
 	view.Chart.CSV = ui.WithQuery(path, query, "csv", "messages")
 	view.Disposition.CSV = ui.WithQuery(path, query, "csv", "disposition")
 	view.Senders.CSV = ui.WithQuery(path, query, "csv", "senders")
+	if err := s.offerPublish(c, &view.Advice); err != nil {
+		return err
+	}
 	return c.Render(http.StatusOK, page, view, view.Chart.Table(), view.Disposition.Table(), view.Senders)
 }
 

@@ -72,6 +72,8 @@ func rejectDomains(c *site.Call, written url.Values, err error) error {
 type setupView struct {
 	domainView
 	Setup wire.Setup
+	// Records are those of the domain.
+	Records []setupRecord
 	// Reported means that a report has arrived.
 	Reported bool
 	// Complete means that all records of the domain are published.
@@ -134,7 +136,9 @@ func (s *Web) loadSetup(c *site.Call) (site.Page, setupView, error) {
 			view.Complete = false
 		}
 	}
-	view.Setup.Records = own
+	if view.Records, err = s.withAliases(c, head.Head.Domain, own); err != nil {
+		return site.Page{}, setupView{}, err
+	}
 	if setup.ReportAddress == nil {
 		if view.Proposed, err = c.Team.ProposedRecord(c.R.Context(), head.Head.Name); err != nil {
 			return site.Page{}, setupView{}, err

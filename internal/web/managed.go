@@ -114,6 +114,11 @@ func (s *Web) showManaged(c *site.Call, status int, edit func(*managedView)) err
 	view.State, view.Conclusion = describeManaged(kind.Owner(name), view.Published)
 	view.Publish = publishForm(name, kind, view.Published)
 	view.Versions = versionTable(name, kind, versions)
+	if c.R.URL.Query().Has("proposed") {
+		if err := fillProposed(c, name, kind, &view.Publish); err != nil {
+			return err
+		}
+	}
 	edit(&view)
 	return c.Render(status, page, view, view.Versions)
 }
