@@ -114,14 +114,14 @@ func withCaller(ctx context.Context, team *service.Team) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller{team, ctx})
 }
 
-// Run answers one assistant over two streams, such as the standard input and output, until in or ctx
-// ends.
+// Run answers one assistant over two streams, such as the standard input and output, until ctx ends, or in
+// ends and all calls in it are answered.
 func (s *Server) Run(ctx context.Context, team *service.Team, write bool, in io.ReadCloser, out io.WriteCloser) error {
 	server := s.reading
 	if write {
 		server = s.writing
 	}
-	return server.Run(withCaller(ctx, team), &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: maxBody})
+	return server.Run(withCaller(ctx, team), draining{&sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: maxBody}})
 }
 
 // Handler returns the endpoint for streamable HTTP. admit authenticates requests and limits their rate,
