@@ -141,10 +141,11 @@ func (s *Service) proveCode(ctx context.Context, f dmarcd.Factors, code string, 
 // dmarcd.ErrUnauthorized for another user, an older sign-in, and a user with a second factor, who needs that.
 func (s *Service) proveByProvider(ctx context.Context, of dmarcd.SignIn, client Client) error {
 	session, err := s.sessions.Resolve(ctx, client.Session)
-	if err != nil {
+	if err != nil && !errors.Is(err, dmarcd.ErrUnauthorized) {
 		return err
 	}
 	if session.User.ID != of.ID || session.User.SecondFactor || s.options.Now().Sub(of.ProvedAt) >= dmarcd.ProofLife {
+		s.noteFailed(ctx, dmarcd.AuditEntry{Actor: "unknown", Target: session.User.Email, Detail: "identity provider: no proof of the user of the session", Address: client.Address})
 		return fmt.Errorf("%w: the provider did not confirm the user of this session now", dmarcd.ErrUnauthorized)
 	}
 	return s.store.ProveSession(ctx, session.Hash, of, User(session, client.Address).to("user.proved", session.User.Email, "identity provider"))
