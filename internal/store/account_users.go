@@ -177,6 +177,7 @@ func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarc
 			`DELETE FROM passkeys WHERE user_id = $1`,
 			`DELETE FROM mailed_links WHERE user_id = $1`,
 			`DELETE FROM browsers WHERE user_id = $1`,
+			`DELETE FROM test_addresses WHERE user_id = $1`,
 			`DELETE FROM users WHERE id = $1`,
 		} {
 			if _, err := t.Exec(ctx, statement, id); err != nil {

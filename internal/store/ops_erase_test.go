@@ -125,40 +125,82 @@ func (in *inbox) plant(team dmarcd.TeamID, marker string) {
 		return table == "team_locks" || table == "sessions" || slices.Contains(parents, table)
 	})
 	for _, table := range append(parents, tables...) {
-		columns := in.columns(table)
 		_, single := map[string]bool{"event_counters": true, "alert_scans": true, "alert_rules": true, "audit_chains": true}[table]
 		for n := range rows {
 			if single {
 				_, err := raw.ExecContext(in.Context(), fmt.Sprintf(`DELETE FROM %s WHERE team_id = %d`, table, team))
 				in.must(err)
 			}
-			var names, values []string
-			for _, column := range columns {
-				text := fmt.Sprint(marker, "-", table, "-", column[0], "-", n)
-				value := fmt.Sprint(77 + n)
-				switch kind := strings.ToLower(column[1]); {
-				case column[0] == "team_id":
-					value = fmt.Sprint(int64(team))
-				case kind == "boolean":
-					value = "FALSE"
-				case kind == "text":
-					value = "'" + text + "'"
-				case kind == "blob":
-					value = "X'" + hex.EncodeToString([]byte(text)) + "'"
-				case kind == "bytea":
-					value = `'\x` + hex.EncodeToString([]byte(text)) + "'"
-					if in.db.Engine == "sqlite" {
-						value = "X'" + hex.EncodeToString([]byte(text)) + "'"
-					}
-				}
-				names, values = append(names, column[0]), append(values, value)
-			}
-			_, err := raw.ExecContext(in.Context(), `INSERT INTO `+table+` (`+strings.Join(names, ", ")+`) VALUES (`+strings.Join(values, ", ")+`)`)
-			if err != nil {
-				in.Fatalf("%s: %v", table, err)
-			}
+			in.plantRow(table, marker, n, map[string]int64{"team_id": int64(team)})
 		}
 	}
+}
+
+// plantRow adds a row with a marker in each text, and with numbers that begin at 77 where none are given.
+func (in *inbox) plantRow(table, marker string, n int, ids map[string]int64) {
+	in.Helper()
+	var names, values []string
+	for _, column := range in.columns(table) {
+		text := fmt.Sprint(marker, "-", table, "-", column[0], "-", n)
+		value := fmt.Sprint(77 + n)
+		id, given := ids[column[0]]
+		switch kind := strings.ToLower(column[1]); {
+		case given:
+			value = fmt.Sprint(id)
+		case kind == "boolean":
+			value = "FALSE"
+		case kind == "text":
+			value = "'" + text + "'"
+		case kind == "blob":
+			value = "X'" + hex.EncodeToString([]byte(text)) + "'"
+		case kind == "bytea":
+			value = `'\x` + hex.EncodeToString([]byte(text)) + "'"
+			if in.db.Engine == "sqlite" {
+				value = "X'" + hex.EncodeToString([]byte(text)) + "'"
+			}
+		}
+		names, values = append(names, column[0]), append(values, value)
+	}
+	_, err := in.sql().ExecContext(in.Context(), `INSERT INTO `+table+` (`+strings.Join(names, ", ")+`) VALUES (`+strings.Join(values, ", ")+`)`)
+	if err != nil {
+		in.Fatalf("%s: %v", table, err)
+	}
+}
+
+// TestRemovedUserLeavesNothing removes a user with rows in every table that has users, and searches as
+// TestDeletedTeamLeavesNothing. Audit logs name the user by address, which this one has no entries of.
+func TestRemovedUserLeavesNothing(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		ctx, marker := in.Context(), "zebrafinch"
+		user, other := in.member(in.team, "ann@"+marker+".example"), int64(0)
+		_, err := in.sql().ExecContext(ctx, `UPDATE users SET name = 'Zebrafinch', password_hash = 'zebrafinch' WHERE email LIKE '%zebrafinch%'`)
+		in.must(err)
+		in.must(in.sql().QueryRowContext(ctx, `INSERT INTO users (id, email, name, password_hash, operator, created_at, signed_in_at)
+			VALUES (78, 'bob@example.org', '', '', FALSE, 0, 0) RETURNING id`).Scan(&other))
+		var tables []string
+		for _, table := range in.db.Tables(in) {
+			if table == "members" || table == "audit" || !slices.ContainsFunc(in.columns(table), func(column [2]string) bool { return column[0] == "user_id" }) {
+				continue
+			}
+			tables = append(tables, table)
+			in.plantRow(table, marker, 0, map[string]int64{"team_id": int64(in.team.ID()), "user_id": int64(user)})
+			in.plantRow(table, "kept", 1, map[string]int64{"team_id": int64(in.team.ID()), "user_id": other})
+		}
+		musttest.Get(in.store.RemoveUser(ctx, user))(in)
+		if in.db.Engine == "sqlite" {
+			musttest.Get(in.sql().ExecContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`))(in)
+		}
+		if found := in.search(marker); len(found) > 0 {
+			in.Errorf("got the marker in %q, want it nowhere", found)
+		}
+		for _, table := range tables {
+			var gone, left int
+			in.must(in.sql().QueryRowContext(ctx, fmt.Sprintf(`SELECT COUNT(CASE WHEN user_id = %d THEN 1 END), COUNT(CASE WHEN user_id = %d THEN 1 END) FROM %s`, user, other, table)).Scan(&gone, &left))
+			if gone != 0 || left != 1 {
+				in.Errorf("%s: got %d rows of the user and %d of another one, want none and one", table, gone, left)
+			}
+		}
+	})
 }
 
 // teamTables returns the tables that have a team.
