@@ -139,6 +139,9 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 		return nil, err
 	}
 	a.metrics.watch(a.store)
+	if err := a.store.CheckAuditKey(ctx); err != nil { // reports are received all the same
+		a.log.ErrorContext(ctx, "secret key missing: users cannot sign in, and changes cannot be saved", "error", err)
+	}
 	if err := a.store.SetReportDomain(ctx, cfg.ReportDomain); err != nil {
 		return nil, fmt.Errorf("record the report domain: %w", err)
 	}

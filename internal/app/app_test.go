@@ -132,6 +132,19 @@ func TestFirstStartPrintsTheTokenOnce(t *testing.T) {
 	}
 }
 
+// TestMissingKeyIsLogged starts with the database of another data folder, whose key is elsewhere.
+func TestMissingKeyIsLogged(t *testing.T) {
+	t.Parallel()
+	db := storetest.EmptySQLite(t)
+	for n, want := range []bool{false, true} {
+		d := start(t, db)
+		musttest.Do(t, d.stop())
+		if got := strings.Contains(d.log.String(), "secret key missing"); got != want {
+			t.Errorf("start %d: got a missing key %t, want %t", n+1, got, want)
+		}
+	}
+}
+
 func TestConfiguredToken(t *testing.T) {
 	t.Parallel()
 	const token = "dmd_000000000000000000000000000000000042AzL5" // a checksum that is wrong

@@ -316,6 +316,20 @@ func (s *Store) auditKeys(ctx context.Context, from db.Querier) (keys, earlier [
 	return keys, earlier, err
 }
 
+// CheckAuditKey returns the error of reading the key of audit logs that have begun: nothing that they would contain can
+// be saved without it.
+func (s *Store) CheckAuditKey(ctx context.Context) error {
+	_, missing := s.options.Secrets.Subkeys(auditPurpose)
+	if missing == nil {
+		return nil
+	}
+	var begun bool
+	if err := s.own().QueryRow(ctx, `SELECT COUNT(*) > 0 FROM audit_chains`, nil, &begun); err != nil || !begun {
+		return err
+	}
+	return missing
+}
+
 // CheckAudit checks that no entry of the audit logs was changed or removed without the key. It returns
 // the problem as text, or "".
 func (s *Store) CheckAudit(ctx context.Context) (problem string, err error) {

@@ -263,9 +263,14 @@ func TestAuditWithoutKeys(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "secret.key")
 		s := db.Open(t, store.Options{Secrets: secret.File(path)})
 		entry := dmarcd.AuditEntry{Actor: "op", Action: "user.login"}
+		musttest.Do(t, s.CheckAuditKey(t.Context()))
 		musttest.Do(t, s.Note(t.Context(), entry))
+		musttest.Do(t, s.CheckAuditKey(t.Context()))
 		musttest.Do(t, os.Rename(path, path+".away"))
 		for range 2 {
+			if err := s.CheckAuditKey(t.Context()); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the check: got %v, want that the key is missing", err)
+			}
 			if err := s.Note(t.Context(), entry); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("got %v, want that the key is missing", err)
 			}
