@@ -210,16 +210,18 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 // databaseRetry is the time between attempts to open the database at the start.
 const databaseRetry = 2 * time.Second
 
-// awaitStore opens the database. Where DNS queries are answered from a snapshot already, it waits for a
-// PostgreSQL server that is away: the name servers of the zone must not be away with it.
+// awaitStore opens the database. If a PostgreSQL server is away and there is a snapshot of the zone, it waits
+// and DNS queries are answered from the snapshot: the name servers of the zone must not be away with it.
 func (a *App) awaitStore(ctx context.Context, keys *secret.Keys, took func(query string, took time.Duration)) (*store.Store, error) {
-	for warned := false; ; warned = true {
+	for {
 		s, err := openStore(ctx, a.config, keys, a.log, took)
-		if err == nil || !a.zone.answers() || !store.IsPostgres(a.config.Database) || !errors.Is(err, dmarcd.ErrTemporary) {
+		if err == nil || a.zone == nil || !a.zone.restored || !store.IsPostgres(a.config.Database) || !errors.Is(err, dmarcd.ErrTemporary) {
 			return s, err
 		}
-		if !warned {
-			a.log.Warn("database unavailable, only DNS queries are answered until it is back", "error", err)
+		if !a.zone.answers() {
+			a.log.Warn("database unavailable, only DNS queries are answered", "error", err)
+			a.log.Info("answering DNS queries from the snapshot", "address", a.zone.server.Addr(), "zone", a.config.Zone, "serial", a.zone.zone.Serial(), "names", a.zone.zone.Size())
+			a.zone.start(ctx)
 		}
 		select {
 		case <-ctx.Done():

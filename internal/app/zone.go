@@ -45,6 +45,7 @@ type zoneServer struct {
 	below map[string][]string
 
 	snapshot     string        // the file
+	restored     bool          // it was read
 	saved        uint32        // the serial in it
 	saveFailures atomic.Uint64 // for metrics
 	polled       atomic.Int64  // the time of the last poll, in Unix seconds
@@ -56,8 +57,7 @@ type zoneServer struct {
 // snapshotPath returns the file with the snapshot of the zone.
 func snapshotPath(cfg config.Config) string { return filepath.Join(cfg.Data, "zone.snapshot") }
 
-// listenForZone listens for DNS. If there is a snapshot of the zone it begins to answer: the database may be
-// away, or a migration may take long.
+// listenForZone listens for DNS, and reads the snapshot of the zone. open or start begins to answer.
 func (a *App) listenForZone(ctx context.Context) (*zoneServer, error) {
 	cfg := a.config
 	secondaries, err := zoneSecondaries(cfg)
@@ -68,17 +68,12 @@ func (a *App) listenForZone(ctx context.Context) (*zoneServer, error) {
 		log: a.log, servers: zoneServers(cfg), snapshot: snapshotPath(cfg),
 		configuration: fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(cfg.ZoneNameservers, ",")))),
 	}
-	restored, err := z.restore(ctx, cfg.Zone)
-	if err != nil {
+	if err := z.restore(ctx, cfg.Zone); err != nil {
 		return nil, err
 	}
 	z.server, err = zone.Listen(ctx, zone.Options{Zone: z.zone, Listen: cfg.ZoneListen, Secondaries: secondaries, Log: a.log, Recovered: a.recovered})
 	if err != nil {
 		return nil, fmt.Errorf("listen for DNS (set DMARCD_ZONE_LISTEN to use another address): %w", err)
-	}
-	if restored {
-		a.log.Info("answering DNS queries from the snapshot", "address", z.server.Addr(), "zone", cfg.Zone, "serial", z.zone.Serial(), "names", z.zone.Size())
-		z.start(ctx)
 	}
 	return z, nil
 }
@@ -93,21 +88,21 @@ func zoneServers(cfg config.Config) []zone.Nameserver {
 	return servers
 }
 
-// restore creates the zone, and reports whether it has the names of the snapshot. One that is damaged,
-// or of another zone, is not used.
-func (z *zoneServer) restore(ctx context.Context, apex string) (restored bool, err error) {
+// restore creates the zone with the names of the snapshot. One that is damaged, or of another zone, is
+// not used.
+func (z *zoneServer) restore(ctx context.Context, apex string) (err error) {
 	if z.zone, err = zone.New(apex, 0, z.servers); err != nil {
-		return false, err
+		return err
 	}
 	switch err := z.zone.Restore(z.snapshot); {
 	case err == nil:
-		z.saved = z.zone.Serial()
-		return true, nil
+		z.restored, z.saved = true, z.zone.Serial()
+		return nil
 	case !errors.Is(err, fs.ErrNotExist):
 		z.log.WarnContext(ctx, "snapshot of the zone not used", "file", z.snapshot, "error", err)
 	}
 	z.zone, err = zone.New(apex, 0, z.servers)
-	return false, err
+	return err
 }
 
 // start begins to answer. close ends it.
@@ -118,7 +113,7 @@ func (z *zoneServer) start(ctx context.Context) {
 }
 
 // answers reports whether queries are answered already.
-func (z *zoneServer) answers() bool { return z != nil && z.stop != nil }
+func (z *zoneServer) answers() bool { return z.stop != nil }
 
 // open reads the zone of the database, and begins to answer.
 func (z *zoneServer) open(ctx context.Context, s *store.Store) error {
