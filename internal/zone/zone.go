@@ -190,7 +190,7 @@ func (z *Zone) apply(serial uint32, changes []Change) error {
 
 // parse checks the records of a name and converts them.
 func (z *Zone) parse(owner string, records []Record) ([]mdns.RR, error) {
-	if _, ok := mdns.IsDomainName(owner); !ok || !mdns.IsSubDomain(z.apex, owner) || owner == z.apex {
+	if !isName(owner) || !mdns.IsSubDomain(z.apex, owner) || owner == z.apex {
 		return nil, fmt.Errorf("it is not a name below %s", z.Apex())
 	}
 	if z.isNameserver(owner) {
@@ -214,6 +214,15 @@ func (z *Zone) parse(owner string, records []Record) ([]mdns.RR, error) {
 		}
 	}
 	return parsed, nil
+}
+
+// isName reports whether a text is a domain name of letters, digits, hyphens and underscores: nothing
+// in it needs an escape.
+func isName(text string) bool {
+	_, ok := mdns.IsDomainName(text)
+	return ok && !strings.ContainsFunc(text, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
+	})
 }
 
 // isNameserver reports whether an owner has the addresses of a name server: they come from the
@@ -248,7 +257,7 @@ func parseRecord(owner string, record Record) (mdns.RR, error) {
 		return addressRecord(owner, address), nil
 	case dns.CNAME:
 		target := mdns.CanonicalName(record.Data)
-		if _, ok := mdns.IsDomainName(target); !ok || target == "." || strings.ContainsAny(target, " \t\r\n\"()") {
+		if !isName(target) || target == "." {
 			return nil, fmt.Errorf("%q is not a name", record.Data)
 		}
 		return &mdns.CNAME{Hdr: header(owner, mdns.TypeCNAME), Target: target}, nil

@@ -407,6 +407,8 @@ func TestApply(t *testing.T) {
 		"another zone":               set("www.example.com", "x"),
 		"a name server":              set("a.ns."+apex, "x"),
 		"not a name":                 set("a..b."+apex, "x"),
+		"a name with an escape":      set(`a\046b.`+apex, "x"),
+		"a name that is not ASCII":   set("\x8c."+apex, "x"),
 		"too large":                  set("text."+apex, strings.Repeat("x", 17<<10)),
 		"not an address":             {Name: "text." + apex, Records: []zone.Record{{Type: dns.A, Data: "2001:db8::1"}}},
 		"a CNAME with others":        {Name: "text." + apex, Records: []zone.Record{cname, {Type: dns.TXT, Data: "x"}}},
