@@ -24,7 +24,7 @@ func purposeForm(domain dmarcd.Domain) ui.Form {
 	value := cmp.Or(string(domain.Purpose), "none")
 	return ui.Form{Path: domainPath(domain.Name) + "/purpose", Method: "post", Submit: "Save purpose", Fields: []ui.Field{{
 		Name: "purpose", Label: "Purpose", Type: "select", Value: value,
-		Hint: "What the domain is used for. It changes no advice.",
+		Hint: "What the domain is used for. The advice does not depend on it.",
 		Choices: []ui.Choice{
 			{Value: "none", Label: "not declared"},
 			{Value: string(dmarcd.PurposeBusiness), Label: "business"},

@@ -3,7 +3,10 @@ package web
 import (
 	"cmp"
 	"net/http"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
@@ -67,10 +70,22 @@ func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) ui.Tab
 			last.Text, last.Href = "Original", path+"/original"
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
-			ui.Text(name).Noted(r.Member), ui.At(r.ReceivedAt), ui.Text(arrival(r.Intake)), ui.Text(kind), ui.Text(ui.Size(r.Size)), ui.Text(r.Reason), last,
+			ui.Text(name).Noted(r.Member), ui.At(r.ReceivedAt), ui.Text(arrival(r.Intake)), ui.Text(kind), ui.Text(ui.Size(r.Size)), ui.Text(reasonSentence(r.Reason)), last,
 		})
 	}
 	return t
+}
+
+// reasonSentence writes why a report was rejected as a sentence, without the kind of report, which has a column.
+func reasonSentence(reason string) string {
+	if kind, why, ok := strings.Cut(reason, " report rejected: "); ok && !strings.Contains(kind, " ") {
+		reason = why
+	}
+	if reason == "" {
+		return ""
+	}
+	first, size := utf8.DecodeRuneInString(reason)
+	return string(unicode.ToUpper(first)) + strings.TrimSuffix(reason[size:], ".") + "."
 }
 
 func (s *Web) rejectedOriginal(c *site.Call, id dmarcd.RejectedID) error {

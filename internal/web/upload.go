@@ -136,7 +136,7 @@ func receiptTable(read ...readFile) ui.Table {
 	}
 	for _, file := range read {
 		for _, r := range file.receipts {
-			status := ui.Badge(string(r.Status)).Noted(r.Reason)
+			status := ui.Badge(string(r.Status)).Noted(reasonSentence(r.Reason))
 			if r.Status == dmarcd.Unclaimed {
 				status = status.Noted("It will be counted when the team adds the domain.")
 			}

@@ -10,8 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/service"
 )
 
 func uploadOf(t *testing.T, files map[string]string) *http.Request {
@@ -108,5 +110,18 @@ func TestOriginal(t *testing.T) {
 	}
 	if got := s.get(viewer, "/app/reports/rejected/"+s.rejected.String()+"/original").Body.String(); got != "this is no report" {
 		t.Errorf("got %q, want the rejected item as it was sent", got)
+	}
+}
+
+// TestReasonsAreSentences shows why reports were rejected, in sentences.
+func TestReasonsAreSentences(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	team := s.service.Team(s.team, service.CommandLine())
+	s.upload(t, team, "damaged.xml", strings.Replace(aggregateXML("bigmail.example", "damaged", time.Now().Add(-24*time.Hour)), "<begin>", "<gone>", 1))
+	text := s.text(t, viewer, "/app/reports/rejected")
+	_, damaged, _ := strings.Cut(text, "damaged.xml")
+	if !strings.Contains(damaged, "The report ") || strings.Contains(text, "report rejected:") {
+		t.Errorf("got %s", text)
 	}
 }
