@@ -158,15 +158,18 @@ func (t tx) removedFactor(ctx context.Context, user dmarcd.UserID, except [32]by
 // ResetFactors removes all second factors of a user, and ends all sessions. A user without any is
 // ErrNotFound.
 func (s *Store) ResetFactors(ctx context.Context, user dmarcd.UserID, audit ...dmarcd.AuditEntry) error {
-	return s.endSessions(ctx, audit, func(t tx) error {
-		if err := t.ExecOr(ctx, dmarcd.ErrNotFound, `UPDATE users SET totp = $1, totp_used = 0 WHERE id = $2 AND second_factor`, []byte{}, user); err != nil {
-			return err
-		}
-		if _, err := t.Exec(ctx, `DELETE FROM passkeys WHERE user_id = $1`, user); err != nil {
-			return err
-		}
-		return t.removedFactor(ctx, user, [32]byte{})
-	})
+	return s.endSessions(ctx, audit, func(t tx) error { return t.removeFactors(ctx, user) })
+}
+
+// removeFactors is ResetFactors in a transaction.
+func (t tx) removeFactors(ctx context.Context, user dmarcd.UserID) error {
+	if err := t.ExecOr(ctx, dmarcd.ErrNotFound, `UPDATE users SET totp = $1, totp_used = 0 WHERE id = $2 AND second_factor`, []byte{}, user); err != nil {
+		return err
+	}
+	if _, err := t.Exec(ctx, `DELETE FROM passkeys WHERE user_id = $1`, user); err != nil {
+		return err
+	}
+	return t.removedFactor(ctx, user, [32]byte{})
 }
 
 // SetRecoveryCodes replaces the recovery codes of a user with a second factor; others are ErrNotFound.

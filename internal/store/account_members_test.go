@@ -216,6 +216,34 @@ func TestIdentities(t *testing.T) {
 	})
 }
 
+// TestFactorsBeforeAnIdentity has users with second factors sign in at the identity provider for the first time. Those
+// of a user who did not confirm the address may be of someone else, and would open an account that now has roles.
+func TestFactorsBeforeAnIdentity(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, w := t.Context(), newWorld(t, db)
+		team := w.team("a")
+		for email, confirmed := range map[string]bool{"taken@example.com": false, "confirmed@example.com": true} {
+			link := w.link(dmarcd.Invitation{Email: email, Team: team.ID, Role: dmarcd.RoleViewer, Mailed: confirmed})
+			user := musttest.Get(w.UseInvitation(ctx, link, dmarcd.Claim{PasswordHash: "x"}))(t)
+			w.must(w.SetTOTP(ctx, user.ID, []byte("sealed"), 1, [][32]byte{{1}}, [32]byte{}))
+			_, err := w.AddPasskey(ctx, user.ID, dmarcd.Passkey{Credential: []byte(email), Name: "Phone", Record: []byte("{}")}, w.clock.Now(), nil, [32]byte{})
+			w.must(err)
+			for range 2 { // only the first one matters
+				signIn := musttest.Get(w.SignInIdentity(ctx, dmarcd.Identity{Issuer: "https://id.example", Subject: email, Email: email}))(t)
+				f := musttest.Get(w.Factors(ctx, user.ID))(t)
+				if signIn.SecondFactor != confirmed || f.SecondFactor != confirmed || (len(f.Passkeys) == 1) != confirmed || (len(f.TOTP) > 0) != confirmed || (f.RecoveryCodes == 1) != confirmed {
+					t.Errorf("%s: got %+v, want the factors kept: %t", email, f, confirmed)
+				}
+			}
+			entries := musttest.Get(w.Audit(ctx, store.AuditFilter{Actor: email, Action: "user.factor_reset"}, store.Cursor{}, 10))(t)
+			if (len(entries) == 1) == confirmed {
+				t.Errorf("%s: got the entries %+v", email, entries)
+			}
+		}
+	})
+}
+
 func TestTheSamePersonComesTwiceAtOnce(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {

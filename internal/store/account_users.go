@@ -232,10 +232,16 @@ func (t tx) firstSignIn(ctx context.Context, identity dmarcd.Identity, now time.
 	user, err := userBy(ctx, t, "email", identity.Email)
 	switch {
 	case err == nil:
+		removed := dmarcd.AuditEntry{User: user.ID, Actor: user.Email, Action: "user.password", Detail: "removed by the first sign-in at the identity provider"}
 		if err = t.setPassword(ctx, user.ID, ""); err == nil {
-			t.note(system, user.Email, dmarcd.AuditEntry{
-				User: user.ID, Actor: user.Email, Action: "user.password", Detail: "removed by the first sign-in at the identity provider",
-			})
+			t.note(system, user.Email, removed)
+		}
+		// Who set them up may be someone else, who would get the roles that the identity grants.
+		if err == nil && user.SecondFactor && user.VerifiedAt.IsZero() {
+			removed.Action = "user.factor_reset"
+			if err = t.removeFactors(ctx, user.ID); err == nil {
+				t.note(system, user.Email, removed)
+			}
 		}
 	case errors.Is(err, dmarcd.ErrNotFound):
 		user, err = t.admit(ctx, identity, now)
