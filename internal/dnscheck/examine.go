@@ -58,6 +58,14 @@ type Request struct {
 	// Parked is true if a user marked the domain as not used for mail. Only then a record with
 	// p=reject is proposed as its first.
 	Parked bool
+	// Managed are the records of the domain that this installation answers for.
+	Managed []Managed
+}
+
+// Managed is a record that a domain has by a CNAME record to Target, which answers with Content.
+type Managed struct {
+	Kind            dmarcd.RecordKind
+	Target, Content string
 }
 
 func (r Request) inUse() bool { return r.Purpose != "" || r.Used }

@@ -90,7 +90,7 @@ func TestFindings(t *testing.T) {
 	t.Parallel()
 	web := newPolicyWeb(t)
 	provoked := map[string]bool{}
-	for _, c := range slices.Concat(dmarcCases, dmarcTagCases, destinationCases, parkedCases, spfCases, dkimCases(t), transportCases, bimiCases) {
+	for _, c := range slices.Concat(dmarcCases, dmarcTagCases, destinationCases, parkedCases, spfCases, dkimCases(t), transportCases, bimiCases, managedCases) {
 		t.Run(c.name, func(t *testing.T) {
 			check := c.examine(t, web)
 			checkWords(t, check)

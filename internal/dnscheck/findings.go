@@ -27,6 +27,7 @@ type evaluation struct {
 func evaluate(facts facts.Facts, request Request) []dmarcd.Finding {
 	e := &evaluation{facts: facts, request: request, counts: map[string]int{}}
 	e.dmarc()
+	e.managed()
 	if facts.Missing {
 		e.add(domainMissing, nil)
 	} else {

@@ -61,6 +61,9 @@ var spfFindings = map[string]mapping{
 	string(spf.MalformedName):   {"spf.malformed_name", ""},
 	string(spf.VoidLookup):      {"spf.void_lookup", ""},
 	string(spf.Inconclusive):    {}, // reported once, by the status
+	string(spf.NotPass):         {}, // this and the next two are of records that are flattened
+	string(spf.NotMovable):      {},
+	string(spf.LongTerm):        {},
 	string(spf.Truncated):       {"spf.tree_too_large", ""},
 	string(spf.Overlap):         {"spf.overlap", ""},
 	string(spf.LongString):      {"spf.long_string", ""},

@@ -275,6 +275,8 @@ type TLSRPT struct {
 	Record       string    `json:"record,omitzero"`
 	Destinations []string  `json:"destinations,omitempty"`
 	Problems     []Problem `json:"-"`
+	// Aliases are the CNAME targets of its name.
+	Aliases []string `json:"-"`
 }
 
 // BIMI is the BIMI record with its logo and certificate.

@@ -40,6 +40,8 @@ type Checks struct {
 	ReportDomain, BaseURL string
 	// Proof is true if a domain counts only while DNS shows that its team controls it.
 	Proof bool
+	// Zone returns the name of the zone of managed records.
+	Zone func(context.Context) (string, error)
 }
 
 // CheckDue runs a check that the schedule has claimed. It returns dmarcd.ErrNotFound if the domain
@@ -96,9 +98,13 @@ func (c Checks) Full(ctx context.Context, team *store.Team, name string, occasio
 	if err != nil {
 		return err
 	}
+	managed, err := c.managed(ctx, team, name)
+	if err != nil {
+		return err
+	}
 	queries := dns.ForClient(ctx, int64(team.ID()))
 	check := c.Checker.Examine(queries, dnscheck.Request{
-		Domain: name, Purpose: domain.Purpose, Selectors: selectors, Used: used, Parked: domain.Parked,
+		Domain: name, Purpose: domain.Purpose, Selectors: selectors, Used: used, Parked: domain.Parked, Managed: managed,
 		ReportAddress: domain.ReportAddress(c.ReportDomain), TLSReportURIs: domain.TLSReportURIs(c.ReportDomain, c.BaseURL),
 	})
 	if c.Proof && check.Conclusive {
@@ -106,6 +112,25 @@ func (c Checks) Full(ctx context.Context, team *store.Team, name string, occasio
 	}
 	_, err = c.save(ctx, team, name, &check, occasion)
 	return err
+}
+
+// managed returns the managed records of a domain, as they have to be in the DNS.
+func (c Checks) managed(ctx context.Context, team *store.Team, name string) ([]dnscheck.Managed, error) {
+	versions, err := team.RecordVersions(ctx, name)
+	if err != nil || len(versions) == 0 {
+		return nil, err
+	}
+	zone, err := c.Zone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var managed []dnscheck.Managed
+	for i, v := range versions {
+		if i == 0 || versions[i-1].Kind != v.Kind { // else an older version
+			managed = append(managed, dnscheck.Managed{Kind: v.Kind, Target: v.Label + "." + zone, Content: v.Content})
+		}
+	}
+	return managed, nil
 }
 
 // save stores a check with the plan of the next one. It works after the deadline of ctx, but not

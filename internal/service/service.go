@@ -199,7 +199,7 @@ func New(s *store.Store, options Options) *Service {
 		tests:           newAllowance(testsAtOnce, testInterval, options.Now),
 		watching:        fair.New[watched](fair.Options{PerKey: 1}),
 		advice:          &adviceCache{known: cache.New[adviceKey, rememberedAdvice](maxAdvice)},
-		checks:          Checks{Checker: options.Checker, ReportDomain: options.ReportDomain, BaseURL: options.BaseURL, Proof: options.DomainProof},
+		checks:          Checks{Checker: options.Checker, ReportDomain: options.ReportDomain, BaseURL: options.BaseURL, Proof: options.DomainProof, Zone: s.Zone},
 		examining:       fair.New[dmarcd.TeamID](fair.Options{Capacity: maxExaminations, PerKey: maxTeamExaminations, Waiting: maxTeamExaminations}),
 		failedNotes:     rate.NewLimiter(failedNotes, 1),
 		webhookTests:    fair.New[dmarcd.WebhookID](fair.Options{PerKey: maxWebhookTests}),

@@ -1,0 +1,58 @@
+package dnscheck_test
+
+import (
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
+)
+
+// managed are the managed records of managedCases.
+var managed = dnscheck.Request{Managed: []dnscheck.Managed{
+	{Kind: dmarcd.RecordDMARC, Target: "d.dns.example.net", Content: "v=DMARC1; p=reject"},
+	{Kind: dmarcd.RecordTLSRPT, Target: "t.dns.example.net", Content: "v=TLSRPTv1; rua=mailto:t@example.com"},
+}}
+
+// managedCases compare managed records with the DNS.
+var managedCases = []findingCase{
+	{
+		name: "managed records as they were published", request: managed,
+		zone: without("_dmarc", "_smtp") + `
+			_dmarc.example.com     CNAME d.dns.example.net
+			d.dns.example.net      TXT   "v=DMARC1; p=reject"
+			_smtp._tls.example.com CNAME t.dns.example.net
+			t.dns.example.net      TXT   "v=TLSRPTv1; rua=mailto:t@example.com"`,
+		not: []string{"dmarc.managed_elsewhere", "dmarc.managed_differs", "tls_rpt.managed_elsewhere", "tls_rpt.managed_differs"},
+	},
+	{
+		name: "managed records whose CNAME records are gone", request: managed, zone: without("_dmarc", "_smtp"),
+		want: []string{"dmarc.managed_elsewhere", "tls_rpt.managed_elsewhere"}, not: []string{"dmarc.managed_differs", "tls_rpt.managed_differs"},
+		message: "_dmarc.example.com has no CNAME record to d.dns.example.net",
+	},
+	{
+		name: "records of the domain's own instead of managed ones", request: managed, zone: sound,
+		want: []string{"dmarc.managed_elsewhere", "tls_rpt.managed_elsewhere"},
+	},
+	{
+		name: "the CNAME record of another service, and another record in the zone", request: managed,
+		zone: without("_dmarc", "_smtp") + `
+			_dmarc.example.com     CNAME d.example.net
+			d.example.net          TXT   "v=DMARC1; p=reject"
+			_smtp._tls.example.com CNAME t.dns.example.net
+			t.dns.example.net      TXT   "v=TLSRPTv1; rua=mailto:other@example.com"`,
+		want: []string{"dmarc.managed_elsewhere", "tls_rpt.managed_differs"}, not: []string{"tls_rpt.managed_elsewhere"},
+	},
+	{
+		name: "an old version of a managed record", request: managed,
+		zone: without("_dmarc") + `
+			_dmarc.example.com CNAME d.dns.example.net
+			d.dns.example.net  TXT   "v=DMARC1; p=none"`,
+		want: []string{"dmarc.managed_differs"}, not: []string{"dmarc.managed_elsewhere"},
+		message: "v=DMARC1; p=none",
+	},
+	{
+		name: "managed records without an answer", request: managed,
+		zone: without("_dmarc", "_smtp") + `
+			_dmarc.example.com     INCONCLUSIVE
+			_smtp._tls.example.com INCONCLUSIVE`,
+		not: []string{"dmarc.managed_elsewhere", "tls_rpt.managed_elsewhere"},
+	},
+}
