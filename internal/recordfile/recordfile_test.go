@@ -42,7 +42,8 @@ func TestFiles(t *testing.T) {
 // hostile are records whose characters mean something in a format.
 func hostile() []dmarcd.DNSRecord {
 	records := []dmarcd.DNSRecord{
-		txt("example.com", "v=spf1 -all"), {Name: "example.com", Type: "MX", Data: "0 ."},
+		txt("example.com", "v=spf1 -all"),
+		{Name: "example.com", Type: "MX", Data: "0 ."},
 		{Name: "_dmarc.shop.example.com", Type: "CNAME", Data: "k3jq7a.dns.example.net."},
 	}
 	for _, value := range []string{
