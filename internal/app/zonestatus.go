@@ -117,7 +117,7 @@ func diagnoseZoneState(ctx context.Context, cfg config.Config, s *store.Store) [
 	found := []Diagnosis{{partZone, Healthy, fmt.Sprintf("%s has the serial %d and %d names, %d of them retired.", state.Name, state.Serial, state.Names, state.Retired), ""}}
 	if state.Orphaned > 0 {
 		found = append(found, Diagnosis{
-			partZone, Advised, fmt.Sprintf("%d names are served that a restored database does not have: they belong to no domain.", state.Orphaned),
+			partZone, Advised, fmt.Sprintf("Orphaned names, which belong to no domain since a backup was restored, are served: %d.", state.Orphaned),
 			"Replace the CNAME records that lead to them, then run `dmarcd zone drop`.",
 		})
 	}

@@ -22,3 +22,12 @@ func (s *Server) Respond(data []byte, from netip.Addr, stream bool) (replies [][
 
 // RestoreBody restores a zone file whose checksum is right.
 func (z *Zone) RestoreBody(body []byte) error { return z.restore(bytes.NewReader(body)) }
+
+// SnapshotBody returns a snapshot without its checksum.
+func (z *Zone) SnapshotBody() []byte {
+	var file bytes.Buffer
+	if err := z.write(&file); err != nil {
+		panic(err)
+	}
+	return file.Bytes()[:file.Len()-checksumBytes]
+}

@@ -168,10 +168,8 @@ func FuzzRestore(f *testing.F) {
 		if err := z.RestoreBody(body); err != nil {
 			return
 		}
-		path := filepath.Join(t.TempDir(), "zone")
-		musttest.Do(t, z.Save(path))
 		again := emptyZone(t)
-		if err := again.Restore(path); err != nil || !again.Same(z) || again.Serial() != z.Serial() {
+		if err := again.RestoreBody(z.SnapshotBody()); err != nil || !again.Same(z) || again.Serial() != z.Serial() {
 			t.Errorf("got %v and %v, %v\nwant %v", again.Serial(), maps.Collect(again.Names()), err, maps.Collect(z.Names()))
 		}
 	})
