@@ -1,6 +1,9 @@
 package dmarcd
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -64,9 +67,62 @@ type RecordVersion struct {
 	// (RFC 8461 §3.2) with LF between its lines, of SPF the record as its author wrote it: with all or
 	// redirect= it is for redirect= in the domain's own record, without it for include:.
 	Content string
-	// Author is who published it, Reason why, "" for none given.
-	Author, Reason string
-	CreatedAt      time.Time
+	// Author is who published it, Reason why, "" for none given, and Approver who approved it, "" where
+	// the team does not require that.
+	Author, Reason, Approver string
+	// Difference is that from the version before: a line for each term, with "- " for one that was
+	// removed and "+ " for one that was added.
+	Difference string
+	// Effect says what it would have done with the mail of the last days, "" where that is not known.
+	Effect    string
+	CreatedAt time.Time
+}
+
+// Difference returns the difference between two records or policies, as in RecordVersion.
+func (k RecordKind) Difference(before, after string) string {
+	split := func(text string) []string {
+		switch k {
+		case RecordSPF:
+			return strings.Fields(text)
+		case RecordMTASTS:
+			return strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+		case RecordDMARC, RecordTLSRPT, RecordBIMI:
+		}
+		var tags []string
+		for tag := range strings.SplitSeq(text, ";") {
+			if tag = strings.TrimSpace(tag); tag != "" {
+				tags = append(tags, tag)
+			}
+		}
+		return tags
+	}
+	var lines []string
+	added := split(after)
+	for _, term := range split(before) {
+		if i := slices.Index(added, term); i >= 0 {
+			added = slices.Delete(added, i, i+1)
+		} else {
+			lines = append(lines, "- "+term)
+		}
+	}
+	for _, term := range added {
+		lines = append(lines, "+ "+term)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// RecordProposal is a version that is published once another user approves it.
+type RecordProposal struct {
+	RecordVersion
+
+	// User is who proposed it, or created the token that did; 0 for the command line.
+	User UserID
+}
+
+// Hash names exactly this base and text.
+func (p RecordProposal) Hash() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %s", p.Kind, p.Version, p.Content))
+	return hex.EncodeToString(sum[:])
 }
 
 // Setup returns the records that a domain publishes once, for a name in the zone. Nothing else may be at
@@ -103,6 +159,7 @@ const (
 	RecordNotYet    RecordState = "not_yet"   // there is no record, or not all CNAME records
 	RecordElsewhere RecordState = "elsewhere" // there is another record
 	RecordUnknown   RecordState = "unknown"   // the lookup failed
+	RecordProposed  RecordState = "proposed"  // it is not published: another user has to approve it
 )
 
 // The limits of a version, in bytes. A longer record does not fit into an answer over UDP.

@@ -25,7 +25,9 @@ type Team struct {
 	API bool
 	// SecondFactor is true if members need a second factor.
 	SecondFactor bool
-	CreatedAt    time.Time
+	// Approval is true if another user has to approve what is published for managed records.
+	Approval  bool
+	CreatedAt time.Time
 }
 
 // ParseTeamName trims the name. It returns an InvalidError if the name is empty, longer

@@ -155,7 +155,8 @@ type RecordChange struct {
 	Reason *string `json:"reason"` // for the history; nil for none
 }
 
-// PublishRecord publishes a version of a managed record. It needs a token with the scope publish.
+// PublishRecord publishes a version of a managed record. It needs a token with the scope publish. If the
+// team requires approval, the version is proposed, and the Version of the result is 0.
 func (c *Client) PublishRecord(ctx context.Context, domain, kind string, change RecordChange) (ManagedRecord, error) {
 	return put[ManagedRecord](ctx, c, change, "domains", domain, "records", kind)
 }

@@ -24,7 +24,7 @@ record; from then on a change takes one command.`,
 		Args: noArguments,
 		RunE: showHelp,
 	}
-	cmd.AddCommand(p.recordListCommand(), p.recordHistoryCommand(), p.recordPublishCommand(), p.recordUndoCommand(), p.recordStopCommand())
+	cmd.AddCommand(p.recordListCommand(), p.recordHistoryCommand(), p.recordPublishCommand(), p.recordUndoCommand(), p.recordStopCommand(), p.recordApprovalCommand())
 	return cmd
 }
 
@@ -133,6 +133,28 @@ func (p *program) recordUndoCommand() *cobra.Command {
 	return cmd
 }
 
+func (p *program) recordApprovalCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "approval --team NAME required|optional",
+		Short: "Set whether another user has to approve what is published",
+		Long: `Sets whether a team requires approval. With it, publish and undo only propose a version, and
+another user of the team approves exactly that on the page of the domain.`,
+		Example:   "  dmarcd record approval --team acme required",
+		Args:      cobra.ExactArgs(1),
+		ValidArgs: []string{"required", "optional"},
+	}
+	teamFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !slices.Contains(cmd.ValidArgs, args[0]) {
+			return wrongUsage(&dmarcd.InvalidError{Message: "Approval is required or optional."})
+		}
+		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
+			return t.RequireApproval(cmd.Context(), args[0] == "required")
+		})
+	}
+	return cmd
+}
+
 // changeRecord makes a change to the record of args, a domain and a kind, and prints what it came to. A
 // base below 0 is the published version.
 func (p *program) changeRecord(cmd *cobra.Command, args []string, base int64, asJSON bool, change func(t *service.Team, base int64, kind dmarcd.RecordKind) (service.ManagedRecord, error)) error {
@@ -158,6 +180,10 @@ func (p *program) changeRecord(cmd *cobra.Command, args []string, base int64, as
 		if err := p.printRecords([]service.ManagedRecord{record}, asJSON); err != nil || record.State == dmarcd.RecordManaged {
 			return err
 		}
+		if record.State == dmarcd.RecordProposed {
+			p.notify("The team requires approval: another user approves it on the page.\n")
+			return nil
+		}
 		for _, r := range record.Setup(args[0], record.Target) {
 			p.notify("Publish this record: %s\n", r)
 		}
@@ -171,7 +197,8 @@ func (p *program) recordStopCommand() *cobra.Command {
 		Short: "Stop managing a record; its name answers for 90 more days",
 		Long: `Stops managing a record and removes its versions. Its name in the zone answers unchanged for
 90 more days, and never again after that: replace the CNAME record with a record of your own
-before.`,
+before. An SPF name stays current for that time, and an MTA-STS policy becomes mode: none at
+once.`,
 		Example:           "  dmarcd record stop --team acme example.com dmarc",
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: completeKind,

@@ -65,6 +65,9 @@ func (a *API) publishRecord(c *call) error {
 	case err != nil:
 		return missing(err, errNoSuchRecord)
 	}
+	if published.State == dmarcd.RecordProposed {
+		return c.writeJSON(http.StatusAccepted, wire.NewRecordProposal(published.RecordVersion))
+	}
 	return c.writeJSON(http.StatusOK, newManagedRecord(published))
 }
 

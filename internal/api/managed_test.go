@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,7 +32,7 @@ func TestManagedRecords(t *testing.T) {
 			t.Errorf("got %+v, want the first version of a token", first)
 		}
 		second := read[wire.ManagedRecord](t, s.sendJSON(http.MethodPut, path+"/dmarc", []byte(`{"base": 1, "record": "v=DMARC1; p=reject", "reason": "ready"}`)), http.StatusOK)
-		if second.Version != 2 || second.Target != first.Target || second.Reason == nil || *second.Reason != "ready" {
+		if second.Version != 2 || second.Target != first.Target || second.Reason == nil || *second.Reason != "ready" || !slices.Equal(second.Difference, []string{"- p=none", "+ p=reject"}) {
 			t.Errorf("got %+v, want a second version at the same name", second)
 		}
 		for _, bad := range []struct {
@@ -60,6 +61,14 @@ func TestManagedRecords(t *testing.T) {
 		versions = read[page[wire.RecordVersion]](t, s.get(path+"/dmarc/versions?limit=1&after="+*versions.Next), http.StatusOK)
 		if len(versions.Items) != 1 || versions.Items[0].Version != 1 || versions.Next != nil {
 			t.Errorf("got %+v, want the first version", versions)
+		}
+		musttest.Do(t, s.team.RequireApproval(t.Context(), true))
+		proposed := read[wire.RecordProposal](t, s.sendJSON(http.MethodPut, path+"/dmarc", []byte(`{"base": 2, "record": "v=DMARC1; p=none"}`)), http.StatusAccepted)
+		if proposed.Base != 2 || proposed.Record != "v=DMARC1; p=none" {
+			t.Errorf("got %+v, want a proposal", proposed)
+		}
+		if versions := musttest.Get(s.team.RecordVersions(t.Context(), "example.com"))(t); len(versions) != 2 {
+			t.Errorf("got %+v, want nothing published", versions)
 		}
 		if got := s.send(s.request(http.MethodDelete, path+"/dmarc", nil)); got.status != http.StatusNoContent {
 			t.Errorf("got %d %s, want 204", got.status, got.body)

@@ -115,6 +115,8 @@ func detected(e dmarcd.Event) string {
 		return fmt.Sprintf("Mailbox %s is not read: %s", about, e.Reason)
 	case dmarcd.TokenExpiring:
 		return fmt.Sprintf("Token %s expires on %s. Create another one, and change the program that uses it.", about, Day(e.Day))
+	case dmarcd.RecordsRetired:
+		return fmt.Sprintf("Records of %s are no longer managed: %s. If the DNS still leads here, replace that by %s.", e.Subject, e.Reason, Day(e.Day))
 	case dmarcd.DiskLow:
 		return "The disk for received reports is nearly full: " + e.Reason
 	case dmarcd.AlertsGrouped:

@@ -139,16 +139,16 @@ func (s Simulation) Result() dmarcd.Simulation {
 
 // Simulate applies a policy to the mail of some days, by default the last 30.
 func (t *Team) Simulate(ctx context.Context, name string, days dmarcd.Days, change PolicyChange) (Simulation, error) {
-	return t.simulate(ctx, name, days, change, false)
+	return t.simulate(ctx, name, days, change.apply, false)
 }
 
 // DomainMail is Simulate of p=reject for the domain and its subdomains, with the mail by day and class.
 func (t *Team) DomainMail(ctx context.Context, name string, days dmarcd.Days) (Simulation, error) {
 	reject := dmarc.Reject
-	return t.simulate(ctx, name, days, PolicyChange{P: &reject, SP: &reject, NP: &reject}, true)
+	return t.simulate(ctx, name, days, PolicyChange{P: &reject, SP: &reject, NP: &reject}.apply, true)
 }
 
-func (t *Team) simulate(ctx context.Context, name string, days dmarcd.Days, change PolicyChange, byDay bool) (Simulation, error) {
+func (t *Team) simulate(ctx context.Context, name string, days dmarcd.Days, change func(*insight.Policy), byDay bool) (Simulation, error) {
 	domain, err := t.named(ctx, dmarcd.RightSee, name)
 	if err != nil {
 		return Simulation{}, err
@@ -164,7 +164,7 @@ func (t *Team) simulate(ctx context.Context, name string, days dmarcd.Days, chan
 		return Simulation{}, err
 	}
 	s := Simulation{Domain: domain.Name, From: from, To: to, Policy: situation.Current()}
-	change.apply(&s.Policy)
+	change(&s.Policy)
 	s.Record = s.Policy.In(situation.Base)
 	results, err := mail.Simulate(ctx, insight.Trial{Domain: situation.Domain, Policy: s.Policy, ByDay: byDay})
 	if err != nil {

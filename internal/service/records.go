@@ -35,7 +35,7 @@ func (t *Team) ManagedRecords(ctx context.Context, name string) ([]ManagedRecord
 	if err != nil {
 		return nil, err
 	}
-	versions, err := t.team.RecordVersions(ctx, domain.Name)
+	versions, err := t.RecordVersions(ctx, domain.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,23 @@ func (t *Team) RecordVersions(ctx context.Context, name string) ([]dmarcd.Record
 	if err != nil {
 		return nil, err
 	}
-	return t.team.RecordVersions(ctx, domain.Name)
+	versions, err := t.team.RecordVersions(ctx, domain.Name)
+	for i := range versions {
+		before := ""
+		if i+1 < len(versions) && versions[i+1].Kind == versions[i].Kind {
+			before = versions[i+1].Content
+		}
+		versions[i].Difference = versions[i].Kind.Difference(before, versions[i].Content)
+	}
+	return versions, err
+}
+
+// latest returns the last version of a kind, the zero value for none.
+func latest(versions []dmarcd.RecordVersion, kind dmarcd.RecordKind) dmarcd.RecordVersion {
+	if i := slices.IndexFunc(versions, func(v dmarcd.RecordVersion) bool { return v.Kind == kind }); i >= 0 {
+		return versions[i]
+	}
+	return dmarcd.RecordVersion{}
 }
 
 // mayPublish returns a domain whose records the actor may publish.
@@ -144,39 +160,78 @@ func (t *Team) mayPublish(ctx context.Context, name string) (dmarcd.Domain, erro
 // PublishRecord publishes a version of a managed record of a domain. v has its kind, content and
 // reason; base is the version that it replaces, 0 to begin with a record: without content it begins with
 // the one that is published now. Another base is dmarcd.ErrConflict, a record that receivers would not
-// use as it is a *dmarcd.InvalidError.
+// use as it is a *dmarcd.InvalidError. Where the team requires approval, it is proposed instead.
 func (t *Team) PublishRecord(ctx context.Context, name string, base int64, v dmarcd.RecordVersion) (ManagedRecord, error) {
-	domain, err := t.mayPublish(ctx, name)
+	p, err := t.prepare(ctx, name, base, v)
 	if err != nil {
 		return ManagedRecord{}, err
 	}
-	zone, err := t.service.store.Zone(ctx)
+	required, err := t.team.ApprovalRequired(ctx)
+	if err != nil {
+		return ManagedRecord{}, err
+	}
+	p.Author, p.Effect = t.actor.entry.Actor, t.effect(ctx, p.domain, p.RecordVersion)
+	if !required {
+		return t.publish(ctx, base, p, "record.publish")
+	}
+	proposal := dmarcd.RecordProposal{RecordVersion: p.RecordVersion, User: t.actor.entry.User}
+	proposal, err = t.team.ProposeRecord(ctx, p.domain.Name, base, proposal, t.actor.grant.Token, t.actor.to("record.propose", p.domain.Name, string(v.Kind)))
+	if err != nil {
+		return ManagedRecord{}, err
+	}
+	return ManagedRecord{RecordVersion: proposal.RecordVersion, Owner: v.Kind.Owner(p.domain.Name), State: dmarcd.RecordProposed}, nil
+}
+
+// prepared is a version that may be published.
+type prepared struct {
+	dmarcd.RecordVersion
+
+	domain dmarcd.Domain
+	zone   string
+	// served is what its name answers; see store.Team.PublishRecord.
+	served func(label string) []store.ZoneRecord
+}
+
+// prepare checks a version before it is published or proposed.
+func (t *Team) prepare(ctx context.Context, name string, base int64, v dmarcd.RecordVersion) (p prepared, err error) {
+	p.RecordVersion = v
+	if p.domain, err = t.mayPublish(ctx, name); err != nil {
+		return p, err
+	}
+	p.zone, err = t.service.store.Zone(ctx)
 	switch {
 	case err != nil:
-		return ManagedRecord{}, err
-	case zone == "":
-		return ManagedRecord{}, &dmarcd.InvalidError{Message: "This installation serves no zone. An operator has to set DMARCD_ZONE first."}
-	case domain.Sample:
-		return ManagedRecord{}, &dmarcd.InvalidError{Message: "A sample domain has no records of its own."}
+		return p, err
+	case p.zone == "":
+		return p, &dmarcd.InvalidError{Message: "This installation serves no zone. An operator has to set DMARCD_ZONE first."}
+	case p.domain.Sample:
+		return p, &dmarcd.InvalidError{Message: "A sample domain has no records of its own."}
 	}
-	if v.Content = strings.TrimSpace(v.Content); v.Content == "" && base == 0 {
-		if v.Content, err = t.publishedRecord(ctx, domain.Name, v.Kind); err != nil {
-			return ManagedRecord{}, err
+	if p.Content = strings.TrimSpace(p.Content); p.Content == "" && base == 0 {
+		if p.Content, err = t.publishedRecord(ctx, p.domain.Name, p.Kind); err != nil {
+			return p, err
 		}
 	}
-	if err := checkRecord(v); err != nil {
-		return ManagedRecord{}, err
+	if err := checkRecord(p.RecordVersion); err != nil {
+		return p, err
 	}
-	served, err := t.served(ctx, domain, zone, v)
+	p.served, err = t.served(ctx, p.domain, p.zone, p.RecordVersion)
+	return p, err
+}
+
+// publish publishes a version that was checked.
+func (t *Team) publish(ctx context.Context, base int64, p prepared, action string) (ManagedRecord, error) {
+	versions, err := t.team.RecordVersions(ctx, p.domain.Name)
 	if err != nil {
 		return ManagedRecord{}, err
 	}
-	v.Author = t.actor.entry.Actor
-	published, err := t.team.PublishRecord(ctx, domain.Name, base, v, served, t.actor.to("record.publish", domain.Name, string(v.Kind)))
+	before := latest(versions, p.Kind)
+	published, err := t.team.PublishRecord(ctx, p.domain.Name, base, p.RecordVersion, p.served, t.actor.to(action, p.domain.Name, string(p.Kind)))
 	if err != nil {
 		return ManagedRecord{}, err
 	}
-	record := managedRecord(published, domain.Name, zone)
+	published.Difference = p.Kind.Difference(before.Content, p.Content)
+	record := managedRecord(published, p.domain.Name, p.zone)
 	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
 	defer cancel()
 	record.State = t.recordState(ctx, record)

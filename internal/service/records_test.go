@@ -9,6 +9,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
@@ -61,6 +62,40 @@ var recordUses = map[string]use{
 			return errorOf(t.UndoRecord(ctx, ours, dmarcd.RecordDMARC, 1))
 		},
 	},
+	"ReviewRecord": {
+		needs: publish, prepare: func(w *world) { w.managedOnce() },
+		team: func(_ *world, t *service.Team) error { return errorOf(t.ReviewRecord(ctx, ours, 2, policy)) },
+	},
+	"RequireApproval": {
+		needs: manage, action: "team.approval",
+		team: func(_ *world, t *service.Team) error { return t.RequireApproval(ctx, false) },
+	},
+	"RecordProposals": {
+		needs: see, prepare: func(w *world) { w.proposed() },
+		team: func(_ *world, t *service.Team) error { return finds(t.RecordProposals(ctx, ours)) },
+	},
+	"ApproveRecord": {
+		needs: approve, action: "record.approve", target: ours, wants: dmarcd.ErrConflict,
+		prepare: func(w *world) { w.proposed() },
+		team: func(w *world, t *service.Team) error {
+			proposals, err := w.store.Team(w.team.ID).RecordProposals(ctx, ours)
+			if err != nil || len(proposals) == 0 { // of a domain that another use case deleted
+				return errorOf(t.ApproveRecord(ctx, ours, dmarcd.RecordDMARC, ""))
+			}
+			return errorOf(t.ApproveRecord(ctx, ours, dmarcd.RecordDMARC, proposals[0].Hash()))
+		},
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			return errorOf(t.ApproveRecord(ctx, ours, dmarcd.RecordDMARC, "another hash"))
+		},
+	},
+	"WithdrawProposal": {
+		needs: publish, action: "record.withdraw", target: ours, wants: dmarcd.ErrNotFound,
+		prepare: func(w *world) { w.proposed() },
+		team:    func(_ *world, t *service.Team) error { return t.WithdrawProposal(ctx, ours, dmarcd.RecordDMARC) },
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			return t.WithdrawProposal(ctx, ours, dmarcd.RecordDMARC)
+		},
+	},
 	"StopRecord": {
 		needs: publish, action: "record.stop", target: ours, wants: dmarcd.ErrNotFound,
 		prepare: func(w *world) { w.managedOnce() },
@@ -69,6 +104,17 @@ var recordUses = map[string]use{
 			return t.StopRecord(ctx, ours, dmarcd.RecordDMARC)
 		},
 	},
+}
+
+// proposed has the command line propose the next version.
+func (w *world) proposed() {
+	w.Helper()
+	w.managedOnce()
+	t := w.store.Team(w.team.ID)
+	versions, err := t.RecordVersions(ctx, ours)
+	if err == nil && len(versions) > 0 {
+		_, _ = t.ProposeRecord(ctx, ours, versions[0].Version, dmarcd.RecordProposal{RecordVersion: policy}, 0)
+	}
 }
 
 // managedOnce makes two versions, unless there are some.
@@ -166,4 +212,69 @@ func TestUnpublishableRecords(t *testing.T) {
 	} {
 		musttest.Get(team.PublishRecord(ctx, ours, 0, good))(t)
 	}
+}
+
+// TestApproval has another user approve exactly what was proposed.
+func TestApproval(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		w := newWorld(t, db)
+		w.managed(1)
+		editor := w.user(21, dmarcd.Invitation{Email: "editor@example.com", Team: w.team.ID, Role: dmarcd.RoleEditor})
+		owner, other := w.service.Team(w.team.ID, w.as(w.owner)), w.service.Team(w.team.ID, w.as(editor))
+		w.must(owner.RequireApproval(ctx, true))
+		token := musttest.Get(w.store.Team(w.team.ID).CreateToken(ctx, store.NewToken{Scope: dmarcd.ScopePublish, Hash: [32]byte{9}, CreatedBy: w.owner.ID}))(t)
+		program := w.service.Team(w.team.ID, service.Token(token.ID, dmarcd.ScopePublish, ""))
+		hash := func(want string) string {
+			t.Helper()
+			proposals := musttest.Get(other.RecordProposals(ctx, ours))(t)
+			if len(proposals) != 1 || proposals[0].Content != want {
+				t.Fatalf("got %+v, want %s proposed", proposals, want)
+			}
+			return proposals[0].Hash()
+		}
+		const quarantine, reject = "v=DMARC1; p=quarantine", "v=DMARC1; p=reject"
+		change := func(content string) dmarcd.RecordVersion {
+			return dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: content}
+		}
+		if record := musttest.Get(owner.PublishRecord(ctx, ours, 1, change(quarantine)))(t); record.State != dmarcd.RecordProposed {
+			t.Errorf("got %+v, want a proposal", record)
+		}
+		if _, err := owner.ApproveRecord(ctx, ours, dmarcd.RecordDMARC, hash(quarantine)); !errors.Is(err, dmarcd.ErrInvalid) {
+			t.Errorf("by who proposed it: got %v, want ErrInvalid", err)
+		}
+		read := hash(quarantine)
+		musttest.Get(program.PublishRecord(ctx, ours, 1, change(reject)))(t)
+		if _, err := other.ApproveRecord(ctx, ours, dmarcd.RecordDMARC, read); !errors.Is(err, dmarcd.ErrConflict) {
+			t.Errorf("another text than was read: got %v, want ErrConflict", err)
+		}
+		if _, err := owner.ApproveRecord(ctx, ours, dmarcd.RecordDMARC, hash(reject)); !errors.Is(err, dmarcd.ErrInvalid) {
+			t.Errorf("by who created the token: got %v, want ErrInvalid", err)
+		}
+		for _, team := range []*service.Team{program, w.service.Team(w.team.ID, service.CommandLine())} {
+			if _, err := team.ApproveRecord(ctx, ours, dmarcd.RecordDMARC, hash(reject)); !errors.Is(err, dmarcd.ErrForbidden) {
+				t.Errorf("by no user: got %v, want ErrForbidden", err)
+			}
+		}
+		if versions := musttest.Get(owner.RecordVersions(ctx, ours))(t); len(versions) != 1 {
+			t.Errorf("got %+v, want nothing published", versions)
+		}
+		record := musttest.Get(other.ApproveRecord(ctx, ours, dmarcd.RecordDMARC, hash(reject)))(t)
+		if record.Version != 2 || record.Content != reject || record.Approver != "editor@example.com" || record.Author != "token "+token.ID.String() {
+			t.Errorf("got %+v, want version 2 of the token, approved by the editor", record)
+		}
+		if versions := musttest.Get(owner.RecordVersions(ctx, ours))(t); versions[0].Difference != "- p=none\n+ p=reject" {
+			t.Errorf("got the difference %q", versions[0].Difference)
+		}
+		if record := musttest.Get(other.UndoRecord(ctx, ours, dmarcd.RecordDMARC, 2))(t); record.State != dmarcd.RecordProposed {
+			t.Errorf("an undo: got %+v, want a proposal", record)
+		}
+		w.must(owner.RequireApproval(ctx, false))
+		if record := musttest.Get(other.PublishRecord(ctx, ours, 2, change(quarantine)))(t); record.Version != 3 {
+			t.Errorf("without approval: got %+v, want version 3", record)
+		}
+		if proposals := musttest.Get(other.RecordProposals(ctx, ours))(t); len(proposals) != 0 {
+			t.Errorf("got %+v, want nothing proposed for an old base", proposals)
+		}
+	})
 }

@@ -27,6 +27,7 @@ const (
 	manage                // an owner
 	own                   // an owner who is no token
 	publish               // an editor, or a token for it
+	approve               // an editor who is a user
 	operate               // an operator
 )
 
@@ -217,8 +218,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}{
 		{"anonymous", service.Actor{}, nil},
 		{"viewer", as(11, dmarcd.RoleViewer), []access{see}},
-		{"editor", as(12, dmarcd.RoleEditor), []access{see, change, publish}},
-		{"owner", as(13, dmarcd.RoleOwner), []access{see, change, remove, manage, own, publish}},
+		{"editor", as(12, dmarcd.RoleEditor), []access{see, change, publish, approve}},
+		{"owner", as(13, dmarcd.RoleOwner), []access{see, change, remove, manage, own, publish, approve}},
 		{"operator in no team", service.User(operator, ""), []access{operate}},
 		{"command line", service.CommandLine(), []access{see, change, remove, manage, own, publish, operate}},
 		{"token that reads", service.Token(token, dmarcd.ScopeRead, ""), []access{see}},

@@ -10,12 +10,12 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/db"
 )
 
-const teamColumns = `id, name, api, second_factor, created_at`
+const teamColumns = `id, name, api, second_factor, approval, created_at`
 
 func scanTeam(scan db.Scanner) (dmarcd.Team, error) {
 	var team dmarcd.Team
 	var createdAt int64
-	err := scan(&team.ID, &team.Name, &team.API, &team.SecondFactor, &createdAt)
+	err := scan(&team.ID, &team.Name, &team.API, &team.SecondFactor, &team.Approval, &createdAt)
 	team.CreatedAt = fromUnix(createdAt)
 	return team, err
 }
@@ -50,7 +50,7 @@ func (t tx) createTeam(ctx context.Context, name string, api bool) (dmarcd.Team,
 		}
 	}
 	team := dmarcd.Team{ID: dmarcd.TeamID(db.NewID()), Name: name, API: api, CreatedAt: t.store.now()}
-	_, err = t.Exec(ctx, `INSERT INTO teams (`+teamColumns+`) VALUES ($1, $2, $3, FALSE, $4)`,
+	_, err = t.Exec(ctx, `INSERT INTO teams (`+teamColumns+`) VALUES ($1, $2, $3, FALSE, FALSE, $4)`,
 		team.ID, team.Name, team.API, unix(team.CreatedAt))
 	if err == nil {
 		_, err = t.Exec(ctx, `INSERT INTO team_locks (team_id) VALUES ($1)`, team.ID)
@@ -188,7 +188,7 @@ func (s *Store) AllMemberships(ctx context.Context) (map[dmarcd.UserID][]dmarcd.
 		user dmarcd.UserID
 		dmarcd.Membership
 	}
-	rows, err := db.Collect(ctx, s.own(), `SELECT teams.id, teams.name, teams.api, teams.second_factor, teams.created_at, members.user_id, members.role
+	rows, err := db.Collect(ctx, s.own(), `SELECT teams.id, teams.name, teams.api, teams.second_factor, teams.approval, teams.created_at, members.user_id, members.role
 		FROM members JOIN teams ON teams.id = members.team_id ORDER BY teams.name`, nil, func(scan db.Scanner) (owned, error) {
 		var o owned
 		var err error

@@ -30,11 +30,11 @@ func newLabel() string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(random))
 }
 
-const versionColumns = `kind, version, label, content, author, reason, created_at`
+const versionColumns = `kind, version, label, content, author, reason, approver, effect, created_at`
 
 func scanVersion(scan db.Scanner) (v dmarcd.RecordVersion, err error) {
 	var created int64
-	err = scan(&v.Kind, &v.Version, &v.Label, &v.Content, &v.Author, &v.Reason, &created)
+	err = scan(&v.Kind, &v.Version, &v.Label, &v.Content, &v.Author, &v.Reason, &v.Approver, &v.Effect, &created)
 	v.CreatedAt = fromUnix(created)
 	return v, err
 }
@@ -58,7 +58,8 @@ func (t *Team) RecordVersions(ctx context.Context, domain string) ([]dmarcd.Reco
 // PublishRecord publishes a version of a managed record: its kind, content, author and reason. base is
 // the version that it replaces, 0 for a record that is not managed yet, which gets a label. If another
 // version is published it is dmarcd.ErrConflict, and without a zone dmarcd.ErrNotFound. served returns
-// what the name with a label answers from then on; nil is a TXT record with the content.
+// what the name with a label answers from then on; nil is a TXT record with the content. A version with
+// an approver has to be proposed, otherwise it is dmarcd.ErrConflict, too.
 func (t *Team) PublishRecord(ctx context.Context, domain string, base int64, v dmarcd.RecordVersion, served func(label string) []ZoneRecord, audit ...dmarcd.AuditEntry) (dmarcd.RecordVersion, error) {
 	v.CreatedAt = t.store.now()
 	if served == nil {
@@ -77,12 +78,21 @@ func (t *Team) PublishRecord(ctx context.Context, domain string, base int64, v d
 		if published.Version != base {
 			return dmarcd.ErrConflict
 		}
+		// What was proposed is either this version, or based on another one from now on.
+		proposed, err := tx.Exec(ctx, `DELETE FROM record_proposals WHERE team_id = $1 AND domain_id = $2 AND kind = $3 AND ($4 = '' OR version = $5 AND content = $6)`,
+			t.id, id, v.Kind, v.Approver, base+1, v.Content)
+		if err != nil {
+			return err
+		}
+		if v.Approver != "" && proposed == 0 {
+			return dmarcd.ErrConflict
+		}
 		v.Version, v.Label = base+1, published.Label
 		if base == 0 {
 			v.Label = newLabel()
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO record_versions (team_id, domain_id, `+versionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-			t.id, id, v.Kind, v.Version, v.Label, v.Content, v.Author, v.Reason, unix(v.CreatedAt))
+		_, err = tx.Exec(ctx, `INSERT INTO record_versions (team_id, domain_id, `+versionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+			t.id, id, v.Kind, v.Version, v.Label, v.Content, v.Author, v.Reason, v.Approver, v.Effect, unix(v.CreatedAt))
 		if err != nil {
 			return err
 		}
@@ -153,9 +163,12 @@ func (t *Team) StopRecord(ctx context.Context, domain string, kind dmarcd.Record
 		if retired == 0 {
 			return dmarcd.ErrNotFound
 		}
-		if _, err := tx.Exec(ctx, `DELETE FROM record_versions WHERE team_id = $1 AND domain_id = $2 AND kind = $3`, t.id, id, kind); err != nil {
-			return err
+		for _, table := range []string{"record_versions", "record_proposals"} {
+			if _, err := tx.Exec(ctx, `DELETE FROM `+table+` WHERE team_id = $1 AND domain_id = $2 AND kind = $3`, t.id, id, kind); err != nil {
+				return err
+			}
 		}
+		t.addRetired(tx, domain, kind)
 		tx.note(t.id, domain, audit...)
 		return nil
 	})
@@ -177,9 +190,90 @@ func (t *Team) retireLabels(ctx context.Context, tx tx, where string, args ...an
 	return len(labels), nil
 }
 
+// addRetired adds the event that names of a domain are retired: what leads to them has to be replaced.
+func (t *Team) addRetired(tx tx, domain string, kinds ...dmarcd.RecordKind) {
+	words := make([]string, len(kinds))
+	for i, kind := range kinds {
+		words[i] = kind.Owner(domain)
+	}
+	t.addEvents(tx, 0, t.store.now(), dmarcd.Event{Kind: dmarcd.RecordsRetired, EventData: dmarcd.EventData{
+		Subject: domain, Reason: strings.Join(words, ", "), Day: dmarcd.DayOf(t.store.now().Add(labelRetention)),
+	}})
+}
+
 // retireErased retires the labels of records that the next step of an erasure removes.
 func (t *Team) retireErased(ctx context.Context, tx tx) error {
 	_, err := t.retireLabels(ctx, tx, `(domain_id, kind, version) IN
 		(SELECT domain_id, kind, version FROM record_versions WHERE team_id = $1 ORDER BY domain_id, kind, version LIMIT $2)`, purgeRows)
 	return err
+}
+
+// RequireApproval has another user approve what is published for managed records, or not.
+func (t *Team) RequireApproval(ctx context.Context, required bool, audit ...dmarcd.AuditEntry) error {
+	return t.change(ctx, audit, `UPDATE teams SET approval = $1 WHERE id = $2`, required, t.id)
+}
+
+// ApprovalRequired reports whether another user has to approve what is published.
+func (t *Team) ApprovalRequired(ctx context.Context) (required bool, err error) {
+	err = t.store.QueryRow(ctx, `SELECT approval FROM teams WHERE id = $1`, []any{t.id}, &required)
+	return required, err
+}
+
+// ProposeRecord proposes a version of a managed record, instead of what was proposed before. base and
+// errors are those of PublishRecord. A proposal of a token is that of the user who created it.
+func (t *Team) ProposeRecord(ctx context.Context, domain string, base int64, p dmarcd.RecordProposal, token dmarcd.TokenID, audit ...dmarcd.AuditEntry) (dmarcd.RecordProposal, error) {
+	p.Version, p.CreatedAt = base+1, t.store.now()
+	err := t.retryTx(ctx, func(tx tx) error {
+		id, err := t.domainID(ctx, tx, domain, t.store.db.LockRow)
+		if err != nil {
+			return err
+		}
+		published, err := t.publishedVersion(ctx, tx, id, p.Kind)
+		if err != nil {
+			return err
+		}
+		if published.Version != base {
+			return dmarcd.ErrConflict
+		}
+		if token != 0 {
+			if err := tx.QueryRow(ctx, `SELECT COALESCE(created_by, 0) FROM tokens WHERE team_id = $1 AND id = $2`, []any{t.id, token}, &p.User); err != nil {
+				return err
+			}
+		}
+		_, err = tx.Exec(ctx, `INSERT INTO record_proposals (team_id, domain_id, kind, version, content, author, reason, effect, user_id, created_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+			ON CONFLICT (team_id, domain_id, kind) DO UPDATE SET version = excluded.version, content = excluded.content, author = excluded.author,
+				reason = excluded.reason, effect = excluded.effect, user_id = excluded.user_id, created_at = excluded.created_at`,
+			t.id, id, p.Kind, p.Version, p.Content, p.Author, p.Reason, p.Effect, p.User, unix(p.CreatedAt))
+		tx.note(t.id, domain, audit...)
+		return err
+	})
+	return p, err
+}
+
+// RecordProposals returns what is proposed for a domain.
+func (t *Team) RecordProposals(ctx context.Context, domain string) ([]dmarcd.RecordProposal, error) {
+	id, err := t.domainID(ctx, t.store, domain, "")
+	if err != nil {
+		return nil, err
+	}
+	return db.Collect(ctx, t.store, `SELECT kind, version, content, author, reason, effect, user_id, created_at FROM record_proposals
+		WHERE team_id = $1 AND domain_id = $2 ORDER BY kind`, []any{t.id, id}, func(scan db.Scanner) (p dmarcd.RecordProposal, err error) {
+		var created int64
+		err = scan(&p.Kind, &p.Version, &p.Content, &p.Author, &p.Reason, &p.Effect, &p.User, &created)
+		p.CreatedAt = fromUnix(created)
+		return p, err
+	})
+}
+
+// WithdrawProposal removes what is proposed for a record. Without it, it is dmarcd.ErrNotFound.
+func (t *Team) WithdrawProposal(ctx context.Context, domain string, kind dmarcd.RecordKind, audit ...dmarcd.AuditEntry) error {
+	return t.retryTx(ctx, func(tx tx) error {
+		id, err := t.domainID(ctx, tx, domain, "")
+		if err != nil {
+			return err
+		}
+		tx.note(t.id, domain, audit...)
+		return tx.ExecOr(ctx, dmarcd.ErrNotFound, `DELETE FROM record_proposals WHERE team_id = $1 AND domain_id = $2 AND kind = $3`, t.id, id, kind)
+	})
 }

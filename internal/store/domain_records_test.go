@@ -283,3 +283,24 @@ func TestServedRecords(t *testing.T) {
 		served(last...)
 	})
 }
+
+// TestExpiredSPF has the name of an SPF record answer something neutral for ever, and another zone is
+// possible then.
+func TestExpiredSPF(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		ctx := in.Context()
+		in.add(ours)
+		in.openZone("a")
+		musttest.Get(in.team.PublishRecord(ctx, ours, 0, dmarcd.RecordVersion{Kind: dmarcd.RecordSPF, Content: "v=spf1 -all"}, nil))(in)
+		in.must(in.team.StopRecord(ctx, ours, dmarcd.RecordSPF))
+		if events := musttest.Get(in.team.Events(ctx, store.EventFilter{}, store.Cursor{}, 10))(in); len(events) != 1 || events[0].Kind != dmarcd.RecordsRetired || events[0].Subject != ours {
+			in.Errorf("got %+v, want the event", events)
+		}
+		in.clock.advance(91 * 24 * time.Hour)
+		musttest.Get(in.store.ExpireZoneNames(ctx))(in)
+		if got := in.zone(); !strings.HasSuffix(got, " v=spf1 ?all") {
+			in.Errorf("got %q, want it neutral", got)
+		}
+		musttest.Get(in.store.OpenZone(ctx, "other.example.net", "a"))(in)
+	})
+}

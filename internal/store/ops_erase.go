@@ -68,6 +68,7 @@ var erasures = []erasure{
 	{"sender_classes", "domain_id, sender", purgeRows},
 	{"postures", "domain_id", purgeRows},
 	{"record_versions", "domain_id, kind, version", purgeRows},
+	{"record_proposals", "domain_id, kind", purgeRows},
 	{"team_senders", "key", 50},
 	{"records", "report_id, share, n", purgeRows},
 	{"cold_blocks", "id, n", purgeChunks},

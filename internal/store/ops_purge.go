@@ -163,6 +163,8 @@ func (t *Team) purgeDomain(ctx context.Context, tx tx, id dmarcd.DomainID) error
 			(SELECT domain_id FROM postures WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 		`DELETE FROM record_versions WHERE team_id = $1 AND domain_id = $2 AND version IN
 			(SELECT version FROM record_versions WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
+		`DELETE FROM record_proposals WHERE team_id = $1 AND domain_id = $2 AND kind IN
+			(SELECT kind FROM record_proposals WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 	} {
 		removed, err := tx.Exec(ctx, step, t.id, id, purgeRows)
 		if err != nil || removed >= purgeRows {

@@ -152,6 +152,10 @@ func (tx tx) serve(ctx context.Context, label string, records []ZoneRecord) erro
 	return err
 }
 
+// neutral is what the name of an SPF record answers once its time is over. Without a record, an include:
+// or redirect= that still leads there would be a permanent error (RFC 7208 §5.2, §6.1).
+const neutral = contentVersion + "\n@ 16 v=spf1 ?all"
+
 // ExpireZoneNames removes the records of names whose time is over. The names stay, so that they are
 // never used again.
 func (s *Store) ExpireZoneNames(ctx context.Context) (more bool, err error) {
@@ -165,8 +169,8 @@ func (s *Store) ExpireZoneNames(ctx context.Context) (more bool, err error) {
 		if err != nil {
 			return err
 		}
-		list, args := db.In([]any{serial}, labels)
-		_, err = tx.Exec(ctx, `UPDATE zone_names SET content = '', source = '', serial = $1, expires_at = 0 WHERE label IN `+list, args...)
+		list, args := db.In([]any{serial, dmarcd.RecordSPF, neutral}, labels)
+		_, err = tx.Exec(ctx, `UPDATE zone_names SET content = CASE WHEN kind = $2 THEN $3 ELSE '' END, source = '', serial = $1, expires_at = 0 WHERE label IN `+list, args...)
 		return err
 	})
 	return more, err

@@ -16,12 +16,13 @@ func addRecord(t *testing.T, s *store.Store, mine *store.Team) {
 	t.Helper()
 	musttest.Get(s.OpenZone(t.Context(), "dns.example.net", ""))(t)
 	musttest.Get(mine.PublishRecord(t.Context(), "example.com", 0, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none"}, nil))(t)
+	musttest.Get(mine.ProposeRecord(t.Context(), "example.com", 1, dmarcd.RecordProposal{RecordVersion: dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=reject"}}, 0))(t)
 }
 
 // recordState is what the victim reads of its managed record, and what the zone answers.
 func recordState(t *testing.T, mine *store.Team, v victim) string {
 	t.Helper()
-	return fmt.Sprintf("%+v %+v", musttest.Get(mine.RecordVersions(t.Context(), v.domain.Name))(t), musttest.Get(v.store.ZoneNames(t.Context(), "", 100))(t))
+	return fmt.Sprintf("%v %+v %+v %+v", musttest.Get(mine.ApprovalRequired(t.Context()))(t), musttest.Get(mine.RecordProposals(t.Context(), v.domain.Name))(t), musttest.Get(mine.RecordVersions(t.Context(), v.domain.Name))(t), musttest.Get(v.store.ZoneNames(t.Context(), "", 100))(t))
 }
 
 // recordAttacks are attacks on managed records.
@@ -41,6 +42,24 @@ var recordAttacks = map[string]func(ctx context.Context, other *store.Team, v vi
 		}
 		published := dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Version: 1, Label: names[0].Label}
 		return wantNotFound(other.ServeRecord(ctx, v.domain.Name, published, []store.ZoneRecord{{Type: dns.TXT, Data: "forged"}}))
+	},
+	"ProposeRecord": func(ctx context.Context, other *store.Team, v victim) error {
+		_, err := other.ProposeRecord(ctx, v.domain.Name, 1, dmarcd.RecordProposal{RecordVersion: dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "forged"}}, v.token.ID)
+		return wantNotFound(err)
+	},
+	"RecordProposals": func(ctx context.Context, other *store.Team, v victim) error {
+		_, err := other.RecordProposals(ctx, v.domain.Name)
+		return wantNotFound(err)
+	},
+	"WithdrawProposal": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.WithdrawProposal(ctx, v.domain.Name, dmarcd.RecordDMARC))
+	},
+	"RequireApproval": func(ctx context.Context, other *store.Team, _ victim) error {
+		return other.RequireApproval(ctx, true) // of its own team
+	},
+	"ApprovalRequired": func(ctx context.Context, other *store.Team, _ victim) error {
+		_, err := other.ApprovalRequired(ctx) // of its own team
+		return err
 	},
 	"StopRecord": func(ctx context.Context, other *store.Team, v victim) error {
 		return wantNotFound(other.StopRecord(ctx, v.domain.Name, dmarcd.RecordDMARC))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -46,37 +45,11 @@ func explainDMARC(c *site.Call, view *builderView) error {
 	}
 	if domain.RecordDomain == domain.Name {
 		published, _ := dmarc.Parse(domain.Record)
-		view.Warnings = recordWarnings(published, record)
+		view.Warnings = service.RecordWarnings(published, record)
 	}
 	view.Tags = tagTable(record, ui.WithQuery(path, query, "csv", "tags"))
 	view.Views = receiverTable(c.R.Context(), view.Domain, view.text, ui.WithQuery(path, query, "csv", "receivers"))
 	return nil
-}
-
-// recordWarnings says what a record takes away from the one that is published, and what has no
-// effect.
-func recordWarnings(published, record dmarc.Record) []string {
-	var list []string
-	for _, uri := range published.RUA {
-		if !slices.ContainsFunc(record.RUA, func(u dmarc.URI) bool { return u.Address == uri.Address }) {
-			list = append(list, "Reports are no longer sent to "+strings.TrimPrefix(uri.String(), "mailto:")+".")
-		}
-	}
-	for _, of := range []struct {
-		subject dmarc.Subject
-		words   string
-	}{{dmarc.Itself, "the domain"}, {dmarc.Subdomain, "subdomains"}, {dmarc.MissingSubdomain, "non-existent subdomains"}} {
-		before, _ := published.Policy(of.subject)
-		after, _ := record.Policy(of.subject)
-		if before, after = published.Applied(before), record.Applied(after); after < before {
-			list = append(list, "The policy for "+of.words+" becomes weaker: "+before.String()+" → "+after.String()+".")
-		}
-	}
-	if record.Testing && record.P == dmarc.None {
-		list = append(list, "t=y has no effect with p=none.")
-	}
-	slices.Sort(list)
-	return list
 }
 
 // formTags returns the tags of the form. Tags with their default value are empty.

@@ -18,6 +18,26 @@ type domainSettingsView struct {
 	Delete  ui.Form
 	// Park marks the domain as not used for mail, or removes the mark.
 	Park ui.Action
+	// Managed are the managed records, which end with the domain.
+	Managed []endingRecord
+}
+
+// endingRecord is a managed record, and what happens to its name once it ends.
+type endingRecord struct {
+	Name   string
+	State  ui.Cell
+	Ending string
+}
+
+// endingRecords returns the managed records of a domain.
+func endingRecords(c *site.Call, domain string) ([]endingRecord, error) {
+	records, err := c.Team.ManagedRecords(c.R.Context(), domain)
+	list := make([]endingRecord, len(records))
+	for i := range records {
+		state, _ := describeManaged(records[i].Owner, &records[i])
+		list[i] = endingRecord{records[i].Owner, state, ending(records[i].Kind)}
+	}
+	return list, err
 }
 
 func purposeForm(domain dmarcd.Domain) ui.Form {
@@ -49,7 +69,11 @@ func (s *Web) showDomainSettings(c *site.Call, status int, edit func(*domainSett
 	if head.Head.Parked {
 		park.Label, park.Value = "Mark as used for mail", "no"
 	}
-	view := domainSettingsView{domainView: head, Purpose: purposeForm(head.Head.Domain), Tags: tagsForm(head.Head.Name, head.Head.Tags), Delete: domainDeletion(head.Head.Name), Park: park}
+	managed, err := endingRecords(c, head.Head.Name)
+	if err != nil {
+		return err
+	}
+	view := domainSettingsView{domainView: head, Purpose: purposeForm(head.Head.Domain), Tags: tagsForm(head.Head.Name, head.Head.Tags), Delete: domainDeletion(head.Head.Name), Park: park, Managed: managed}
 	edit(&view)
 	return c.Render(status, page, view)
 }

@@ -23,6 +23,8 @@ var doneMessages = map[string]string{
 	"sender-removed":       "The sender was removed. Its mail is shown under the previous sender.",
 	"purpose-set":          "The purpose was saved.",
 	"record-published":     "The record was published.",
+	"record-proposed":      "The change was proposed. Another user has to approve it.",
+	"proposal-withdrawn":   "The proposal was withdrawn.",
 	"record-stopped":       "The record is no longer managed. Its name answers for 90 more days: replace the CNAME record until then.",
 	"tags-set":             "The tags were saved.",
 	"sample-added":         "Sample data was added. Explore it, and remove it when you are done.",

@@ -74,7 +74,7 @@ var formRoutes = regexp.MustCompile(`post\("([^"]+)", site\.Access\w+, site\.Wit
 var buttons = []string{
 	"/sign-in", "/sign-in/passkey", "/sign-in/code", "/oidc/logout", "/theme", "/team", "/domains/{domain}/questions/{sender}", "/domains/{domain}/forwarding",
 	"/domains/{domain}/parked", "/domains/{domain}/dns", "/activity/acknowledge", "/reports/{id}/counted", "/settings/members/{id}/role",
-	"/settings/members/{id}/remove", "/settings/members/factor", "/settings/invitations/withdraw", "/settings/notifications/{id}",
+	"/settings/members/{id}/remove", "/settings/members/factor", "/settings/members/approval", "/domains/{domain}/records/{kind}/withdraw", "/settings/invitations/withdraw", "/settings/notifications/{id}",
 	"/installation/teams/{id}/api", "/installation/users/factor",
 }
 
@@ -154,6 +154,7 @@ func TestFieldErrors(t *testing.T) {
 		{"/app/domains/example.com/records/dmarc", url.Values{"record": {"v=DMARC1; p=reject"}}, "The form has no version."},
 		{"/app/domains/example.com/records/tls_rpt", url.Values{"base": {"0"}, "record": {"v=DMARC1; p=none"}}, `id="error-record"`},
 		{"/app/domains/example.com/records/dmarc/undo", url.Values{"base": {"1"}}, "Another version was published meanwhile."},
+		{"/app/domains/example.com/records/tls_rpt/approve", url.Values{"hash": {"another"}}, "This is not proposed any more"},
 		{"/app/domains/example.com/records/dmarc/stop", url.Values{"confirm": {"example.com"}}, `id="error-confirm"`},
 		{"/app/settings/tokens", url.Values{"name": {"nightly"}, "scope": {"all"}, "days": {"365"}}, `id="error-scope"`},
 		{"/app/settings/tokens", url.Values{"name": {"nightly"}, "scope": {"write"}, "days": {"soon"}}, `id="error-days"`},

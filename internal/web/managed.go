@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
@@ -28,7 +29,18 @@ type managedView struct {
 	State      ui.Cell
 	// Published is nil if the record is not managed.
 	Published *service.ManagedRecord
-	Publish   ui.Form
+	// Setup is what the domain publishes once. Overview says for each kind whether it is there.
+	Setup    []dmarcd.DNSRecord
+	Overview ui.Table
+	Publish  ui.Form
+	// Review is what was entered, nil before that; Confirm publishes it.
+	Review  *service.RecordReview
+	Confirm ui.Form
+	// Proposal waits for the approval of another user, nil for none. Approve is nil for who proposed it.
+	Proposal          *dmarcd.RecordProposal
+	Approve, Withdraw *ui.Action
+	// Ending says what happens to the name after a stop.
+	Ending string
 	// Undo publishes the version before again; nil for the first one.
 	Undo     *ui.Action
 	Stop     ui.Form
@@ -47,16 +59,79 @@ func managedPath(domain string, kind dmarcd.RecordKind) string {
 // publishForm is the form for the next version of a record; published is nil for the first one.
 func publishForm(domain string, kind dmarcd.RecordKind, published *service.ManagedRecord) ui.Form {
 	if published == nil {
-		return ui.Form{Path: managedPath(domain, kind), Method: "post", Submit: "Manage this record", Fields: []ui.Field{
+		return ui.Form{Path: managedPath(domain, kind), Method: "post", Submit: "Review", Fields: []ui.Field{
 			{Name: "base", Type: "hidden", Value: "0"},
-			{Name: "record", Label: "Record", Type: "textarea", Hint: "Empty: the one that the domain has now, so that the CNAME record changes nothing."},
+			{Name: "record", Label: contentLabel(kind), Type: "textarea", Hint: firstHint(kind)},
 		}}
 	}
-	return ui.Form{Path: managedPath(domain, kind), Method: "post", Submit: "Publish", Fields: []ui.Field{
+	return ui.Form{Path: managedPath(domain, kind), Method: "post", Submit: "Review", Fields: []ui.Field{
 		{Name: "base", Type: "hidden", Value: strconv.FormatInt(published.Version, 10)},
-		{Name: "record", Label: "Record", Type: "textarea", Value: published.Content, Required: true, Hint: "With the CNAME record, receivers see a change within five minutes."},
+		{Name: "record", Label: contentLabel(kind), Type: "textarea", Value: published.Content, Required: true, Hint: "Receivers see a change within five minutes. You see what it changes before it is published."},
 		{Name: "reason", Label: "Reason", Type: "text", Autocomplete: "off", Hint: "For the history."},
 	}}
+}
+
+func contentLabel(kind dmarcd.RecordKind) string {
+	if kind == dmarcd.RecordMTASTS {
+		return "Policy"
+	}
+	return "Record"
+}
+
+// firstHint is the hint for the first version of a record.
+func firstHint(kind dmarcd.RecordKind) string {
+	switch kind {
+	case dmarcd.RecordSPF:
+		return "With all, it replaces the SPF record of the domain. Without it, it is included there. Empty: the one that the domain has now."
+	case dmarcd.RecordMTASTS:
+		return "Empty: the one that the domain has now."
+	case dmarcd.RecordDMARC, dmarcd.RecordTLSRPT, dmarcd.RecordBIMI:
+	}
+	return "Empty: the one that the domain has now, so that the CNAME record changes nothing."
+}
+
+// ending says what happens to the name of a record that is stopped.
+func ending(kind dmarcd.RecordKind) string {
+	switch kind {
+	case dmarcd.RecordSPF:
+		return "The name stays current for 90 days, and answers v=spf1 ?all after that. Within that time, replace the term in the SPF record of the domain."
+	case dmarcd.RecordMTASTS:
+		return "The policy becomes mode: none at once, so that senders forget it. The names answer for 90 days, and never again after that. Remove both CNAME records then, or publish your own policy before."
+	case dmarcd.RecordDMARC, dmarcd.RecordTLSRPT, dmarcd.RecordBIMI:
+	}
+	return "The name in the zone answers unchanged for 90 days, and never again after that. Within that time, replace the CNAME record with a TXT record of your own."
+}
+
+// confirmForm publishes what was reviewed.
+func confirmForm(domain string, review *service.RecordReview, approval bool) ui.Form {
+	form := ui.Form{Path: managedPath(domain, review.Kind), Method: "post", Submit: "Publish", Fields: []ui.Field{
+		{Name: "base", Type: "hidden", Value: strconv.FormatInt(review.Version-1, 10)},
+		{Name: "record", Type: "hidden", Value: review.Content},
+		{Name: "reason", Type: "hidden", Value: review.Reason},
+		{Name: "reviewed", Type: "hidden", Value: "yes"},
+	}}
+	if approval {
+		form.Submit = "Propose"
+	}
+	return form
+}
+
+// overviewTable says for each kind of record whether it is managed, and what to publish.
+func overviewTable(c *site.Call, domain string, records []service.ManagedRecord) ui.Table {
+	t := ui.Table{ID: "kinds", Caption: "All kinds", Columns: []ui.Column{{Title: "Record"}, {Title: "State"}, {Title: "Publish once", Wide: true}}}
+	for _, kind := range dmarcd.RecordKinds() {
+		var published *service.ManagedRecord
+		text := ""
+		if i := slices.IndexFunc(records, func(r service.ManagedRecord) bool { return r.Kind == kind }); i >= 0 {
+			published = &records[i]
+			for _, r := range published.Setup(domain, published.Target) {
+				text += r.String() + "\n"
+			}
+		}
+		state, _ := describeManaged(kind.Owner(domain), published)
+		t.Rows = append(t.Rows, []ui.Cell{ui.LinkTo(kindTitles[kind], c.Link(managedPath(domain, kind))), state, ui.Code(strings.TrimSpace(text))})
+	}
+	return t
 }
 
 // stopForm asks for the name of a record before it is no longer managed.
@@ -98,12 +173,24 @@ func (s *Web) showManaged(c *site.Call, status int, edit func(*managedView)) err
 	if err != nil {
 		return err
 	}
-	view := managedView{domainView: head, Zone: s.options.Zone, Stop: stopForm(name, kind)}
+	proposals, err := c.Team.RecordProposals(c.R.Context(), name)
+	if err != nil {
+		return err
+	}
+	view := managedView{domainView: head, Zone: s.options.Zone, Stop: stopForm(name, kind), Ending: ending(kind), Overview: overviewTable(c, name, records)}
+	if i := slices.IndexFunc(proposals, func(p dmarcd.RecordProposal) bool { return p.Kind == kind }); i >= 0 {
+		view.Proposal = &proposals[i]
+		view.Withdraw = &ui.Action{Label: "Withdraw", Path: managedPath(name, kind) + "/withdraw", Danger: true, Question: "Withdraw this proposal?"}
+		if view.Proposal.User != c.Account.User.ID {
+			view.Approve = &ui.Action{Label: "Approve and publish", Path: managedPath(name, kind) + "/approve", Name: "hash", Value: view.Proposal.Hash()}
+		}
+	}
 	for _, k := range dmarcd.RecordKinds() {
 		view.Kinds = append(view.Kinds, ui.Tab{Link: ui.Link{Text: kindTitles[k], Href: c.Link(managedPath(name, k))}, Current: k == kind})
 	}
 	if i := slices.IndexFunc(records, func(r service.ManagedRecord) bool { return r.Kind == kind }); i >= 0 {
 		view.Published = &records[i]
+		view.Setup = records[i].Setup(name, records[i].Target)
 		if version := strconv.FormatInt(records[i].Version, 10); version != "1" {
 			view.Undo = &ui.Action{
 				Label: "Undo version " + version, Path: managedPath(name, kind) + "/undo", Name: "base", Value: version,
@@ -120,7 +207,10 @@ func (s *Web) showManaged(c *site.Call, status int, edit func(*managedView)) err
 		}
 	}
 	edit(&view)
-	return c.Render(status, page, view, view.Versions)
+	if view.Review != nil {
+		view.Confirm = confirmForm(name, view.Review, c.Viewer.Team.Approval)
+	}
+	return c.Render(status, page, view, view.Versions, view.Overview)
 }
 
 // describeManaged says what receivers get for the record with that name; published is nil if it is not
@@ -137,7 +227,7 @@ func describeManaged(owner string, published *service.ManagedRecord) (state ui.C
 		return badge("not yet", "warning"), owner + " has no record. Publish the CNAME record."
 	case dmarcd.RecordElsewhere:
 		return badge("elsewhere", "warning"), "Receivers get another record at " + owner + ". Replace it with the CNAME record."
-	case dmarcd.RecordUnknown:
+	case dmarcd.RecordUnknown, dmarcd.RecordProposed:
 	}
 	return badge("unknown", "quiet"), "The lookup of " + owner + " failed. Reload the page."
 }
@@ -146,54 +236,113 @@ func describeManaged(owner string, published *service.ManagedRecord) (state ui.C
 func versionTable(domain string, kind dmarcd.RecordKind, versions []dmarcd.RecordVersion) ui.Table {
 	t := ui.Table{
 		ID: "versions", Caption: "Versions", CSV: managedPath(domain, kind) + "?csv=versions",
-		Columns: []ui.Column{{Title: "Version", Numeric: true}, {Title: "Published"}, {Title: "By", Wide: true}, {Title: "Record", Wide: true}, {Title: "Reason", Wide: true}},
+		Columns: []ui.Column{{Title: "Version", Numeric: true}, {Title: "Published"}, {Title: "By", Wide: true}, {Title: "Record", Wide: true}, {Title: "Difference", Wide: true}, {Title: "Effect", Wide: true}, {Title: "Reason", Wide: true}},
 	}
 	for _, v := range versions {
 		if v.Kind == kind {
-			t.Rows = append(t.Rows, []ui.Cell{ui.Count(v.Version), {Kind: ui.CellTime, Time: v.CreatedAt}, ui.Text(v.Author), ui.Code(v.Content), ui.Text(v.Reason)})
+			t.Rows = append(t.Rows, []ui.Cell{ui.Count(v.Version), {Kind: ui.CellTime, Time: v.CreatedAt}, ui.Text(v.Author).Noted(approvedBy(v)), ui.Code(v.Content), ui.Code(v.Difference), ui.Text(v.Effect), ui.Text(v.Reason)})
 		}
 	}
 	return t
 }
 
-// changeRecord makes a change that is based on the version in a form. Its errors are shown at the form.
-func (s *Web) changeRecord(c *site.Call, domain dmarcd.Domain, written url.Values, change func(ctx context.Context, kind dmarcd.RecordKind, base int64) error) error {
+func approvedBy(v dmarcd.RecordVersion) string {
+	if v.Approver == "" {
+		return ""
+	}
+	return "approved by " + v.Approver
+}
+
+// changeRecord makes a change that is based on the version in a form, and then answers. Errors of the
+// change are shown at the form.
+func (s *Web) changeRecord(c *site.Call, domain dmarcd.Domain, written url.Values, change func(ctx context.Context, kind dmarcd.RecordKind, base int64) (answer func() error, err error)) error {
 	kind, err := recordKind(c)
 	if err != nil {
 		return err
 	}
 	base, err := strconv.ParseInt(written.Get("base"), 10, 64)
+	var answer func() error
 	if err != nil {
 		err = &dmarcd.InvalidError{Message: "The form has no version. Try again."}
 	} else {
-		err = change(c.R.Context(), kind, base)
+		answer, err = change(c.R.Context(), kind, base)
 	}
 	if errors.Is(err, dmarcd.ErrConflict) {
 		err = &dmarcd.InvalidError{Message: "Another version was published meanwhile. Read it below, and decide again."}
 	}
 	var invalid *dmarcd.InvalidError
-	if !errors.As(err, &invalid) {
-		return c.Finish(err, managedPath(domain.Name, kind), "record-published")
+	switch {
+	case err == nil:
+		return answer()
+	case !errors.As(err, &invalid):
+		return err
 	}
-	return s.showManaged(c, http.StatusUnprocessableEntity, func(v *managedView) {
-		published := v.Publish.Fields[0].Value
-		v.Publish, _ = v.Publish.Filled(written, err)
-		v.Publish.Fields[0].Value = published // what is written is based on what is read now
-	})
+	return s.showManaged(c, http.StatusUnprocessableEntity, func(v *managedView) { v.refill(written, err) })
 }
 
+// refill has the form show what was written, which is based on what is read now.
+func (v *managedView) refill(written url.Values, err error) {
+	published := v.Publish.Fields[0].Value
+	v.Publish, _ = v.Publish.Filled(written, err)
+	v.Publish.Fields[0].Value = published
+}
+
+// publishRecord shows what a version changes, and publishes it once that was read.
 func (s *Web) publishRecord(c *site.Call, domain dmarcd.Domain, written url.Values) error {
-	return s.changeRecord(c, domain, written, func(ctx context.Context, kind dmarcd.RecordKind, base int64) error {
-		_, err := c.Team.PublishRecord(ctx, domain.Name, base, dmarcd.RecordVersion{Kind: kind, Content: written.Get("record"), Reason: written.Get("reason")})
-		return err
+	return s.changeRecord(c, domain, written, func(ctx context.Context, kind dmarcd.RecordKind, base int64) (func() error, error) {
+		v := dmarcd.RecordVersion{Kind: kind, Content: written.Get("record"), Reason: written.Get("reason")}
+		if written.Get("reviewed") != "" {
+			record, err := c.Team.PublishRecord(ctx, domain.Name, base, v)
+			return published(c, domain.Name, record), err
+		}
+		review, err := c.Team.ReviewRecord(ctx, domain.Name, base, v)
+		return func() error {
+			return s.showManaged(c, http.StatusOK, func(view *managedView) {
+				view.refill(written, nil)
+				view.Review = &review
+			})
+		}, err
 	})
 }
 
 func (s *Web) undoRecord(c *site.Call, domain dmarcd.Domain, written url.Values) error {
-	return s.changeRecord(c, domain, written, func(ctx context.Context, kind dmarcd.RecordKind, base int64) error {
-		_, err := c.Team.UndoRecord(ctx, domain.Name, kind, base)
-		return err
+	return s.changeRecord(c, domain, written, func(ctx context.Context, kind dmarcd.RecordKind, base int64) (func() error, error) {
+		record, err := c.Team.UndoRecord(ctx, domain.Name, kind, base)
+		return published(c, domain.Name, record), err
 	})
+}
+
+// published says whether a version was published or proposed.
+func published(c *site.Call, domain string, record service.ManagedRecord) func() error {
+	done := "record-published"
+	if record.State == dmarcd.RecordProposed {
+		done = "record-proposed"
+	}
+	return func() error { return c.Done(managedPath(domain, record.Kind), done) }
+}
+
+func (s *Web) approveRecord(c *site.Call, domain dmarcd.Domain, written url.Values) error {
+	kind, err := recordKind(c)
+	if err != nil {
+		return err
+	}
+	_, err = c.Team.ApproveRecord(c.R.Context(), domain.Name, kind, written.Get("hash"))
+	if errors.Is(err, dmarcd.ErrConflict) {
+		err = &dmarcd.InvalidError{Message: "This is not proposed any more, or another version was published meanwhile. Read what is there now, and decide again."}
+	}
+	return c.Finish(err, managedPath(domain.Name, kind), "record-published")
+}
+
+func (s *Web) withdrawProposal(c *site.Call, domain dmarcd.Domain, _ url.Values) error {
+	kind, err := recordKind(c)
+	if err != nil {
+		return err
+	}
+	return c.Finish(c.Team.WithdrawProposal(c.R.Context(), domain.Name, kind), managedPath(domain.Name, kind), "proposal-withdrawn")
+}
+
+func (s *Web) requireApproval(c *site.Call, written url.Values) error {
+	return c.Finish(c.Team.RequireApproval(c.R.Context(), written.Get("required") == "yes"), Prefix+"/settings/members", "factor-required")
 }
 
 func (s *Web) stopRecord(c *site.Call, domain dmarcd.Domain, written url.Values) error {

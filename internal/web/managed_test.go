@@ -43,9 +43,9 @@ func TestManagedRecord(t *testing.T) {
 		form url.Values
 		want string
 	}{
-		{path, url.Values{"base": {"2"}, "record": {" v=DMARC1; p=reject "}, "reason": {"all pass"}}, `data-copy>v=DMARC1; p=reject</code>`},
+		{path, url.Values{"base": {"2"}, "record": {" v=DMARC1; p=reject "}, "reason": {"all pass"}, "reviewed": {"yes"}}, `data-copy>v=DMARC1; p=reject</code>`},
 		{path + "/undo", url.Values{"base": {"3"}}, "undo of version 3"},
-		{path + "/stop", url.Values{"confirm": {"_dmarc.example.com"}}, "Manage this record"},
+		{path + "/stop", url.Values{"confirm": {"_dmarc.example.com"}}, "Take it over"},
 	} {
 		if w := s.post(editor, form.path, form.form); w.Code != http.StatusSeeOther {
 			t.Fatalf("%s: got %d %s, want it done", form.path, w.Code, w.Body)
@@ -53,6 +53,16 @@ func TestManagedRecord(t *testing.T) {
 		if body := s.body(t, editor, path); !strings.Contains(body, form.want) {
 			t.Errorf("%s: got %s, want %q", form.path, body, form.want)
 		}
+	}
+	if body := s.body(t, editor, "/app/domains/example.com/records/tls_rpt"); !strings.Contains(body, "a colleague proposed this") || !strings.Contains(body, "Approve and publish") {
+		t.Errorf("got %s, want the proposal of a colleague with its approval", body)
+	}
+	if w := s.post(editor, "/app/domains/example.com/records/tls_rpt/approve", url.Values{"hash": {"another"}}); w.Code != http.StatusUnprocessableEntity {
+		t.Errorf("another text than was proposed: got %d, want 422", w.Code)
+	}
+	review := s.post(editor, path, url.Values{"base": {"0"}, "record": {"v=DMARC1; p=none; t=y"}})
+	if body := review.Body.String(); review.Code != http.StatusOK || !strings.Contains(body, "Before you publish") || !strings.Contains(body, "t=y has no effect with p=none.") || !strings.Contains(body, `name="reviewed"`) {
+		t.Errorf("before it is published: got %d %s, want what changes", review.Code, body)
 	}
 	if w := s.get(viewer, "/app/domains/example.com/records/mx"); w.Code != http.StatusNotFound {
 		t.Errorf("another kind: got %d, want 404", w.Code)

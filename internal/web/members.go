@@ -19,6 +19,8 @@ type membersView struct {
 	Form        ui.Form
 	// Require requires a second factor.
 	Require ui.Action
+	// Approval requires approval of managed records.
+	Approval ui.Action
 	// Invitation is a new invitation, whose link is shown only once; nil for none.
 	Invitation *service.SentInvitation
 }
@@ -43,7 +45,7 @@ func (s *Web) showMembers(c *site.Call, status int, form ui.Form, invitation *se
 	if err != nil {
 		return err
 	}
-	view := membersView{Tabs: settingsTabs(c.Viewer, "Members"), Form: form, Require: requireAction(c.Viewer.Team.SecondFactor, "members", Prefix+"/settings/members/factor"), Invitation: invitation, Table: memberTable(members, c.Viewer)}
+	view := membersView{Tabs: settingsTabs(c.Viewer, "Members"), Form: form, Require: requireAction(c.Viewer.Team.SecondFactor, "members", Prefix+"/settings/members/factor"), Approval: approvalAction(c.Viewer.Team.Approval), Invitation: invitation, Table: memberTable(members, c.Viewer)}
 	if c.Viewer.MayOwn() {
 		invitations, err := c.Team.Invitations(c.R.Context())
 		if err != nil {
@@ -52,6 +54,15 @@ func (s *Web) showMembers(c *site.Call, status int, form ui.Form, invitation *se
 		view.Invitations = invitationTable(invitations, members)
 	}
 	return c.Render(status, settingsFrame("members", "Members"), view, view.Table, view.Invitations)
+}
+
+// approvalAction is the button that requires approval of managed records, or no longer does.
+func approvalAction(required bool) ui.Action {
+	action := ui.Action{Label: "Require it", Path: Prefix + "/settings/members/approval", Name: "required", Value: "yes", Question: "Require the approval of another user for each change of a managed record?"}
+	if required {
+		action.Label, action.Value, action.Question = "Make it optional", "no", "Publish changes of managed records without approval?"
+	}
+	return action
 }
 
 func memberTable(members []dmarcd.Member, viewer site.Viewer) ui.Table {

@@ -36,7 +36,7 @@ func TestPublishNextAction(t *testing.T) {
 	_, form, _ := strings.Cut(s.body(t, editor, setup), `action="`+dmarc+`"`)
 	_, form, _ = strings.Cut(form, `name="record" value="`)
 	proposed, _, _ := strings.Cut(form, `"`)
-	if w := s.post(editor, dmarc, url.Values{"base": {"0"}, "record": {html.UnescapeString(proposed)}}); w.Code != http.StatusSeeOther {
+	if w := s.post(editor, dmarc, url.Values{"base": {"0"}, "record": {html.UnescapeString(proposed)}, "reviewed": {"yes"}}); w.Code != http.StatusSeeOther {
 		t.Fatalf("manage: got %d %s", w.Code, w.Body)
 	}
 	has(editor, setup, "Publish this CNAME record once.", true)

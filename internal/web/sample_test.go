@@ -39,12 +39,18 @@ func makeSample(t *testing.T, file string) sample {
 	for base, policy := range []string{"none", "quarantine"} {
 		musttest.Get(team.PublishRecord(t.Context(), sampleDomain, int64(base), dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=" + policy, Reason: "<b>ready</b>"}))(t)
 	}
+	musttest.Get(s.store.Team(s.team).ProposeRecord(t.Context(), sampleDomain, 0, sampleProposal, 0))(t)
 	s.makeReports(t, team)
 	s.makeSettings(t, team)
 	s.clock = now
 	s.makeUsers(t)
 	return s.sample
 }
+
+// sampleProposal is proposed for the sample domain.
+var sampleProposal = dmarcd.RecordProposal{RecordVersion: dmarcd.RecordVersion{
+	Kind: dmarcd.RecordTLSRPT, Version: 1, Content: "v=TLSRPTv1; rua=mailto:tls@example.com", Author: "a colleague",
+}}
 
 // makeHistory adds the domain, and checks it with two DNS states.
 func (s *site) makeHistory(t *testing.T, team *service.Team) {

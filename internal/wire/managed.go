@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/dmarcd/dmarcd"
+import (
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+)
 
 // ManagedRecord is a managed record in its published version.
 type ManagedRecord struct {
@@ -35,6 +39,29 @@ type RecordVersion struct {
 	PublishedAt string  `json:"published_at"`
 	Author      string  `json:"author"`
 	Reason      *string `json:"reason"` // null for none given
+	Approver    *string `json:"approver"`
+	// Difference is that from the version before: terms that were removed (- ) or added (+ ).
+	Difference []string `json:"difference"`
+	Effect     *string  `json:"effect"` // null where it is not known
+}
+
+// RecordProposal is a version that waits for approval.
+type RecordProposal struct {
+	Kind       string  `json:"kind"`
+	Base       int64   `json:"base"`
+	Record     string  `json:"record"`
+	ProposedAt string  `json:"proposed_at"`
+	Author     string  `json:"author"`
+	Reason     *string `json:"reason"`
+	Effect     *string `json:"effect"`
+}
+
+// NewRecordProposal returns the shape of a version that waits for approval.
+func NewRecordProposal(v dmarcd.RecordVersion) RecordProposal {
+	return RecordProposal{
+		Kind: string(v.Kind), Base: v.Version - 1, Record: v.Content, ProposedAt: Time(v.CreatedAt), Author: v.Author,
+		Reason: optionalText(v.Reason), Effect: optionalText(v.Effect),
+	}
 }
 
 // NewRecordVersion returns the shape of a version.
@@ -42,5 +69,6 @@ func NewRecordVersion(v dmarcd.RecordVersion) RecordVersion {
 	return RecordVersion{
 		Kind: string(v.Kind), Version: v.Version, Record: v.Content,
 		PublishedAt: Time(v.CreatedAt), Author: v.Author, Reason: optionalText(v.Reason),
+		Approver: optionalText(v.Approver), Difference: strings.FieldsFunc(v.Difference, func(r rune) bool { return r == '\n' }), Effect: optionalText(v.Effect),
 	}
 }

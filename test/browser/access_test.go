@@ -100,6 +100,8 @@ var pages = []sitePage{
 	{path: "/app/domains/{domain}/purpose", need: editor, form: url.Values{"purpose": {"personal"}}},
 	{path: "/app/domains/{domain}/records/dmarc", need: editor, form: url.Values{"base": {"0"}, "record": {"v=DMARC1; p=none"}}},
 	{path: "/app/domains/{domain}/records/dmarc/undo", need: editor, form: url.Values{"base": {"1"}}},
+	{path: "/app/domains/{domain}/records/dmarc/approve", need: editor, form: url.Values{"hash": {"x"}}},
+	{path: "/app/domains/{domain}/records/dmarc/withdraw", need: editor, form: url.Values{}},
 	{path: "/app/domains/{domain}/records/dmarc/stop", need: editor, form: url.Values{"confirm": {"_dmarc.example.com"}}},
 	{path: "/app/domains/{domain}/delete", need: owner, form: url.Values{"confirm": {"example.com"}}},
 	{path: "/app/activity/1/acknowledge", need: editor, form: url.Values{}},

@@ -137,6 +137,9 @@ func TestAnswersOfManagedRecords(t *testing.T) {
 		want(plain, http.StatusUnsupportedMediaType)
 		want(publish, http.StatusOK)
 		want(publish, http.StatusConflict)
+		in.do("record", "approval", "--team", "default", "required")
+		want(changing(publish.method, publish.path, publisher, `{"base":1,"record":"v=DMARC1; p=reject"}`), http.StatusAccepted)
+		in.do("record", "approval", "--team", "default", "optional")
 		for _, path := range []string{"/domains/example.com/records", "/domains/example.com/records/dmarc/versions"} {
 			a := s.get(path)
 			a.wantStatus(t, http.StatusOK)

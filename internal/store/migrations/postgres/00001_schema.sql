@@ -50,6 +50,7 @@ CREATE TABLE teams (
     quota_reports    BIGINT  NOT NULL DEFAULT -1,
     quota_mailboxes  BIGINT  NOT NULL DEFAULT -1,
     second_factor    BOOLEAN NOT NULL DEFAULT FALSE, -- members need one
+    approval         BOOLEAN NOT NULL DEFAULT FALSE, -- publishing managed records needs it
     deleted_at       BIGINT  NOT NULL DEFAULT 0
 );
 
@@ -929,8 +930,26 @@ CREATE TABLE record_versions (
     content    TEXT   NOT NULL,
     author     TEXT   NOT NULL,
     reason     TEXT   NOT NULL,
+    approver   TEXT   NOT NULL,
+    effect     TEXT   NOT NULL,
     created_at BIGINT NOT NULL,
     PRIMARY KEY (team_id, domain_id, kind, version)
+);
+
+-- Versions of managed records that are published once another user approves them, one for each record.
+-- user_id is who proposed it, or created the token that did, 0 for the command line.
+CREATE TABLE record_proposals (
+    team_id    BIGINT NOT NULL REFERENCES teams (id),
+    domain_id  BIGINT NOT NULL,
+    kind       TEXT   NOT NULL,
+    version    BIGINT NOT NULL,
+    content    TEXT   NOT NULL,
+    author     TEXT   NOT NULL,
+    reason     TEXT   NOT NULL,
+    effect     TEXT   NOT NULL,
+    user_id    BIGINT NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (team_id, domain_id, kind)
 );
 
 -- What the advice for a domain comes to, for lists of domains. It is as old as computed_at: the
