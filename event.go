@@ -40,6 +40,7 @@ const (
 	TokenExpiring     EventKind = "token.expiring"
 	DiskLow           EventKind = "disk.low"
 	RecordsRetired    EventKind = "records.retired" // names of managed records that answer for 90 more days
+	SPFOutdated       EventKind = "spf.outdated" // a managed SPF record is not what its names are now
 
 	AlertsGrouped EventKind = "alerts.grouped" // one event for several
 	AlertTest     EventKind = "alert.test"     // requested by a user, for all webhooks
@@ -51,7 +52,7 @@ func EventKinds() []EventKind {
 		RecordAppeared, RecordChanged, RecordRemoved, PolicyWeakened, PolicyStrengthened, ProofLost, FindingAppeared, FindingResolved,
 		ChecksSuspended, HeldReport, WebhookDisabled, WebhookTest,
 		SenderNew, SenderFailing, SelectorFailing, PassRateDropped, VolumeSpike, SpoofingBurst,
-		ReportsStopped, ReportsUnreadable, ReportsUnverified, TLSFailing, MailboxFailing, TokenExpiring, DiskLow, RecordsRetired, AlertsGrouped, AlertTest,
+		ReportsStopped, ReportsUnreadable, ReportsUnverified, TLSFailing, MailboxFailing, TokenExpiring, DiskLow, RecordsRetired, SPFOutdated, AlertsGrouped, AlertTest,
 		DigestDaily, DigestWeekly, DigestMonthly, DigestManagers,
 	}
 }
@@ -109,7 +110,7 @@ func (k EventKind) Level() Level {
 	case RecordRemoved, PolicyWeakened, ProofLost, FindingAppeared, SenderFailing, SelectorFailing, PassRateDropped, SpoofingBurst,
 		ReportsStopped, MailboxFailing, WebhookDisabled, DiskLow:
 		return LevelError
-	case RecordChanged, ChecksSuspended, HeldReport, SenderNew, VolumeSpike, ReportsUnreadable, ReportsUnverified, TLSFailing, TokenExpiring, RecordsRetired, AlertsGrouped:
+	case RecordChanged, ChecksSuspended, HeldReport, SenderNew, VolumeSpike, ReportsUnreadable, ReportsUnverified, TLSFailing, TokenExpiring, RecordsRetired, SPFOutdated, AlertsGrouped:
 		return LevelWarning
 	}
 	return LevelInfo

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd/dns"
@@ -37,9 +39,9 @@ type FlatOptions struct {
 	Domain string
 	// Name is where the flat record is published. What does not fit is published below it.
 	Name string
-	// First is the number of the first name below Name. A change should use other names than the record
-	// before, which receivers may have in their caches.
-	First int
+	// Before is what is published there now. A change uses other names below Name: receivers may have the
+	// first record of before in their caches, and still need the others.
+	Before Flat
 	// Include is set if the record of Domain has include: of Name, and not redirect=. Lookups and Voids
 	// are then those of its other terms.
 	Include        bool
@@ -152,7 +154,10 @@ func Flatten(ctx context.Context, r dns.Resolver, text string, o FlatOptions) (F
 		n.add(rule{result: Neutral, ranges: everything()})
 		n.rules[len(n.rules)-1].tidy()
 	}
-	flat, err := o.pack(n)
+	flat, err := o.pack(n, o.Before.names())
+	if err == nil && !slices.Equal(flat.Records, o.Before.Records) {
+		flat, err = o.pack(n, o.Before.names()%mostNames+nextNames)
+	}
 	flat.TTL = MaxFlatTTL
 	for _, a := range e.answers {
 		if a.Outcome != dns.Inconclusive {
@@ -162,8 +167,25 @@ func Flatten(ctx context.Context, r dns.Resolver, text string, o FlatOptions) (F
 	return flat, err
 }
 
-// pack divides the rules into records, each of which continues with the next.
-func (o FlatOptions) pack(n flatNode) (Flat, error) {
+// The names below that of a record have the numbers from 11, 21 or 31 on in turn. There are at most nine.
+const (
+	nextNames = 10
+	mostNames = 30
+)
+
+// names returns the number of the first name below that of a record, less one.
+func (f Flat) names() int {
+	if len(f.Names) < 2 {
+		return 0
+	}
+	number, _, _ := strings.Cut(f.Names[1], ".")
+	first, _ := strconv.Atoi(number)
+	return max(first-1, 0)
+}
+
+// pack divides the rules into records, each of which continues with the next. They
+// have the numbers after last.
+func (o FlatOptions) pack(n flatNode, last int) (Flat, error) {
 	flat := Flat{Lookups: 1 + o.Lookups, Voids: o.Voids}
 	var terms []string
 	var seen spans
@@ -195,14 +217,13 @@ func (o FlatOptions) pack(n flatNode) (Flat, error) {
 	for _, term := range terms {
 		left += len(" ") + len(term)
 	}
-	o.First = max(o.First, 1)
 	name, text := o.Name, version
 	finish := func(next string) {
 		flat.Records, flat.Names = append(flat.Records, text), append(flat.Names, name)
 		name, text = next, version
 	}
 	for _, term := range terms {
-		next := strconv.Itoa(o.First+len(flat.Records)) + "." + o.Name
+		next := strconv.Itoa(last+1+len(flat.Records)) + "." + o.Name
 		more := " redirect=" + next
 		if len(text)+left > maxFlatRecord && len(text)+len(" ")+len(term)+len(more) > maxFlatRecord {
 			if text == version {

@@ -346,13 +346,16 @@ func TestFlattenDivides(t *testing.T) {
 			t.Errorf("record %d has %d bytes", i, len(text))
 		}
 	}
-	if n := len(flat.Records); n < 6 || flat.Lookups != n+1 || flat.Names[0] != flatName || flat.Names[1] != "1."+flatName || flat.TTL != 5*time.Minute && flat.TTL != time.Hour {
+	if n := len(flat.Records); n < 6 || flat.Lookups != n+1 || flat.Names[0] != flatName || flat.Names[1] != "11."+flatName || flat.TTL != 5*time.Minute && flat.TTL != time.Hour {
 		t.Errorf("got %d records with %+v", n, flat)
 	}
 	sameResults(t, "", record, flat, false, true)
-	again, err := spf.Flatten(t.Context(), flatZone("", record, nil, false), record, spf.FlatOptions{Domain: "example.com", Name: flatName, First: 11, Include: false})
-	if err != nil || again.Names[1] != "11."+flatName || !strings.HasSuffix(again.Records[0], " redirect=11."+flatName) {
-		t.Errorf("got %v, %v", again.Names, err)
+	// Other names are used for a change only, and the first ones again for the next.
+	for i, step := range []struct{ record, want string }{{record, "11."}, {record + " x=y", "11."}, {strings.Replace(record, "10.0.149", "10.0.250", 1), "21."}, {record, "31."}, {record + " x=y", "31."}, {record + " ip4:10.1.1.1", "31."}, {strings.Replace(record, "10.0.149", "10.0.251", 1), "11."}} {
+		flat, err = spf.Flatten(t.Context(), flatZone("", record, nil, false), step.record, spf.FlatOptions{Domain: "example.com", Name: flatName, Before: flat})
+		if err != nil || flat.Names[1] != step.want+flatName || !strings.HasSuffix(flat.Records[0], " redirect="+step.want+flatName) {
+			t.Errorf("step %d: got %v, %v", i, flat.Names, err)
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 func newManagedRecord(r service.ManagedRecord) wire.ManagedRecord {
-	return wire.NewManagedRecord(r.RecordVersion, r.Owner, r.Target, r.State)
+	return wire.NewManagedRecord(r.RecordVersion, r.Owner, r.Target, r.State, r.Served, r.Note)
 }
 
 func (a *API) listManagedRecords(c *call) error {

@@ -386,6 +386,9 @@ func (a *App) Run(ctx context.Context) (err error) {
 	if a.config.Schedule.Rate > 0 {
 		group.Go(func() error { return a.checks().Run(ctx) })
 	}
+	if a.config.Zone != "" {
+		group.Go(func() error { return a.refreshSPF().Run(ctx) })
+	}
 	for _, chore := range a.chores() {
 		group.Go(func() error { return chore.Run(ctx) })
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/notify/webhook"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 	reportprobe "github.com/dmarcd/dmarcd/internal/probe"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/secret"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
@@ -38,6 +39,27 @@ func (a *App) checks() *jobs.Checks {
 		},
 	}
 }
+
+// refreshSPF returns the job that resolves managed SPF records again.
+func (a *App) refreshSPF() *jobs.Due[store.DueSPF] {
+	return &jobs.Due[store.DueSPF]{
+		Name: "refresh managed SPF records", Teams: a.store.DueSPFTeams, Claim: a.store.ClaimDueSPF, Rate: spfRate, Log: a.log,
+		TeamOf: func(d store.DueSPF) dmarcd.TeamID { return d.Team },
+		Do: func(ctx context.Context, d store.DueSPF) {
+			err := recovered.Boundary(a.recovered).Call("refresh a managed SPF record", func() error { return a.service.RefreshSPF(ctx, d) })
+			if err != nil && ctx.Err() == nil && !recovered.Is(err) {
+				a.log.WarnContext(ctx, "managed SPF record not refreshed", "team", d.Team, "error", err)
+			}
+		},
+	}
+}
+
+// spfRate is the maximum number of managed SPF records that are resolved in a second, and retiredSPFPoll the
+// interval for those that are no longer in use.
+const (
+	spfRate        = 100
+	retiredSPFPoll = 15 * time.Minute
+)
 
 // freezeDelay is the time from the start until old records are first stored by column. By then
 // all replicas of the previous version, which cannot read them, have been replaced.
@@ -77,6 +99,7 @@ func (a *App) chores() []*jobs.Chore {
 		{Name: "queue digests", Step: a.service.QueueDigests, Poll: jobs.Minutely},
 		{Name: "detect failing mailboxes", Step: a.service.DetectMailboxes, Poll: jobs.Minutely},
 		{Name: "detect expiring tokens", Step: a.service.DetectTokens, Poll: jobs.Hourly},
+		{Name: "refresh retired SPF records", Step: a.service.RefreshRetiredSPF, Poll: retiredSPFPoll},
 		{Name: "refresh postures of domains", Step: a.service.RefreshPostures, Poll: jobs.Soon},
 		{Name: "remove expired data", Step: expire, Poll: jobs.Hourly},
 		{Name: "store old records by column", Step: freeze, Poll: freezeDelay / 2},

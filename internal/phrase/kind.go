@@ -20,7 +20,7 @@ func KindGroups() []KindGroup {
 			dmarcd.SenderFailing, dmarcd.SelectorFailing, dmarcd.PassRateDropped, dmarcd.SenderNew, dmarcd.SpoofingBurst, dmarcd.VolumeSpike, dmarcd.TLSFailing,
 		}},
 		{"DNS changes", []dmarcd.EventKind{
-			dmarcd.RecordRemoved, dmarcd.RecordChanged, dmarcd.RecordAppeared, dmarcd.RecordsRetired, dmarcd.PolicyWeakened, dmarcd.PolicyStrengthened, dmarcd.ProofLost, dmarcd.FindingAppeared, dmarcd.FindingResolved,
+			dmarcd.RecordRemoved, dmarcd.RecordChanged, dmarcd.RecordAppeared, dmarcd.RecordsRetired, dmarcd.SPFOutdated, dmarcd.PolicyWeakened, dmarcd.PolicyStrengthened, dmarcd.ProofLost, dmarcd.FindingAppeared, dmarcd.FindingResolved,
 		}},
 		{"Reports", []dmarcd.EventKind{dmarcd.ReportsStopped, dmarcd.ReportsUnreadable, dmarcd.ReportsUnverified, dmarcd.HeldReport}},
 		{"Operation", []dmarcd.EventKind{dmarcd.MailboxFailing, dmarcd.TokenExpiring, dmarcd.WebhookDisabled, dmarcd.ChecksSuspended, dmarcd.DiskLow}},
@@ -41,6 +41,7 @@ var kindTexts = map[dmarcd.EventKind][2]string{
 	dmarcd.RecordChanged:      {"DMARC record changed", "The DMARC record of a domain has new tags or values."},
 	dmarcd.RecordAppeared:     {"DMARC record published", "A domain has a DMARC record now."},
 	dmarcd.RecordsRetired:     {"Managed records end", "Records of a domain are no longer managed. Their names answer for 90 more days."},
+	dmarcd.SPFOutdated:        {"SPF not up to date", "A managed SPF record keeps older addresses: a lookup fails, or a change waits for a person."},
 	dmarcd.PolicyWeakened:     {"Policy weakened", "A domain asks receivers for less protection, such as none instead of reject."},
 	dmarcd.PolicyStrengthened: {"Policy strengthened", "A domain asks receivers for more protection."},
 	dmarcd.ProofLost:          {"Proof lost", "DNS no longer shows that a domain is yours, so its mail is not counted."},

@@ -14,6 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/spf"
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
@@ -24,6 +25,10 @@ type ManagedRecord struct {
 	// Owner is the name in the domain, and Target the name in the zone that its CNAME record leads to.
 	Owner, Target string
 	State         dmarcd.RecordState
+	// Served is what the name of an SPF record answers: the first text, and those that it continues with.
+	// Note says why that is not what it would be now, or "".
+	Served []string
+	Note   string
 }
 
 // stateTimeout limits the lookups of the states of a domain's records.
@@ -52,6 +57,11 @@ func (t *Team) ManagedRecords(ctx context.Context, name string) ([]ManagedRecord
 		}
 		r := managedRecord(v, domain.Name, zone)
 		r.State = t.recordState(ctx, r)
+		if r.Kind == dmarcd.RecordSPF {
+			if err := t.addSPF(ctx, domain.Name, &r); err != nil {
+				return nil, err
+			}
+		}
 		records = append(records, r)
 	}
 	return records, nil
@@ -215,7 +225,7 @@ func (t *Team) prepare(ctx context.Context, name string, base int64, v dmarcd.Re
 	if err := checkRecord(p.RecordVersion); err != nil {
 		return p, err
 	}
-	p.served, err = t.served(ctx, p.domain, p.zone, p.RecordVersion)
+	p.served, err = t.served(ctx, p.domain, p.zone, &p.RecordVersion)
 	return p, err
 }
 
@@ -232,6 +242,11 @@ func (t *Team) publish(ctx context.Context, base int64, p prepared, action strin
 	}
 	published.Difference = p.Kind.Difference(before.Content, p.Content)
 	record := managedRecord(published, p.domain.Name, p.zone)
+	if p.Kind == dmarcd.RecordSPF {
+		if err := t.addSPF(ctx, p.domain.Name, &record); err != nil {
+			return ManagedRecord{}, err
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
 	defer cancel()
 	record.State = t.recordState(ctx, record)
@@ -280,10 +295,10 @@ func (t *Team) publishedRecord(ctx context.Context, domain string, kind dmarcd.R
 
 // served returns what the name of a version with a label answers, nil for a TXT record with its content,
 // or a *dmarcd.InvalidError for one that cannot be served.
-func (t *Team) served(_ context.Context, _ dmarcd.Domain, _ string, v dmarcd.RecordVersion) (func(label string) []store.ZoneRecord, error) {
+func (t *Team) served(ctx context.Context, domain dmarcd.Domain, zone string, v *dmarcd.RecordVersion) (func(label string) []store.ZoneRecord, error) {
 	switch v.Kind {
 	case dmarcd.RecordSPF:
-		return nil, &dmarcd.InvalidError{Field: "kind", Message: "SPF records are not managed yet."}
+		return t.servedSPF(ctx, domain, zone, v)
 	case dmarcd.RecordMTASTS:
 		return nil, &dmarcd.InvalidError{Field: "kind", Message: "MTA-STS policies are not managed yet."}
 	case dmarcd.RecordDMARC, dmarcd.RecordTLSRPT, dmarcd.RecordBIMI:
@@ -321,7 +336,12 @@ func checkRecord(v dmarcd.RecordVersion) error {
 			return invalid("Receivers would not use this record as it is: " + problemText(string(record.Problems[0].Kind), record.Problems[0].Text))
 		}
 		return nil
-	case dmarcd.RecordSPF, dmarcd.RecordMTASTS:
+	case dmarcd.RecordSPF:
+		if _, err := spf.Parse(v.Content); err != nil {
+			return invalid("Receivers would not use this record as it is: " + err.Error() + ".")
+		}
+		return nil
+	case dmarcd.RecordMTASTS:
 		return nil // served decides
 	case dmarcd.RecordDMARC:
 	}

@@ -113,6 +113,11 @@ func (t *Team) PublishRecord(ctx context.Context, domain string, base int64, v d
 			v.Label, v.Kind, content, v.Content, serial); err != nil {
 			return err
 		}
+		if v.Kind == dmarcd.RecordSPF {
+			if err := t.scheduleSPF(ctx, tx, id, unix(v.CreatedAt.Add(firstRefresh))); err != nil {
+				return err
+			}
+		}
 		tx.note(t.id, domain, audit...)
 		return nil
 	})
@@ -165,6 +170,11 @@ func (t *Team) StopRecord(ctx context.Context, domain string, kind dmarcd.Record
 		}
 		for _, table := range []string{"record_versions", "record_proposals"} {
 			if _, err := tx.Exec(ctx, `DELETE FROM `+table+` WHERE team_id = $1 AND domain_id = $2 AND kind = $3`, t.id, id, kind); err != nil {
+				return err
+			}
+		}
+		if kind == dmarcd.RecordSPF {
+			if err := t.scheduleSPF(ctx, tx, id, 0); err != nil {
 				return err
 			}
 		}

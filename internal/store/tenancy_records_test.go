@@ -61,6 +61,13 @@ var recordAttacks = map[string]func(ctx context.Context, other *store.Team, v vi
 		_, err := other.ApprovalRequired(ctx) // of its own team
 		return err
 	},
+	"ServedSPF": func(ctx context.Context, other *store.Team, v victim) error {
+		_, err := other.ServedSPF(ctx, v.domain.Name)
+		return wantNotFound(err)
+	},
+	"SaveSPF": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.SaveSPF(ctx, v.domain.Name, dmarcd.RecordVersion{Kind: dmarcd.RecordSPF}, []store.ZoneRecord{{Type: dns.TXT, Data: "forged"}}, 0, "forged"))
+	},
 	"StopRecord": func(ctx context.Context, other *store.Team, v victim) error {
 		return wantNotFound(other.StopRecord(ctx, v.domain.Name, dmarcd.RecordDMARC))
 	},

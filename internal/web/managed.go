@@ -220,6 +220,18 @@ func describeManaged(owner string, published *service.ManagedRecord) (state ui.C
 	if published == nil {
 		return badge("not managed", "quiet"), "The record is changed in the DNS of the domain."
 	}
+	if published.Kind == dmarcd.RecordSPF {
+		owner = "The SPF record of " + owner
+		switch published.State {
+		case dmarcd.RecordManaged:
+			return badge("managed", "good"), owner + " leads here, so receivers get the addresses below."
+		case dmarcd.RecordNotYet:
+			return badge("not yet", "warning"), owner + " is missing. Publish this one."
+		case dmarcd.RecordElsewhere:
+			return badge("elsewhere", "warning"), owner + " does not lead here. Replace it with this one, or add the include: to it."
+		case dmarcd.RecordUnknown:
+		}
+	}
 	switch published.State {
 	case dmarcd.RecordManaged:
 		return badge("managed", "good"), "The CNAME record is there, so receivers get the last version."

@@ -13,11 +13,17 @@ type ManagedRecord struct {
 	Name   string `json:"name"`   // of the record in the domain
 	Target string `json:"target"` // of its CNAME record
 	State  string `json:"state"`  // managed, not_yet, elsewhere or unknown
+
+	Served []string `json:"served"` // what the name of an SPF record answers
+	Note   *string  `json:"note"`   // why that is not what it would be now, null if it is
 }
 
 // NewManagedRecord returns the shape of a managed record.
-func NewManagedRecord(v dmarcd.RecordVersion, name, target string, state dmarcd.RecordState) ManagedRecord {
-	return ManagedRecord{RecordVersion: NewRecordVersion(v), Name: name, Target: target, State: string(state)}
+func NewManagedRecord(v dmarcd.RecordVersion, name, target string, state dmarcd.RecordState, served []string, note string) ManagedRecord {
+	if served == nil {
+		served = []string{}
+	}
+	return ManagedRecord{RecordVersion: NewRecordVersion(v), Name: name, Target: target, State: string(state), Served: served, Note: optionalText(note)}
 }
 
 // DomainRecord is a version of a managed record with its domain.

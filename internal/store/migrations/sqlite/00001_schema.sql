@@ -439,6 +439,8 @@ CREATE TABLE domains (
     next_step           TEXT    NOT NULL DEFAULT '', -- act or nothing, '' for none yet
     proof               TEXT    NOT NULL DEFAULT '', -- missing, challenge or rua; '' if none is required
     challenge           TEXT    NOT NULL DEFAULT '', -- random, for this row alone
+    spf_due_at          BIGINT  NOT NULL DEFAULT 0, -- when the managed SPF record is resolved again, 0 for none
+    spf_problem         TEXT    NOT NULL DEFAULT '', -- why what it answers is not that of now
     UNIQUE (team_id, id)
 );
 
@@ -446,6 +448,7 @@ CREATE UNIQUE INDEX domains_by_name ON domains (team_id, name) WHERE deleted_at 
 -- The schedule finds the teams with due domains, then claims those of one team.
 CREATE INDEX domains_due ON domains (next_check_at, team_id) WHERE deleted_at = 0;
 CREATE INDEX domains_due_of_team ON domains (team_id, next_check_at) WHERE deleted_at = 0;
+CREATE INDEX domains_spf_due ON domains (spf_due_at, team_id) WHERE spf_due_at > 0 AND deleted_at = 0;
 CREATE INDEX domains_deleted ON domains (team_id, deleted_at) WHERE deleted_at > 0;
 CREATE INDEX domains_claiming ON domains (team_id) WHERE claiming;
 -- The list of domains counts them by policy, grade, stage and next step, and the tags.
@@ -995,6 +998,7 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
     ('domains', 'domains_by_name', '100000 1000 1'),
     ('domains', 'domains_due', '100000 1 1'),
     ('domains', 'domains_due_of_team', '100000 10 1'),
+    ('domains', 'domains_spf_due', '10000 1 1'),
     ('domains', 'domains_deleted', '100 10 1'),
     ('checks', 'checks_of_domain', '1000000 10000 10 1 1'),
     ('events', 'events_of_domain', '1000000 10000 10 1 1'),
