@@ -146,7 +146,7 @@ var packages = map[string][]string{
 	"internal/web/site":    {".", "internal/clientaddr", "internal/fair", "internal/httproute", "internal/insight", "internal/memory", "internal/phrase", "internal/service", "internal/web/ui", "internal/wire"},
 	"internal/web":         join(protocols, ".", "internal/export", "internal/facts", "internal/web/site", "internal/web/ui", "internal/service", "internal/insight", "internal/intake", "internal/phrase", "internal/recordfile", "internal/recovered", "internal/upload", "internal/wire"),
 	"internal/app": join(append(slices.Clone(workers), transports...), "client", "internal/memory", "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/store/shape", "internal/config",
-		"internal/resolver", "internal/resolver/zone", "internal/outbound", "internal/starttls", "internal/api", "internal/mcp", "internal/web", "internal/web/ui", "internal/secret", "internal/certificate", "internal/senders", "internal/demo", "internal/recovered", "internal/trace", "internal/zone"),
+		"internal/resolver", "internal/resolver/zone", "internal/outbound", "internal/starttls", "internal/api", "internal/mcp", "internal/web", "internal/web/ui", "internal/secret", "internal/certificate", "internal/senders", "internal/demo", "internal/recovered", "internal/trace", "internal/zone", "internal/publish"),
 
 	"cmd/dmarcd":     {anything},
 	"test/e2e":       {anything},
@@ -164,7 +164,7 @@ var packages = map[string][]string{
 	"bench":          {anything},
 
 	"internal/service": join(protocols, ".", "internal/alert", "internal/cache", "internal/facts", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth", "internal/insight",
-		"internal/memory", "internal/outbound", "internal/fair", "internal/phrase", "internal/notify/chat", "internal/notify/mail", "internal/notify/webhook", "internal/pdf", "internal/recordfile", "internal/recovered"),
+		"internal/memory", "internal/outbound", "internal/fair", "internal/phrase", "internal/notify/chat", "internal/notify/mail", "internal/notify/webhook", "internal/pdf", "internal/publish", "internal/recordfile", "internal/recovered"),
 }
 
 // confined are imports that are restricted to some packages and those below them.

@@ -67,6 +67,8 @@ type RecordVersion struct {
 	// (RFC 8461 §3.2) with LF between its lines, of SPF the record as its author wrote it: with all or
 	// redirect= it is for redirect= in the domain's own record, without it for include:.
 	Content string
+	// Attempt is the id of its publication at the target of the domain; 0 in the zone.
+	Attempt int64
 	// Author is who published it, Reason why, "" for none given, and Approver who approved it, "" where
 	// the team does not require that.
 	Author, Reason, Approver string

@@ -20,13 +20,16 @@ const (
 )
 
 // PublishTarget is the DNS server to which the managed records of a domain are published, instead of a
-// CNAME record. Its key is stored apart, encrypted.
+// CNAME record.
 type PublishTarget struct {
-	Kind TargetKind
+	Domain DomainID
+	Kind   TargetKind
 	// Server is host:port, or the URL of the API.
 	Server string
 	// Zone is the zone at the server, the domain or one above it.
-	Zone      string
+	Zone string
+	// Secret is the key, encrypted. It is set only for publishing.
+	Secret    []byte
 	CreatedAt time.Time
 }
 
@@ -83,7 +86,7 @@ func hostPort(server string) (string, bool) {
 	return host + ":" + port, dns.ValidName(dns.Name(host)) && !strings.Contains(host, ":")
 }
 
-// SecretContext is the context that the key of a target is bound to.
-func (id DomainID) SecretContext(team TeamID) string {
-	return "target " + team.String() + "/" + id.String()
+// SecretContext is the context that Secret is bound to.
+func (t PublishTarget) SecretContext(team TeamID) string {
+	return "target " + team.String() + "/" + t.Domain.String()
 }

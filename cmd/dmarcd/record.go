@@ -24,7 +24,7 @@ record; from then on a change takes one command.`,
 		Args: noArguments,
 		RunE: showHelp,
 	}
-	cmd.AddCommand(p.recordListCommand(), p.recordHistoryCommand(), p.recordPublishCommand(), p.recordUndoCommand(), p.recordStopCommand(), p.recordApprovalCommand())
+	cmd.AddCommand(p.recordListCommand(), p.recordHistoryCommand(), p.recordPublishCommand(), p.recordUndoCommand(), p.recordStopCommand(), p.recordApprovalCommand(), p.recordTargetCommand())
 	return cmd
 }
 
@@ -220,6 +220,10 @@ once.`,
 			}
 			if err := t.StopRecord(cmd.Context(), args[0], kind); err != nil {
 				return err
+			}
+			if records[at].Target == "" {
+				p.notify("The record stays at %s as it is.\n", records[at].Owner)
+				return nil
 			}
 			p.notify("Within 90 days, replace the CNAME record with: %s. 300 IN TXT %s\n", records[at].Owner, fmt.Sprintf("%q", records[at].Content))
 			return nil

@@ -37,6 +37,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/notify"
 	mailer "github.com/dmarcd/dmarcd/internal/notify/mail"
 	"github.com/dmarcd/dmarcd/internal/outbound"
+	"github.com/dmarcd/dmarcd/internal/publish"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/resolver"
 	"github.com/dmarcd/dmarcd/internal/secret"
@@ -305,7 +306,7 @@ func (a *App) handler() (http.Handler, error) {
 	a.deliveries.Observe, a.deliveries.Recovered = a.metrics.observeDelivery, a.recovered
 	a.service = service.New(a.store, withMail(service.Options{
 		Checker: a.checker, DNS: a.resolver.Fresh(), Acceptor: a.acceptor, Insight: a.insight, Memory: a.memory, Verifier: a.verifier(),
-		Secrets: secretKeys(a.config), Mailboxes: mailboxLogins{a.dialer}, Outbound: a.dialer, Deliveries: a.deliveries,
+		Secrets: secretKeys(a.config), Mailboxes: mailboxLogins{a.dialer}, Publisher: publish.New(a.dialer), Outbound: a.dialer, Deliveries: a.deliveries,
 		SelfTests: newSelfTests(a.config, a.resolver, func() string {
 			if a.mail == nil {
 				return ""

@@ -17,6 +17,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/demo"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/memory"
+	"github.com/dmarcd/dmarcd/internal/publish"
 	"github.com/dmarcd/dmarcd/internal/resolver"
 	"github.com/dmarcd/dmarcd/internal/secret"
 	"github.com/dmarcd/dmarcd/internal/senders"
@@ -71,7 +72,7 @@ func CreateInstallation(ctx context.Context, cfg config.Config, log *slog.Logger
 	}
 	options := withMail(service.Options{
 		Checker: newChecker(cfg, asks, log), DNS: asks.Fresh(), Acceptor: NewAcceptor(cfg, log),
-		Secrets: secretKeys(cfg), Mailboxes: mailboxLogins{dialer}, Outbound: dialer,
+		Secrets: secretKeys(cfg), Mailboxes: mailboxLogins{dialer}, Publisher: publish.New(dialer), Outbound: dialer,
 		Deliveries: newDeliveries(s, cfg, dialer, relay, nil, log),
 		SelfTests:  newSelfTests(cfg, asks, func() string { return cfg.SMTPListen }),
 		Memory:     memory.NewBudget(memory.FindLimit().Reads()),

@@ -107,6 +107,7 @@ func (a *App) chores() []*jobs.Chore {
 		{Name: "reclaim free database pages", Step: a.store.Reclaim, Poll: jobs.Minutely},
 		{Name: "purge retired reporting addresses", Step: a.store.ForgetMailboxes, Poll: jobs.Hourly},
 		{Name: "remove expired names of the zone", Step: a.store.ExpireZoneNames, Poll: jobs.Hourly},
+		{Name: "finish publications of records", Step: a.service.FinishRecords, Poll: jobs.Minutely},
 		{Name: "purge test mail", Step: a.store.PurgeTestAddresses, Poll: jobs.Minutely},
 		{Name: "purge expired sessions", Step: a.store.PurgeSignIns, Poll: jobs.Hourly},
 	}

@@ -41,6 +41,7 @@ func Files() []File {
 		{"senders.ndjson", "the senders that the team added", (*teamWriter).senders},
 		{"sender_classes.ndjson", "the classes that the team gave to senders of each domain", (*teamWriter).classes},
 		{"managed_records.ndjson", "the versions of the managed records of each domain", (*teamWriter).managed},
+		{"record_targets.ndjson", "the servers to which records of domains are published, without keys", (*teamWriter).targets},
 		{"events.ndjson", "the events", (*teamWriter).events},
 		{"alerts.ndjson", "the alerts", (*teamWriter).alerts},
 		{"members.ndjson", "the members", (*teamWriter).members},
@@ -320,6 +321,16 @@ func (w *teamWriter) managed() error {
 			return err
 		}
 		return encodeAll(w, versions, func(v dmarcd.RecordVersion) wire.DomainRecord { return wire.NewDomainRecord(d.Name, v) })
+	})
+}
+
+func (w *teamWriter) targets() error {
+	return w.eachDomain(func(d dmarcd.Domain) error {
+		target, err := w.from.RecordTarget(w.ctx, d.Name)
+		if errors.Is(err, dmarcd.ErrNotFound) {
+			return nil
+		}
+		return errors.Join(err, encodeAll(w, []dmarcd.PublishTarget{target}, func(t dmarcd.PublishTarget) wire.RecordTarget { return wire.NewRecordTarget(d.Name, t) }))
 	})
 }
 

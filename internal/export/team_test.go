@@ -61,6 +61,8 @@ func TestTeam(t *testing.T) {
 		for base := range int64(2) {
 			musttest.Get(team.PublishRecord(ctx, of.Name+".example", base, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none; rua=mailto:a@" + of.Name + ".example"}, nil))(t)
 		}
+		target := dmarcd.PublishTarget{Kind: dmarcd.TargetRFC2136, Server: "ns1.example:53", Zone: of.Name + ".example"}
+		musttest.Get(team.SetRecordTarget(ctx, of.Name+".example", target, func(dmarcd.PublishTarget) ([]byte, error) { return []byte(secret), nil }))(t)
 		for n := range 150 { // more than a page
 			accept(team, reportOf(fmt.Sprint(of.Name, n), of.Name+".example"))
 		}
@@ -102,7 +104,7 @@ func TestTeam(t *testing.T) {
 	}
 	for name, want := range map[string]int{
 		"team.json": 1, "domains.ndjson": 1, "days.ndjson": 1, "reports.ndjson": 150, "records.ndjson": 300, "rejected.ndjson": 1,
-		"managed_records.ndjson": 2, "events.ndjson": 1, "alerts.ndjson": 1, "members.ndjson": 1, "tokens.ndjson": 1, "webhooks.ndjson": 1, "audit.ndjson": 1,
+		"managed_records.ndjson": 2, "record_targets.ndjson": 1, "events.ndjson": 1, "alerts.ndjson": 1, "members.ndjson": 1, "tokens.ndjson": 1, "webhooks.ndjson": 1, "audit.ndjson": 1,
 		"originals": 150, "rejected": 1,
 	} {
 		if lines[name] != want {

@@ -22,7 +22,8 @@ import (
 type ManagedRecord struct {
 	dmarcd.RecordVersion
 
-	// Owner is the name in the domain, and Target the name in the zone that its CNAME record leads to.
+	// Owner is the name in the domain, and Target the name in the zone that its CNAME record leads to, ""
+	// for a record that is published at the server of the domain.
 	Owner, Target string
 	State         dmarcd.RecordState
 	// Served is what the name of an SPF record answers: the first text, and those that it continues with.
@@ -68,13 +69,20 @@ func (t *Team) ManagedRecords(ctx context.Context, name string) ([]ManagedRecord
 }
 
 func managedRecord(v dmarcd.RecordVersion, domain, zone string) ManagedRecord {
-	return ManagedRecord{RecordVersion: v, Owner: v.Kind.Owner(domain), Target: v.Label + "." + zone}
+	r := ManagedRecord{RecordVersion: v, Owner: v.Kind.Owner(domain)}
+	if v.Label != "" {
+		r.Target = v.Label + "." + zone
+	}
+	return r
 }
 
 // recordState looks up what is published for a record: its domain has all of its CNAME records, or the
 // term in its SPF record. The first difference decides.
 func (t *Team) recordState(ctx context.Context, r ManagedRecord) dmarcd.RecordState {
-	if r.Kind == dmarcd.RecordSPF {
+	switch {
+	case r.Target == "":
+		return t.elsewhereState(ctx, r)
+	case r.Kind == dmarcd.RecordSPF:
 		return t.termState(ctx, r)
 	}
 	for _, name := range r.Kind.Aliases(strings.TrimPrefix(r.Owner, r.Kind.Owner(""))) {
@@ -200,6 +208,8 @@ type prepared struct {
 	zone   string
 	// served is what its name answers; see store.Team.PublishRecord.
 	served func(label string) []store.ZoneRecord
+	// elsewhere is true for the DNS server of the domain.
+	elsewhere bool
 }
 
 // prepare checks a version before it is published or proposed.
@@ -208,11 +218,14 @@ func (t *Team) prepare(ctx context.Context, name string, base int64, v dmarcd.Re
 	if p.domain, err = t.mayPublish(ctx, name); err != nil {
 		return p, err
 	}
+	if p.elsewhere, err = t.elsewhere(ctx, p.domain.Name, base, v.Kind); err != nil {
+		return p, err
+	}
 	p.zone, err = t.service.store.Zone(ctx)
 	switch {
 	case err != nil:
 		return p, err
-	case p.zone == "":
+	case p.zone == "" && !p.elsewhere:
 		return p, &dmarcd.InvalidError{Message: "This installation serves no zone. An operator has to set DMARCD_ZONE first."}
 	case p.domain.Sample:
 		return p, &dmarcd.InvalidError{Message: "A sample domain has no records of its own."}
@@ -225,6 +238,9 @@ func (t *Team) prepare(ctx context.Context, name string, base int64, v dmarcd.Re
 	if err := checkRecord(p.RecordVersion); err != nil {
 		return p, err
 	}
+	if p.elsewhere {
+		return p, elsewhereOnly(p.Kind)
+	}
 	p.served, err = t.served(ctx, p.domain, p.zone, &p.RecordVersion)
 	return p, err
 }
@@ -236,6 +252,11 @@ func (t *Team) publish(ctx context.Context, base int64, p prepared, action strin
 		return ManagedRecord{}, err
 	}
 	before := latest(versions, p.Kind)
+	if p.elsewhere {
+		record, err := t.publishElsewhere(ctx, p.domain.Name, base, p.RecordVersion, t.actor.to(action, p.domain.Name, string(p.Kind)))
+		record.Difference = p.Kind.Difference(before.Content, p.Content)
+		return record, err
+	}
 	published, err := t.team.PublishRecord(ctx, p.domain.Name, base, p.RecordVersion, p.served, t.actor.to(action, p.domain.Name, string(p.Kind)))
 	if err != nil {
 		return ManagedRecord{}, err

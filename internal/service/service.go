@@ -56,6 +56,8 @@ type Options struct {
 	Secrets Secrets
 	// Mailboxes logs in to mailboxes.
 	Mailboxes Mailboxes
+	// Publisher publishes records at DNS servers of others.
+	Publisher Publisher
 	// Mail sends mail; nil where the operator has configured no relay.
 	Mail Mailer
 	// Outbound knows which addresses an endpoint may have.

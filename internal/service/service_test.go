@@ -53,6 +53,7 @@ type world struct {
 	owner, member, operator dmarcd.User
 	// tryMailbox is what a login to a mailbox comes to.
 	tryMailbox func(ctx context.Context) error
+	nameServer nameServer
 	log        bytes.Buffer
 }
 
@@ -68,13 +69,12 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 		Memory:    memory.NewBudget(1 << 30),
 		Insight:   insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil),
 		Secrets:   plainSecrets{},
-		Mailboxes: mailboxes{w},
+		Mailboxes: mailboxes{w}, Publisher: &w.nameServer,
 		SelfTests: selfTests(func(context.Context, string, string, string) ([]dmarcd.SelfTestStage, bool) {
 			return []dmarcd.SelfTestStage{{Name: dmarcd.StageMX}}, false
 		}),
 		Sample:   service.Sample{Domains: []string{"one.example"}, Load: func(context.Context, *store.Team) error { return nil }},
-		Mail:     mailer{},
-		Outbound: nowhere{},
+		Mail: mailer{}, Outbound: nowhere{},
 		Deliveries: deliveries(func(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
 			result := dmarcd.DeliveryResult{At: time.Now(), Status: 204}
 			return result, w.store.Team(c.Team).SaveDelivery(ctx, c, result, time.Time{}, "", time.Hour)
@@ -191,7 +191,7 @@ func (w *world) importTwice(ctx context.Context, t *service.Team) error {
 
 // uses has one for every method of service.Team and service.System. Where both have a
 // method, the name of that of service.System begins with its type.
-var uses = joined(joined(joined(joined(joined(webhookUses, alertUses), labelUses), managerUses), joined(joined(postureUses, recordUses), joined(keyUses, factorUses))), map[string]use{
+var uses = joined(joined(joined(joined(joined(webhookUses, alertUses), labelUses), managerUses), joined(joined(postureUses, joined(recordUses, targetUses)), joined(keyUses, factorUses))), map[string]use{
 	"Domain":  reads(func(_ *world, t *service.Team) (dmarcd.Domain, error) { return t.Domain(ctx, "Example.COM.") }),
 	"Domains": reads(func(_ *world, t *service.Team) ([]dmarcd.Domain, error) { return t.Domains(ctx, "", 10) }),
 	"Summary": reads(func(_ *world, t *service.Team) (dmarcd.Summary, error) { return t.Summary(ctx, dmarcd.Days{}) }),

@@ -59,7 +59,8 @@ func (t *Team) RecordVersions(ctx context.Context, domain string) ([]dmarcd.Reco
 // the version that it replaces, 0 for a record that is not managed yet, which gets a label. If another
 // version is published it is dmarcd.ErrConflict, and without a zone dmarcd.ErrNotFound. served returns
 // what the name with a label answers from then on; nil is a TXT record with the content. A version with
-// an approver has to be proposed, otherwise it is dmarcd.ErrConflict, too.
+// an approver has to be proposed, otherwise it is dmarcd.ErrConflict, too. One with
+// an attempt of BeginRecord was published elsewhere: it has no label.
 func (t *Team) PublishRecord(ctx context.Context, domain string, base int64, v dmarcd.RecordVersion, served func(label string) []ZoneRecord, audit ...dmarcd.AuditEntry) (dmarcd.RecordVersion, error) {
 	v.CreatedAt = t.store.now()
 	if served == nil {
@@ -88,7 +89,7 @@ func (t *Team) PublishRecord(ctx context.Context, domain string, base int64, v d
 			return dmarcd.ErrConflict
 		}
 		v.Version, v.Label = base+1, published.Label
-		if base == 0 {
+		if base == 0 && v.Attempt == 0 {
 			v.Label = newLabel()
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO record_versions (team_id, domain_id, `+versionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
@@ -99,6 +100,10 @@ func (t *Team) PublishRecord(ctx context.Context, domain string, base int64, v d
 		if _, err := tx.Exec(ctx, `DELETE FROM record_versions WHERE team_id = $1 AND domain_id = $2 AND kind = $3 AND version <= $4`,
 			t.id, id, v.Kind, v.Version-maxRecordVersions); err != nil {
 			return err
+		}
+		if v.Attempt != 0 {
+			tx.note(t.id, domain, audit...)
+			return t.endAttempt(ctx, tx, id, v)
 		}
 		content, err := encodeContent(served(v.Label))
 		if err != nil {

@@ -69,6 +69,8 @@ var erasures = []erasure{
 	{"postures", "domain_id", purgeRows},
 	{"record_versions", "domain_id, kind, version", purgeRows},
 	{"record_proposals", "domain_id, kind", purgeRows},
+	{"record_targets", "domain_id", purgeRows},
+	{"record_attempts", "domain_id, kind", purgeRows},
 	{"team_senders", "key", 50},
 	{"records", "report_id, share, n", purgeRows},
 	{"cold_blocks", "id, n", purgeChunks},

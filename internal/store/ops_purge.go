@@ -165,6 +165,10 @@ func (t *Team) purgeDomain(ctx context.Context, tx tx, id dmarcd.DomainID) error
 			(SELECT version FROM record_versions WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 		`DELETE FROM record_proposals WHERE team_id = $1 AND domain_id = $2 AND kind IN
 			(SELECT kind FROM record_proposals WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
+		`DELETE FROM record_targets WHERE team_id = $1 AND domain_id IN
+			(SELECT domain_id FROM record_targets WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
+		`DELETE FROM record_attempts WHERE team_id = $1 AND domain_id = $2 AND kind IN
+			(SELECT kind FROM record_attempts WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 	} {
 		removed, err := tx.Exec(ctx, step, t.id, id, purgeRows)
 		if err != nil || removed >= purgeRows {

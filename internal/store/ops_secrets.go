@@ -16,6 +16,7 @@ func (s *Store) ReplaceSecrets(ctx context.Context, replace func(sealed []byte, 
 		secrets[dmarcd.MailboxID]{"mailboxes", "id", "secret", "team_id", contextOfMailbox}.replace,
 		secrets[dmarcd.WebhookID]{"webhooks", "id", "secret", "team_id", contextOfWebhook}.replace,
 		secrets[dmarcd.WebhookID]{"webhooks", "id", "old_secret", "team_id", contextOfWebhook}.replace,
+		secrets[dmarcd.DomainID]{"record_targets", "domain_id", "secret", "team_id", contextOfTarget}.replace,
 		secrets[dmarcd.UserID]{"users", "id", "totp", noTeam, contextOfApp}.replace,
 		secrets[string]{"certificate_files", "name", "content", noTeam, contextOfFile}.replace,
 		secrets[string]{"audit_keys", "name", "content", noTeam, contextOfAudit}.replace,
@@ -48,6 +49,10 @@ func contextOfMailbox(team dmarcd.TeamID, id dmarcd.MailboxID) string {
 
 func contextOfWebhook(_ dmarcd.TeamID, id dmarcd.WebhookID) string {
 	return dmarcd.Webhook{ID: id}.SecretContext()
+}
+
+func contextOfTarget(team dmarcd.TeamID, id dmarcd.DomainID) string {
+	return dmarcd.PublishTarget{Domain: id}.SecretContext(team)
 }
 
 func contextOfApp(_ dmarcd.TeamID, id dmarcd.UserID) string { return id.TOTPContext() }

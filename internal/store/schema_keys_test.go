@@ -30,7 +30,7 @@ const (
 // enforces them.
 var keyLimits = map[string]int{
 	// names in the program, and random ones
-	"installation.name": wordBytes, "job_leases.name": wordBytes, "alerts.kind": wordBytes, "record_versions.kind": wordBytes, "record_proposals.kind": wordBytes,
+	"installation.name": wordBytes, "job_leases.name": wordBytes, "alerts.kind": wordBytes, "record_versions.kind": wordBytes, "record_proposals.kind": wordBytes, "record_attempts.kind": wordBytes,
 	"spool.name": wordBytes, "spool_chunks.name": wordBytes, "addresses.mailbox": wordBytes, "test_addresses.mailbox": wordBytes,
 	"domains.policy": wordBytes, "domains.grade": wordBytes, "domains.stage": wordBytes, "domains.next_step": wordBytes,
 	// hashes

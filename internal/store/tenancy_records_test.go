@@ -17,12 +17,16 @@ func addRecord(t *testing.T, s *store.Store, mine *store.Team) {
 	musttest.Get(s.OpenZone(t.Context(), "dns.example.net", ""))(t)
 	musttest.Get(mine.PublishRecord(t.Context(), "example.com", 0, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none"}, nil))(t)
 	musttest.Get(mine.ProposeRecord(t.Context(), "example.com", 1, dmarcd.RecordProposal{RecordVersion: dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=reject"}}, 0))(t)
+	musttest.Get(mine.SetRecordTarget(t.Context(), "example.com", dmarcd.PublishTarget{Kind: dmarcd.TargetRFC2136, Server: "ns.example:53"}, sealNothing))(t)
+	musttest.Get(mine.BeginRecord(t.Context(), "example.com", 0, dmarcd.RecordVersion{Kind: dmarcd.RecordTLSRPT}))(t)
 }
+
+func sealNothing(dmarcd.PublishTarget) ([]byte, error) { return []byte("x"), nil }
 
 // recordState is what the victim reads of its managed record, and what the zone answers.
 func recordState(t *testing.T, mine *store.Team, v victim) string {
 	t.Helper()
-	return fmt.Sprintf("%v %+v %+v %+v", musttest.Get(mine.ApprovalRequired(t.Context()))(t), musttest.Get(mine.RecordProposals(t.Context(), v.domain.Name))(t), musttest.Get(mine.RecordVersions(t.Context(), v.domain.Name))(t), musttest.Get(v.store.ZoneNames(t.Context(), "", 100))(t))
+	return fmt.Sprintf("%v %+v %+v %+v %+v %+v", musttest.Get(mine.RecordTarget(t.Context(), v.domain.Name))(t), musttest.Get(mine.BegunRecord(t.Context(), v.domain.Name, dmarcd.RecordTLSRPT))(t), musttest.Get(mine.ApprovalRequired(t.Context()))(t), musttest.Get(mine.RecordProposals(t.Context(), v.domain.Name))(t), musttest.Get(mine.RecordVersions(t.Context(), v.domain.Name))(t), musttest.Get(v.store.ZoneNames(t.Context(), "", 100))(t))
 }
 
 // recordAttacks are attacks on managed records.
@@ -67,6 +71,29 @@ var recordAttacks = map[string]func(ctx context.Context, other *store.Team, v vi
 	},
 	"SaveSPF": func(ctx context.Context, other *store.Team, v victim) error {
 		return wantNotFound(other.SaveSPF(ctx, v.domain.Name, dmarcd.RecordVersion{Kind: dmarcd.RecordSPF}, []store.ZoneRecord{{Type: dns.TXT, Data: "forged"}}, 0, "forged"))
+	},
+	"RecordTarget": func(ctx context.Context, other *store.Team, v victim) error {
+		_, err := other.RecordTarget(ctx, v.domain.Name)
+		return wantNotFound(err)
+	},
+	"SetRecordTarget": func(ctx context.Context, other *store.Team, v victim) error {
+		_, err := other.SetRecordTarget(ctx, v.domain.Name, dmarcd.PublishTarget{}, sealNothing)
+		return wantNotFound(err)
+	},
+	"RemoveRecordTarget": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.RemoveRecordTarget(ctx, v.domain.Name))
+	},
+	"BeginRecord": func(ctx context.Context, other *store.Team, v victim) error {
+		_, err := other.BeginRecord(ctx, v.domain.Name, 0, dmarcd.RecordVersion{Kind: dmarcd.RecordTLSRPT})
+		return wantNotFound(err)
+	},
+	"BegunRecord": func(ctx context.Context, other *store.Team, v victim) error {
+		_, err := other.BegunRecord(ctx, v.domain.Name, dmarcd.RecordTLSRPT)
+		return wantNotFound(err)
+	},
+	"EndAttempt": func(ctx context.Context, other *store.Team, v victim) error {
+		begun := dmarcd.RecordVersion{Kind: dmarcd.RecordTLSRPT, Attempt: 1}
+		return wantNotFound(other.EndAttempt(ctx, v.domain.Name, begun))
 	},
 	"StopRecord": func(ctx context.Context, other *store.Team, v victim) error {
 		return wantNotFound(other.StopRecord(ctx, v.domain.Name, dmarcd.RecordDMARC))

@@ -955,6 +955,29 @@ CREATE TABLE record_proposals (
     PRIMARY KEY (team_id, domain_id, kind)
 );
 
+-- The DNS servers to which the records of domains are published, and versions that are on their way
+-- there: their rows are removed when it is known what became of them.
+CREATE TABLE record_targets (
+    team_id    BIGINT NOT NULL REFERENCES teams (id),
+    domain_id  BIGINT NOT NULL,
+    kind       TEXT   NOT NULL,
+    server     TEXT   NOT NULL,
+    zone       TEXT   NOT NULL,
+    secret     BYTEA  NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (team_id, domain_id)
+);
+CREATE TABLE record_attempts (
+    team_id    BIGINT NOT NULL REFERENCES teams (id),
+    domain_id  BIGINT NOT NULL,
+    kind       TEXT   NOT NULL,
+    id         BIGINT NOT NULL,
+    version    TEXT   NOT NULL, -- JSON
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (team_id, domain_id, kind)
+);
+CREATE INDEX record_attempts_begun ON record_attempts (created_at);
+
 -- What the advice for a domain comes to, for lists of domains. It is as old as computed_at: the
 -- refresh job and each page that computes the advice replace it.
 CREATE TABLE postures (
