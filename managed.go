@@ -130,6 +130,9 @@ func (p RecordProposal) Hash() string {
 // Setup returns the records that a domain publishes once, for a name in the zone. Nothing else may be at
 // the name of a CNAME record. An include: is a term beside others in the domain's own SPF record.
 func (v RecordVersion) Setup(domain, target string) []DNSRecord {
+	if target == "" {
+		return nil // it is published at the DNS server of the domain
+	}
 	if v.Kind == RecordSPF {
 		text := "v=spf1 include:" + target + " ~all"
 		if v.Whole() {

@@ -73,8 +73,8 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 		SelfTests: selfTests(func(context.Context, string, string, string) ([]dmarcd.SelfTestStage, bool) {
 			return []dmarcd.SelfTestStage{{Name: dmarcd.StageMX}}, false
 		}),
-		Sample:   service.Sample{Domains: []string{"one.example"}, Load: func(context.Context, *store.Team) error { return nil }},
-		Mail: mailer{}, Outbound: nowhere{},
+		Sample: service.Sample{Domains: []string{"one.example"}, Load: func(context.Context, *store.Team) error { return nil }},
+		Mail:   mailer{}, Outbound: nowhere{},
 		Deliveries: deliveries(func(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
 			result := dmarcd.DeliveryResult{At: time.Now(), Status: 204}
 			return result, w.store.Team(c.Team).SaveDelivery(ctx, c, result, time.Time{}, "", time.Hour)

@@ -55,6 +55,8 @@ func (s *site) forms() []formCase {
 		{domain + "/records/dmarc/undo", editor, url.Values{"base": {"2"}}, 1},
 		{domain + "/records/tls_rpt/approve", editor, url.Values{"hash": {sampleProposal.Hash()}}, 1},
 		{domain + "/records/tls_rpt/withdraw", editor, nil, 1},
+		{domain + "/target", editor, url.Values{"kind": {"rfc2136"}, "server": {"ns1.example.com"}, "key": {"key:c2VjcmV0IG9mIHNpeHRlZW4="}}, 1},
+		{domain + "/target/remove", editor, nil, 1},
 		{domain + "/records/dmarc/stop", editor, url.Values{"confirm": {"_dmarc.example.com"}}, 1},
 		{domain + "/delete", owner, url.Values{"confirm": {sampleDomain}}, 1},
 		{rejected + "/retry", editor, nil, 1},

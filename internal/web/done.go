@@ -26,6 +26,8 @@ var doneMessages = map[string]string{
 	"record-proposed":      "The change was proposed. Another user has to approve it.",
 	"proposal-withdrawn":   "The proposal was withdrawn.",
 	"record-stopped":       "The record is no longer managed. Its name answers for 90 more days: replace the CNAME record until then.",
+	"target-set":           "The server and its key work, and were saved. Records that you manage from now on are published there.",
+	"target-removed":       "The server and its key were removed. What is published there stays.",
 	"tags-set":             "The tags were saved.",
 	"sample-added":         "Sample data was added. Explore it, and remove it when you are done.",
 	"sample-deleted":       "The sample data was removed.",

@@ -72,7 +72,7 @@ var formRoutes = regexp.MustCompile(`post\("([^"]+)", site\.Access\w+, site\.Wit
 
 // buttons are the routes of forms in which nothing is written, or that have tests of their own.
 var buttons = []string{
-	"/sign-in", "/sign-in/passkey", "/sign-in/code", "/oidc/logout", "/theme", "/team", "/domains/{domain}/questions/{sender}", "/domains/{domain}/forwarding",
+	"/sign-in", "/sign-in/passkey", "/sign-in/code", "/oidc/logout", "/theme", "/team", "/domains/{domain}/questions/{sender}", "/domains/{domain}/forwarding", "/domains/{domain}/target/remove",
 	"/domains/{domain}/parked", "/domains/{domain}/dns", "/activity/acknowledge", "/reports/{id}/counted", "/settings/members/{id}/role",
 	"/settings/members/{id}/remove", "/settings/members/factor", "/settings/members/approval", "/domains/{domain}/records/{kind}/withdraw", "/settings/invitations/withdraw", "/settings/notifications/{id}",
 	"/installation/teams/{id}/api", "/installation/users/factor",
@@ -136,7 +136,7 @@ func TestFieldErrors(t *testing.T) {
 		form.Set(name, value)
 		return form
 	}
-	secrets := map[string]bool{"password": true, "current": true, "client_secret": true, "refresh_token": true, "passkey": true}
+	secrets := map[string]bool{"password": true, "current": true, "client_secret": true, "refresh_token": true, "passkey": true, "key": true}
 	var tried []string
 	for _, row := range []struct {
 		path    string
@@ -156,6 +156,7 @@ func TestFieldErrors(t *testing.T) {
 		{"/app/domains/example.com/records/dmarc/undo", url.Values{"base": {"1"}}, "Another version was published meanwhile."},
 		{"/app/domains/example.com/records/tls_rpt/approve", url.Values{"hash": {"another"}}, "This is not proposed any more"},
 		{"/app/domains/example.com/records/dmarc/stop", url.Values{"confirm": {"example.com"}}, `id="error-confirm"`},
+		{"/app/domains/example.com/target", url.Values{"kind": {"rfc2136"}, "server": {"a b"}, "key": {"key:secret"}}, `id="error-server"`},
 		{"/app/settings/tokens", url.Values{"name": {"nightly"}, "scope": {"all"}, "days": {"365"}}, `id="error-scope"`},
 		{"/app/settings/tokens", url.Values{"name": {"nightly"}, "scope": {"write"}, "days": {"soon"}}, `id="error-days"`},
 		{"/app/settings/tokens", url.Values{"name": {" "}, "scope": {"write"}, "days": {"365"}}, `id="error-name"`},

@@ -22,8 +22,11 @@ const managedTitle = "Managed records"
 type managedView struct {
 	domainView
 	// Zone is "" if this server has none.
-	Zone  string
-	Kinds []ui.Tab
+	Zone string
+	// Elsewhere is true if records are published at the DNS server of the domain.
+	Elsewhere  bool
+	TargetPath string
+	Kinds      []ui.Tab
 	// Conclusion says what receivers get, State is its badge.
 	Conclusion string
 	State      ui.Cell
@@ -185,6 +188,11 @@ func (s *Web) showManaged(c *site.Call, status int, edit func(*managedView)) err
 			view.Approve = &ui.Action{Label: "Approve and publish", Path: managedPath(name, kind) + "/approve", Name: "hash", Value: view.Proposal.Hash()}
 		}
 	}
+	_, err = c.Team.RecordTarget(c.R.Context(), name)
+	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
+		return err
+	}
+	view.Elsewhere, view.TargetPath = err == nil, c.Link(targetPath(name))
 	for _, k := range dmarcd.RecordKinds() {
 		view.Kinds = append(view.Kinds, ui.Tab{Link: ui.Link{Text: kindTitles[k], Href: c.Link(managedPath(name, k))}, Current: k == kind})
 	}
@@ -220,6 +228,9 @@ func describeManaged(owner string, published *service.ManagedRecord) (state ui.C
 	if published == nil {
 		return badge("not managed", "quiet"), "The record is changed in the DNS of the domain."
 	}
+	if published.Target == "" {
+		return describeElsewhere(published.State, badge)
+	}
 	if published.Kind == dmarcd.RecordSPF {
 		owner = "The SPF record of " + owner
 		switch published.State {
@@ -242,6 +253,17 @@ func describeManaged(owner string, published *service.ManagedRecord) (state ui.C
 	case dmarcd.RecordUnknown, dmarcd.RecordProposed:
 	}
 	return badge("unknown", "quiet"), "The lookup of " + owner + " failed. Reload the page."
+}
+
+// describeElsewhere is describeManaged for a record at the DNS server of the domain.
+func describeElsewhere(state dmarcd.RecordState, badge func(text, tone string) ui.Cell) (ui.Cell, string) {
+	switch state {
+	case dmarcd.RecordManaged:
+		return badge("managed", "good"), "The last version is published at the DNS server of the domain."
+	case dmarcd.RecordUnknown:
+		return badge("unknown", "quiet"), "The lookup of the record failed. Reload the page."
+	}
+	return badge("elsewhere", "warning"), "Receivers get another record, or none yet: resolvers may have the version before. If it stays so, it was changed at the DNS server."
 }
 
 // versionTable is the history of a record.

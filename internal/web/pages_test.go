@@ -43,6 +43,7 @@ func (s *site) allPages() []page {
 		{name: "domain-settings", path: domain + "/settings"},
 		{name: "domain-record", path: domain + "/records/dmarc"},
 		{name: "domain-record", path: domain + "/records/tls_rpt"},
+		{name: "domain-target", path: domain + "/target"},
 		{name: "search", path: "/app/search?q=example"},
 		{name: "senders", path: "/app/senders?sort=name"},
 		{name: "sender", path: "/app/senders/header_from/example.com?domain=example.com"},

@@ -40,6 +40,8 @@ func makeSample(t *testing.T, file string) sample {
 		musttest.Get(team.PublishRecord(t.Context(), sampleDomain, int64(base), dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=" + policy, Reason: "<b>ready</b>"}))(t)
 	}
 	musttest.Get(s.store.Team(s.team).ProposeRecord(t.Context(), sampleDomain, 0, sampleProposal, 0))(t)
+	target := dmarcd.PublishTarget{Kind: dmarcd.TargetRFC2136, Server: "ns1.example.com"}
+	musttest.Get(team.SetRecordTarget(t.Context(), sampleDomain, target, "key:secret"))(t)
 	s.makeReports(t, team)
 	s.makeSettings(t, team)
 	s.clock = now

@@ -190,6 +190,7 @@ func openSite(t *testing.T, db storetest.DB, changes ...func(*service.Options)) 
 		Memory:     budget,
 		Secrets:    plainly{},
 		Mailboxes:  plainly{},
+		Publisher:  nameServer{},
 		Outbound:   plainly{},
 		SelfTests:  plainly{},
 		Deliveries: s,

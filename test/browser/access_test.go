@@ -102,6 +102,8 @@ var pages = []sitePage{
 	{path: "/app/domains/{domain}/records/dmarc/undo", need: editor, form: url.Values{"base": {"1"}}},
 	{path: "/app/domains/{domain}/records/dmarc/approve", need: editor, form: url.Values{"hash": {"x"}}},
 	{path: "/app/domains/{domain}/records/dmarc/withdraw", need: editor, form: url.Values{}},
+	{path: "/app/domains/{domain}/target", need: editor, form: url.Values{"kind": {"rfc2136"}, "server": {"127.0.0.1:1"}, "key": {"key:c2VjcmV0IG9mIHNpeHRlZW4="}}},
+	{path: "/app/domains/{domain}/target/remove", need: editor},
 	{path: "/app/domains/{domain}/records/dmarc/stop", need: editor, form: url.Values{"confirm": {"_dmarc.example.com"}}},
 	{path: "/app/domains/{domain}/delete", need: owner, form: url.Values{"confirm": {"example.com"}}},
 	{path: "/app/activity/1/acknowledge", need: editor, form: url.Values{}},
