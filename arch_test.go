@@ -131,7 +131,7 @@ var packages = map[string][]string{
 	"internal/intake/imap":    {".", "internal/fair", "internal/outbound", "internal/recovered", "internal/tempfile"},
 	"internal/intake/genuine": join(protocols, ".", "internal/fair", "internal/intake/unpack"),
 	"internal/secret":         {"."},
-	"internal/certificate":    {".", "internal/secret"},
+	"internal/certificate":    {".", "dmarc", "internal/cache", "internal/secret"},
 
 	"internal/senders":          {".", "dns", "internal/cache", "internal/fair", "internal/recovered"},
 	"internal/senders/mmdb":     nil,
@@ -163,8 +163,8 @@ var packages = map[string][]string{
 	"test/truth":     {"internal/senders/mmdb"},
 	"bench":          {anything},
 
-	"internal/service": join(protocols, ".", "internal/alert", "internal/cache", "internal/facts", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth", "internal/insight",
-		"internal/memory", "internal/outbound", "internal/fair", "internal/phrase", "internal/notify/chat", "internal/notify/mail", "internal/notify/webhook", "internal/pdf", "internal/publish", "internal/recordfile", "internal/recovered"),
+	"internal/service": join(protocols, ".", "internal/alert", "internal/cache", "internal/certificate", "internal/facts", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth", "internal/insight",
+		"internal/memory", "internal/outbound", "internal/fair", "internal/phrase", "internal/notify/chat", "internal/notify/mail", "internal/notify/webhook", "internal/pdf", "internal/publish", "internal/recordfile", "internal/recovered", "internal/zone"),
 }
 
 // confined are imports that are restricted to some packages and those below them.

@@ -15,7 +15,7 @@ type Detection struct {
 	// Day is the day of the mail; for ReportsStopped, the last day with a report, and for TokenExpiring
 	// the day on which the token expires.
 	Day Day
-	// Reason explains MailboxFailing and DiskLow, which have no figures.
+	// Reason explains MailboxFailing, DiskLow and CertificateFailing, which have no figures.
 	Reason string
 	Measured
 }

@@ -40,7 +40,9 @@ const (
 	TokenExpiring     EventKind = "token.expiring"
 	DiskLow           EventKind = "disk.low"
 	RecordsRetired    EventKind = "records.retired" // names of managed records that answer for 90 more days
-	SPFOutdated       EventKind = "spf.outdated" // a managed SPF record is not what its names are now
+	SPFOutdated       EventKind = "spf.outdated"    // a managed SPF record is not what its names are now
+
+	CertificateFailing EventKind = "certificate.failing" // of an MTA-STS policy
 
 	AlertsGrouped EventKind = "alerts.grouped" // one event for several
 	AlertTest     EventKind = "alert.test"     // requested by a user, for all webhooks
@@ -52,7 +54,7 @@ func EventKinds() []EventKind {
 		RecordAppeared, RecordChanged, RecordRemoved, PolicyWeakened, PolicyStrengthened, ProofLost, FindingAppeared, FindingResolved,
 		ChecksSuspended, HeldReport, WebhookDisabled, WebhookTest,
 		SenderNew, SenderFailing, SelectorFailing, PassRateDropped, VolumeSpike, SpoofingBurst,
-		ReportsStopped, ReportsUnreadable, ReportsUnverified, TLSFailing, MailboxFailing, TokenExpiring, DiskLow, RecordsRetired, SPFOutdated, AlertsGrouped, AlertTest,
+		ReportsStopped, ReportsUnreadable, ReportsUnverified, TLSFailing, MailboxFailing, TokenExpiring, DiskLow, RecordsRetired, SPFOutdated, CertificateFailing, AlertsGrouped, AlertTest,
 		DigestDaily, DigestWeekly, DigestMonthly, DigestManagers,
 	}
 }
@@ -108,7 +110,7 @@ func (k EventKind) Resolves() EventKind {
 func (k EventKind) Level() Level {
 	switch k {
 	case RecordRemoved, PolicyWeakened, ProofLost, FindingAppeared, SenderFailing, SelectorFailing, PassRateDropped, SpoofingBurst,
-		ReportsStopped, MailboxFailing, WebhookDisabled, DiskLow:
+		ReportsStopped, MailboxFailing, WebhookDisabled, DiskLow, CertificateFailing:
 		return LevelError
 	case RecordChanged, ChecksSuspended, HeldReport, SenderNew, VolumeSpike, ReportsUnreadable, ReportsUnverified, TLSFailing, TokenExpiring, RecordsRetired, SPFOutdated, AlertsGrouped:
 		return LevelWarning

@@ -52,7 +52,7 @@ func (p *program) recordListCommand() *cobra.Command {
 func (p *program) printRecords(records []service.ManagedRecord, asJSON bool) error {
 	heading := []string{"KIND", "STATE", "VERSION", "NAME", "CNAME TO", "RECORD"}
 	shape := func(r service.ManagedRecord) wire.ManagedRecord {
-		return wire.NewManagedRecord(r.RecordVersion, r.Owner, r.Target, r.State, r.Served, r.Note)
+		return wire.NewManagedRecord(r.RecordVersion, r.Owner, r.Target, r.State, r.Served, r.Note, r.Proposal)
 	}
 	return printList(p.out, asJSON, convert(records, shape), heading, func(r wire.ManagedRecord) []string {
 		return []string{r.Kind, r.State, strconv.FormatInt(r.Version, 10), r.Name, r.Target, r.Record}

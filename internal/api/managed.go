@@ -14,7 +14,7 @@ import (
 )
 
 func newManagedRecord(r service.ManagedRecord) wire.ManagedRecord {
-	return wire.NewManagedRecord(r.RecordVersion, r.Owner, r.Target, r.State, r.Served, r.Note)
+	return wire.NewManagedRecord(r.RecordVersion, r.Owner, r.Target, r.State, r.Served, r.Note, r.Proposal)
 }
 
 func (a *API) listManagedRecords(c *call) error {

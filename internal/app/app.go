@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -67,6 +68,11 @@ type Options struct {
 	Demo bool
 	// Trace configures the export of traces; without a URL there is none.
 	Trace trace.Options
+	// Policies is for tests of MTA-STS policies; the zero value is the default.
+	Policies struct {
+		Roots *x509.CertPool // of certificates
+		Retry time.Duration  // see service.Policies
+	}
 }
 
 // Invitation is a one-time link.
@@ -98,6 +104,7 @@ type App struct {
 	spool         *spool.Spool // nil if this process handles no mail
 	mail          *mail        // nil if SMTP is disabled
 	zone          *zoneServer  // nil without a zone
+	policies      *policyHosts // nil if no policies are served
 	deliveries    *notify.Worker
 	metrics       *metrics
 	listener      net.Listener
@@ -175,6 +182,9 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 		return nil, fmt.Errorf("listen for HTTP (is another dmarcd running? set DMARCD_LISTEN to use another address): %w", err)
 	}
 	a.config = cfg.Listening(a.listener.Addr())
+	if err := a.listenForPolicies(); err != nil {
+		return nil, err
+	}
 	if err := a.secure(); err != nil {
 		return nil, err
 	}
@@ -305,7 +315,7 @@ func (a *App) handler() (http.Handler, error) {
 	a.deliveries = newDeliveries(a.store, a.config, a.dialer, relay, digest, a.log)
 	a.deliveries.Observe, a.deliveries.Recovered = a.metrics.observeDelivery, a.recovered
 	a.service = service.New(a.store, withMail(service.Options{
-		Checker: a.checker, DNS: a.resolver.Fresh(), Acceptor: a.acceptor, Insight: a.insight, Memory: a.memory, Verifier: a.verifier(),
+		Checker: a.checker, DNS: a.resolver.Fresh(), Policies: a.policyService(), Acceptor: a.acceptor, Insight: a.insight, Memory: a.memory, Verifier: a.verifier(),
 		Secrets: secretKeys(a.config), Mailboxes: mailboxLogins{a.dialer}, Publisher: publish.New(a.dialer), Outbound: a.dialer, Deliveries: a.deliveries,
 		SelfTests: newSelfTests(a.config, a.resolver, func() string {
 			if a.mail == nil {
@@ -343,7 +353,7 @@ func (a *App) handler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return clientaddr.Behind(a.config.TrustedProxies, a.strict(a.observed(a.connections.limitStreams(a.dispatch(interfaceAPI, assistants.Handler(interfaceAPI.Admit), page))))), nil
+	return clientaddr.Behind(a.config.TrustedProxies, a.strict(a.observed(a.connections.limitStreams(a.policies.handler(a.dispatch(interfaceAPI, assistants.Handler(interfaceAPI.Admit), page)))))), nil
 }
 
 // withMail adds the relay, if there is one.
@@ -396,6 +406,9 @@ func (a *App) Run(ctx context.Context) (err error) {
 	if a.zone != nil {
 		a.log.Info("answering DNS queries", "address", a.zone.server.Addr(), "zone", a.config.Zone)
 		group.Go(func() error { return a.zone.run(ctx) })
+	}
+	if a.policies != nil {
+		group.Go(func() error { return a.runPolicies(ctx) })
 	}
 	a.runIntake(ctx, group)
 	err = group.Wait()

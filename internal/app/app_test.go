@@ -60,6 +60,12 @@ type daemon struct {
 
 func start(t testing.TB, db storetest.DB, settings ...string) daemon {
 	t.Helper()
+	return startWith(t, db, app.Options{}, settings...)
+}
+
+// startWith is start with other options.
+func startWith(t testing.TB, db storetest.DB, options app.Options, settings ...string) daemon {
+	t.Helper()
 	// The first of two settings with one name counts.
 	environ := append(slices.Clone(settings), "DMARCD_DATABASE="+db.DSN, "DMARCD_DATA="+t.TempDir(), "DMARCD_LISTEN=127.0.0.1:0")
 	effective := musttest.Get(config.Load(config.Input{Environ: environ}))(t)
@@ -67,7 +73,8 @@ func start(t testing.TB, db storetest.DB, settings ...string) daemon {
 	var out bytes.Buffer
 	traces, _, err := trace.FromEnvironment(settings)
 	musttest.Do(t, err)
-	a := musttest.Get(app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.NewJSONHandler(d.log, nil)), Out: &out, Version: "test", Trace: traces}))(t)
+	options.Log, options.Out, options.Version, options.Trace = slog.New(slog.NewJSONHandler(d.log, nil)), &out, "test", traces
+	a := musttest.Get(app.New(t.Context(), effective.Config, options))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()

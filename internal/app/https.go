@@ -58,7 +58,7 @@ func (a *App) secure() (err error) {
 		if a.authority, err = certificate.NewAuthority(options); err != nil {
 			return fmt.Errorf("prepare HTTPS: %w", err)
 		}
-		a.certificate = a.authority.GetCertificate
+		a.certificate = a.policies.getCertificate(a.authority.GetCertificate)
 	}
 	return nil
 }

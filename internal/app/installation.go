@@ -71,7 +71,7 @@ func CreateInstallation(ctx context.Context, cfg config.Config, log *slog.Logger
 		return nil, errors.Join(err, s.Close())
 	}
 	options := withMail(service.Options{
-		Checker: newChecker(cfg, asks, log), DNS: asks.Fresh(), Acceptor: NewAcceptor(cfg, log),
+		Checker: newChecker(cfg, asks, log), DNS: asks.Fresh(), Acceptor: NewAcceptor(cfg, log), Policies: newPolicies(cfg, newPolicyCertificates(cfg, s, nil, log)),
 		Secrets: secretKeys(cfg), Mailboxes: mailboxLogins{dialer}, Publisher: publish.New(dialer), Outbound: dialer,
 		Deliveries: newDeliveries(s, cfg, dialer, relay, nil, log),
 		SelfTests:  newSelfTests(cfg, asks, func() string { return cfg.SMTPListen }),

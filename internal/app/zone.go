@@ -66,7 +66,7 @@ func (a *App) listenForZone(ctx context.Context) (*zoneServer, error) {
 	}
 	z := &zoneServer{
 		log: a.log, servers: zoneServers(cfg), snapshot: snapshotPath(cfg),
-		configuration: fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(cfg.ZoneNameservers, ",")))),
+		configuration: fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(slices.Concat(cfg.ZoneNameservers, cfg.ZoneAddresses), ",")))),
 	}
 	if err := z.restore(ctx, cfg.Zone); err != nil {
 		return nil, err

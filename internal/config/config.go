@@ -54,6 +54,8 @@ type Config struct {
 	ZoneListen string
 	// ZoneNameservers are the name servers of Zone, see Nameservers.
 	ZoneNameservers []string
+	// ZoneAddresses are those of the hosts of MTA-STS policies in Zone; empty means that none are served.
+	ZoneAddresses []string
 	// ZoneSecondaries are the servers that may transfer Zone, in the form of zone.ParseSecondary.
 	ZoneSecondaries []string
 	// Token is the token of the team "default"; if empty, the first start creates one.

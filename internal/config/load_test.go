@@ -258,6 +258,7 @@ var (
 		{"zone", "dns.example.net"},
 		{"zone_listen", "192.0.2.53:53"},
 		{"zone_nameservers", "ns1.dns.example.net=192.0.2.53,ns2.example.org,ns1.dns.example.net=2001:db8::53"},
+		{"zone_addresses", "192.0.2.80,2001:db8::80"},
 		{"zone_secondaries", "192.0.2.54=transfer:c2VjcmV0,[2001:db8::54]:5353=hmac-sha512:transfer:c2VjcmV0"},
 	}
 	everyValue = config.Config{
@@ -276,6 +277,7 @@ var (
 		DomainProof:  config.ProofOn,
 		Zone:         "dns.example.net", ZoneListen: "192.0.2.53:53",
 		ZoneNameservers: []string{"ns1.dns.example.net=192.0.2.53", "ns2.example.org", "ns1.dns.example.net=2001:db8::53"},
+		ZoneAddresses:   []string{"192.0.2.80", "2001:db8::80"},
 		ZoneSecondaries: []string{"192.0.2.54=transfer:c2VjcmV0", "[2001:db8::54]:5353=hmac-sha512:transfer:c2VjcmV0"},
 		Token:           goodToken,
 		RateLimit:       12.5,

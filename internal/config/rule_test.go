@@ -83,6 +83,8 @@ func TestBadValues(t *testing.T) {
 		{name: "a name server in the zone without an address", flag: "zone-nameservers", value: "ns1.example.org,ns2.dns.example.net", others: zoneName, want: wantGlue},
 		{name: "a secondary without a key", flag: "zone-secondaries", value: "192.0.2.1", shown: "***", others: with(zoneServers, "zone", "dns.example.net"), want: wantTransfer},
 		{name: "a secondary by name", flag: "zone-secondaries", value: "ns.example.org=key:c2VjcmV0", shown: "***", others: with(zoneServers, "zone", "dns.example.net"), want: wantTransfer},
+		{name: "addresses without a zone", flag: "zone-addresses", value: "192.0.2.1", want: "must be empty without zone (DMARCD_ZONE)"},
+		{name: "addresses that are names", flag: "zone-addresses", value: "www.example.com", others: with(zoneServers, "zone", "dns.example.net"), want: "must be a comma-separated list of IP addresses"},
 		{name: "secondaries without a zone", flag: "zone-secondaries", value: "192.0.2.1=key:c2VjcmV0", shown: "***", want: "must be empty without zone (DMARCD_ZONE)"},
 
 		{name: "listen without port", flag: "listen", value: "localhost", want: wantListen},

@@ -77,6 +77,14 @@ func zoneSettings() []Setting {
 					return !slices.ContainsFunc(servers, func(s Nameserver) bool { return c.Zone != "" && c.below(s.Name) && len(s.Addresses) == 0 })
 				},
 			}),
+		define("zone_addresses", listKind(), "", each(address(), "a comma-separated list of IP addresses"),
+			func(c *Config) *[]string { return &c.ZoneAddresses },
+			"comma-separated public addresses of this host, for MTA-STS policies on port 443; requires tls=auto").
+			defaulting("empty = no policies are served").
+			needing(rule[Config]{
+				want:  "empty without zone (DMARCD_ZONE)",
+				valid: func(c Config) bool { return c.Zone != "" || len(c.ZoneAddresses) == 0 },
+			}),
 		define("zone_secondaries", listKind(), "", each(secondary(), "a comma-separated list of address[:port]=[algorithm:]name:secret, with the secret of the TSIG key in base64"),
 			func(c *Config) *[]string { return &c.ZoneSecondaries },
 			"comma-separated servers that may transfer zone, each address[:port]=[algorithm:]name:secret of a TSIG key").
@@ -113,6 +121,13 @@ func nameservers() rule[[]string] {
 			return ok && len(servers) != 1
 		},
 	}
+}
+
+func address() rule[string] {
+	return rule[string]{want: "an IP address", valid: func(v string) bool {
+		ip, err := netip.ParseAddr(v)
+		return err == nil && ip.Zone() == ""
+	}}
 }
 
 // secondary checks the form; package zone checks the key.

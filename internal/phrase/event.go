@@ -119,6 +119,8 @@ func detected(e dmarcd.Event) string {
 		return fmt.Sprintf("Records of %s are no longer managed: %s. If the DNS still leads here, replace that by %s.", e.Subject, e.Reason, Day(e.Day))
 	case dmarcd.SPFOutdated:
 		return fmt.Sprintf("The managed SPF record of %s keeps the addresses that it had. %s", e.Domain, e.Reason)
+	case dmarcd.CertificateFailing:
+		return fmt.Sprintf("The certificate for the MTA-STS policy of %s could not be renewed. %s", e.Domain, e.Reason)
 	case dmarcd.DiskLow:
 		return "The disk for received reports is nearly full: " + e.Reason
 	case dmarcd.AlertsGrouped:

@@ -23,7 +23,7 @@ func KindGroups() []KindGroup {
 			dmarcd.RecordRemoved, dmarcd.RecordChanged, dmarcd.RecordAppeared, dmarcd.RecordsRetired, dmarcd.SPFOutdated, dmarcd.PolicyWeakened, dmarcd.PolicyStrengthened, dmarcd.ProofLost, dmarcd.FindingAppeared, dmarcd.FindingResolved,
 		}},
 		{"Reports", []dmarcd.EventKind{dmarcd.ReportsStopped, dmarcd.ReportsUnreadable, dmarcd.ReportsUnverified, dmarcd.HeldReport}},
-		{"Operation", []dmarcd.EventKind{dmarcd.MailboxFailing, dmarcd.TokenExpiring, dmarcd.WebhookDisabled, dmarcd.ChecksSuspended, dmarcd.DiskLow}},
+		{"Operation", []dmarcd.EventKind{dmarcd.MailboxFailing, dmarcd.TokenExpiring, dmarcd.WebhookDisabled, dmarcd.ChecksSuspended, dmarcd.CertificateFailing, dmarcd.DiskLow}},
 		{"Digests", dmarcd.Digests()},
 	}
 }
@@ -55,6 +55,7 @@ var kindTexts = map[dmarcd.EventKind][2]string{
 	dmarcd.TokenExpiring:      {"Token expires", "A token that is in use expires in two weeks."},
 	dmarcd.WebhookDisabled:    {"Channel turned off", "A channel failed for five days. The other channels get this."},
 	dmarcd.ChecksSuspended:    {"Checks suspended", "A domain is no longer checked, because its checks crash."},
+	dmarcd.CertificateFailing: {"Certificate not renewed", "The certificate for a managed MTA-STS policy could not be renewed."},
 	dmarcd.DiskLow:            {"Disk nearly full", "The disk of this installation has little space left. Only the team default gets this."},
 	dmarcd.DigestDaily:        {"Daily digest", "The figures of a day, at noon UTC on the next one."},
 	dmarcd.DigestWeekly:       {"Weekly digest", "The figures of a week, on Monday."},

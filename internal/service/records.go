@@ -27,9 +27,10 @@ type ManagedRecord struct {
 	Owner, Target string
 	State         dmarcd.RecordState
 	// Served is what the name of an SPF record answers: the first text, and those that it continues with.
-	// Note says why that is not what it would be now, or "".
 	Served []string
-	Note   string
+	// Note says why that is not what it would be now, or what keeps an MTA-STS policy from being served.
+	// Proposal is the policy to publish next. Both may be "".
+	Note, Proposal string
 }
 
 // stateTimeout limits the lookups of the states of a domain's records.
@@ -60,6 +61,11 @@ func (t *Team) ManagedRecords(ctx context.Context, name string) ([]ManagedRecord
 		r.State = t.recordState(ctx, r)
 		if r.Kind == dmarcd.RecordSPF {
 			if err := t.addSPF(ctx, domain.Name, &r); err != nil {
+				return nil, err
+			}
+		}
+		if r.Kind == dmarcd.RecordMTASTS {
+			if err := t.policyState(ctx, domain.Name, &r); err != nil {
 				return nil, err
 			}
 		}
@@ -241,7 +247,7 @@ func (t *Team) prepare(ctx context.Context, name string, base int64, v dmarcd.Re
 	if p.elsewhere {
 		return p, elsewhereOnly(p.Kind)
 	}
-	p.served, err = t.served(ctx, p.domain, p.zone, &p.RecordVersion)
+	p.served, err = t.served(ctx, p.domain, p.zone, base, &p.RecordVersion)
 	return p, err
 }
 
@@ -297,6 +303,9 @@ func (t *Team) UndoRecord(ctx context.Context, name string, kind dmarcd.RecordKi
 func (t *Team) publishedRecord(ctx context.Context, domain string, kind dmarcd.RecordKind) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
 	defer cancel()
+	if kind == dmarcd.RecordMTASTS {
+		return t.firstPolicy(ctx, domain)
+	}
 	owner := kind.Owner(domain)
 	answer := t.service.options.DNS.Resolve(ctx, dns.Question{Name: owner, Type: dns.TXT})
 	if answer.Outcome == dns.Inconclusive {
@@ -316,12 +325,12 @@ func (t *Team) publishedRecord(ctx context.Context, domain string, kind dmarcd.R
 
 // served returns what the name of a version with a label answers, nil for a TXT record with its content,
 // or a *dmarcd.InvalidError for one that cannot be served.
-func (t *Team) served(ctx context.Context, domain dmarcd.Domain, zone string, v *dmarcd.RecordVersion) (func(label string) []store.ZoneRecord, error) {
+func (t *Team) served(ctx context.Context, domain dmarcd.Domain, zone string, base int64, v *dmarcd.RecordVersion) (func(label string) []store.ZoneRecord, error) {
 	switch v.Kind {
 	case dmarcd.RecordSPF:
 		return t.servedSPF(ctx, domain, zone, v)
 	case dmarcd.RecordMTASTS:
-		return nil, &dmarcd.InvalidError{Field: "kind", Message: "MTA-STS policies are not managed yet."}
+		return t.servedPolicy(ctx, domain, v, base)
 	case dmarcd.RecordDMARC, dmarcd.RecordTLSRPT, dmarcd.RecordBIMI:
 	}
 	return nil, nil
@@ -333,7 +342,9 @@ func checkRecord(v dmarcd.RecordVersion) error {
 	switch {
 	case len(v.Content) > dmarcd.MaxRecordContent:
 		return invalid("The record is too long. A record has at most 1,000 bytes.")
-	case strings.ContainsFunc(v.Content, func(r rune) bool { return r < ' ' || r > '~' }):
+	case strings.ContainsFunc(v.Content, func(r rune) bool {
+		return (r < ' ' || r > '~') && (v.Kind != dmarcd.RecordMTASTS || r != '\r' && r != '\n')
+	}):
 		return invalid("A record has printable ASCII characters only.")
 	case len(v.Reason) > dmarcd.MaxRecordReason || !utf8.ValidString(v.Reason) || strings.ContainsFunc(v.Reason, unicode.IsControl):
 		return &dmarcd.InvalidError{Field: "reason", Message: "A reason has one line of at most 500 bytes."}

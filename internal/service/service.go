@@ -42,6 +42,8 @@ type Options struct {
 	Checker *dnscheck.Checker
 	// DNS looks up the names of managed records.
 	DNS dns.Resolver
+	// Policies serves MTA-STS policies; nil serves none.
+	Policies *Policies
 	// Acceptor reads uploads.
 	Acceptor *intake.Acceptor
 	// Retention is the default retention of teams.

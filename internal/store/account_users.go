@@ -158,6 +158,9 @@ func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarc
 			if err := s.Team(team).disableMail(ctx, t, id); err != nil {
 				return err
 			}
+			if _, err := t.Exec(ctx, `DELETE FROM record_proposals WHERE team_id = $1 AND user_id = $2`, team, id); err != nil {
+				return err
+			}
 		}
 		// An operator may have created tokens in other teams.
 		teams, err = db.Collect(ctx, t, `SELECT DISTINCT team_id FROM tokens WHERE created_by = $1 ORDER BY team_id`, []any{id}, db.Value[dmarcd.TeamID])

@@ -265,6 +265,24 @@ func (t *Team) TLSDaily(ctx context.Context, name string, days dmarcd.Days) ([]D
 	})
 }
 
+// TLSEvidence is what TLS reports say about a domain.
+type TLSEvidence struct {
+	Days, Reporters  int // with sessions
+	Sessions, Failed int64
+}
+
+// TLSEvidence summarizes the TLS reports about a domain. Reports in mail that is not authenticated do not
+// count.
+func (t *Team) TLSEvidence(ctx context.Context, name string, days dmarcd.Days) (e TLSEvidence, err error) {
+	from, to := bounds(days)
+	err = t.store.own().QueryRow(ctx, `SELECT COUNT(DISTINCT shares.day), COUNT(DISTINCT reports.organization), `+sumOf(`reports.messages`)+`, `+sumOf(`reports.messages - reports.compliant`)+`
+		FROM domains JOIN shares ON shares.team_id = $1 AND shares.domain_id = domains.id AND shares.kind = 'tls'
+			JOIN reports ON reports.team_id = $1 AND reports.id = shares.report_id AND reports.state = 'counted' AND reports.genuine <> $5 AND reports.messages > 0
+		WHERE domains.team_id = $1 AND domains.name = $2 AND domains.deleted_at = 0 AND shares.day BETWEEN $3 AND $4`,
+		[]any{t.id, db.Plain(name), from, to, dmarcd.GenuineNo}, &e.Days, &e.Reporters, &e.Sessions, &e.Failed)
+	return e, err
+}
+
 // sumDaily is Daily with an additional condition on domains.
 func (t *Team) sumDaily(ctx context.Context, days dmarcd.Days, limit int, condition string) ([]DailyCounts, error) {
 	from, to := bounds(days)

@@ -105,7 +105,15 @@ func (t *Team) PublishRecord(ctx context.Context, domain string, base int64, v d
 			tx.note(t.id, domain, audit...)
 			return t.endAttempt(ctx, tx, id, v)
 		}
-		content, err := encodeContent(served(v.Label))
+		records := served(v.Label)
+		if v.Kind == dmarcd.RecordMTASTS {
+			id, err := tx.savePolicy(ctx, t.id, domain, v)
+			if err != nil {
+				return err
+			}
+			records = policyRecords(records, id) // the new id follows when the policy is served
+		}
+		content, err := encodeContent(records)
 		if err != nil {
 			return err
 		}
@@ -197,8 +205,12 @@ func (t *Team) retireLabels(ctx context.Context, tx tx, where string, args ...an
 		return 0, err
 	}
 	for some := range slices.Chunk(labels, rowsPerQuery) {
-		list, args := db.In([]any{unix(t.store.now().Add(labelRetention))}, some)
+		expires := t.store.now().Add(labelRetention)
+		list, args := db.In([]any{unix(expires)}, some)
 		if _, err := tx.Exec(ctx, `UPDATE zone_names SET expires_at = $1 WHERE expires_at = 0 AND source <> '' AND label IN `+list, args...); err != nil {
+			return 0, err
+		}
+		if err := tx.withdrawPolicies(ctx, some, expires); err != nil {
 			return 0, err
 		}
 	}

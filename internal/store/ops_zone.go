@@ -54,6 +54,9 @@ func (s *Store) OpenZone(ctx context.Context, name, configuration string) (seria
 		if serial, err = tx.nextSerial(ctx); err != nil {
 			return err
 		}
+		if _, err := tx.Exec(ctx, `UPDATE policy_hosts SET due_at = 0`); err != nil { // their addresses may be others
+			return err
+		}
 		_, err = tx.Exec(ctx, `UPDATE zone SET name = $1, configuration = $2`, name, configuration)
 		return err
 	})

@@ -48,7 +48,8 @@ var keyLimits = map[string]int{
 	// package secret
 	"audit_keys.name": 8,
 	// the setting of the operator, and random
-	"zone.name": domainBytes, "zone_names.label": wordBytes,
+	"zone.name": domainBytes, "zone_names.label": wordBytes, "policy_hosts.label": wordBytes, "policy_hosts.domain": domainBytes,
+	"certificate_orders.organization": domainBytes, "certificate_pauses.organization": domainBytes,
 	// keyText
 	"reports.external_id": dmarcd.MaxKeyText, "selectors.signer": dmarcd.MaxKeyText, "selectors.selector": dmarcd.MaxKeyText, "alerts.subject": dmarcd.MaxKeyText,
 	"shares.from_path": dmarcd.MaxKeyText + 1, "shares.policy_path": dmarcd.MaxKeyText + 1, // with a dot

@@ -103,6 +103,10 @@ var labelAttacks = map[string]func(ctx context.Context, other *store.Team, v vic
 		days, err := other.TLSDaily(ctx, v.domain.Name, dmarcd.Days{})
 		return wantNone(len(days), err)
 	},
+	"TLSEvidence": func(ctx context.Context, other *store.Team, v victim) error {
+		evidence, err := other.TLSEvidence(ctx, v.domain.Name, dmarcd.Days{})
+		return wantNone(evidence.Days, err)
+	},
 	"HasSample": func(ctx context.Context, other *store.Team, _ victim) error {
 		sample, err := other.HasSample(ctx)
 		if sample {

@@ -15,15 +15,18 @@ type ManagedRecord struct {
 	State  string `json:"state"`  // managed, not_yet, elsewhere or unknown
 
 	Served []string `json:"served"` // what the name of an SPF record answers
-	Note   *string  `json:"note"`   // why that is not what it would be now, null if it is
+	// Note says why that is not what it would be now, or what keeps an MTA-STS policy from being served;
+	// Proposal is the policy to publish next. null for none.
+	Note     *string `json:"note"`
+	Proposal *string `json:"proposal"`
 }
 
 // NewManagedRecord returns the shape of a managed record.
-func NewManagedRecord(v dmarcd.RecordVersion, name, target string, state dmarcd.RecordState, served []string, note string) ManagedRecord {
+func NewManagedRecord(v dmarcd.RecordVersion, name, target string, state dmarcd.RecordState, served []string, note, proposal string) ManagedRecord {
 	if served == nil {
 		served = []string{}
 	}
-	return ManagedRecord{RecordVersion: NewRecordVersion(v), Name: name, Target: target, State: string(state), Served: served, Note: optionalText(note)}
+	return ManagedRecord{RecordVersion: NewRecordVersion(v), Name: name, Target: target, State: string(state), Served: served, Note: optionalText(note), Proposal: optionalText(proposal)}
 }
 
 // DomainRecord is a version of a managed record with its domain.

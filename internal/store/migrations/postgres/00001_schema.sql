@@ -339,11 +339,12 @@ CREATE TABLE certificate_files (
 );
 
 -- The zone of managed records, one row at most: its name, a hash of what the configuration says about
--- it, and the serial of its latest change.
+-- it, the serial of its latest change, and the version of policies.
 CREATE TABLE zone (
     name          TEXT   NOT NULL PRIMARY KEY,
     configuration TEXT   NOT NULL,
-    serial        BIGINT NOT NULL
+    serial        BIGINT NOT NULL,
+    policies      BIGINT NOT NULL DEFAULT 0
 );
 
 -- The names below the zone, and what they answer: content is in the format of ops_zonecontent.go. A
@@ -362,6 +363,54 @@ CREATE TABLE zone_names (
 
 CREATE INDEX zone_names_by_serial ON zone_names (serial);
 CREATE INDEX zone_names_expiring ON zone_names (expires_at) WHERE expires_at > 0;
+
+-- The hosts mta-sts.domain of managed MTA-STS records, and what they serve. A row outlives its record and
+-- its team until expires_at, 0 for one in use. label is that of zone_names. policy_id names the policy,
+-- and published_id the one in the TXT record. version numbers the changes that replicas have to know of.
+-- verified is 1 if the CNAME record leads to the label. not_after and renew_at are those of the
+-- certificate, 0 without one.
+CREATE TABLE policy_hosts (
+    label        TEXT   NOT NULL PRIMARY KEY,
+    team         BIGINT NOT NULL,
+    domain       TEXT   NOT NULL,
+    policy       TEXT   NOT NULL,
+    policy_id    TEXT   NOT NULL,
+    published_id TEXT   NOT NULL,
+    version      BIGINT NOT NULL,
+    verified     BIGINT NOT NULL,
+    not_after    BIGINT NOT NULL,
+    renew_at     BIGINT NOT NULL,
+    failures     BIGINT NOT NULL,
+    problem      TEXT   NOT NULL,
+    expires_at   BIGINT NOT NULL,
+    due_at       BIGINT NOT NULL
+);
+
+CREATE INDEX policy_hosts_by_version ON policy_hosts (version);
+CREATE INDEX policy_hosts_by_domain ON policy_hosts (domain);
+CREATE INDEX policy_hosts_due ON policy_hosts (team, due_at);
+
+-- The processes that serve policies: which version, and until when they may. holder is a random number
+-- of the process.
+CREATE TABLE policy_replicas (
+    holder      BIGINT NOT NULL PRIMARY KEY,
+    version     BIGINT NOT NULL,
+    lease_until BIGINT NOT NULL
+);
+
+-- The orders of certificates of a week, and until when those for an organizational domain have to wait,
+-- or all for ''.
+CREATE TABLE certificate_orders (
+    organization TEXT   NOT NULL,
+    ordered_at   BIGINT NOT NULL
+);
+
+CREATE INDEX certificate_orders_by_time ON certificate_orders (ordered_at, organization);
+
+CREATE TABLE certificate_pauses (
+    organization TEXT   NOT NULL PRIMARY KEY,
+    until        BIGINT NOT NULL
+);
 
 -- Acknowledged mail whose reports are not stored yet, if the spool is in the database. holder
 -- is a random number of the process that handles it. crashes is the number of processes that
