@@ -289,7 +289,7 @@ func approvedBy(v dmarcd.RecordVersion) string {
 
 // changeRecord makes a change that is based on the version in a form, and then answers. Errors of the
 // change are shown at the form.
-func (s *Web) changeRecord(c *site.Call, domain dmarcd.Domain, written url.Values, change func(ctx context.Context, kind dmarcd.RecordKind, base int64) (answer func() error, err error)) error {
+func (s *Web) changeRecord(c *site.Call, written url.Values, change func(ctx context.Context, kind dmarcd.RecordKind, base int64) (answer func() error, err error)) error {
 	kind, err := recordKind(c)
 	if err != nil {
 		return err
@@ -323,7 +323,7 @@ func (v *managedView) refill(written url.Values, err error) {
 
 // publishRecord shows what a version changes, and publishes it once that was read.
 func (s *Web) publishRecord(c *site.Call, domain dmarcd.Domain, written url.Values) error {
-	return s.changeRecord(c, domain, written, func(ctx context.Context, kind dmarcd.RecordKind, base int64) (func() error, error) {
+	return s.changeRecord(c, written, func(ctx context.Context, kind dmarcd.RecordKind, base int64) (func() error, error) {
 		v := dmarcd.RecordVersion{Kind: kind, Content: written.Get("record"), Reason: written.Get("reason")}
 		if written.Get("reviewed") != "" {
 			record, err := c.Team.PublishRecord(ctx, domain.Name, base, v)
@@ -340,7 +340,7 @@ func (s *Web) publishRecord(c *site.Call, domain dmarcd.Domain, written url.Valu
 }
 
 func (s *Web) undoRecord(c *site.Call, domain dmarcd.Domain, written url.Values) error {
-	return s.changeRecord(c, domain, written, func(ctx context.Context, kind dmarcd.RecordKind, base int64) (func() error, error) {
+	return s.changeRecord(c, written, func(ctx context.Context, kind dmarcd.RecordKind, base int64) (func() error, error) {
 		record, err := c.Team.UndoRecord(ctx, domain.Name, kind, base)
 		return published(c, domain.Name, record), err
 	})

@@ -126,7 +126,7 @@ func TestDatabaseSpoolSurvivesADisk(t *testing.T) {
 	onPostgres(t, reporterZone(), func(t *testing.T, in *installation) {
 		replica := func() (s *server, data string) {
 			data = filepath.Join(t.TempDir(), "data")
-			return in.serve(receiving("DMARCD_DATA=" + data)...), data
+			return in.serve(receiving("DMARCD_DATA="+data, "DMARCD_SECRET_FILE="+filepath.Join(in.data, "secret.key"))...), data
 		}
 		survivor, _ := replica()
 		survivor.add("example.com")

@@ -50,7 +50,7 @@ func (s *server) publish(token, domain string, base int64, record string) (targe
 		return "", 0
 	}
 	var published struct{ Target string }
-	_ = json.Unmarshal([]byte(a.body), &published) // an error has none
+	_ = json.Unmarshal(a.body, &published) // an error has none
 	return published.Target, a.status
 }
 
