@@ -7,8 +7,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestManagedRecord takes over the DMARC record of a domain on the page, changes it, undoes that and
-// stops it.
+// TestManagedRecord takes over the DMARC record of a domain on the page, changes it once the review was
+// read, undoes that and stops it.
 func TestManagedRecord(t *testing.T) {
 	t.Parallel()
 	s := serve(t, `_dmarc.example.com TXT "v=DMARC1; p=none"`,
@@ -18,15 +18,21 @@ func TestManagedRecord(t *testing.T) {
 	s.run("domain", "add", "--team", "default", "example.com")
 	b.visit("/app/domains/example.com", http.StatusOK)
 	b.follow("Managed records")
-	b.press("Manage this record")
+	b.press("Review")
+	b.shows("Before you publish")
+	b.press("Publish")
 	b.shows("Receivers get another record at _dmarc.example.com. Replace it with the CNAME record.")
 	b.write("record", "v=DMARC1; p=refuse")
 	b.write("reason", "all senders pass")
-	if got := b.load(chromedp.Click(`//button[normalize-space()="Publish"]`)); got != http.StatusUnprocessableEntity {
+	if got := b.load(chromedp.Click(`//button[normalize-space()="Review"]`)); got != http.StatusUnprocessableEntity {
 		t.Errorf("an unknown policy: got status %d, want 422", got)
 	}
 	b.shows("Receivers would not use this record as it is")
 	b.write("record", "v=DMARC1; p=quarantine")
+	b.press("Review")
+	b.shows("Before you publish")
+	b.shows("- p=none")
+	b.inspect("managed-record-review")
 	b.press("Publish")
 	b.shows("all senders pass")
 	b.inspect("managed-record")
