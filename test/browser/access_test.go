@@ -103,7 +103,7 @@ var pages = []sitePage{
 	{path: "/app/domains/{domain}/records/dmarc/approve", need: editor, form: url.Values{"hash": {"x"}}},
 	{path: "/app/domains/{domain}/records/dmarc/withdraw", need: editor, form: url.Values{}},
 	{path: "/app/domains/{domain}/target", need: editor, form: url.Values{"kind": {"rfc2136"}, "server": {"127.0.0.1:1"}, "key": {"key:c2VjcmV0IG9mIHNpeHRlZW4="}}},
-	{path: "/app/domains/{domain}/target/remove", need: editor},
+	{path: "/app/domains/{domain}/target/remove", need: editor, form: url.Values{}},
 	{path: "/app/domains/{domain}/records/dmarc/stop", need: editor, form: url.Values{"confirm": {"_dmarc.example.com"}}},
 	{path: "/app/domains/{domain}/delete", need: owner, form: url.Values{"confirm": {"example.com"}}},
 	{path: "/app/activity/1/acknowledge", need: editor, form: url.Values{}},
@@ -198,8 +198,9 @@ func foundCompany(t *testing.T) *company {
 		"{webhook}", c.first("/app/settings/notifications", `whk_\w+`),
 		"{team}", c.first("/app/installation/teams", `teams/(\w+)`), "{user}", c.first("/app/installation/users", `users/(\w+)`),
 		"{session}", c.first("/app/account", `sessions/(\w{64})/end`))
-	daemon.Eventually(t, guideLimit, "the next action is computed", func() bool {
-		return strings.Contains(c.operator.get("/app/domains?csv=domains").body, "monitoring")
+	daemon.Eventually(t, guideLimit, "the next action and the share of passing mail are computed", func() bool {
+		domains := c.operator.get("/app/domains?csv=domains").body
+		return strings.Contains(domains, "monitoring") && strings.Contains(domains, "1.0000")
 	})
 	return c
 }
@@ -277,7 +278,7 @@ func (c *company) tryAsAnother(t *testing.T, p sitePage) {
 // changes by itself.
 func (c *company) state() string {
 	c.t.Helper()
-	own := []string{"Grade", "Reason", "Last used", "Last delivery"} // Reason is why deliveries fail
+	own := []string{"Grade", "Grades", "Reason", "Last used", "Last delivery"} // Reason is why deliveries fail
 	var b strings.Builder
 	for _, table := range []string{"/app/domains?csv=domains", "/app/reports?csv=reports", "/app/reports/rejected?csv=rejected", "/app/installation/teams?csv=teams", "/app/installation/users?csv=users", "/app/settings/members?csv=invitations", "/app/settings/notifications?csv=channels", "/app/settings/tokens?csv=tokens"} {
 		rows := musttest.Get(csv.NewReader(strings.NewReader(c.operator.get(table).body)).ReadAll())(c.t)
