@@ -74,11 +74,21 @@ func (in Installation) Run(t testing.TB, stdin string, args ...string) Result {
 	return Result{Stdout: stdout.String(), Stderr: stderr.String(), Status: process.ProcessState.ExitCode()}
 }
 
+// lockedRetries is how often Do repeats a command that says to try again.
+const lockedRetries = 10
+
 // Do runs a command that must succeed, and returns its standard output without the
 // trailing newline.
 func (in Installation) Do(t testing.TB, args ...string) string {
 	t.Helper()
 	r := in.Run(t, "", args...)
+	// A daemon on a busy machine may have the lock of SQLite for longer than a command waits.
+	for range lockedRetries {
+		if r.Status == 0 || !strings.Contains(r.Stderr, "temporarily unavailable") {
+			break
+		}
+		r = in.Run(t, "", args...)
+	}
 	if r.Status != 0 {
 		t.Fatalf("dmarcd %s: got status %d want 0; it said: %s", strings.Join(args, " "), r.Status, r.Stderr)
 	}
