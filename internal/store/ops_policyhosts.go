@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -242,7 +241,7 @@ func (s *Store) PolicyHostChecked(ctx context.Context, h PolicyHost, due time.Ti
 		failures = 0
 	}
 	_, err := s.exec(ctx, `UPDATE policy_hosts SET due_at = $1, failures = $2, problem = $3 WHERE label = $4 AND policy_id = $5`,
-		unix(due), failures, strings.ToValidUTF8(problem, "")[:min(len(problem), maxProblem)], h.Label, h.ID)
+		unix(due), failures, db.Cut(problem, maxProblem), h.Label, h.ID)
 	return err
 }
 
