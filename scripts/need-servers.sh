@@ -15,7 +15,7 @@ missing() {
 	command -v kdig >/dev/null || echo knot-dnsutils
 	{ command -v unbound && command -v unbound-control; } >/dev/null || echo unbound
 	command -v named >/dev/null || echo bind9
-	{ command -v pdns_server && [ -e "/usr/lib/$(uname -m)-linux-gnu/pdns/liblmdbbackend.so" ]; } >/dev/null || echo pdns-server pdns-backend-lmdb
+	{ command -v pdns_server && [ -e "/usr/lib/$(uname -m)-linux-gnu/pdns/liblmdbbackend.so" ]; } >/dev/null || printf '%s\n' pdns-server pdns-backend-lmdb
 	command -v exim4 >/dev/null || echo exim4-daemon-light
 	{ command -v dovecot && [ -x /usr/lib/dovecot/imap ]; } >/dev/null || echo dovecot-imapd
 	command -v pgbouncer >/dev/null || echo pgbouncer
