@@ -48,7 +48,7 @@ type FlatOptions struct {
 	Lookups, Voids int
 }
 
-// Flat is a record with addresses in place of names.
+// Flat is a record with addresses instead of names.
 type Flat struct {
 	// Records are the texts: the first is for Name, the others for the names below it. Each has at most
 	// 450 bytes.

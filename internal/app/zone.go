@@ -137,7 +137,7 @@ func (z *zoneServer) close() error {
 	return err
 }
 
-// reload serves the names of the database in place of what is served. A backup may have been
+// reload serves the names of the database instead of what is served. A backup may have been
 // restored: serials do not go backwards, and names that the database does not have remain served.
 func (z *zoneServer) reload(ctx context.Context) (err error) {
 	before := z.below

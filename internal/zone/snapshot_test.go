@@ -129,7 +129,7 @@ func TestSnapshotThatCannotBeWritten(t *testing.T) {
 	}
 	musttest.Do(t, os.Mkdir(filepath.Join(folder, "taken"), 0o700))
 	if err := z.Save(filepath.Join(folder, "taken")); err == nil {
-		t.Error("a folder at its place: got no error")
+		t.Error("a folder with its name: got no error")
 	}
 	if after := musttest.Get(os.ReadFile(path))(t); !bytes.Equal(before, after) {
 		t.Error("got another file")

@@ -81,7 +81,7 @@ func startUnbound(t *testing.T, authority address, anchor *mdns.DS, zones ...zon
 
 // copyProgram copies a program of a package into a folder and returns its path there. The
 // packages of Unbound and BIND come with a profile for AppArmor that closes every folder
-// but their own to the program at its usual place.
+// but their own to the program at its usual path.
 //
 // Another process does the copying: a server that a parallel test starts would
 // inherit a file that is open for writing here, and such a file cannot be run.
