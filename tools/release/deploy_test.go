@@ -37,7 +37,7 @@ secrets: {databasePassword: abc}
 const everything = `
 database: {host: db.example.com, parameters: ""}
 replicas: 3
-settings: {DMARCD_BASE_URL: "https://dmarc.example.com/api", DMARCD_REPORT_DOMAIN: reports.example.com, DMARCD_RATE_LIMIT: 10, OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318"}
+settings: {DMARCD_BASE_URL: "https://dmarc.example.com/api", DMARCD_REPORT_DOMAIN: reports.example.com, DMARCD_ZONE: dns.example.net, DMARCD_RATE_LIMIT: 10, OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318"}
 secrets:
   databasePassword: abc
   key: dmarcd-key-1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
@@ -48,6 +48,7 @@ imagePullSecrets: [{name: registry}]
 pgbouncer: {enabled: true, image: "registry.example.com/pgbouncer:1.25"}
 persistence: {storageClass: fast}
 smtp: {enabled: true, annotations: {a: b}}
+dns: {enabled: true, annotations: {a: b}}
 ingress: {enabled: true, className: nginx, host: dmarc.example.com, annotations: {a: b}, tlsSecret: tls}
 networkPolicy: {from: [{namespaceSelector: {matchLabels: {name: ingress}}}]}
 monitoring: {serviceMonitor: true, rules: true}
@@ -68,7 +69,7 @@ func TestChart(t *testing.T) {
 		"least": {least, []string{"NetworkPolicy", "PodDisruptionBudget", "Secret", "Secret", "Service", "StatefulSet"}},
 		"everything": {everything, []string{
 			"ConfigMap", "Deployment", "Ingress", "NetworkPolicy", "NetworkPolicy", "PodDisruptionBudget", "PrometheusRule",
-			"Secret", "Secret", "Service", "Service", "Service", "ServiceMonitor", "StatefulSet",
+			"Secret", "Secret", "Service", "Service", "Service", "Service", "ServiceMonitor", "StatefulSet",
 		}},
 		"one replica, an existing secret, no policy": {
 			"{database: {host: db}, secrets: {existing: mine}, replicas: 1, networkPolicy: {enabled: false}}",
@@ -246,6 +247,8 @@ func TestChartRejects(t *testing.T) {
 		"a secret among settings":   {least + "settings: {DMARCD_OIDC_CLIENT_SECRET: x}", "DMARCD_OIDC_CLIENT_SECRET"},
 		"a password among settings": {least + "settings: {DMARCD_MAIL_RELAY: 'smtp://user:secret@relay.example.com'}", "DMARCD_MAIL_RELAY"},
 		"mail without a domain":     {least + "smtp: {enabled: true}", "DMARCD_REPORT_DOMAIN"},
+		"DNS without a zone":        {least + "dns: {enabled: true}", "DMARCD_ZONE"},
+		"a key among settings":      {least + "settings: {DMARCD_ZONE_SECONDARIES: '192.0.2.1=transfer:c2VjcmV0'}", "DMARCD_ZONE_SECONDARIES"},
 		"no image of pgbouncer":     {least + "pgbouncer: {enabled: true}", "Set pgbouncer.image"},
 		"pgbouncer and two servers": {"{database: {host: 'a,b'}, secrets: {existing: mine}, pgbouncer: {enabled: true, image: x}}", "one host"},
 		"pgbouncer and a port":      {"{database: {host: 'a:6000'}, secrets: {existing: mine}, pgbouncer: {enabled: true, image: x}}", "database.port"},
