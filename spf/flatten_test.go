@@ -382,6 +382,8 @@ func TestGrowth(t *testing.T) {
 		{name: "other addresses", before: "v=spf1 ip4:10.0.0.0/30 -all", after: "v=spf1 ip4:10.1.0.0/30 -all"},
 		{name: "networks of IPv6", before: "v=spf1 ip6:2001:db8::1 -all", after: "v=spf1 ip6:2001:db8::/64 -all"},
 		{name: "more networks of IPv6", before: "v=spf1 ip4:10.0.0.0/16 ip6:2001:db8::1 -all", after: "v=spf1 ip4:10.0.0.0/16 ip6:2001:db8::1 ip6:2001:db8:1::1 -all", want: true},
+		{name: "a network of IPv6 beside many", before: "v=spf1 ip6:2001:db8::/56 -all", after: "v=spf1 ip6:2001:db8::/56 ip6:2001:db9::/64 -all"},
+		{name: "addresses in one network of IPv6", before: "v=spf1 ip6:2001:db8::1 -all", after: "v=spf1 ip6:2001:db8::1 ip6:2001:db8::3 -all"},
 		{name: "a wide range", before: "v=spf1 ip4:10.0.0.0/8 ip4:12.0.0.0/16 -all", after: "v=spf1 ip4:10.0.0.0/8 ip4:12.0.0.0/15 -all", want: true},
 		{name: "a wide range of IPv6", before: "v=spf1 ip6:2001:d00::/24 ip6:2001:e00::/32 -all", after: "v=spf1 ip6:2001:d00::/24 ip6:2001:e00::/31 -all", want: true},
 		{name: "everyone", before: "v=spf1 ip4:10.0.0.0/8 -all", after: "v=spf1 ip4:10.0.0.0/8 +all", want: true},

@@ -1,6 +1,7 @@
 package spf
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"slices"
 )
@@ -104,21 +105,18 @@ type Sizes struct{ IPv4, IPv6 float64 }
 
 func (s spans) sizes() Sizes {
 	var n Sizes
-	for _, r := range s {
-		first, last := r.first.AsSlice(), r.last.AsSlice()
+	counted := ^uint64(0) // the last network of IPv6; none begins at the last one, which is multicast
+	for _, r := range s { // subtracted as integers: float64 has 53 bits
+		first, last := r.first.As16(), r.last.As16()
 		if r.first.Is4() {
-			n.IPv4 += number(last) - number(first) + 1
-		} else {
-			n.IPv6 += number(last[:8]) - number(first[:8]) + 1
+			n.IPv4 += float64(binary.BigEndian.Uint64(last[8:])-binary.BigEndian.Uint64(first[8:])) + 1
+			continue
 		}
-	}
-	return n
-}
-
-// number returns the value of bytes, the most significant first.
-func number(bytes []byte) (n float64) {
-	for _, b := range bytes {
-		n = n*256 + float64(b)
+		from, to := binary.BigEndian.Uint64(first[:8]), binary.BigEndian.Uint64(last[:8])
+		if n.IPv6 += float64(to - from); from != counted {
+			n.IPv6++
+		}
+		counted = to
 	}
 	return n
 }
