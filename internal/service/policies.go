@@ -255,20 +255,25 @@ func (s *Service) publishPolicy(ctx context.Context, h store.PolicyHost, records
 	return published, err
 }
 
-// servedPolicy returns what the name of a policy answers at first, or a *dmarcd.InvalidError.
-func (t *Team) servedPolicy(ctx context.Context, domain dmarcd.Domain, v *dmarcd.RecordVersion, base int64) (func(string) []store.ZoneRecord, error) {
+// servePolicy returns what the name of a policy answers at first, or a *dmarcd.InvalidError.
+func (t *Team) servePolicy(ctx context.Context, domain dmarcd.Domain, _ string, base int64, v *dmarcd.RecordVersion) (serving, error) {
 	p := t.service.options.Policies
 	if p == nil {
-		return nil, &dmarcd.InvalidError{Field: "kind", Message: "This installation serves no MTA-STS policies. An operator has to set DMARCD_ZONE_ADDRESSES first."}
+		return serving{}, &dmarcd.InvalidError{Field: "kind", Message: "This installation serves no MTA-STS policies. An operator has to set DMARCD_ZONE_ADDRESSES first."}
 	}
 	if err := t.checkPolicy(ctx, domain, v, base); err != nil {
-		return nil, err
+		return serving{}, err
 	}
 	records, err := p.records(ctx)
 	if err != nil {
 		records = nil // the job adds them
 	}
-	return func(string) []store.ZoneRecord { return records }, nil
+	return serving{records: func(string) []store.ZoneRecord { return records }}, nil
+}
+
+// policyDraft returns what senders would find with a policy.
+func policyDraft(text string) Draft {
+	return Draft{Part: PartMTASTS, Record: "v=STSv1; id=1", Policy: text}
 }
 
 // The evidence for mode enforce.
@@ -292,9 +297,6 @@ func (t *Team) checkPolicy(ctx context.Context, domain dmarcd.Domain, v *dmarcd.
 		return invalid("max_age is at most 7776000, 90 days: a policy that you leave has to be served for so long.")
 	}
 	v.Content = strings.TrimSpace(policy.String())
-	if policy.Mode == mtasts.ModeNone {
-		return nil
-	}
 	if policy.Mode != mtasts.ModeEnforce {
 		return nil
 	}
@@ -373,9 +375,9 @@ func (t *Team) mailServers(ctx context.Context, domain string) (hosts []string) 
 	return slices.Compact(hosts)
 }
 
-// policyState adds to a record what keeps its policy from being served, and the policy that is proposed
+// addPolicy adds to a record what keeps its policy from being served, and the policy that is proposed
 // next: with new mail servers, which are never added silently, or in mode enforce.
-func (t *Team) policyState(ctx context.Context, domain string, r *ManagedRecord) error {
+func (t *Team) addPolicy(ctx context.Context, domain string, r *ManagedRecord) error {
 	host, err := t.service.store.PolicyHost(ctx, r.Label)
 	switch {
 	case err != nil:

@@ -50,7 +50,7 @@ func (t *Team) ManagedRecords(ctx context.Context, name string) ([]ManagedRecord
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
+	lookup, cancel := context.WithTimeout(ctx, stateTimeout)
 	defer cancel()
 	var records []ManagedRecord
 	for i, v := range versions {
@@ -58,20 +58,21 @@ func (t *Team) ManagedRecords(ctx context.Context, name string) ([]ManagedRecord
 			continue // an older version
 		}
 		r := managedRecord(v, domain.Name, zone)
-		r.State = t.recordState(ctx, r)
-		if r.Kind == dmarcd.RecordSPF {
-			if err := t.addSPF(ctx, domain.Name, &r); err != nil {
-				return nil, err
-			}
-		}
-		if r.Kind == dmarcd.RecordMTASTS {
-			if err := t.policyState(ctx, domain.Name, &r); err != nil {
-				return nil, err
-			}
+		r.State = t.recordState(lookup, domain.Name, r)
+		if err := t.addServed(ctx, domain.Name, &r); err != nil {
+			return nil, err
 		}
 		records = append(records, r)
 	}
 	return records, nil
+}
+
+// addServed adds what the name of a record answers, if that is not its content.
+func (t *Team) addServed(ctx context.Context, domain string, r *ManagedRecord) error {
+	if add := recordRules[r.Kind].add; add != nil {
+		return add(t, ctx, domain, r)
+	}
+	return nil
 }
 
 func managedRecord(v dmarcd.RecordVersion, domain, zone string) ManagedRecord {
@@ -84,14 +85,14 @@ func managedRecord(v dmarcd.RecordVersion, domain, zone string) ManagedRecord {
 
 // recordState looks up what is published for a record: its domain has all of its CNAME records, or the
 // term in its SPF record. The first difference decides.
-func (t *Team) recordState(ctx context.Context, r ManagedRecord) dmarcd.RecordState {
+func (t *Team) recordState(ctx context.Context, domain string, r ManagedRecord) dmarcd.RecordState {
 	switch {
 	case r.Target == "":
 		return t.elsewhereState(ctx, r)
 	case r.Kind == dmarcd.RecordSPF:
 		return t.termState(ctx, r)
 	}
-	for _, name := range r.Kind.Aliases(strings.TrimPrefix(r.Owner, r.Kind.Owner(""))) {
+	for _, name := range r.Kind.Aliases(domain) {
 		if state := t.aliasState(ctx, name, r.Target); state != dmarcd.RecordManaged {
 			return state
 		}
@@ -194,9 +195,13 @@ func (t *Team) PublishRecord(ctx context.Context, name string, base int64, v dma
 	if err != nil {
 		return ManagedRecord{}, err
 	}
-	p.Author, p.Effect = t.actor.entry.Actor, t.effect(ctx, p.domain, p.RecordVersion)
-	if !required {
-		return t.publish(ctx, base, p, "record.publish")
+	p.Author, p.Effect = t.actor.entry.Actor, t.effect(ctx, p)
+	switch {
+	case !required && t.actor.token && p.growth != "" && p.Kind.Difference(p.before.Content, p.Content) == "":
+		// A program that publishes the same text again and again must not decide what waits for a person.
+		return ManagedRecord{}, &dmarcd.InvalidError{Field: "record", Message: "The record grows without a change of its text: " + p.growth + ". A user has to publish it."}
+	case !required:
+		return t.publish(ctx, p, "record.publish")
 	}
 	proposal := dmarcd.RecordProposal{RecordVersion: p.RecordVersion, User: t.actor.entry.User}
 	proposal, err = t.team.ProposeRecord(ctx, p.domain.Name, base, proposal, t.actor.grant.Token, t.actor.to("record.propose", p.domain.Name, string(v.Kind)))
@@ -209,13 +214,26 @@ func (t *Team) PublishRecord(ctx context.Context, name string, base int64, v dma
 // prepared is a version that may be published.
 type prepared struct {
 	dmarcd.RecordVersion
+	serving
 
 	domain dmarcd.Domain
 	zone   string
-	// served is what its name answers; see store.Team.PublishRecord.
-	served func(label string) []store.ZoneRecord
+	// before is the version that it replaces, replaced the record that receivers get now, as far as that is known.
+	before   dmarcd.RecordVersion
+	replaced string
 	// elsewhere is true for the DNS server of the domain.
 	elsewhere bool
+	// warnings say what a check would find.
+	warnings []string
+}
+
+// serving is what the name of a version answers.
+type serving struct {
+	// records returns it, with a label; see store.Team.PublishRecord.
+	records func(label string) []store.ZoneRecord
+	// texts and summary show it to a person. growth says how the addresses grow, if a person should decide about that.
+	texts           []string
+	summary, growth string
 }
 
 // prepare checks a version before it is published or proposed.
@@ -236,48 +254,56 @@ func (t *Team) prepare(ctx context.Context, name string, base int64, v dmarcd.Re
 	case p.domain.Sample:
 		return p, &dmarcd.InvalidError{Message: "A sample domain has no records of its own."}
 	}
+	versions, err := t.team.RecordVersions(ctx, p.domain.Name)
+	if err != nil {
+		return p, err
+	}
+	if p.before = latest(versions, v.Kind); p.before.Version != base {
+		return p, dmarcd.ErrConflict
+	}
+	p.Version, p.replaced = base+1, p.before.Content
+	if base == 0 && p.Kind == dmarcd.RecordDMARC && p.domain.RecordDomain == p.domain.Name {
+		p.replaced = p.domain.Record
+	}
 	if p.Content = strings.TrimSpace(p.Content); p.Content == "" && base == 0 {
 		if p.Content, err = t.publishedRecord(ctx, p.domain.Name, p.Kind); err != nil {
 			return p, err
 		}
+		p.replaced = p.Content
 	}
 	if err := checkRecord(p.RecordVersion); err != nil {
 		return p, err
 	}
 	if p.elsewhere {
-		return p, elsewhereOnly(p.Kind)
+		err = elsewhereOnly(p.Kind)
+	} else if serve := recordRules[p.Kind].serve; serve != nil {
+		p.serving, err = serve(t, ctx, p.domain, p.zone, base, &p.RecordVersion)
 	}
-	p.served, err = t.served(ctx, p.domain, p.zone, base, &p.RecordVersion)
+	if err != nil {
+		return p, err
+	}
+	p.warnings, err = t.tryVersion(ctx, p)
 	return p, err
 }
 
 // publish publishes a version that was checked.
-func (t *Team) publish(ctx context.Context, base int64, p prepared, action string) (ManagedRecord, error) {
-	versions, err := t.team.RecordVersions(ctx, p.domain.Name)
-	if err != nil {
-		return ManagedRecord{}, err
-	}
-	before := latest(versions, p.Kind)
+func (t *Team) publish(ctx context.Context, p prepared, action string) (ManagedRecord, error) {
+	entry, difference := t.actor.to(action, p.domain.Name, string(p.Kind)), p.Kind.Difference(p.before.Content, p.Content)
 	if p.elsewhere {
-		record, err := t.publishElsewhere(ctx, p.domain.Name, base, p.RecordVersion, t.actor.to(action, p.domain.Name, string(p.Kind)))
-		record.Difference = p.Kind.Difference(before.Content, p.Content)
+		record, err := t.publishElsewhere(ctx, p.domain.Name, p.before.Version, p.RecordVersion, entry)
+		record.Difference = difference
 		return record, err
 	}
-	published, err := t.team.PublishRecord(ctx, p.domain.Name, base, p.RecordVersion, p.served, t.actor.to(action, p.domain.Name, string(p.Kind)))
+	published, err := t.team.PublishRecord(ctx, p.domain.Name, p.before.Version, p.RecordVersion, p.records, entry)
 	if err != nil {
 		return ManagedRecord{}, err
 	}
-	published.Difference = p.Kind.Difference(before.Content, p.Content)
+	published.Difference = difference
 	record := managedRecord(published, p.domain.Name, p.zone)
-	if p.Kind == dmarcd.RecordSPF {
-		if err := t.addSPF(ctx, p.domain.Name, &record); err != nil {
-			return ManagedRecord{}, err
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
+	lookup, cancel := context.WithTimeout(ctx, stateTimeout)
 	defer cancel()
-	record.State = t.recordState(ctx, record)
-	return record, nil
+	record.State = t.recordState(lookup, p.domain.Name, record)
+	return record, t.addServed(ctx, p.domain.Name, &record)
 }
 
 // UndoRecord publishes the version before base again, as a new version. Without one it is
@@ -303,8 +329,8 @@ func (t *Team) UndoRecord(ctx context.Context, name string, kind dmarcd.RecordKi
 func (t *Team) publishedRecord(ctx context.Context, domain string, kind dmarcd.RecordKind) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
 	defer cancel()
-	if kind == dmarcd.RecordMTASTS {
-		return t.firstPolicy(ctx, domain)
+	if first := recordRules[kind].first; first != nil {
+		return first(t, ctx, domain)
 	}
 	owner := kind.Owner(domain)
 	answer := t.service.options.DNS.Resolve(ctx, dns.Question{Name: owner, Type: dns.TXT})
@@ -323,17 +349,28 @@ func (t *Team) publishedRecord(ctx context.Context, domain string, kind dmarcd.R
 	return found[0], nil
 }
 
-// served returns what the name of a version with a label answers, nil for a TXT record with its content,
-// or a *dmarcd.InvalidError for one that cannot be served.
-func (t *Team) served(ctx context.Context, domain dmarcd.Domain, zone string, base int64, v *dmarcd.RecordVersion) (func(label string) []store.ZoneRecord, error) {
-	switch v.Kind {
-	case dmarcd.RecordSPF:
-		return t.servedSPF(ctx, domain, zone, v)
-	case dmarcd.RecordMTASTS:
-		return t.servedPolicy(ctx, domain, v, base)
-	case dmarcd.RecordDMARC, dmarcd.RecordTLSRPT, dmarcd.RecordBIMI:
-	}
-	return nil, nil
+// rules are what a kind of record has of its own. Without a function its step is left out.
+type rules struct {
+	// part is what tries the record before it is published, draft what is tried instead of its content.
+	part  Part
+	draft func(content string) Draft
+	// check returns why receivers would not use a record as it is, "" for none.
+	check func(text string) string
+	// first returns the record that a domain begins with, instead of the one at its name.
+	first func(t *Team, ctx context.Context, domain string) (string, error)
+	// serve returns what the name of a version answers, and writes the version in its usual form. One that cannot be
+	// served is a *dmarcd.InvalidError. Others have a TXT record with the content.
+	serve func(t *Team, ctx context.Context, domain dmarcd.Domain, zone string, base int64, v *dmarcd.RecordVersion) (serving, error)
+	// add adds what the name of a published record answers, and what is to do about it.
+	add func(t *Team, ctx context.Context, domain string, r *ManagedRecord) error
+}
+
+var recordRules = map[dmarcd.RecordKind]rules{
+	dmarcd.RecordDMARC:  {part: PartDMARC, check: checkDMARC},
+	dmarcd.RecordTLSRPT: {part: PartTLSRPT, check: checkTLSRPT},
+	dmarcd.RecordBIMI:   {part: PartBIMI, check: checkBIMI},
+	dmarcd.RecordSPF:    {check: checkSPF, serve: (*Team).serveSPF, add: (*Team).addSPF},
+	dmarcd.RecordMTASTS: {part: PartMTASTS, draft: policyDraft, first: (*Team).firstPolicy, serve: (*Team).servePolicy, add: (*Team).addPolicy},
 }
 
 // checkRecord returns a *dmarcd.InvalidError for a version that must not be published.
@@ -349,55 +386,61 @@ func checkRecord(v dmarcd.RecordVersion) error {
 	case len(v.Reason) > dmarcd.MaxRecordReason || !utf8.ValidString(v.Reason) || strings.ContainsFunc(v.Reason, unicode.IsControl):
 		return &dmarcd.InvalidError{Field: "reason", Message: "A reason has one line of at most 500 bytes."}
 	}
-	switch v.Kind {
-	case dmarcd.RecordTLSRPT:
-		record, ok := tlsrpt.ParseRecord(v.Content)
-		switch {
-		case !ok:
-			return invalid("A TLS report record begins with v=TLSRPTv1; and a list of destinations: v=TLSRPTv1; rua=mailto:tls@example.com")
-		case !record.Valid:
-			return invalid("Reporters would ignore this record: " + problemText(string(record.Problems[0].Kind), record.Problems[0].Text))
+	if check := recordRules[v.Kind].check; check != nil {
+		if problem := check(v.Content); problem != "" {
+			return invalid(problem)
 		}
-		return nil
-	case dmarcd.RecordBIMI:
-		record, ok := bimi.Parse(v.Content)
-		switch {
-		case !ok:
-			return invalid("A BIMI record begins with v=BIMI1; and the address of an image: v=BIMI1; l=https://example.com/logo.svg")
-		case len(record.Problems) > 0:
-			return invalid("Receivers would not use this record as it is: " + problemText(string(record.Problems[0].Kind), record.Problems[0].Text))
-		}
-		return nil
-	case dmarcd.RecordSPF:
-		if _, err := spf.Parse(v.Content); err != nil {
-			return invalid("Receivers would not use this record as it is: " + err.Error() + ".")
-		}
-		return nil
-	case dmarcd.RecordMTASTS:
-		return nil // served decides
-	case dmarcd.RecordDMARC:
 	}
-	return checkDMARC(v.Content)
+	return nil
 }
 
-// checkDMARC returns a *dmarcd.InvalidError for a DMARC record that receivers would not use as it is.
-func checkDMARC(text string) error {
-	invalid := func(message string) error { return &dmarcd.InvalidError{Field: "record", Message: message} }
+const unusable = "Receivers would not use this record as it is: "
+
+func checkTLSRPT(text string) string {
+	record, ok := tlsrpt.ParseRecord(text)
+	switch {
+	case !ok:
+		return "A TLS report record begins with v=TLSRPTv1; and a list of destinations: v=TLSRPTv1; rua=mailto:tls@example.com"
+	case !record.Valid:
+		return "Reporters would ignore this record: " + problemText(string(record.Problems[0].Kind), record.Problems[0].Text)
+	}
+	return ""
+}
+
+func checkBIMI(text string) string {
+	record, ok := bimi.Parse(text)
+	switch {
+	case !ok:
+		return "A BIMI record begins with v=BIMI1; and the address of an image: v=BIMI1; l=https://example.com/logo.svg"
+	case len(record.Problems) > 0:
+		return unusable + problemText(string(record.Problems[0].Kind), record.Problems[0].Text)
+	}
+	return ""
+}
+
+func checkSPF(text string) string {
+	if _, err := spf.Parse(text); err != nil {
+		return unusable + err.Error() + "."
+	}
+	return ""
+}
+
+func checkDMARC(text string) string {
 	record, ok := dmarc.Parse(text)
 	if !ok {
-		return invalid("A DMARC record begins with v=DMARC1; and a policy: v=DMARC1; p=none; rua=mailto:dmarc@example.com")
+		return "A DMARC record begins with v=DMARC1; and a policy: v=DMARC1; p=none; rua=mailto:dmarc@example.com"
 	}
 	for _, problem := range record.Problems {
 		switch problem.Kind {
 		case dmarc.MissingTag, dmarc.InvalidValue, dmarc.DuplicateTag, dmarc.MalformedElement, dmarc.TooManyTags, dmarc.BadURI, dmarc.UnsupportedScheme:
-			return invalid("Receivers would not use this record as it is: " + problemText(string(problem.Kind), strings.TrimSpace(problem.Tag+" "+problem.Text)))
+			return unusable + problemText(string(problem.Kind), strings.TrimSpace(problem.Tag+" "+problem.Text))
 		case dmarc.UnknownTag, dmarc.HistoricTag, dmarc.TagCase, dmarc.EmptyElement, dmarc.SizeSuffix, dmarc.DuplicateURI, dmarc.TooManyURIs, dmarc.UnusedFailureOptions, dmarc.FailureReportsOnPSD:
 		}
 	}
 	if record.State != dmarc.OK {
-		return invalid("Receivers would not use this record as it is.")
+		return strings.TrimSuffix(unusable, ": ") + "."
 	}
-	return nil
+	return ""
 }
 
 // problemText describes a problem of a record.
@@ -410,7 +453,8 @@ func problemText(kind, text string) string {
 }
 
 // StopRecord stops a managed record of a domain. Its name answers for 90 more days, in which another
-// record has to replace the CNAME record.
+// record has to replace the CNAME record. That needs no approval: no other record is served, except that
+// an MTA-STS policy ends, which keeps no mail from being delivered.
 func (t *Team) StopRecord(ctx context.Context, name string, kind dmarcd.RecordKind) error {
 	domain, err := t.mayPublish(ctx, name)
 	if err != nil {

@@ -17,12 +17,11 @@ import (
 type RecordReview struct {
 	dmarcd.RecordVersion // Version is the next one
 
+	// Served is what the name of an SPF record would answer, "" otherwise.
+	Served []string
 	// Warnings say what is lost, and what a check would find.
 	Warnings []string
 }
-
-// draftParts are the kinds whose record is tried before it is published.
-var draftParts = map[dmarcd.RecordKind]Part{dmarcd.RecordDMARC: PartDMARC, dmarcd.RecordTLSRPT: PartTLSRPT, dmarcd.RecordBIMI: PartBIMI}
 
 // ReviewRecord returns what PublishRecord would change, with the same errors. It changes nothing.
 func (t *Team) ReviewRecord(ctx context.Context, name string, base int64, v dmarcd.RecordVersion) (RecordReview, error) {
@@ -30,36 +29,41 @@ func (t *Team) ReviewRecord(ctx context.Context, name string, base int64, v dmar
 	if err != nil {
 		return RecordReview{}, err
 	}
-	versions, err := t.team.RecordVersions(ctx, p.domain.Name)
-	if err != nil {
-		return RecordReview{}, err
-	}
-	before := latest(versions, p.Kind)
-	if before.Version != base {
-		return RecordReview{}, dmarcd.ErrConflict
-	}
-	if base == 0 && p.Kind == dmarcd.RecordDMARC && p.domain.RecordDomain == p.domain.Name {
-		before.Content = p.domain.Record
-	}
-	p.Version, p.Effect, p.Difference = base+1, t.effect(ctx, p.domain, p.RecordVersion), p.Kind.Difference(before.Content, p.Content)
-	review := RecordReview{RecordVersion: p.RecordVersion}
+	p.Effect, p.Difference = t.effect(ctx, p), p.Kind.Difference(p.replaced, p.Content)
+	review := RecordReview{RecordVersion: p.RecordVersion, Served: p.texts}
 	if p.Kind == dmarcd.RecordDMARC {
-		published, _ := dmarc.Parse(before.Content)
+		published, _ := dmarc.Parse(p.replaced)
 		record, _ := dmarc.Parse(p.Content)
 		review.Warnings = RecordWarnings(published, record)
 	}
-	if part := draftParts[p.Kind]; part != "" {
-		tried, err := t.TryRecord(ctx, p.domain.Name, Draft{Part: part, Record: p.Content})
-		if err != nil {
-			return RecordReview{}, err
-		}
-		for _, f := range tried.Findings {
-			if f.Level == dmarcd.LevelError || f.Level == dmarcd.LevelWarning {
-				review.Warnings = append(review.Warnings, f.What)
-			}
+	review.Warnings = append(review.Warnings, p.warnings...)
+	return review, nil
+}
+
+// tryVersion returns what the builder warns about. What it refuses is a *dmarcd.InvalidError, unless the domain has
+// the same record already.
+func (t *Team) tryVersion(ctx context.Context, p prepared) (warnings []string, err error) {
+	of := recordRules[p.Kind]
+	if of.part == "" {
+		return nil, nil
+	}
+	draft := Draft{Part: of.part, Record: p.Content}
+	if of.draft != nil {
+		draft = of.draft(p.Content)
+	}
+	tried, err := t.TryRecord(ctx, p.domain.Name, draft)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range tried.Findings {
+		switch {
+		case f.Level == dmarcd.LevelError && p.Kind.Difference(p.replaced, p.Content) != "":
+			return nil, &dmarcd.InvalidError{Field: "record", Message: f.What + " " + f.Fix}
+		case f.Level == dmarcd.LevelError, f.Level == dmarcd.LevelWarning:
+			warnings = append(warnings, f.What)
 		}
 	}
-	return review, nil
+	return warnings, nil
 }
 
 // RecordWarnings says what a DMARC record takes away from the one that is published, and what has no
@@ -91,16 +95,16 @@ func RecordWarnings(published, record dmarc.Record) []string {
 // effectTimeout limits the simulation of a version.
 const effectTimeout = 5 * time.Second
 
-// effect says what a DMARC record would have done with the mail of the last days. It is "" for other
-// records, and where the simulation fails: that must not keep a record from being published.
-func (t *Team) effect(ctx context.Context, domain dmarcd.Domain, v dmarcd.RecordVersion) string {
-	record, ok := dmarc.Parse(v.Content)
-	if v.Kind != dmarcd.RecordDMARC || !ok || t.service.options.Insight == nil {
-		return ""
+// effect says what a DMARC record would have done with the mail of the last days, and what an SPF record serves.
+// It is "" for others, and where the simulation fails: that must not keep a record from being published.
+func (t *Team) effect(ctx context.Context, p prepared) string {
+	record, ok := dmarc.Parse(p.Content)
+	if p.Kind != dmarcd.RecordDMARC || !ok || t.service.options.Insight == nil {
+		return p.summary
 	}
 	ctx, cancel := context.WithTimeout(ctx, effectTimeout)
 	defer cancel()
-	s, err := t.simulate(ctx, domain.Name, dmarcd.Days{}, func(p *insight.Policy) { p.Record = record }, false)
+	s, err := t.simulate(ctx, p.domain.Name, dmarcd.Days{}, func(p *insight.Policy) { p.Record = record }, false)
 	switch {
 	case err != nil:
 		return ""
@@ -165,7 +169,10 @@ func (t *Team) ApproveRecord(ctx context.Context, name string, kind dmarcd.Recor
 	if err != nil {
 		return ManagedRecord{}, err
 	}
-	return t.publish(ctx, v.Version-1, p, "record.approve")
+	if p.growth != "" && !strings.Contains(v.Effect, p.growth) {
+		return ManagedRecord{}, &dmarcd.InvalidError{Message: "The record has grown since it was proposed: " + p.growth + ". Propose it again."}
+	}
+	return t.publish(ctx, p, "record.approve")
 }
 
 // WithdrawProposal removes what is proposed for a record. Everyone who may propose may do so.

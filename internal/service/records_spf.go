@@ -21,33 +21,51 @@ const spfTimeout = 10 * time.Second
 // newLabel is as long as the label that the name of a new record gets, and is no label.
 const newLabel = "000000000000000000000000"
 
-// servedSPF returns what the name of an SPF record answers. It adds the domain to terms of v that leave it
-// out, so that a name that is no longer in use can be resolved without it.
-func (t *Team) servedSPF(ctx context.Context, domain dmarcd.Domain, zone string, v *dmarcd.RecordVersion) (func(label string) []store.ZoneRecord, error) {
+// serveSPF flattens an SPF record. It adds the domain to terms of v that leave it out, so that a name that is no
+// longer in use can be resolved without it.
+func (t *Team) serveSPF(ctx context.Context, domain dmarcd.Domain, zone string, _ int64, v *dmarcd.RecordVersion) (s serving, err error) {
 	invalid := func(message string) error { return &dmarcd.InvalidError{Field: "record", Message: message} }
 	record, _ := spf.Parse(v.Content) // valid, see checkRecord
 	if v.Content = record.Absolute(domain.Name); strings.Contains(strings.ToLower(v.Content), "."+zone) {
-		return nil, invalid("The record leads to this installation. Give the one that it stands for: include:, ip4: and other terms.")
+		return s, invalid("The record leads to this installation. Give the one that it stands for: include:, ip4: and other terms.")
 	}
 	before, err := t.team.ServedSPF(ctx, domain.Name)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		before, err = store.ServedSPF{RecordVersion: dmarcd.RecordVersion{Label: newLabel}}, nil
 	}
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	name := before.Label + "." + zone
 	flat, err := t.service.flatten(dns.ForUser(ctx), domain.Name, name, *v, before.Records)
 	if err != nil {
-		return nil, invalid("The record cannot be served: " + err.Error() + ".")
+		return s, invalid("The record cannot be served: " + err.Error() + ".")
 	}
-	records := zoneRecords(flat, flatRecords(before.Records, name), name)
-	return func(label string) []store.ZoneRecord {
+	last := flatRecords(before.Records, name)
+	records := zoneRecords(flat, last, name)
+	s.records = func(label string) []store.ZoneRecord {
 		for i := range records {
 			records[i].Data = strings.ReplaceAll(records[i].Data, name, label+"."+zone)
 		}
 		return records
-	}, nil
+	}
+	s.texts, s.summary = strings.Split(strings.ReplaceAll(strings.Join(flat.Records, "\n"), newLabel, "NAME"), "\n"), flatSummary(flat)
+	if growth := spf.GrowthOf(last.Records, flat.Records); growth.Large() && len(last.Records) > 0 {
+		s.growth = growthText(growth)
+		s.summary += " It grows: " + s.growth + "."
+	}
+	return s, nil
+}
+
+// flatSummary says what receivers get.
+func flatSummary(flat spf.Flat) string {
+	g := spf.GrowthOf(nil, flat.Records)
+	text := fmt.Sprintf("Receivers get %s with %s and %s, and make %d of %d lookups.", phrase.Count(int64(len(flat.Records)), "record"),
+		phrase.Count(int64(g.After.IPv4), "IPv4 address"), phrase.Count(int64(min(g.After.IPv6, 1<<62)), "IPv6 network")+" of /64", flat.Lookups, spf.MaxLookups)
+	if len(g.Terms) > 0 {
+		text += " Not flattened: " + strings.Join(g.Terms[:min(len(g.Terms), maxGrowthParts)], " ") + "."
+	}
+	return text
 }
 
 // flatten looks up the names of an SPF record. before is what its name answers now.

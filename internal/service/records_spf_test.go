@@ -75,6 +75,12 @@ func TestManagedSPF(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
 	}
+	command := w.with(service.CommandLine(), w.dns)
+	review := musttest.Get(command.ReviewRecord(ctx, ours, 0, dmarcd.RecordVersion{Kind: dmarcd.RecordSPF, Content: "v=spf1 a include:spf.example exists:%{i}.x.example ~all"}))(t)
+	if got := strings.Join(review.Served, "\n"); got != "v=spf1 ip4:192.0.2.0/28 ip4:198.51.100.1 exists:%{i}.x.example ~all" ||
+		review.Effect != "Receivers get 1 record with 17 IPv4 addresses and 0 IPv6 networks of /64, and make 2 of 10 lookups. Not flattened: exists:%{i}.x.example." {
+		t.Errorf("got %q, %q, want what receivers would get", got, review.Effect)
+	}
 	first := musttest.Get(w.publish(0, "v=spf1 a include:spf.example ~all"))(t)
 	if first.Owner != ours || first.Content != "v=spf1 a:example.com include:spf.example ~all" || first.State != dmarcd.RecordNotYet {
 		t.Errorf("got %+v, want the record with its domain, not yet published", first)
@@ -107,6 +113,7 @@ func TestManagedSPF(t *testing.T) {
 		"The record can no longer be resolved: spf.example has no SPF record. "+grown+"]"; len(w.outdated()) != 3 {
 		t.Errorf("got the events %s, want %s", got, want)
 	}
+	w.growthNeedsAPerson(first.Content)
 	served(musttest.Get(w.publish(1, first.Content))(t), "v=spf1 ip4:192.0.2.0/24 ip4:198.51.100.1 ~all", "")
 	served(w.refresh(), "v=spf1 ip4:192.0.2.0/24 ip4:198.51.100.1 ~all", "")
 
@@ -124,6 +131,40 @@ func TestManagedSPF(t *testing.T) {
 	refreshRetired("v=spf1 ip4:192.0.2.0/25 ip4:198.51.100.1 ~all")
 	use(`TXT "v=spf1 ip4:192.0.0.0/16 -all"`)
 	refreshRetired("v=spf1 ip4:192.0.2.0/25 ip4:198.51.100.1 ~all")
+}
+
+// growthNeedsAPerson has a token publish version 1 again after its addresses have grown.
+func (w *spfWorld) growthNeedsAPerson(content string) {
+	w.Helper()
+	v := dmarcd.RecordVersion{Kind: dmarcd.RecordSPF, Content: content}
+	token := musttest.Get(w.store.Team(w.team.ID).CreateToken(ctx, store.NewToken{Scope: dmarcd.ScopePublish, Hash: [32]byte{7}, CreatedBy: w.owner.ID}))(w)
+	program, command := w.with(service.Token(token.ID, dmarcd.ScopePublish, ""), w.dns), w.with(service.CommandLine(), w.dns)
+	var invalid *dmarcd.InvalidError
+	if _, err := program.PublishRecord(ctx, ours, 1, v); !errors.As(err, &invalid) || invalid.Field != "record" || !strings.Contains(invalid.Message, "from 18 to 257 IPv4 addresses") {
+		w.Errorf("a token: got %v, want that a user has to publish it", err)
+	}
+	user := w.user(31, dmarcd.Invitation{Email: "editor@example.com", Team: w.team.ID, Role: dmarcd.RoleEditor})
+	approve := func() error {
+		editor := w.with(w.as(user), w.dns)
+		proposals := musttest.Get(editor.RecordProposals(ctx, ours))(w)
+		if len(proposals) != 1 || !strings.Contains(proposals[0].Effect, "It grows: from 18 to 257 IPv4 addresses.") {
+			w.Fatalf("got %+v, want a proposal that says how it grows", proposals)
+		}
+		_, err := editor.ApproveRecord(ctx, ours, dmarcd.RecordSPF, proposals[0].Hash())
+		return err
+	}
+	musttest.Do(w, command.RequireApproval(ctx, true))
+	if r := musttest.Get(program.PublishRecord(ctx, ours, 1, v))(w); r.State != dmarcd.RecordProposed {
+		w.Errorf("a token where approval is required: got %+v, want a proposal", r)
+	}
+	before := w.included
+	w.included = strings.ReplaceAll(before, "/24", "/22")
+	if err := approve(); !errors.Is(err, dmarcd.ErrInvalid) || !strings.Contains(err.Error(), "has grown since it was proposed") {
+		w.Errorf("more growth than was proposed: got %v, want an error", err)
+	}
+	w.included = before
+	musttest.Do(w, command.WithdrawProposal(ctx, ours, dmarcd.RecordSPF))
+	musttest.Do(w, command.RequireApproval(ctx, false))
 }
 
 // TestIncludedSPF counts the lookups of the domain's own record.

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/musttest"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -176,7 +178,10 @@ func TestUnpublishableRecords(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t))
 	w.managed(0)
-	team := w.service.Team(w.team.ID, service.CommandLine())
+	team := w.with(service.CommandLine(), func(o *service.Options) {
+		o.DNS = dnstest.New(`_dmarc.example.com TXT "v=DMARC1; p=none; rua=mailto:a@other.example"`)
+		o.Checker = dnscheck.New(dnscheck.Options{Interval: time.Hour, Now: time.Now, Resolver: dnstest.New("example.com MX 0 mx.example.com\nmx.example.com A 192.0.2.1\nother.example A 192.0.2.1")})
+	})
 	for _, test := range []struct {
 		name    string
 		version dmarcd.RecordVersion
@@ -188,6 +193,8 @@ func TestUnpublishableRecords(t *testing.T) {
 		{"an unknown policy", dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=refuse"}, "record"},
 		{"two policies", dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none; p=reject"}, "record"},
 		{"a bad address", dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none; rua=dmarc@example.com"}, "record"},
+		{"reports to another domain that does not agree", dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none; rua=mailto:a@other.example"}, "record"},
+		{"reports to a host without mail", dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none; rua=mailto:a@none.example.com"}, "record"},
 		{"a line break", dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none;\n rua=mailto:a@example.com"}, "record"},
 		{"not ASCII", dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none; rua=mailto:ä@example.com"}, "record"},
 		{"too long", dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=none; rua=mailto:" + strings.Repeat("a", 1000) + "@example.com"}, "record"},
@@ -205,6 +212,11 @@ func TestUnpublishableRecords(t *testing.T) {
 	}
 	if names := musttest.Get(w.store.ZoneNames(ctx, "", 10))(t); len(names) != 0 {
 		t.Errorf("got the names %+v, want none", names)
+	}
+	// What the domain has already is taken over as it is.
+	review := musttest.Get(team.ReviewRecord(ctx, ours, 0, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC}))(t)
+	if len(review.Warnings) == 0 || !strings.Contains(strings.Join(review.Warnings, " "), "other.example has not authorized reports") {
+		t.Errorf("got the warnings %q, want that reports are not authorized", review.Warnings)
 	}
 	for _, good := range []dmarcd.RecordVersion{
 		{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=reject; sp=none; pct=50; rua=mailto:a@example.com!10m,mailto:b@example.com; fo=1"},

@@ -40,6 +40,7 @@ var doneMessages = map[string]string{
 	"passkey-added":        "The passkey was added. Your other sessions were ended.",
 	"passkey-removed":      "The passkey was removed. Your other sessions were ended.",
 	"factor-required":      "Saved. It applies from now on.",
+	"approval-saved":       "Saved. It applies to the next record that is published.",
 	"session-ended":        "The session was ended. That browser has to sign in again.",
 	"sessions-ended":       "All your other sessions were ended.",
 	"invitation-withdrawn": "The invitation was withdrawn. Its link no longer works.",

@@ -61,36 +61,21 @@ func managedPath(domain string, kind dmarcd.RecordKind) string {
 
 // publishForm is the form for the next version of a record; published is nil for the first one.
 func publishForm(domain string, kind dmarcd.RecordKind, published *service.ManagedRecord) ui.Form {
-	if published == nil {
-		return ui.Form{Path: managedPath(domain, kind), Method: "post", Submit: "Review", Fields: []ui.Field{
-			{Name: "base", Type: "hidden", Value: "0"},
-			{Name: "record", Label: contentLabel(kind), Type: "textarea", Hint: firstHint(kind)},
-		}}
+	base, record := "0", ui.Field{Name: "record", Label: "Record", Type: "textarea", Hint: "Empty: the one that the domain has now, so that the CNAME record changes nothing."}
+	reason := ui.Field{Name: "reason", Label: "Reason", Type: "text", Autocomplete: "off", Hint: "For the history."}
+	switch {
+	case published != nil:
+		base = strconv.FormatInt(published.Version, 10)
+		record.Value, record.Required, record.Hint = published.Content, true, "Receivers see a change within five minutes. You see what it changes before it is published."
+	case kind == dmarcd.RecordSPF:
+		record.Hint = "With all, it replaces the SPF record of the domain. Without it, it is included there. Empty: the one that the domain has now."
+	case kind == dmarcd.RecordMTASTS:
+		record.Hint = "Empty: the one that the domain has now."
 	}
-	return ui.Form{Path: managedPath(domain, kind), Method: "post", Submit: "Review", Fields: []ui.Field{
-		{Name: "base", Type: "hidden", Value: strconv.FormatInt(published.Version, 10)},
-		{Name: "record", Label: contentLabel(kind), Type: "textarea", Value: published.Content, Required: true, Hint: "Receivers see a change within five minutes. You see what it changes before it is published."},
-		{Name: "reason", Label: "Reason", Type: "text", Autocomplete: "off", Hint: "For the history."},
-	}}
-}
-
-func contentLabel(kind dmarcd.RecordKind) string {
 	if kind == dmarcd.RecordMTASTS {
-		return "Policy"
+		record.Label = "Policy"
 	}
-	return "Record"
-}
-
-// firstHint is the hint for the first version of a record.
-func firstHint(kind dmarcd.RecordKind) string {
-	switch kind {
-	case dmarcd.RecordSPF:
-		return "With all, it replaces the SPF record of the domain. Without it, it is included there. Empty: the one that the domain has now."
-	case dmarcd.RecordMTASTS:
-		return "Empty: the one that the domain has now."
-	case dmarcd.RecordDMARC, dmarcd.RecordTLSRPT, dmarcd.RecordBIMI:
-	}
-	return "Empty: the one that the domain has now, so that the CNAME record changes nothing."
+	return ui.Form{Path: managedPath(domain, kind), Method: "post", Submit: "Review", Fields: []ui.Field{{Name: "base", Type: "hidden", Value: base}, record, reason}}
 }
 
 // ending says what happens to the name of a record that is stopped.
@@ -376,7 +361,7 @@ func (s *Web) withdrawProposal(c *site.Call, domain dmarcd.Domain, _ url.Values)
 }
 
 func (s *Web) requireApproval(c *site.Call, written url.Values) error {
-	return c.Finish(c.Team.RequireApproval(c.R.Context(), written.Get("required") == "yes"), Prefix+"/settings/members", "factor-required")
+	return c.Finish(c.Team.RequireApproval(c.R.Context(), written.Get("required") == "yes"), Prefix+"/settings/members", "approval-saved")
 }
 
 func (s *Web) stopRecord(c *site.Call, domain dmarcd.Domain, written url.Values) error {

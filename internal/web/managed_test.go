@@ -64,6 +64,18 @@ func TestManagedRecord(t *testing.T) {
 	if body := review.Body.String(); review.Code != http.StatusOK || !strings.Contains(body, "Before you publish") || !strings.Contains(body, "t=y has no effect with p=none.") || !strings.Contains(body, `name="reviewed"`) {
 		t.Errorf("before it is published: got %d %s, want what changes", review.Code, body)
 	}
+	s.zone.zone = dnstest.New("spf.example TXT \"v=spf1 ip4:192.0.2.0/28 -all\"")
+	s.post(editor, "/app/domains/example.com/target/remove", nil) // to have a name in the zone
+	const spf = "/app/domains/example.com/records/spf"
+	review = s.post(editor, spf, url.Values{"base": {"0"}, "record": {"v=spf1 include:spf.example ip6:2001:db8::/48 -all"}})
+	if body := review.Body.String(); review.Code != http.StatusOK || !strings.Contains(body, "v=spf1 ip4:192.0.2.0/28 ip6:2001:db8::/48 -all") ||
+		!strings.Contains(body, "Receivers get 1 record with 16 IPv4 addresses and 65,536 IPv6 networks of /64, and make 1 of 10 lookups.") {
+		t.Errorf("before an SPF record is published: got %d %s, want what is served", review.Code, body)
+	}
+	rejected := s.post(editor, spf, url.Values{"base": {"0"}, "record": {"v=spf1 include:none.example -all"}})
+	if body := rejected.Body.String(); rejected.Code != http.StatusUnprocessableEntity || !strings.Contains(body, `id="error-record"`) || !strings.Contains(body, "none.example does not exist") {
+		t.Errorf("an SPF record that cannot be served: got %d %s, want the reason at the field", rejected.Code, body)
+	}
 	if w := s.get(viewer, "/app/domains/example.com/records/mx"); w.Code != http.StatusNotFound {
 		t.Errorf("another kind: got %d, want 404", w.Code)
 	}

@@ -21,7 +21,8 @@ var zoneSettings = []string{"DMARCD_ZONE=dns.example.net", "DMARCD_ZONE_LISTEN=1
 
 // TestManagedRecords takes over a record, changes it, undoes that and stops it.
 func TestManagedRecords(t *testing.T) {
-	each(t, `_dmarc.example.com. TXT "v=DMARC1; p=none; rua=mailto:dmarc@example.com"`, func(t *testing.T, in *installation) {
+	const mail = "\nexample.com. MX 0 mx.example.com.\nmx.example.com. A 192.0.2.1\n"
+	each(t, `_dmarc.example.com. TXT "v=DMARC1; p=none; rua=mailto:dmarc@example.com"`+mail, func(t *testing.T, in *installation) {
 		prepare(in)
 		in.do("domain", "add", "--team", "crew", "example.com")
 		if r := in.run(command{args: []string{"record", "publish", "--team", "crew", "example.com", "dmarc"}}); r.Status != 1 || !strings.Contains(r.Stderr, "DMARCD_ZONE") {
@@ -57,7 +58,7 @@ func TestManagedRecords(t *testing.T) {
 			t.Errorf("got %+v, want the record that was there, at a name in the zone", first)
 		}
 		served(first.Target, before)
-		in.setZone("_dmarc.example.com. CNAME " + first.Target + ".\n" + first.Target + `. TXT "` + before + `"`)
+		in.setZone("_dmarc.example.com. CNAME " + first.Target + ".\n" + first.Target + `. TXT "` + before + `"` + mail)
 		if now := change("list", "example.com"); now.State != "managed" || now.Target != first.Target {
 			t.Errorf("with the CNAME record: got %+v, want it managed", now)
 		}
