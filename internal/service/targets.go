@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -210,7 +211,7 @@ func (s *Service) publishAt(ctx context.Context, team *store.Team, domain string
 }
 
 // settle ends a publication whose process ended before it knew what became of it: with the version
-// published, if the server has it. One that may still go on is a *dmarcd.InvalidError.
+// published, if the server has it. One that may still go on is dmarcd.ErrConflict.
 func (s *Service) settle(ctx context.Context, team *store.Team, domain string, kind dmarcd.RecordKind) error {
 	begun, err := team.BegunRecord(ctx, domain, kind)
 	if err != nil {
@@ -218,6 +219,9 @@ func (s *Service) settle(ctx context.Context, team *store.Team, domain string, k
 			return nil
 		}
 		return err
+	}
+	if s.options.Now().Sub(begun.CreatedAt) < attemptTime {
+		return fmt.Errorf("%w: another change of this record is being published, try again in a minute", dmarcd.ErrConflict)
 	}
 	target, c, err := s.change(ctx, team, domain, begun)
 	if err != nil {
@@ -230,16 +234,13 @@ func (s *Service) settle(ctx context.Context, team *store.Team, domain string, k
 		return &dmarcd.InvalidError{Message: "Whether the change before was published is not known: " + failed.Message}
 	case err != nil:
 		return err
-	case !there && s.options.Now().Sub(begun.CreatedAt) < attemptTime:
-		return &dmarcd.InvalidError{Message: "Another change of this record is being published. Try again in a minute."}
-	}
-	if there {
+	case there:
 		entry := dmarcd.AuditEntry{Actor: begun.Author, Action: "record.publish", Target: domain, Detail: string(kind)}
 		if begun.Approver != "" {
 			entry.Actor, entry.Action = begun.Approver, "record.approve"
 		}
 		_, err = team.PublishRecord(ctx, domain, begun.Version-1, begun, nil, entry)
-	} else {
+	default:
 		err = team.EndAttempt(ctx, domain, begun)
 	}
 	if errors.Is(err, dmarcd.ErrNotFound) || errors.Is(err, dmarcd.ErrConflict) {

@@ -248,14 +248,14 @@ func (t *Team) deleteDomain(ctx context.Context, tx tx, name string) error {
 	if err := t.retireMailbox(ctx, tx, name); err != nil {
 		return err
 	}
-	kinds, err := db.Collect(ctx, tx, `SELECT DISTINCT kind FROM record_versions WHERE team_id = $1 AND domain_id = $2 ORDER BY kind`, []any{t.id, id}, db.Value[dmarcd.RecordKind])
+	kinds, err := db.Collect(ctx, tx, `SELECT DISTINCT kind FROM record_versions WHERE team_id = $1 AND domain_id = $2 AND label <> '' ORDER BY kind`, []any{t.id, id}, db.Value[dmarcd.RecordKind])
 	if err != nil {
 		return err
 	}
 	if len(kinds) > 0 {
 		t.addRetired(tx, name, kinds...)
 	}
-	if _, err := t.retireLabels(ctx, tx, `domain_id = $2`, id); err != nil {
+	if err := t.retireLabels(ctx, tx, `domain_id = $2`, id); err != nil {
 		return err
 	}
 	// Lock the team's days in the same order as count.

@@ -174,14 +174,17 @@ func (t *Team) StopRecord(ctx context.Context, domain string, kind dmarcd.Record
 		if err != nil {
 			return err
 		}
-		retired, err := t.retireLabels(ctx, tx, `domain_id = $2 AND kind = $3`, id, kind)
+		published, err := t.publishedVersion(ctx, tx, id, kind)
 		if err != nil {
 			return err
 		}
-		if retired == 0 {
+		if published.Version == 0 {
 			return dmarcd.ErrNotFound
 		}
-		for _, table := range []string{"record_versions", "record_proposals"} {
+		if err := t.retireLabels(ctx, tx, `domain_id = $2 AND kind = $3`, id, kind); err != nil {
+			return err
+		}
+		for _, table := range []string{"record_versions", "record_proposals", "record_attempts"} {
 			if _, err := tx.Exec(ctx, `DELETE FROM `+table+` WHERE team_id = $1 AND domain_id = $2 AND kind = $3`, t.id, id, kind); err != nil {
 				return err
 			}
@@ -191,30 +194,32 @@ func (t *Team) StopRecord(ctx context.Context, domain string, kind dmarcd.Record
 				return err
 			}
 		}
-		t.addRetired(tx, domain, kind)
+		if published.Label != "" { // others are at the server of the domain, and stay
+			t.addRetired(tx, domain, kind)
+		}
 		tx.note(t.id, domain, audit...)
 		return nil
 	})
 }
 
-// retireLabels has the labels of some records expire, and returns how many there are. where names the
-// records, with the parameters from $2 on. In a cluster the two tables are on different servers.
-func (t *Team) retireLabels(ctx context.Context, tx tx, where string, args ...any) (retired int, err error) {
+// retireLabels has the labels of some records expire. where names the records, with the parameters from
+// $2 on. In a cluster the two tables are on different servers.
+func (t *Team) retireLabels(ctx context.Context, tx tx, where string, args ...any) error {
 	labels, err := db.Collect(ctx, tx, `SELECT DISTINCT label FROM record_versions WHERE team_id = $1 AND `+where, append([]any{t.id}, args...), db.Value[string])
 	if err != nil {
-		return 0, err
+		return err
 	}
 	for some := range slices.Chunk(labels, rowsPerQuery) {
 		expires := t.store.now().Add(labelRetention)
 		list, args := db.In([]any{unix(expires)}, some)
 		if _, err := tx.Exec(ctx, `UPDATE zone_names SET expires_at = $1 WHERE expires_at = 0 AND source <> '' AND label IN `+list, args...); err != nil {
-			return 0, err
+			return err
 		}
 		if err := tx.withdrawPolicies(ctx, some, expires); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	return len(labels), nil
+	return nil
 }
 
 // addRetired adds the event that names of a domain are retired: what leads to them has to be replaced.
@@ -230,9 +235,8 @@ func (t *Team) addRetired(tx tx, domain string, kinds ...dmarcd.RecordKind) {
 
 // retireErased retires the labels of records that the next step of an erasure removes.
 func (t *Team) retireErased(ctx context.Context, tx tx) error {
-	_, err := t.retireLabels(ctx, tx, `(domain_id, kind, version) IN
+	return t.retireLabels(ctx, tx, `(domain_id, kind, version) IN
 		(SELECT domain_id, kind, version FROM record_versions WHERE team_id = $1 ORDER BY domain_id, kind, version LIMIT $2)`, purgeRows)
-	return err
 }
 
 // RequireApproval has another user approve what is published for managed records, or not.

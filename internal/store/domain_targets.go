@@ -92,11 +92,14 @@ func (t *Team) BegunRecord(ctx context.Context, domain string, kind dmarcd.Recor
 		return v, err
 	}
 	var document string
-	if err := t.store.QueryRow(ctx, `SELECT version FROM record_attempts WHERE team_id = $1 AND domain_id = $2 AND kind = $3`,
-		[]any{t.id, id, kind}, &document); err != nil {
+	var created int64
+	if err := t.store.QueryRow(ctx, `SELECT version, created_at FROM record_attempts WHERE team_id = $1 AND domain_id = $2 AND kind = $3`,
+		[]any{t.id, id, kind}, &document, &created); err != nil {
 		return v, err
 	}
-	return v, json.Unmarshal([]byte(document), &v)
+	err = json.Unmarshal([]byte(document), &v)
+	v.CreatedAt = fromUnix(created)
+	return v, err
 }
 
 // EndAttempt ends the publication of a version that was not published. One that another process ended

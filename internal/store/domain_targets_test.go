@@ -8,6 +8,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/musttest"
+	"github.com/dmarcd/dmarcd/internal/store"
 )
 
 func TestRecordTargets(t *testing.T) {
@@ -68,6 +69,13 @@ func TestRecordTargets(t *testing.T) {
 		if err := in.team.RemoveRecordTarget(ctx, ours); !errors.Is(err, dmarcd.ErrNotFound) {
 			in.Errorf("got %v", err)
 		}
+		musttest.Get(in.team.BeginRecord(ctx, ours, 1, v))(in)
 		in.must(in.team.StopRecord(ctx, ours, dmarcd.RecordDMARC))
+		if _, err := in.team.BegunRecord(ctx, ours, dmarcd.RecordDMARC); !errors.Is(err, dmarcd.ErrNotFound) {
+			in.Errorf("after the stop: got %v, want no attempt", err)
+		}
+		if events := musttest.Get(in.team.Events(ctx, store.EventFilter{}, store.Cursor{}, 10))(in); len(events) != 0 {
+			in.Errorf("got %+v, want none about names in the zone", events)
+		}
 	})
 }

@@ -136,7 +136,7 @@ func (t *Team) purgeReport(ctx context.Context, tx tx, id dmarcd.ReportID) error
 
 // purgeDomain removes some rows of a deleted domain.
 func (t *Team) purgeDomain(ctx context.Context, tx tx, id dmarcd.DomainID) error {
-	if _, err := t.retireLabels(ctx, tx, `domain_id = $2`, id); err != nil { // of a deleted team
+	if err := t.retireLabels(ctx, tx, `domain_id = $2`, id); err != nil { // of a deleted team
 		return err
 	}
 	for _, step := range []string{
