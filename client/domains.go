@@ -166,6 +166,36 @@ func (c *Client) StopRecord(ctx context.Context, domain, kind string) error {
 	return c.remove(ctx, "domains", domain, "records", kind)
 }
 
+// ListRecordProposals lists the versions of managed records that wait for approval.
+func (c *Client) ListRecordProposals(ctx context.Context, domain string) iter.Seq2[RecordProposal, error] {
+	return list[RecordProposal](ctx, c, nil, "domains", domain, "proposals")
+}
+
+// GetRecordTarget returns the DNS server at which the records of a domain are published.
+func (c *Client) GetRecordTarget(ctx context.Context, domain string) (RecordTarget, error) {
+	return get[RecordTarget](ctx, c, "domains", domain, "target")
+}
+
+// NewRecordTarget is a DNS server at which the records of a domain are published.
+type NewRecordTarget struct {
+	Kind   string `json:"kind"`   // rfc2136 or powerdns
+	Server string `json:"server"` // host[:port], or the URL of the API of PowerDNS
+	// Zone is the zone at the server. Nil is that of the domain.
+	Zone *string `json:"zone"`
+	Key  string  `json:"key"` // [algorithm:]name:secret of TSIG, or the key of the API
+}
+
+// SetRecordTarget tries a DNS server, and has the records of a domain published there. It needs a token
+// with the scope publish.
+func (c *Client) SetRecordTarget(ctx context.Context, domain string, target NewRecordTarget) (RecordTarget, error) {
+	return put[RecordTarget](ctx, c, target, "domains", domain, "target")
+}
+
+// RemoveRecordTarget removes the DNS server and its key. What is published there stays.
+func (c *Client) RemoveRecordTarget(ctx context.Context, domain string) error {
+	return c.remove(ctx, "domains", domain, "target")
+}
+
 // ListTags lists the tags of the team, with the number of domains of each.
 func (c *Client) ListTags(ctx context.Context) iter.Seq2[Tag, error] {
 	return list[Tag](ctx, c, nil, "tags")

@@ -33,6 +33,8 @@ type (
 	QuietHours        = wire.QuietHours
 	Receipts          = wire.Receipts
 	Record            = wire.StoredRecord
+	RecordProposal    = wire.RecordProposal
+	RecordTarget      = wire.RecordTarget
 	RecordVersion     = wire.RecordVersion
 	Rejected          = wire.Rejected
 	Report            = wire.StoredReport

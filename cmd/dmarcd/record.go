@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +32,7 @@ record; from then on a change takes one command.`,
 func (p *program) recordListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list --team NAME DOMAIN",
-		Short:   "List the managed records of a domain, and whether their CNAME records are there",
+		Short:   "List the managed records of a domain, whether their CNAME records are there, and what waits for approval",
 		Example: "  dmarcd record list --team acme example.com",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -43,6 +44,13 @@ func (p *program) recordListCommand() *cobra.Command {
 			if err != nil {
 				return unknownDomain(err, args[0])
 			}
+			proposals, err := t.RecordProposals(cmd.Context(), args[0])
+			for _, proposal := range proposals {
+				records = append(records, service.ManagedRecord{RecordVersion: proposal.RecordVersion, Owner: proposal.Kind.Owner(args[0]), State: dmarcd.RecordProposed})
+			}
+			if err != nil {
+				return err
+			}
 			return p.printRecords(records, *asJSON)
 		})
 	}
@@ -50,12 +58,17 @@ func (p *program) recordListCommand() *cobra.Command {
 }
 
 func (p *program) printRecords(records []service.ManagedRecord, asJSON bool) error {
-	heading := []string{"KIND", "STATE", "VERSION", "NAME", "CNAME TO", "RECORD"}
+	heading := []string{"KIND", "STATE", "VERSION", "NAME", "CNAME TO", "RECORD", "NOTE", "NEXT"}
 	shape := func(r service.ManagedRecord) wire.ManagedRecord {
 		return wire.NewManagedRecord(r.RecordVersion, r.Owner, r.Target, r.State, r.Served, r.Note, r.Proposal)
 	}
 	return printList(p.out, asJSON, convert(records, shape), heading, func(r wire.ManagedRecord) []string {
-		return []string{r.Kind, r.State, strconv.FormatInt(r.Version, 10), r.Name, r.Target, r.Record}
+		names := r.Name
+		if r.Kind == string(dmarcd.RecordMTASTS) {
+			names = strings.Join(dmarcd.RecordMTASTS.Aliases(strings.TrimPrefix(r.Name, dmarcd.RecordMTASTS.Owner(""))), ", ")
+		}
+		row := []string{r.Kind, r.State, strconv.FormatInt(r.Version, 10), names, orDash(r.Target), r.Record, orDash(r.Note), orDash(r.Proposal)}
+		return convert(row, func(cell string) string { return strings.Join(strings.Fields(cell), " ") }) // policies have lines
 	})
 }
 

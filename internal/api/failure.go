@@ -55,7 +55,8 @@ var (
 	errNoSuchInvitation  = &failure{http.StatusNotFound, "invitation_not_found", "The team has no open invitation for this address. GET /invitations lists those it has."}
 	errNoSuchToken       = &failure{http.StatusNotFound, "token_not_found", "The team has no such token. GET /tokens lists those it has."}
 	errNoSuchRecord      = &failure{http.StatusNotFound, "record_not_found", "The team has no such domain, or it has no managed record of this kind. GET /domains/{domain}/records lists those it has."}
-	errOtherVersion      = &failure{http.StatusConflict, "version_conflict", "Another version is published than the one in base. Read it with GET /domains/{domain}/records, and decide again."}
+	errNoSuchTarget      = &failure{http.StatusNotFound, "target_not_found", "The team has no such domain, or its records are published at no server. PUT /domains/{domain}/target adds one."}
+	errOtherVersion      = &failure{http.StatusConflict, "version_conflict", "Another version is published than the one in base, or is being published. Read it with GET /domains/{domain}/records, and decide again."}
 	errKeyInUse          = &failure{http.StatusConflict, "key_in_use", "A request with this Idempotency-Key is under way. Try again in a few seconds."}
 	errAnswerNotStored   = &failure{http.StatusConflict, "answer_not_stored", "A request with this Idempotency-Key was handled, but its answer was too large to be stored. Read the result with a GET."}
 	errBadForm           = &failure{http.StatusBadRequest, "invalid_form", "The form is malformed. Send multipart/form-data with a file in each part, and at most 100 parts."}

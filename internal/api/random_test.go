@@ -334,7 +334,7 @@ func TestBadInputChangesNothing(t *testing.T) {
 			}
 			r := s.request(o.method, path, bytes.NewReader(body))
 			r.Header.Set("Content-Type", "application/json")
-			if strings.Contains(o.path, "/records/{kind}") {
+			if strings.Contains(o.path, "/records/{kind}") || strings.HasSuffix(o.path, "/target") {
 				r.Header.Set("Authorization", "Bearer publish")
 			}
 			got := s.send(r)

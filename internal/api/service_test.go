@@ -84,7 +84,7 @@ func useCases(s *store.Store, options usecase.Options) *usecase.Service {
 		options.Checker = newChecker(dnstest.New(""))
 	}
 	options.DNS = dnstest.New("")
-	options.Mailboxes = noMailboxes{}
+	options.Mailboxes, options.Publisher = noMailboxes{}, knownKey{}
 	if options.Secrets == nil {
 		options.Secrets = plain{}
 	}

@@ -63,6 +63,9 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 			if strings.Contains(path, "/records/dmarc") {
 				body, word = `{"base":1,"record":"v=DMARC1; p=none"}`, "publish"
 			}
+			if strings.HasSuffix(path, "/target") {
+				body, word = `{"kind":"rfc2136","server":"ns1.example.com","key":"secret"}`, "publish"
+			}
 			r := httptest.NewRequest(method, "http://api.example"+path, strings.NewReader(body))
 			r.Header.Set("Content-Type", "application/json")
 			r.Header.Set("Authorization", "Bearer "+word)
@@ -92,6 +95,10 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 			{"GET", "/api/domains/NAME/records/dmarc/versions"},
 			{"PUT", "/api/domains/NAME/records/dmarc"},
 			{"DELETE", "/api/domains/NAME/records/dmarc"},
+			{"GET", "/api/domains/NAME/proposals"},
+			{"GET", "/api/domains/NAME/target"},
+			{"PUT", "/api/domains/NAME/target"},
+			{"DELETE", "/api/domains/NAME/target"},
 			{"GET", "/api/events?domain=NAME"},
 			{"GET", "/api/insights/domains"},
 			{"GET", "/api/insights/domains?q=NAME"},

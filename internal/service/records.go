@@ -208,6 +208,7 @@ func (t *Team) PublishRecord(ctx context.Context, name string, base int64, v dma
 	if err != nil {
 		return ManagedRecord{}, err
 	}
+	proposal.Difference = v.Kind.Difference(p.before.Content, proposal.Content)
 	return ManagedRecord{RecordVersion: proposal.RecordVersion, Owner: v.Kind.Owner(p.domain.Name), State: dmarcd.RecordProposed}, nil
 }
 

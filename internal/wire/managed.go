@@ -10,9 +10,9 @@ import (
 type ManagedRecord struct {
 	RecordVersion
 
-	Name   string `json:"name"`   // of the record in the domain
-	Target string `json:"target"` // of its CNAME record
-	State  string `json:"state"`  // managed, not_yet, elsewhere or unknown
+	Name   string  `json:"name"`   // of the record in the domain
+	Target *string `json:"target"` // of its CNAME record; null at the server of the domain
+	State  string  `json:"state"`  // managed, not_yet, elsewhere, unknown, or of the command line proposed
 
 	Served []string `json:"served"` // what the name of an SPF record answers
 	// Note says why that is not what it would be now, or what keeps an MTA-STS policy from being served;
@@ -26,7 +26,7 @@ func NewManagedRecord(v dmarcd.RecordVersion, name, target string, state dmarcd.
 	if served == nil {
 		served = []string{}
 	}
-	return ManagedRecord{RecordVersion: NewRecordVersion(v), Name: name, Target: target, State: string(state), Served: served, Note: optionalText(note), Proposal: optionalText(proposal)}
+	return ManagedRecord{RecordVersion: NewRecordVersion(v), Name: name, Target: optionalText(target), State: string(state), Served: served, Note: optionalText(note), Proposal: optionalText(proposal)}
 }
 
 // DomainRecord is a version of a managed record with its domain.
@@ -62,15 +62,21 @@ type RecordProposal struct {
 	ProposedAt string  `json:"proposed_at"`
 	Author     string  `json:"author"`
 	Reason     *string `json:"reason"`
-	Effect     *string `json:"effect"`
+	// Difference is that from the version that is published.
+	Difference []string `json:"difference"`
+	Effect     *string  `json:"effect"`
 }
 
 // NewRecordProposal returns the shape of a version that waits for approval.
 func NewRecordProposal(v dmarcd.RecordVersion) RecordProposal {
 	return RecordProposal{
 		Kind: string(v.Kind), Base: v.Version - 1, Record: v.Content, ProposedAt: Time(v.CreatedAt), Author: v.Author,
-		Reason: optionalText(v.Reason), Effect: optionalText(v.Effect),
+		Reason: optionalText(v.Reason), Difference: terms(v), Effect: optionalText(v.Effect),
 	}
+}
+
+func terms(v dmarcd.RecordVersion) []string {
+	return strings.FieldsFunc(v.Difference, func(r rune) bool { return r == '\n' })
 }
 
 // NewRecordVersion returns the shape of a version.
@@ -78,6 +84,6 @@ func NewRecordVersion(v dmarcd.RecordVersion) RecordVersion {
 	return RecordVersion{
 		Kind: string(v.Kind), Version: v.Version, Record: v.Content,
 		PublishedAt: Time(v.CreatedAt), Author: v.Author, Reason: optionalText(v.Reason),
-		Approver: optionalText(v.Approver), Difference: strings.FieldsFunc(v.Difference, func(r rune) bool { return r == '\n' }), Effect: optionalText(v.Effect),
+		Approver: optionalText(v.Approver), Difference: terms(v), Effect: optionalText(v.Effect),
 	}
 }

@@ -192,7 +192,7 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 var (
 	publicPattern   = regexp.MustCompile(`^/(openapi\.json|docs)(\?|$)`)
 	codePattern     = regexp.MustCompile(`^[a-z_]+$`)
-	additionPattern = regexp.MustCompile(`^/(me$|me\?|tokens|members|invitations|mailboxes|audit|retention|events|changes|alerts|webhooks|insights/|senders|tags|search|domains/[^/]+/(checks|setup|selftest|senders|tags|questions|parked|purpose|forwarding|records))`)
+	additionPattern = regexp.MustCompile(`^/(me$|me\?|tokens|members|invitations|mailboxes|audit|retention|events|changes|alerts|webhooks|insights/|senders|tags|search|domains/[^/]+/(checks|setup|selftest|senders|tags|questions|parked|purpose|forwarding|records|proposals|target))`)
 )
 
 // wantInvalid checks the errors of a 422 of an addition, whose first one is repeated at the top, and

@@ -102,6 +102,10 @@ func recordRequests(domain, token string) []request {
 		changing(http.MethodGet, path, token, ""),
 		changing(http.MethodPut, path+"/dmarc", token, `{"base":0,"record":"v=DMARC1; p=none"}`),
 		changing(http.MethodGet, path+"/dmarc/versions", token, ""),
+		changing(http.MethodGet, "/domains/"+domain+"/proposals", token, ""),
+		changing(http.MethodGet, "/domains/"+domain+"/target", token, ""),
+		changing(http.MethodPut, "/domains/"+domain+"/target", token, `{"kind":"rfc2136","server":"127.0.0.1:1","key":"a:`+updateSecret+`"}`),
+		changing(http.MethodDelete, "/domains/"+domain+"/target", token, ""),
 		changing(http.MethodDelete, path+"/dmarc", token, ""),
 	}
 }
@@ -130,22 +134,33 @@ func TestAnswersOfManagedRecords(t *testing.T) {
 			want(r, http.StatusUnprocessableEntity)
 		}
 		publish := recordRequests("example.com", publisher)[1]
-		for body, status := range map[string]int{"{": http.StatusBadRequest, tooLarge: http.StatusRequestEntityTooLarge, "[]": http.StatusUnprocessableEntity} {
-			want(changing(publish.method, publish.path, publisher, body), status)
+		for _, r := range []request{publish, recordRequests("example.com", publisher)[5]} {
+			for body, status := range map[string]int{"{": http.StatusBadRequest, tooLarge: http.StatusRequestEntityTooLarge, "[]": http.StatusUnprocessableEntity} {
+				want(changing(r.method, r.path, publisher, body), status)
+			}
+			r.header = map[string]string{"Content-Type": "text/plain"}
+			want(r, http.StatusUnsupportedMediaType)
 		}
-		plain := publish
-		plain.header = map[string]string{"Content-Type": "text/plain"}
-		want(plain, http.StatusUnsupportedMediaType)
 		want(publish, http.StatusOK)
 		want(publish, http.StatusConflict)
 		in.do("record", "approval", "--team", "default", "required")
 		want(changing(publish.method, publish.path, publisher, `{"base":1,"record":"v=DMARC1; p=reject"}`), http.StatusAccepted)
+		if got := in.do("record", "list", "--team", "default", "example.com"); strings.Count(got, "\n") != 3 || !strings.Contains(got, "proposed") {
+			t.Errorf("got the list\n%s\nwant the record and its proposal", got)
+		}
 		in.do("record", "approval", "--team", "default", "optional")
-		for _, path := range []string{"/domains/example.com/records", "/domains/example.com/records/dmarc/versions"} {
+		own := startOwnKnot(t)
+		target := changing(http.MethodPut, "/domains/example.com/target", publisher, own.target())
+		if a := s.send(target); a.status != http.StatusOK || strings.Contains(string(a.body), updateSecret) {
+			t.Errorf("got %d %s, want 200 without the key", a.status, a.body)
+		}
+		for _, path := range []string{"/domains/example.com/records", "/domains/example.com/records/dmarc/versions", "/domains/example.com/proposals", "/domains/example.com/target"} {
 			a := s.get(path)
 			a.wantStatus(t, http.StatusOK)
 			s.ifNoneMatch(path, a.header.Get("ETag")).wantStatus(t, http.StatusNotModified)
 		}
-		want(recordRequests("example.com", publisher)[3], http.StatusNoContent)
+		for _, r := range recordRequests("example.com", publisher)[6:] {
+			want(r, http.StatusNoContent)
+		}
 	})
 }
