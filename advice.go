@@ -50,8 +50,10 @@ type Action struct {
 	Effect
 	// Record is the record to publish, nil if there is none.
 	Record *TXTRecord
-	// Sender is the key of the sender that the action is about, or "".
-	Sender string
+	// Sender is the key of the sender that the action is about, or "". Failing is how many of its
+	// messages fail, for ActionFix.
+	Sender  string
+	Failing int64
 	// Question is set only for ActionAnswer.
 	Question *Question
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/dmarcd/dmarcd/bimi"
 	"github.com/dmarcd/dmarcd/dmarc"
@@ -95,7 +96,7 @@ func (e *examination) checkLogo(ctx context.Context, record bimi.Record, query b
 		problems = slices.DeleteFunc(problems, func(p bimi.Problem) bool { return p.Kind == bimi.UntrustedChain })
 	}
 	if err != nil {
-		f.Reason = storableReason(err.Error())
+		f.Reason = storableReason(strings.NewReplacer(": "+bimi.ErrUnreachable.Error(), "", "\n", "; ").Replace(err.Error()))
 	}
 	f.Problems = append(f.Problems, bimiProblems(problems)...)
 }

@@ -26,7 +26,7 @@ var bimiCases = []findingCase{
 	{name: "BIMI declined", zone: sound + declined, not: []string{"bimi.no_evidence", "bimi.invalid_record"}},
 	{name: "a logo on a silent server", zone: sound + bareBIMI + webHost, want: []string{"bimi.inconclusive"}},
 	{
-		name: "a logo with a long address on a silent server", zone: sound + strings.ReplaceAll(bareBIMI, "logo.svg", strings.Repeat("logo", 40)+".svg") + webHost,
+		name: "a logo with a long address on a silent server", zone: sound + strings.ReplaceAll(bareBIMI, "logo.svg", strings.Repeat("logo", 80)+".svg") + webHost,
 		want: []string{"bimi.inconclusive"}, message: "logolo…",
 	},
 	{name: "two BIMI records", zone: sound + bareBIMI + bimiRecord, want: []string{"bimi.multiple_records"}},

@@ -14,8 +14,8 @@ import (
 const (
 	// maxText bounds a stored text from DNS, in bytes: lists have the records of many domains.
 	maxText = 4 << 10
-	// maxQuoted bounds a quotation in a sentence, in bytes.
-	maxQuoted = 160
+	// maxQuoted bounds a quotation in a sentence, in bytes. The reason of a failed download has a URL in it.
+	maxQuoted = 320
 )
 
 // storable returns a text from DNS in a form that can be stored, truncated to maxText.

@@ -197,7 +197,7 @@ func (p *plan) addSenders(ctx context.Context) {
 			break
 		}
 		affected -= s.Affected
-		action := dmarcd.Action{ID: dmarcd.ActionFix, Title: "Fix " + s.Name, Effect: p.Effect, Sender: s.Key}
+		action := dmarcd.Action{ID: dmarcd.ActionFix, Title: "Fix " + s.Name, Effect: p.Effect, Sender: s.Key, Failing: s.Affected}
 		fix := s.Fix
 		if s.bySPF && !tried { // one record fixes all that it can
 			tried = true

@@ -104,7 +104,7 @@ func channelActions(w dmarcd.Webhook) []ui.Action {
 
 // selectionForm is the form for what is sent to a channel.
 func selectionForm(w dmarcd.Webhook) ui.Form {
-	fields := kindFields(func(kind dmarcd.EventKind) bool {
+	fields := kindFields(w.Format, func(kind dmarcd.EventKind) bool {
 		return w.Kinds == nil && !kind.IsDigest() || slices.Contains(w.Kinds, kind)
 	})
 	return ui.Form{Path: notificationsPath + "/" + w.ID.String() + "/selection", Method: "post", Submit: "Save", Fields: append(fields, domainsField(w.Domains))}

@@ -49,6 +49,9 @@ func classFigures(mail service.ClassSeries, days int) []figure {
 		{"Spoofed", phrase.Number(spoofed.Total()), phrase.Percent(spoofed.Total(), all.Total()) + " of all messages"},
 		{"Blocked", phrase.Percent(spoofed.Quarantined+spoofed.Rejected, spoofed.Total()), "of spoofed mail went to spam or was rejected"},
 	}
+	if mail.Sum.Yours.Total() == 0 {
+		figures[1].Note = "no mail of yours was reported"
+	}
 	if spoofed.Total() == 0 {
 		figures[2].Note, figures[3].Note = "no spoofed mail was reported", "no spoofed mail"
 	}

@@ -23,7 +23,8 @@ type managedView struct {
 	domainView
 	// Zone is "" if this server has none.
 	Zone string
-	// Elsewhere is true if records are published at the DNS server of the domain.
+	// Elsewhere is true if records are published at the DNS server of the domain. TargetPath is the page
+	// of that server, "" for a kind that is not published there.
 	Elsewhere  bool
 	TargetPath string
 	Kinds      []ui.Tab
@@ -61,16 +62,16 @@ func managedPath(domain string, kind dmarcd.RecordKind) string {
 
 // publishForm is the form for the next version of a record; published is nil for the first one.
 func publishForm(domain string, kind dmarcd.RecordKind, published *service.ManagedRecord) ui.Form {
-	base, record := "0", ui.Field{Name: "record", Label: "Record", Type: "textarea", Hint: "Empty: the one that the domain has now, so that the CNAME record changes nothing."}
+	base, record := "0", ui.Field{Name: "record", Label: "Record", Type: "textarea", Hint: "Leave empty to use the one that the domain has now: the CNAME record then changes nothing."}
 	reason := ui.Field{Name: "reason", Label: "Reason", Type: "text", Autocomplete: "off", Hint: "For the history."}
 	switch {
 	case published != nil:
 		base = strconv.FormatInt(published.Version, 10)
 		record.Value, record.Required, record.Hint = published.Content, true, "Receivers see a change within five minutes. You see what it changes before it is published."
 	case kind == dmarcd.RecordSPF:
-		record.Hint = "With all, it replaces the SPF record of the domain. Without it, it is included there. Empty: the one that the domain has now."
+		record.Hint = "A record with the term all replaces the SPF record of the domain; another is included there. Leave empty to use the one that the domain has now."
 	case kind == dmarcd.RecordMTASTS:
-		record.Hint = "Empty: the one that the domain has now."
+		record.Hint = "Leave empty to use the one that the domain has now."
 	}
 	if kind == dmarcd.RecordMTASTS {
 		record.Label = "Policy"
@@ -177,7 +178,10 @@ func (s *Web) showManaged(c *site.Call, status int, edit func(*managedView)) err
 	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
 		return err
 	}
-	view.Elsewhere, view.TargetPath = err == nil, c.Link(targetPath(name))
+	view.Elsewhere = err == nil
+	if kind != dmarcd.RecordSPF && kind != dmarcd.RecordMTASTS {
+		view.TargetPath = c.Link(targetPath(name))
+	}
 	for _, k := range dmarcd.RecordKinds() {
 		view.Kinds = append(view.Kinds, ui.Tab{Link: ui.Link{Text: kindTitles[k], Href: c.Link(managedPath(name, k))}, Current: k == kind})
 	}
@@ -211,7 +215,7 @@ func (s *Web) showManaged(c *site.Call, status int, edit func(*managedView)) err
 func describeManaged(owner string, published *service.ManagedRecord) (state ui.Cell, conclusion string) {
 	badge := func(text, tone string) ui.Cell { return ui.Cell{Kind: ui.CellBadge, Text: text, Tone: tone} }
 	if published == nil {
-		return badge("not managed", "quiet"), "The record is changed in the DNS of the domain."
+		return badge("not managed", "quiet"), "This record is kept in the DNS of the domain."
 	}
 	if published.Target == "" {
 		return describeElsewhere(published.State, badge)

@@ -32,7 +32,7 @@ func TestManagedRecord(t *testing.T) {
 			t.Errorf("%s: got %s, want that %s, and no form for a viewer", zone, body, want)
 		}
 	}
-	if body := s.body(t, viewer, "/app/domains/example.com/records/tls_rpt"); !strings.Contains(body, "The record is changed in the DNS of the domain.") {
+	if body := s.body(t, viewer, "/app/domains/example.com/records/tls_rpt"); !strings.Contains(body, "This record is kept in the DNS of the domain.") {
 		t.Errorf("got %s, want that it is not managed", body)
 	}
 	if w := s.post(editor, path+"/undo", url.Values{"base": {"7"}}); w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), "Another version was published meanwhile.") {

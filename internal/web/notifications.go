@@ -103,19 +103,23 @@ func (k channelKind) form() ui.Form {
 			{Value: string(dmarcd.FormatStandard), Label: "Standard Webhooks"}, {Value: string(dmarcd.FormatJSON), Label: "the event alone, as JSON"},
 		}})
 	}
-	form.Fields = append(form.Fields, kindFields(func(kind dmarcd.EventKind) bool {
+	form.Fields = append(form.Fields, kindFields(k.Formats[0], func(kind dmarcd.EventKind) bool {
 		return !kind.IsDigest() && (k.Slug != "pagerduty" || kind.Level() == dmarcd.LevelError)
 	})...)
 	form.Fields = append(form.Fields, domainsField(nil))
 	return form
 }
 
-// kindFields are the boxes for kinds of events, in groups.
-func kindFields(chosen func(dmarcd.EventKind) bool) []ui.Field {
+// kindFields are the boxes for kinds of events, in groups. The report for managers is a PDF, which only
+// an email can contain.
+func kindFields(format dmarcd.WebhookFormat, chosen func(dmarcd.EventKind) bool) []ui.Field {
 	var fields []ui.Field
 	for _, group := range phrase.KindGroups() {
 		field := ui.Field{Name: "kinds", Label: group.Title, Type: "checks"}
 		for _, kind := range group.Kinds {
+			if kind == dmarcd.DigestManagers && format != dmarcd.FormatEmail && !chosen(kind) {
+				continue
+			}
 			field.Choices = append(field.Choices, ui.Choice{Value: string(kind), Label: phrase.Kind(kind), Hint: phrase.KindHelp(kind), Checked: chosen(kind)})
 		}
 		fields = append(fields, field)

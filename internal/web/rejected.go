@@ -52,7 +52,7 @@ func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) ui.Tab
 			{Title: "Received"},
 			{Title: "Arrived"},
 			{Title: "Looks like"},
-			{Title: "Size"},
+			{Title: "Size", Numeric: true},
 			{Title: "Reason", Wide: true},
 			{Title: "Actions"},
 		},
@@ -70,7 +70,7 @@ func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) ui.Tab
 			last.Text, last.Href = "Original", path+"/original"
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
-			ui.Text(name).Noted(r.Member), ui.At(r.ReceivedAt), ui.Text(arrival(r.Intake)), ui.Text(kind), ui.Text(ui.Size(r.Size)), ui.Text(reasonSentence(r.Reason)), last,
+			ui.Text(name).Noted(r.Member), ui.At(r.ReceivedAt), ui.Text(arrival(r.Intake)), ui.Text(kind), ui.Figure(ui.Size(r.Size)), ui.Text(reasonSentence(r.Reason)), last,
 		})
 	}
 	return t

@@ -211,7 +211,7 @@ func failureTable(policies []wire.TLSPolicy, csv string) ui.Table {
 			{Title: "Sent from"},
 			{Title: "Sessions", Numeric: true},
 		},
-		Empty: ui.Empty{Title: "No session failed", Advice: "Every session was encrypted as the policy asks for.", Action: ui.Link{}},
+		Empty: ui.Empty{Title: "No session failed", Advice: "Every session of this report succeeded.", Action: ui.Link{}},
 	}
 	for _, p := range policies {
 		for _, f := range p.DetailList {

@@ -215,7 +215,10 @@ func reportFilter(path string, asked reportQuery, tags tagChoice) ui.Form {
 	if path == Prefix+"/reports" {
 		fields = append(fields, ui.Field{Name: "domain", Label: "Domain", Type: "search", Value: asked.Domain, Placeholder: "example.com"})
 	}
-	fields = append(fields, tags.fields()...)
+	fields = append(append(fields, tags.fields()...),
+		ui.Field{Name: "from", Label: "From", Type: "date", Value: asked.Period.From.String()},
+		ui.Field{Name: "to", Label: "To", Type: "date", Value: asked.Period.To.String()},
+	)
 	state, states := string(asked.State), append([]ui.Choice{{Value: "", Label: "any"}}, ui.Choices(dmarcd.ReportStates()...)...)
 	if asked.Unclaimed {
 		state = stateUnclaimed
@@ -229,8 +232,6 @@ func reportFilter(path string, asked reportQuery, tags tagChoice) ui.Form {
 		ui.Field{Name: "id", Label: "Report id", Type: "search", Value: asked.ExternalIDPart, Placeholder: "part of the id"},
 		ui.Field{Name: "genuine", Label: "Sender verified", Type: "select", Value: string(asked.Genuine), Choices: []ui.Choice{{Value: "", Label: "any"}, {Value: "yes", Label: "verified"}, {Value: "no", Label: "not verified"}, {Value: "unknown", Label: "unknown"}}},
 		ui.Field{Name: "state", Label: "State", Type: "select", Value: state, Choices: states},
-		ui.Field{Name: "from", Label: "From", Type: "date", Value: asked.Period.From.String()},
-		ui.Field{Name: "to", Label: "To", Type: "date", Value: asked.Period.To.String()},
 		ui.Field{Name: "quirks", Label: "only reports that deviate from the format", Type: "checkbox", Checked: asked.Quirks},
 	)}
 }

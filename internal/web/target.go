@@ -26,8 +26,8 @@ func targetForm(domain string) ui.Form {
 		{Name: "kind", Label: "Kind", Type: "select", Value: string(dmarcd.TargetRFC2136), Choices: []ui.Choice{
 			{Value: string(dmarcd.TargetRFC2136), Label: "Dynamic updates (RFC 2136) with TSIG"}, {Value: string(dmarcd.TargetPowerDNS), Label: "API of PowerDNS"},
 		}},
-		{Name: "server", Label: "Server", Type: "text", Required: true, Autocomplete: "off", Placeholder: "ns1.example.com", Hint: "With a port, if it is not 53. Of PowerDNS the URL of the API: https://dns.example.com:8081."},
-		{Name: "zone", Label: "Zone", Type: "text", Autocomplete: "off", Placeholder: domain, Hint: "Empty: that of the domain."},
+		{Name: "server", Label: "Server", Type: "text", Required: true, Autocomplete: "off", Placeholder: "ns1.example.com", Hint: "Add the port if it is not 53. For PowerDNS, enter the URL of its API: https://dns.example.com:8081."},
+		{Name: "zone", Label: "Zone", Type: "text", Autocomplete: "off", Placeholder: domain, Hint: "Leave empty for the zone of the domain."},
 		{Name: "key", Label: "Key", Type: "password", Required: true, Autocomplete: "off", Hint: "TSIG: [algorithm:]name:secret. PowerDNS: the setting api-key. It is stored encrypted, and never shown again."},
 	}}
 }

@@ -117,7 +117,7 @@ func effectOf(action *dmarcd.Action) string {
 		}
 		return phrase.Number(action.LegitimateAffected) + " of yours affected, " + phrase.Number(action.SpoofingStopped) + " spoofed " + where
 	case dmarcd.ActionFix:
-		return phrase.Count(action.LegitimateAffected, "message") + " of yours fail"
+		return phrase.Count(action.Failing, "message") + " of yours fail"
 	case dmarcd.ActionAnswer:
 		return phrase.Count(action.Question.Messages, "message")
 	case dmarcd.ActionAccept:

@@ -10,50 +10,65 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
 
-// maxDrawn bounds how much of a long page is drawn, in screens.
-const maxDrawn = 2
+// How much of a long page is drawn, in screens: as a picture of the documents, and to look through.
+const (
+	maxDrawn  = 2
+	maxLooked = 6
+)
 
 // drawn are the screens on which pages are drawn, in both schemes.
 var drawn = []look{{name: "1440", width: 1440, height: 900}, {name: "768", width: 768, height: 1024}, {name: "360", width: 360, height: 800, phone: true}}
 
-// drawAll draws the present page on every screen, if the test was asked for it.
+// drawAll draws the present page on every screen.
 func (b *tab) drawAll(name string) {
 	b.t.Helper()
-	if *everyScreen == "" {
-		return
-	}
 	for _, l := range drawn {
 		for _, l.scheme = range []string{"light", "dark"} {
 			l.wear(b)
-			b.draw(*everyScreen, name+"-"+l.name+"-"+l.scheme, l)
+			b.save(*everyScreen, strings.ReplaceAll(name, "/", "-")+"-"+l.name+"-"+l.scheme, b.shoot(l, maxLooked))
 		}
 	}
 	looks[0].wear(b)
 }
 
-// draw draws the present page into a file of that name in a folder.
+// draw draws the present page into a small file of that name in a folder.
 func (b *tab) draw(folder, name string, l look) {
 	b.t.Helper()
-	height := min(read(b, evaluate[float64](`document.documentElement.scrollHeight`)), float64(maxDrawn*l.height))
-	shot, err := chromedp.Call(b.ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{
-		Format: page.CaptureScreenshotFormatPng, CaptureBeyondViewport: new(true), FromSurface: new(true),
-		Clip: &page.Viewport{Width: float64(l.width), Height: max(height, float64(l.height)), Scale: 1},
-	})
+	small, err := reduce(b.shoot(l, maxDrawn))
 	if err != nil {
 		b.t.Fatalf("draw %s: %v", name, err)
 	}
-	small, err := reduce(shot.Data)
-	if err != nil {
-		b.t.Fatalf("draw %s: %v", name, err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, name+".png"), small, 0o600); err != nil {
+	b.save(folder, name, small)
+}
+
+// save writes a picture into a folder.
+func (b *tab) save(folder, name string, picture []byte) {
+	b.t.Helper()
+	if err := os.WriteFile(filepath.Join(folder, name+".png"), picture, 0o600); err != nil {
 		b.t.Fatal(err)
 	}
+}
+
+// shoot returns a picture of the present page, down to so many screens.
+func (b *tab) shoot(l look, screens int64) []byte {
+	b.t.Helper()
+	height := max(l.height, min(read(b, evaluate[int64](`document.documentElement.scrollHeight`)), screens*l.height))
+	l.height = height // the bar of a phone is at the end of the picture, and covers nothing
+	l.wear(b)
+	shot, err := chromedp.Call(b.ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{
+		Format: page.CaptureScreenshotFormatPng, CaptureBeyondViewport: new(true), FromSurface: new(true),
+		Clip: &page.Viewport{Width: float64(l.width), Height: float64(height), Scale: 1},
+	})
+	if err != nil {
+		b.t.Fatalf("draw the page: %v", err)
+	}
+	return shot.Data
 }
 
 const (

@@ -305,9 +305,14 @@ func (b *tab) fits(name string, l look) {
 	}
 }
 
-// inspect checks the current page in every rendering. The name tells which it is.
+// inspect checks the current page in every rendering. The name tells which it is. To be looked through, it
+// is only drawn.
 func (b *tab) inspect(name string) {
 	b.t.Helper()
+	if *everyScreen != "" {
+		b.drawAll(name)
+		return
+	}
 	for _, l := range looks {
 		if l.rules == colourRules { // it differs in its colours alone
 			l.wear(b)
@@ -324,7 +329,6 @@ func (b *tab) inspect(name string) {
 			b.draw(*screenshots, name+"-"+l.name, l)
 		}
 	}
-	b.drawAll(name)
 	read(b, evaluate[int](fmt.Sprintf(openNumbers, true)))
 	b.fits(name, narrow)
 	read(b, evaluate[int](fmt.Sprintf(openNumbers, false)))

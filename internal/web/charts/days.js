@@ -2,6 +2,12 @@ import { amount, base, numbers } from "./palette.js";
 
 const month = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 
+// narrow is the width below which the legend has two rows.
+const narrow = 440;
+
+// Marks of one bar share a line.
+const sameDay = (mark) => (other) => other.xAxis === mark.xAxis;
+
 // daysOption makes stacked bars of a table with a row for each day or week.
 export function daysOption(figure, colours, width) {
   const table = figure.querySelector("table");
@@ -31,7 +37,7 @@ export function daysOption(figure, colours, width) {
       ].join("\n"),
     },
     legend: { top: 0, right: 0, icon: "roundRect", itemWidth: 12, itemHeight: 12, textStyle: { color: colours.text } },
-    grid: { left: 4, right: 8, top: marks.length > 0 ? 56 : 36, bottom: 4, containLabel: true },
+    grid: { left: 4, right: 8, top: marks.length > 0 || width < narrow ? 56 : 36, bottom: 4, containLabel: true },
     xAxis: {
       type: "category",
       data: days,
@@ -57,7 +63,8 @@ export function daysOption(figure, colours, width) {
         silent: true,
         lineStyle: { color: colours.text, type: "dashed" },
         label: { color: colours.text, fontWeight: 600 },
-        data: marks,
+        data: marks.filter((mark, i) => marks.findIndex(sameDay(mark)) === i)
+          .map((mark) => ({ xAxis: mark.xAxis, label: { formatter: marks.filter(sameDay(mark)).map((same) => same.label.formatter).join(", ") } })),
       },
     })),
   };

@@ -44,7 +44,7 @@ export function flowOption(figure, colours, width) {
       label: {
         color: colours.text,
         fontSize: narrow ? 10 : 12,
-        width: narrow ? 90 : 200,
+        width: narrow ? 90 : 230,
         overflow: "truncate",
         formatter: ({ name }) => label(name),
       },
