@@ -44,6 +44,7 @@ type policyHosts struct {
 	certs *certificate.Hosts
 	own   string // the host of the page
 	log   *slog.Logger
+	now   func() time.Time
 
 	version, leased int64
 	renewed         time.Time
@@ -63,7 +64,7 @@ func (a *App) listenForPolicies() error {
 		return errors.New("policies need certificates: set DMARCD_TLS=auto, or unset DMARCD_ZONE_ADDRESSES")
 	}
 	a.policies = &policyHosts{
-		store: a.store, own: strings.ToLower(hostOf(cfg.BaseURL)), log: a.log, byHost: make(map[string]store.PolicyHost),
+		store: a.store, own: strings.ToLower(hostOf(cfg.BaseURL)), log: a.log, now: time.Now, byHost: make(map[string]store.PolicyHost),
 		certs: newPolicyCertificates(cfg, a.store, a.options.Policies.Roots, a.log),
 	}
 	return nil
@@ -163,7 +164,7 @@ func (p *policyHosts) run(ctx context.Context) {
 func (p *policyHosts) sync(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	began := time.Now()
+	began := p.now()
 	renew := p.leased != p.version || began.Sub(p.renewed) >= store.PolicyLease/3
 	if renew {
 		if err := p.store.LeasePolicies(ctx, p.version); err != nil {
@@ -204,7 +205,7 @@ func (p *policyHosts) find(host string) (h store.PolicyHost, found, leased bool)
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	h, found = p.byHost[host]
-	now := time.Now()
+	now := p.now()
 	return h, found && (h.ExpiresAt.IsZero() || now.Before(h.ExpiresAt)), now.Before(p.until)
 }
 

@@ -124,11 +124,14 @@ func (s *Service) advance(ctx context.Context, h *store.PolicyHost) (due time.Ti
 		}
 		return time.Time{}, err
 	}
+	certified := h.NotAfter.After(now)
 	records, err := p.records(ctx)
-	if err != nil {
-		return time.Time{}, err
+	if err == nil {
+		err = s.store.ServePolicyHost(ctx, h.Label, records)
+	} else if certified {
+		err = nil // the name has them already
 	}
-	if err := s.store.ServePolicyHost(ctx, h.Label, records); err != nil {
+	if err != nil {
 		return time.Time{}, err
 	}
 	if due, err := s.verifyPolicyHost(ctx, h, host); err != nil {
@@ -138,17 +141,21 @@ func (s *Service) advance(ctx context.Context, h *store.PolicyHost) (due time.Ti
 	if served, err := s.store.PolicyServed(ctx, h.Version); err != nil || !served {
 		return now.Add(policyPause), errors.Join(errWaiting, err)
 	}
-	due, renewal := s.certify(ctx, h, host)
-	if !h.NotAfter.After(s.options.Now()) {
-		return due, renewal
+	if certified && h.ID != h.Published {
+		err := s.publishPolicy(ctx, *h)
+		if errors.Is(err, errWaiting) {
+			due = now.Add(policyPause)
+		}
+		if err != nil {
+			return due, err
+		}
+		h.Published = h.ID
+	}
+	if due, err := s.certify(ctx, h, host); err != nil {
+		return due, err
 	}
 	if h.ID != h.Published {
-		if published, err := s.publishPolicy(ctx, *h, records); err != nil || !published {
-			return now.Add(policyPause), err
-		}
-	}
-	if renewal != nil {
-		return due, renewal
+		return now, errWaiting // with a certificate now
 	}
 	return slices.MinFunc([]time.Time{now.Add(policyCheck), h.RenewAt}, time.Time.Compare), nil
 }
@@ -240,35 +247,28 @@ func (s *Service) reportRenewal(ctx context.Context, h store.PolicyHost, reason 
 }
 
 // publishPolicy publishes the id of the policy, if senders get the policy from us.
-func (s *Service) publishPolicy(ctx context.Context, h store.PolicyHost, records []store.ZoneRecord) (published bool, err error) {
+func (s *Service) publishPolicy(ctx context.Context, h store.PolicyHost) error {
 	if served, err := s.store.PolicyServed(ctx, h.Version); err != nil || !served {
-		return false, errors.Join(errWaiting, err)
+		return errors.Join(errWaiting, err)
 	}
 	fetched := mtasts.Fetch(ctx, s.options.Policies.Client, h.Domain)
 	if fetched.Status != mtasts.FetchOK || strings.TrimSpace(fetched.Policy.Text) != strings.TrimSpace(h.Policy) {
-		return false, fmt.Errorf("%s could not be read as senders do: %s %s", fetched.URL, fetched.Status, fetched.Reason)
+		return fmt.Errorf("%s could not be read as senders do: %s %s", fetched.URL, fetched.Status, fetched.Reason)
 	}
-	published, err = s.store.PublishPolicy(ctx, h, records)
+	published, err := s.store.PublishPolicy(ctx, h)
 	if err == nil && !published {
 		err = errWaiting
 	}
-	return published, err
+	return err
 }
 
-// servePolicy returns what the name of a policy answers at first, or a *dmarcd.InvalidError.
+// servePolicy returns a *dmarcd.InvalidError for a policy that must not be served. What its name answers
+// follows; see CheckPolicyHost.
 func (t *Team) servePolicy(ctx context.Context, domain dmarcd.Domain, _ string, base int64, v *dmarcd.RecordVersion) (serving, error) {
-	p := t.service.options.Policies
-	if p == nil {
+	if t.service.options.Policies == nil {
 		return serving{}, &dmarcd.InvalidError{Field: "kind", Message: "This installation serves no MTA-STS policies. An operator has to set DMARCD_ZONE_ADDRESSES first."}
 	}
-	if err := t.checkPolicy(ctx, domain, v, base); err != nil {
-		return serving{}, err
-	}
-	records, err := p.records(ctx)
-	if err != nil {
-		records = nil // the job adds them
-	}
-	return serving{records: func(string) []store.ZoneRecord { return records }}, nil
+	return serving{}, t.checkPolicy(ctx, domain, v, base)
 }
 
 // policyDraft returns what senders would find with a policy.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base32"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -58,7 +59,8 @@ func (t *Team) RecordVersions(ctx context.Context, domain string) ([]dmarcd.Reco
 // PublishRecord publishes a version of a managed record: its kind, content, author and reason. base is
 // the version that it replaces, 0 for a record that is not managed yet, which gets a label. If another
 // version is published it is dmarcd.ErrConflict, and without a zone dmarcd.ErrNotFound. served returns
-// what the name with a label answers from then on; nil is a TXT record with the content. A version with
+// what the name with a label answers from then on; nil is a TXT record with the content. What the name of
+// an MTA-STS record answers stays as it is; see ServePolicyHost and PublishPolicy. A version with
 // an approver has to be proposed, otherwise it is dmarcd.ErrConflict, too. One with
 // an attempt of BeginRecord was published elsewhere: it has no label.
 func (t *Team) PublishRecord(ctx context.Context, domain string, base int64, v dmarcd.RecordVersion, served func(label string) []ZoneRecord, audit ...dmarcd.AuditEntry) (dmarcd.RecordVersion, error) {
@@ -105,24 +107,21 @@ func (t *Team) PublishRecord(ctx context.Context, domain string, base int64, v d
 			tx.note(t.id, domain, audit...)
 			return t.endAttempt(ctx, tx, id, v)
 		}
-		records := served(v.Label)
-		if v.Kind == dmarcd.RecordMTASTS {
-			id, err := tx.savePolicy(ctx, t.id, domain, v)
-			if err != nil {
-				return err
-			}
-			records = policyRecords(records, id) // the new id follows when the policy is served
-		}
-		content, err := encodeContent(records)
-		if err != nil {
-			return err
-		}
 		serial, err := tx.nextSerial(ctx)
 		if err != nil {
 			return err
 		}
+		content, set := "", `content = excluded.content, `
+		if v.Kind == dmarcd.RecordMTASTS { // what its host needs, and the id once the policy is served, follow
+			set, err = "", tx.savePolicy(ctx, t.id, domain, v)
+		} else {
+			content, err = encodeContent(served(v.Label))
+		}
+		if err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, `INSERT INTO zone_names (label, kind, content, source, serial) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (label) DO UPDATE SET content = excluded.content, source = excluded.source, serial = excluded.serial`,
+			ON CONFLICT (label) DO UPDATE SET `+set+`source = excluded.source, serial = excluded.serial`,
 			v.Label, v.Kind, content, v.Content, serial); err != nil {
 			return err
 		}
@@ -206,7 +205,10 @@ func (t *Team) StopRecord(ctx context.Context, domain string, kind dmarcd.Record
 // $2 on. In a cluster the two tables are on different servers.
 func (t *Team) retireLabels(ctx context.Context, tx tx, where string, args ...any) error {
 	labels, err := db.Collect(ctx, tx, `SELECT DISTINCT label FROM record_versions WHERE team_id = $1 AND `+where, append([]any{t.id}, args...), db.Value[string])
-	if err != nil {
+	if err != nil || len(labels) == 0 {
+		return err
+	}
+	if err := tx.lockZone(ctx); err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
 		return err
 	}
 	for some := range slices.Chunk(labels, rowsPerQuery) {

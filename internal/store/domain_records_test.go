@@ -193,6 +193,11 @@ func TestRetiredNames(t *testing.T) {
 				if tombstones != 1 {
 					in.Error("the name has no tombstone: it could be given again")
 				}
+				again := newTeam(in, in.store, "again")
+				addDomain(in, again, ours)
+				if next := in.publish(again, ours, 0, "v=DMARC1; p=none"); next.Label == v.Label || next.Label == stays.Label {
+					in.Errorf("the next team has the name %s of another one", next.Label)
+				}
 			})
 		})
 	}

@@ -24,8 +24,8 @@ const withdrawn = "version: STSv1\nmode: none\nmax_age: 86400\n"
 
 // PolicyHost is the host mta-sts.Domain of a managed MTA-STS record.
 type PolicyHost struct {
-	Label  string // of the zone; it decides which record of a domain is served
-	Team   dmarcd.TeamID
+	Label  string        // of the zone; it decides which record of a domain is served
+	Team   dmarcd.TeamID // 0 for a stopped record
 	Domain string
 	// Policy is what is served, and ID names it. Published is the ID in the TXT record, "" before the
 	// host can be reached.
@@ -63,19 +63,17 @@ func (tx tx) nextPolicies(ctx context.Context) (version int64, err error) {
 // newPolicyID returns the id of a policy: 32 characters, most of them random.
 func newPolicyID() string { return "d" + newLabel() }
 
-// savePolicy has the host of a domain serve a version of its policy, and returns the id that its TXT
-// record has until then.
-func (tx tx) savePolicy(ctx context.Context, team dmarcd.TeamID, domain string, v dmarcd.RecordVersion) (published string, err error) {
+// savePolicy has the host of a domain serve a version of its policy.
+func (tx tx) savePolicy(ctx context.Context, team dmarcd.TeamID, domain string, v dmarcd.RecordVersion) error {
 	version, err := tx.nextPolicies(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
-	err = tx.QueryRow(ctx, `INSERT INTO policy_hosts (label, team, domain, policy, policy_id, published_id, version, verified, not_after, renew_at, failures, problem, expires_at, due_at)
+	_, err = tx.Exec(ctx, `INSERT INTO policy_hosts (label, team, domain, policy, policy_id, published_id, version, verified, not_after, renew_at, failures, problem, expires_at, due_at)
 		VALUES ($1, $2, $3, $4, $5, '', $6, 0, 0, 0, 0, '', 0, $7)
-		ON CONFLICT (label) DO UPDATE SET policy = excluded.policy, policy_id = excluded.policy_id, version = excluded.version, due_at = excluded.due_at
-		RETURNING published_id`,
-		[]any{v.Label, team, domain, v.Content, newPolicyID(), version, unix(tx.store.now())}, &published)
-	return published, err
+		ON CONFLICT (label) DO UPDATE SET policy = excluded.policy, policy_id = excluded.policy_id, version = excluded.version, due_at = excluded.due_at`,
+		v.Label, team, domain, v.Content, newPolicyID(), version, unix(tx.store.now()))
+	return err
 }
 
 // withdrawPolicies has the hosts of records that are stopped serve that there is no policy.
@@ -90,8 +88,8 @@ func (tx tx) withdrawPolicies(ctx context.Context, labels []string, expires time
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE policy_hosts SET policy = $1, policy_id = $2, version = $3, due_at = $4, expires_at = $5, failures = 0 WHERE label = $6`,
-			withdrawn, newPolicyID(), version, unix(tx.store.now()), unix(expires), h.Label)
+		_, err = tx.Exec(ctx, `UPDATE policy_hosts SET team = $1, policy = $2, policy_id = $3, version = $4, due_at = $5, expires_at = $6, failures = 0 WHERE label = $7`,
+			system, withdrawn, newPolicyID(), version, unix(tx.store.now()), unix(expires), h.Label)
 	}
 	return err
 }
@@ -155,9 +153,12 @@ func (s *Store) ServePolicyHost(ctx context.Context, label string, base []ZoneRe
 	return s.updatePolicyHost(ctx, label, func(tx tx, h PolicyHost) error { return tx.serve(ctx, label, policyRecords(base, h.Published)) })
 }
 
-// updatePolicyHost runs update with a locked host.
+// updatePolicyHost runs update with a locked host. The zone is locked first, as by all who change both.
 func (s *Store) updatePolicyHost(ctx context.Context, label string, update func(tx tx, h PolicyHost) error) error {
 	return s.Team(system).retryTx(ctx, func(tx tx) error {
+		if err := tx.lockZone(ctx); err != nil {
+			return err
+		}
 		hosts, err := db.Collect(ctx, tx, `SELECT `+policyColumns+` FROM policy_hosts WHERE label = $1`+s.db.LockRow, []any{label}, scanPolicyHost)
 		if err == nil && len(hosts) == 0 {
 			err = dmarcd.ErrNotFound
@@ -169,17 +170,24 @@ func (s *Store) updatePolicyHost(ctx context.Context, label string, update func(
 	})
 }
 
-// policyRecords returns what the name of a host answers.
+// lockZone locks the zone until the commit.
+func (tx tx) lockZone(ctx context.Context) error {
+	var name string
+	return tx.QueryRow(ctx, `SELECT name FROM zone`+tx.store.db.LockRow, nil, &name)
+}
+
+// policyRecords returns what the name of a host answers, with its TXT record in place of another one.
 func policyRecords(base []ZoneRecord, published string) []ZoneRecord {
+	base = slices.DeleteFunc(slices.Clone(base), func(r ZoneRecord) bool { return r.Type == dns.TXT })
 	if published == "" {
 		return base
 	}
-	return append(slices.Clone(base), ZoneRecord{Type: dns.TXT, Data: mtasts.Record{ID: published}.String()})
+	return append(base, ZoneRecord{Type: dns.TXT, Data: mtasts.Record{ID: published}.String()})
 }
 
 // PublishPolicy publishes the id of a policy, if no replica can serve another policy and the host still
 // has this one. It reports whether it did.
-func (s *Store) PublishPolicy(ctx context.Context, h PolicyHost, base []ZoneRecord) (published bool, err error) {
+func (s *Store) PublishPolicy(ctx context.Context, h PolicyHost) (published bool, err error) {
 	err = s.updatePolicyHost(ctx, h.Label, func(tx tx, now PolicyHost) error {
 		served, err := s.servedByAll(ctx, tx, now.Version)
 		if published = served && now.ID == h.ID && now.Verified; err != nil || !published {
@@ -188,7 +196,11 @@ func (s *Store) PublishPolicy(ctx context.Context, h PolicyHost, base []ZoneReco
 		if _, err := tx.Exec(ctx, `UPDATE policy_hosts SET published_id = $1 WHERE label = $2`, h.ID, h.Label); err != nil {
 			return err
 		}
-		return tx.serve(ctx, h.Label, policyRecords(base, h.ID))
+		name, err := db.Collect(ctx, tx, `SELECT label, content FROM zone_names WHERE label = $1`, []any{h.Label}, scanZoneName)
+		if err != nil || len(name) == 0 {
+			return err
+		}
+		return tx.serve(ctx, h.Label, policyRecords(name[0].Records, h.ID))
 	})
 	return published, err
 }

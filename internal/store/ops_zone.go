@@ -124,6 +124,9 @@ func (s *Store) RetiredNames(ctx context.Context, kind dmarcd.RecordKind, after 
 // dmarcd.ErrNotFound.
 func (s *Store) ServeRetired(ctx context.Context, label string, records []ZoneRecord) error {
 	return s.Team(system).retryTx(ctx, func(tx tx) error {
+		if err := tx.lockZone(ctx); err != nil {
+			return err
+		}
 		var retired bool
 		err := tx.QueryRow(ctx, `SELECT expires_at > 0 FROM zone_names WHERE label = $1`+s.db.LockRow, []any{label}, &retired)
 		if err == nil && !retired {
