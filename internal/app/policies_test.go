@@ -1,11 +1,13 @@
 package app_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -15,11 +17,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	mdns "github.com/miekg/dns"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/app"
@@ -101,7 +106,7 @@ func newPolicyWorld(t *testing.T, db storetest.DB, life time.Duration) *policyWo
 	forward := &httputil.ReverseProxy{Transport: client.Transport, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(&url.URL{Scheme: "https", Host: authority})
 		r.Out.Host = r.In.Host // the authority makes URLs of it
-	}}
+	}, ModifyResponse: nameAuthority}
 	proxy := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.mu.Lock()
 		broken := w.broken
@@ -121,6 +126,22 @@ func newPolicyWorld(t *testing.T, db storetest.DB, life time.Duration) *policyWo
 	w.roots.AddCert(proxy.Certificate())
 	w.url = proxy.URL + "/dir"
 	return w
+}
+
+// nameAuthority adds to the directory who the authority is in CAA records, which pebble leaves out.
+func nameAuthority(r *http.Response) error {
+	if r.Request.URL.Path != "/dir" {
+		return nil
+	}
+	var directory map[string]any
+	if err := json.NewDecoder(r.Body).Decode(&directory); err != nil {
+		return err
+	}
+	directory["meta"] = map[string]any{"caaIdentities": []string{"ca.test", "other-ca.test"}}
+	content, err := json.Marshal(directory)
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(content)), int64(len(content))
+	r.Header.Set("Content-Length", strconv.Itoa(len(content)))
+	return err
 }
 
 // breakOrders has the proxy answer new orders.
@@ -191,7 +212,7 @@ func (w *policyWorld) eventually(what string, condition func() bool) {
 func (w *policyWorld) publish(team *store.Team, domain string, base int64, policy string) dmarcd.RecordVersion {
 	w.Helper()
 	v := dmarcd.RecordVersion{Kind: dmarcd.RecordMTASTS, Content: policy}
-	return musttest.Get(team.PublishRecord(w.Context(), domain, base, v, func(string) []store.ZoneRecord { return nil }))(w.T)
+	return musttest.Get(team.PublishRecord(w.Context(), domain, base, v, nil))(w.T)
 }
 
 // TestPolicyHost takes over the policy of a domain, changes and withdraws it, beside a second replica
@@ -364,5 +385,166 @@ func TestPolicyAuthorityFails(t *testing.T) {
 	w.eventually("the policy is served", func() bool { return host().Published == host().ID })
 	if got := host(); got.Failures != 0 || got.Problem != "" {
 		t.Errorf("got the problem %q after success", got.Problem)
+	}
+}
+
+// TestPolicyAuthorityHangs has an authority that takes orders and never answers. What is served changes
+// meanwhile, and the daemon stops.
+func TestPolicyAuthorityHangs(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return
+	}
+	w := newPolicyWorld(t, storetest.SQLite(t), time.Hour)
+	d := w.start(w.listen)
+	s := w.db.Open(t, store.Options{})
+	team := s.Team(musttest.Get(s.TeamByName(t.Context(), "default"))(t).ID)
+	for _, domain := range []string{"example.com", "example.org"} {
+		musttest.Get(team.AddDomain(t.Context(), domain, time.Now().Add(time.Hour)))(t)
+	}
+	v := w.publish(team, "example.com", 0, testingPolicy)
+	w.point(v.Label, policyHost)
+	host := func() store.PolicyHost { return musttest.Get(s.PolicyHost(t.Context(), v.Label))(t) }
+	w.eventually("a policy is served", func() bool { return host().Published == host().ID })
+	ended := make(chan struct{})
+	t.Cleanup(func() { close(ended) })
+	w.breakOrders(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-ended:
+		case <-r.Context().Done():
+		}
+	})
+	stuck := w.publish(team, "example.org", 0, testingPolicy)
+	w.point(stuck.Label, "mta-sts.example.org")
+	w.eventually("an order hangs", func() bool { return w.ordered() > 1 })
+	w.point(v.Label, policyHost)
+	w.publish(team, "example.com", 1, otherPolicy)
+	w.eventually("another policy is served", func() bool {
+		_, body, _ := w.fetch(w.listen, policyHost, "/.well-known/mta-sts.txt")
+		return strings.TrimSpace(body) == otherPolicy && lookUp(t, zoneAddress(t, d.log), v.Label+".dns.example.net") == "v=STSv1; id="+host().ID
+	})
+	began := time.Now()
+	if err := d.stop(); err != nil || time.Since(began) > 30*time.Second {
+		t.Errorf("stop: got %v after %v", err, time.Since(began))
+	}
+}
+
+// TestPolicyWildcard has 10,000 names of an outsider that lead to the name of a policy.
+func TestPolicyWildcard(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return
+	}
+	w := newPolicyWorld(t, storetest.SQLite(t), time.Hour)
+	w.start(w.listen)
+	s := w.db.Open(t, store.Options{})
+	team := s.Team(musttest.Get(s.TeamByName(t.Context(), "default"))(t).ID)
+	musttest.Get(team.AddDomain(t.Context(), "example.com", time.Now().Add(time.Hour)))(t)
+	v := w.publish(team, "example.com", 0, testingPolicy)
+	w.point(v.Label, policyHost, "*.evil.example")
+	w.eventually("the policy is served", func() bool {
+		h := musttest.Get(s.PolicyHost(t.Context(), v.Label))(t)
+		return h.Published == h.ID
+	})
+	files := musttest.Get(s.CertificateFiles(t.Context()))(t)
+	var outsiders sync.WaitGroup
+	for worker := range 20 {
+		outsiders.Go(func() {
+			for n := worker; n < 10_000; n += 20 {
+				name := "mta-sts.n" + strconv.Itoa(n) + ".evil.example"
+				dialer := tls.Dialer{Config: &tls.Config{ServerName: name, InsecureSkipVerify: true}} //nolint:gosec // any certificate would be one too many
+				connection, err := dialer.DialContext(t.Context(), "tcp", w.listen)
+				if err == nil {
+					_ = connection.Close()
+					t.Errorf("%s: got a certificate", name)
+					return
+				}
+			}
+		})
+	}
+	outsiders.Wait()
+	if n := w.ordered(); n != 1 {
+		t.Errorf("got %d orders, want that of the policy", n)
+	}
+	if got := musttest.Get(s.CertificateFiles(t.Context()))(t); len(got) != len(files) {
+		t.Errorf("got the files %v, want %v", got, files)
+	}
+	// Who connects as to the policy host, and then asks for another one.
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: w.roots, ServerName: policyHost, MinVersion: tls.VersionTLS12}}}
+	request := musttest.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+w.listen+"/.well-known/mta-sts.txt", nil))(t)
+	request.Host = "mta-sts.n1.evil.example"
+	response := musttest.Get(client.Do(request))(t)
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusMisdirectedRequest {
+		t.Errorf("another host: got status %d, want 421", response.StatusCode)
+	}
+}
+
+// policyResolver is the configuration of a resolver that follows CNAME records into the zone.
+const policyResolver = `
+server:
+    directory: "%[1]s"
+    chroot: ""
+    username: ""
+    pidfile: ""
+    do-daemonize: no
+    use-syslog: no
+    logfile: ""
+    interface: 127.0.0.1@%[2]s
+    do-ip6: no
+    do-not-query-localhost: no
+    module-config: "iterator"
+    unknown-server-time-limit: 2000
+    infra-cache-min-rtt: 2000
+forward-zone:
+    name: "example.com"
+    forward-addr: %[3]s
+stub-zone:
+    name: "dns.example.net"
+    stub-addr: %[4]s
+`
+
+// TestPolicyCAA looks up the CAA records of a policy host as the authority does.
+func TestPolicyCAA(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return
+	}
+	w := newPolicyWorld(t, storetest.SQLite(t), time.Hour)
+	d := w.start(w.listen)
+	s := w.db.Open(t, store.Options{})
+	team := s.Team(musttest.Get(s.TeamByName(t.Context(), "default"))(t).ID)
+	musttest.Get(team.AddDomain(t.Context(), "example.com", time.Now().Add(time.Hour)))(t)
+	v := w.publish(team, "example.com", 0, testingPolicy)
+	musttest.Do(t, w.dns.Set(policyHost+". CNAME "+v.Label+".dns.example.net.\n"))
+	folder, address := eventually.ServerFolder(t), freeAddress(t)
+	_, port, _ := net.SplitHostPort(address)
+	at := func(address string) string { return strings.Replace(address, ":", "@", 1) }
+	// A copy, because the profile of the package closes other folders to the program at its usual path.
+	program, configuration := filepath.Join(folder, "unbound"), filepath.Join(folder, "unbound.conf")
+	if output, err := exec.CommandContext(t.Context(), "cp", eventually.FindServer(t, "unbound", "unbound"), program).CombinedOutput(); err != nil {
+		t.Fatalf("copy: %v\n%s", err, output)
+	}
+	musttest.Do(t, os.WriteFile(configuration, fmt.Appendf(nil, policyResolver, folder, port, at(w.dns.Addr()), at(zoneAddress(t, d.log))), 0o644)) //nolint:gosec // the server runs as another user
+	eventually.StartServer(t, folder, program, "-d", "-c", configuration)
+	client := mdns.Client{Net: "tcp", Timeout: time.Minute}
+	var got []string
+	w.eventually("the CAA records are there", func() bool {
+		reply, _, err := client.Exchange(new(mdns.Msg).SetQuestion(policyHost+".", mdns.TypeCAA), address)
+		if err != nil {
+			return false
+		}
+		got = nil
+		for _, rr := range reply.Answer {
+			if caa, ok := rr.(*mdns.CAA); ok {
+				got = append(got, fmt.Sprintf("%s %d %s %s", caa.Hdr.Name, caa.Flag, caa.Tag, caa.Value))
+			}
+		}
+		return len(got) > 0
+	})
+	slices.Sort(got)
+	name := v.Label + ".dns.example.net. 0 issue "
+	if want := []string{name + "ca.test", name + "other-ca.test"}; !slices.Equal(got, want) {
+		t.Errorf("got the CAA records %q, want %q", got, want)
 	}
 }

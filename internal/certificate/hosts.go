@@ -36,7 +36,9 @@ const (
 	requestTimeout = 30 * time.Second
 	// firstPause and maxPause limit how long an authority that asks for patience gets it.
 	firstPause = 10 * time.Minute
-	maxPause   = 8 * 24 * time.Hour
+	// awayPause is the time after an attempt to reach an authority that did not answer.
+	awayPause = 10 * time.Second
+	maxPause  = 8 * 24 * time.Hour
 	// maxCached is the number of certificates in memory.
 	maxCached = 2000
 )
@@ -75,16 +77,21 @@ type Hosts struct {
 	client  acmez.Client
 	loaded  *cache.Cache[string, *tls.Certificate] // nil values are hosts without one
 
+	asking chan struct{} // full while a caller asks for the directory
+	away   time.Time     // until then the authority is not asked for it
+
 	mu      sync.Mutex
 	account acme.Account
 }
+
+var errAway = errors.New("the authority did not answer a moment ago")
 
 // NewHosts returns Hosts with the certificates in the database.
 func NewHosts(options HostsOptions) *Hosts {
 	options.Directory = cmp.Or(options.Directory, certmagic.LetsEncryptProductionCA)
 	h := &Hosts{
 		options: options, storage: &storage{database: options.Database, secrets: options.Secrets, log: options.Log},
-		loaded: cache.New[string, *tls.Certificate](maxCached),
+		loaded: cache.New[string, *tls.Certificate](maxCached), asking: make(chan struct{}, 1),
 	}
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute,
@@ -104,11 +111,31 @@ func NewHosts(options HostsOptions) *Hosts {
 // Identities returns the names of the authority for CAA records (RFC 8555 §9.7.6), none if it does not
 // say.
 func (h *Hosts) Identities(ctx context.Context) ([]string, error) {
-	directory, err := h.client.GetDirectory(ctx)
+	directory, err := h.directory(ctx)
 	if err != nil || directory.Meta == nil {
 		return nil, err
 	}
 	return directory.Meta.CAAIdentities, nil
+}
+
+// directory returns the directory of the authority, which the client keeps. One caller at a time asks for
+// it, and after a failure the others get its error for a while: an authority that does not answer would
+// hold them all, one after the other.
+func (h *Hosts) directory(ctx context.Context) (acme.Directory, error) {
+	select {
+	case h.asking <- struct{}{}:
+		defer func() { <-h.asking }()
+	case <-ctx.Done():
+		return acme.Directory{}, ctx.Err()
+	}
+	if time.Now().Before(h.away) {
+		return acme.Directory{}, errAway
+	}
+	directory, err := h.client.GetDirectory(ctx)
+	if err != nil && ctx.Err() == nil {
+		h.away = time.Now().Add(awayPause)
+	}
+	return directory, err
 }
 
 // pair is a stored certificate.
@@ -195,6 +222,9 @@ func (h *Hosts) Order(ctx context.Context, host string) error {
 		h.account, _ = acme.Account{}, h.options.Database.DeleteCertificateFile(ctx, h.accountFile())
 		h.mu.Unlock()
 	}
+	if errors.Is(err, context.DeadlineExceeded) && asked.IsZero() { // other orders would wait as long
+		return &LaterError{Until: time.Now().Add(OrderTimeout), All: true, err: err}
+	}
 	if err == nil || asked.IsZero() {
 		return err
 	}
@@ -204,6 +234,9 @@ func (h *Hosts) Order(ctx context.Context, host string) error {
 }
 
 func (h *Hosts) order(ctx context.Context, host string) error {
+	if _, err := h.directory(ctx); err != nil {
+		return err
+	}
 	account, err := h.register(ctx)
 	if err != nil {
 		return fmt.Errorf("register an account: %w", err)
@@ -259,8 +292,12 @@ func (h *Hosts) Renewal(ctx context.Context, host string) (notAfter, renewAt tim
 	leaf := certificate.Leaf
 	life := leaf.NotAfter.Sub(leaf.NotBefore)
 	renewAt = leaf.NotBefore.Add(2 * life / 3)
-	if info, err := h.client.GetRenewalInfo(ctx, leaf); err == nil && info.HasWindow() {
-		renewAt = info.SelectedTime
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	if _, err := h.directory(ctx); err == nil {
+		if info, err := h.client.GetRenewalInfo(ctx, leaf); err == nil && info.HasWindow() {
+			renewAt = info.SelectedTime
+		}
 	}
 	if latest := leaf.NotAfter.Add(-life / 20); renewAt.After(latest) {
 		renewAt = latest
