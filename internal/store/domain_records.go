@@ -69,17 +69,9 @@ func (t *Team) PublishRecord(ctx context.Context, domain string, base int64, v d
 		served = func(string) []ZoneRecord { return []ZoneRecord{{Type: dns.TXT, Data: v.Content}} }
 	}
 	err := t.retryTx(ctx, func(tx tx) error {
-		// The lock keeps the domain from being deleted, and others from publishing.
-		id, err := t.domainID(ctx, tx, domain, t.store.db.LockRow)
+		id, published, err := t.basedOn(ctx, tx, domain, v.Kind, base)
 		if err != nil {
 			return err
-		}
-		published, err := t.publishedVersion(ctx, tx, id, v.Kind)
-		if err != nil {
-			return err
-		}
-		if published.Version != base {
-			return dmarcd.ErrConflict
 		}
 		// What was proposed is either this version, or based on another one from now on.
 		proposed, err := tx.Exec(ctx, `DELETE FROM record_proposals WHERE team_id = $1 AND domain_id = $2 AND kind = $3 AND ($4 = '' OR version = $5 AND content = $6)`,
@@ -136,28 +128,22 @@ func (t *Team) PublishRecord(ctx context.Context, domain string, base int64, v d
 	return v, err
 }
 
-// ServeRecord replaces what the name of a managed record answers, for its published version v: its
-// kind, label and version. If another version is published it is dmarcd.ErrConflict.
-func (t *Team) ServeRecord(ctx context.Context, domain string, v dmarcd.RecordVersion, records []ZoneRecord) error {
-	return t.retryTx(ctx, func(tx tx) error {
-		id, err := t.domainID(ctx, tx, domain, t.store.db.LockRow)
-		if err != nil {
-			return err
-		}
-		published, err := t.publishedVersion(ctx, tx, id, v.Kind)
-		if err != nil {
-			return err
-		}
-		if published.Version != v.Version || published.Label != v.Label {
-			return dmarcd.ErrConflict
-		}
-		return tx.serve(ctx, v.Label, records)
-	})
+// basedOn locks a domain, and returns the published version of a record, the zero value if it is not managed. If that
+// is not base, it is dmarcd.ErrConflict. The lock keeps the domain from being deleted, and others from publishing.
+func (t *Team) basedOn(ctx context.Context, tx tx, domain string, kind dmarcd.RecordKind, base int64) (id dmarcd.DomainID, published dmarcd.RecordVersion, err error) {
+	if id, err = t.domainID(ctx, tx, domain, t.store.db.LockRow); err != nil {
+		return id, published, err
+	}
+	published, err = t.publishedVersion(ctx, tx, id, kind)
+	if err == nil && published.Version != base {
+		err = dmarcd.ErrConflict
+	}
+	return id, published, err
 }
 
 // publishedVersion returns the last version of a record, the zero value if it is not managed.
-func (t *Team) publishedVersion(ctx context.Context, tx tx, id dmarcd.DomainID, kind dmarcd.RecordKind) (dmarcd.RecordVersion, error) {
-	versions, err := db.Collect(ctx, tx, `SELECT `+versionColumns+` FROM record_versions WHERE team_id = $1 AND domain_id = $2 AND kind = $3
+func (t *Team) publishedVersion(ctx context.Context, read db.Querier, id dmarcd.DomainID, kind dmarcd.RecordKind) (dmarcd.RecordVersion, error) {
+	versions, err := db.Collect(ctx, read, `SELECT `+versionColumns+` FROM record_versions WHERE team_id = $1 AND domain_id = $2 AND kind = $3
 		ORDER BY version DESC LIMIT 1`, []any{t.id, id, kind}, scanVersion)
 	if err != nil || len(versions) == 0 {
 		return dmarcd.RecordVersion{}, err
@@ -257,16 +243,9 @@ func (t *Team) ApprovalRequired(ctx context.Context) (required bool, err error) 
 func (t *Team) ProposeRecord(ctx context.Context, domain string, base int64, p dmarcd.RecordProposal, token dmarcd.TokenID, audit ...dmarcd.AuditEntry) (dmarcd.RecordProposal, error) {
 	p.Version, p.CreatedAt = base+1, t.store.now()
 	err := t.retryTx(ctx, func(tx tx) error {
-		id, err := t.domainID(ctx, tx, domain, t.store.db.LockRow)
+		id, _, err := t.basedOn(ctx, tx, domain, p.Kind, base)
 		if err != nil {
 			return err
-		}
-		published, err := t.publishedVersion(ctx, tx, id, p.Kind)
-		if err != nil {
-			return err
-		}
-		if published.Version != base {
-			return dmarcd.ErrConflict
 		}
 		if token != 0 {
 			if err := tx.QueryRow(ctx, `SELECT COALESCE(created_by, 0) FROM tokens WHERE team_id = $1 AND id = $2`, []any{t.id, token}, &p.User); err != nil {

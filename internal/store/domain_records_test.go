@@ -256,20 +256,20 @@ func TestServedRecords(t *testing.T) {
 		}
 		served(store.ZoneRecord{Type: dns.TXT, Data: "v=spf1 include:a." + v.Label + ".dns.example.net -all"}, store.ZoneRecord{Sub: "a", Type: dns.TXT, Data: "v=spf1 ip4:192.0.2.1"})
 		refreshed := []store.ZoneRecord{{Type: dns.TXT, Data: "v=spf1 ip4:192.0.2.2 -all"}}
-		in.must(in.team.ServeRecord(ctx, ours, v, refreshed))
+		in.must(in.team.SaveSPF(ctx, ours, v, refreshed, time.Hour, ""))
 		served(refreshed...)
 		before, _, err := in.store.ZoneChanges(ctx, 0)
 		in.must(err)
-		in.must(in.team.ServeRecord(ctx, ours, v, refreshed))
+		in.must(in.team.SaveSPF(ctx, ours, v, refreshed, time.Hour, ""))
 		if after, _, err := in.store.ZoneChanges(ctx, 0); err != nil || after != before {
 			in.Errorf("the same records: got the serial %d, %v, want %d", after, err, before)
 		}
 		other := v
 		other.Version++
-		if err := in.team.ServeRecord(ctx, ours, other, nil); !errors.Is(err, dmarcd.ErrConflict) {
+		if err := in.team.SaveSPF(ctx, ours, other, nil, time.Hour, ""); !errors.Is(err, dmarcd.ErrConflict) {
 			in.Errorf("of another version: got %v, want ErrConflict", err)
 		}
-		if err := in.team.ServeRecord(ctx, ours, v, []store.ZoneRecord{{Type: dns.TXT, Data: "a\nb"}}); err == nil {
+		if err := in.team.SaveSPF(ctx, ours, v, []store.ZoneRecord{{Type: dns.TXT, Data: "a\nb"}}, time.Hour, ""); err == nil {
 			in.Error("a line break: got no error")
 		}
 		if err := in.store.ServeRetired(ctx, v.Label, nil); !errors.Is(err, dmarcd.ErrNotFound) {

@@ -55,17 +55,12 @@ type ServedSPF struct {
 
 // ServedSPF returns the managed SPF record of a domain, or dmarcd.ErrNotFound.
 func (t *Team) ServedSPF(ctx context.Context, domain string) (s ServedSPF, err error) {
-	err = t.store.QueryRow(ctx, `SELECT spf_problem FROM domains WHERE team_id = $1 AND name = $2 AND deleted_at = 0`, []any{t.id, domain}, &s.Problem)
+	var id dmarcd.DomainID
+	err = t.store.QueryRow(ctx, `SELECT id, spf_problem FROM domains WHERE team_id = $1 AND name = $2 AND deleted_at = 0`, []any{t.id, domain}, &id, &s.Problem)
 	if err != nil {
 		return s, err
 	}
-	versions, err := t.RecordVersions(ctx, domain)
-	for _, v := range versions {
-		if v.Kind == dmarcd.RecordSPF {
-			s.RecordVersion = v
-			break
-		}
-	}
+	s.RecordVersion, err = t.publishedVersion(ctx, t.store, id, dmarcd.RecordSPF)
 	if err == nil && s.Label == "" {
 		err = dmarcd.ErrNotFound
 	}
@@ -85,18 +80,16 @@ func (t *Team) ServedSPF(ctx context.Context, domain string) (s ServedSPF, err e
 // published it is dmarcd.ErrConflict.
 func (t *Team) SaveSPF(ctx context.Context, domain string, v dmarcd.RecordVersion, records []ZoneRecord, next time.Duration, problem string) error {
 	return t.retryTx(ctx, func(tx tx) error {
-		var id dmarcd.DomainID
+		id, published, err := t.basedOn(ctx, tx, domain, dmarcd.RecordSPF, v.Version)
+		if err == nil && published.Label != v.Label {
+			err = dmarcd.ErrConflict
+		}
 		var before string
-		err := tx.QueryRow(ctx, `SELECT id, spf_problem FROM domains WHERE team_id = $1 AND name = $2 AND deleted_at = 0`+t.store.db.LockRow, []any{t.id, domain}, &id, &before)
+		if err == nil {
+			err = tx.QueryRow(ctx, `SELECT spf_problem FROM domains WHERE team_id = $1 AND id = $2`, []any{t.id, id}, &before)
+		}
 		if err != nil {
 			return err
-		}
-		published, err := t.publishedVersion(ctx, tx, id, dmarcd.RecordSPF)
-		switch {
-		case err != nil:
-			return err
-		case published.Version != v.Version || published.Label != v.Label:
-			return dmarcd.ErrConflict
 		}
 		if records != nil {
 			if err := tx.serve(ctx, v.Label, records); err != nil {

@@ -67,17 +67,13 @@ func (t *Team) BeginRecord(ctx context.Context, domain string, base int64, v dma
 		return v, err
 	}
 	err = t.retryTx(ctx, func(tx tx) error {
-		id, err := t.domainID(ctx, tx, domain, t.store.db.LockRow)
-		if err != nil {
-			return err
-		}
-		published, err := t.publishedVersion(ctx, tx, id, v.Kind)
+		id, published, err := t.basedOn(ctx, tx, domain, v.Kind, base)
 		if err != nil {
 			return err
 		}
 		begun, err := tx.Exec(ctx, `INSERT INTO record_attempts (team_id, domain_id, kind, id, version, created_at) VALUES ($1, $2, $3, $4, $5, $6)
 			ON CONFLICT (team_id, domain_id, kind) DO NOTHING`, t.id, id, v.Kind, v.Attempt, string(document), unix(v.CreatedAt))
-		if err == nil && (begun == 0 || published.Version != base || published.Label != "") {
+		if err == nil && (begun == 0 || published.Label != "") {
 			err = dmarcd.ErrConflict
 		}
 		return err

@@ -39,14 +39,6 @@ var recordAttacks = map[string]func(ctx context.Context, other *store.Team, v vi
 		_, err := other.PublishRecord(ctx, v.domain.Name, 1, dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "forged"}, nil)
 		return wantNotFound(err)
 	},
-	"ServeRecord": func(ctx context.Context, other *store.Team, v victim) error {
-		names, err := v.store.ZoneNames(ctx, "", 1)
-		if err != nil || len(names) == 0 {
-			return fmt.Errorf("read the name: %d, %w", len(names), err)
-		}
-		published := dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Version: 1, Label: names[0].Label}
-		return wantNotFound(other.ServeRecord(ctx, v.domain.Name, published, []store.ZoneRecord{{Type: dns.TXT, Data: "forged"}}))
-	},
 	"ProposeRecord": func(ctx context.Context, other *store.Team, v victim) error {
 		_, err := other.ProposeRecord(ctx, v.domain.Name, 1, dmarcd.RecordProposal{RecordVersion: dmarcd.RecordVersion{Kind: dmarcd.RecordDMARC, Content: "forged"}}, v.token.ID)
 		return wantNotFound(err)
