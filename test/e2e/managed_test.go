@@ -19,6 +19,40 @@ var answering = regexp.MustCompile(`"msg":"answering DNS queries","address":"([^
 // zoneSettings are those of a server with a zone.
 var zoneSettings = []string{"DMARCD_ZONE=dns.example.net", "DMARCD_ZONE_LISTEN=127.0.0.1:0", "DMARCD_ZONE_NAMESERVERS=ns1.dns.example.net=127.0.0.1,ns2.example.org"}
 
+// managedRecord is a record as the command line prints it.
+type managedRecord struct {
+	Kind, Name, Target, State, Record, Effect, Note string
+	Served                                          []string
+	Version                                         int
+}
+
+// record runs a command about the managed records of a domain that has one.
+func (in *installation) record(args ...string) managedRecord {
+	in.t.Helper()
+	var records []managedRecord
+	musttest.Do(in.t, json.Unmarshal([]byte(in.do(append([]string{"record"}, append(args, "--team", "crew", "--json")...)...)), &records))
+	if len(records) != 1 {
+		in.t.Fatalf("got %+v, want one record", records)
+	}
+	return records[0]
+}
+
+// dnsServer waits until the daemon is ready and answers DNS queries, and returns where.
+func (s *server) dnsServer() string {
+	s.await()
+	daemon.Eventually(s.in.t, daemon.StartLimit, "the daemon answers DNS queries", func() bool { return answering.MatchString(s.Log()) })
+	return answering.FindStringSubmatch(s.Log())[1]
+}
+
+// awaitText waits until a server answers with the TXT record want.
+func awaitText(t *testing.T, server, name, want string) {
+	t.Helper()
+	daemon.Eventually(t, daemon.StartLimit, "the zone serves "+want, func() bool {
+		reply, err := mdns.Exchange(new(mdns.Msg).SetQuestion(name+".", mdns.TypeTXT), server)
+		return err == nil && len(reply.Answer) == 1 && strings.Join(reply.Answer[0].(*mdns.TXT).Txt, "") == want
+	})
+}
+
 // TestManagedRecords takes over a record, changes it, undoes that and stops it.
 func TestManagedRecords(t *testing.T) {
 	const mail = "\nexample.com. MX 0 mx.example.com.\nmx.example.com. A 192.0.2.1\n"
@@ -29,28 +63,10 @@ func TestManagedRecords(t *testing.T) {
 			t.Errorf("without a zone: got status %d and %q, want 1 and the setting", r.Status, r.Stderr)
 		}
 		s := in.start(zoneSettings...)
-		s.await()
-		daemon.Eventually(t, daemon.StartLimit, "the daemon answers DNS queries", func() bool { return answering.MatchString(s.Log()) })
-		server := answering.FindStringSubmatch(s.Log())[1]
-		type record struct {
-			Kind, Name, Target, State, Record string
-			Version                           int
-		}
-		change := func(args ...string) record {
-			t.Helper()
-			var records []record
-			musttest.Do(t, json.Unmarshal([]byte(in.do(append([]string{"record"}, append(args, "--team", "crew", "--json")...)...)), &records))
-			if len(records) != 1 {
-				t.Fatalf("got %+v, want one record", records)
-			}
-			return records[0]
-		}
+		server, change := s.dnsServer(), in.record
 		served := func(name, want string) {
 			t.Helper()
-			daemon.Eventually(t, daemon.StartLimit, "the zone serves "+want, func() bool {
-				reply, err := mdns.Exchange(new(mdns.Msg).SetQuestion(name+".", mdns.TypeTXT), server)
-				return err == nil && len(reply.Answer) == 1 && strings.Join(reply.Answer[0].(*mdns.TXT).Txt, "") == want
-			})
+			awaitText(t, server, name, want)
 		}
 		const before = "v=DMARC1; p=none; rua=mailto:dmarc@example.com"
 		first := change("publish", "example.com", "dmarc")
@@ -92,6 +108,59 @@ func TestManagedRecords(t *testing.T) {
 			t.Errorf("got %+v, want another name than before the stop", second)
 		}
 		again.Stop()
+	})
+}
+
+// TestManagedSPFRecord publishes an SPF record, leads to it from the domain, and has it resolved again while what it
+// includes changes.
+func TestManagedSPFRecord(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		prepare(in)
+		in.do("domain", "add", "--team", "crew", "example.com")
+		setZone := func(included, own string) {
+			in.setZone(`spf.example. TXT "v=spf1 ` + included + ` -all"` + "\n" + own)
+		}
+		setZone("ip4:192.0.2.0/28", "")
+		s := in.start(zoneSettings...)
+		server := s.dnsServer()
+		for record, want := range map[string]string{
+			"v=spf1 include:none.example -all": "none.example does not exist", "v=spf1 include:spf.example ~ip4:192.0.2.1": "an include can only match or not",
+		} {
+			r := in.run(command{args: []string{"record", "publish", "--team", "crew", "example.com", "spf", record}})
+			if r.Status != 1 || !strings.Contains(r.Stderr, want) || strings.Count(r.Stderr, "\n") != 1 {
+				t.Errorf("%s: got status %d and %q, want 1 and %s", record, r.Status, r.Stderr, want)
+			}
+		}
+		answer := s.send(changing(http.MethodPut, "/domains/example.com/records/spf", in.newToken("crew", "--scope", "publish"), `{"base":0,"record":"v=spf1 include:none.example -all"}`))
+		answer.wantStatus(t, http.StatusUnprocessableEntity)
+		if body := string(answer.body); !strings.Contains(body, `"field":"record"`) || !strings.Contains(body, "none.example does not exist") {
+			t.Errorf("got %s, want the field and the reason", body)
+		}
+		const source = "v=spf1 include:spf.example ip4:198.51.100.0/24 -all"
+		first := in.record("publish", "example.com", "spf", source)
+		const flat = "v=spf1 ip4:192.0.2.0/28 ip4:198.51.100.0/24 -all"
+		if first.State != "not_yet" || strings.Join(first.Served, "") != flat || !strings.Contains(first.Effect, "1 record with 272 IPv4 addresses") {
+			t.Errorf("got %+v, want addresses, not published yet", first)
+		}
+		awaitText(t, server, first.Target, flat)
+		refreshed := func(included, want, note string) {
+			t.Helper()
+			setZone(included, `example.com. TXT "v=spf1 redirect=`+first.Target+`"`)
+			musttest.Get(in.db.SQL(t).ExecContext(t.Context(), "UPDATE domains SET spf_due_at = 1"))(t)
+			daemon.Eventually(t, daemon.StartLimit, "the record is refreshed", func() bool {
+				now := in.record("list", "example.com")
+				return now.State == "managed" && strings.Join(now.Served, "") == want && strings.HasPrefix(now.Note, note) && (note != "" || now.Note == "")
+			})
+			awaitText(t, server, first.Target, want)
+		}
+		const grown = "v=spf1 ip4:192.0.2.0/28 ip4:192.0.2.17 ip4:198.51.100.0/24 -all"
+		refreshed("ip4:192.0.2.0/28 ip4:192.0.2.17", grown, "")
+		refreshed("ip4:192.0.0.0/16", grown, "A change waits for a person: ")
+		in.record("publish", "example.com", "spf", source)
+		refreshed("ip4:192.0.0.0/16", "v=spf1 ip4:192.0.0.0/16 ip4:198.51.100.0/24 -all", "")
+		in.do("record", "stop", "--team", "crew", "example.com", "spf")
+		awaitText(t, server, first.Target, "v=spf1 ip4:192.0.0.0/16 ip4:198.51.100.0/24 -all") // for 90 days
+		s.Stop()
 	})
 }
 
