@@ -134,9 +134,9 @@ func (v RecordVersion) Setup(domain, target string) []DNSRecord {
 		return nil // it is published at the DNS server of the domain
 	}
 	if v.Kind == RecordSPF {
-		text := "v=spf1 include:" + target + " ~all"
-		if v.Whole() {
-			text = "v=spf1 redirect=" + target
+		text := "v=spf1 " + v.Term(target)
+		if !v.Whole() {
+			text += " ~all"
 		}
 		return []DNSRecord{{Name: domain, Type: "TXT", Data: text}}
 	}
@@ -145,6 +145,14 @@ func (v RecordVersion) Setup(domain, target string) []DNSRecord {
 		records = append(records, DNSRecord{Name: name, Type: "CNAME", Data: target})
 	}
 	return records
+}
+
+// Term returns the term with which the SPF record of a domain leads to a name in the zone.
+func (v RecordVersion) Term(target string) string {
+	if v.Whole() {
+		return "redirect=" + target
+	}
+	return "include:" + target
 }
 
 // Whole reports whether an SPF record is the whole one of its domain, for redirect=, because it says

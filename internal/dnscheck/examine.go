@@ -62,10 +62,11 @@ type Request struct {
 	Managed []Managed
 }
 
-// Managed is a record that a domain has by a CNAME record to Target, which answers with Content.
+// Managed is a record that a domain has by a CNAME record to Target, which answers with Content, or at a DNS server of
+// its own, without a Target. The SPF record of the domain has Term instead of the CNAME record.
 type Managed struct {
-	Kind            dmarcd.RecordKind
-	Target, Content string
+	Kind                  dmarcd.RecordKind
+	Target, Term, Content string
 }
 
 func (r Request) inUse() bool { return r.Purpose != "" || r.Used }

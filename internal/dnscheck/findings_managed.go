@@ -1,6 +1,7 @@
 package dnscheck
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -17,15 +18,22 @@ func (e *evaluation) managed() {
 			part, status, aliases, texts = "dmarc", f.DMARC.Status, f.DMARC.Aliases, f.DMARC.OwnRecords
 		case dmarcd.RecordTLSRPT:
 			part, status, aliases, texts = "tls_rpt", f.TLSRPT.Status, f.TLSRPT.Aliases, []string{f.TLSRPT.Record}
-		case dmarcd.RecordSPF, dmarcd.RecordMTASTS, dmarcd.RecordBIMI:
+		case dmarcd.RecordSPF:
+			part, status = "spf", f.SPF.Status
+			for _, t := range f.SPF.Tree {
+				if f.SPF.Record != "" && strings.EqualFold(strings.Trim(t.Term, "+."), m.Term) {
+					aliases, texts = []string{m.Target}, []string{t.Record}
+				}
+			}
+		case dmarcd.RecordMTASTS, dmarcd.RecordBIMI:
 			continue
 		}
 		text := strings.Join(texts, "; ")
-		switch w := (words{"at": m.Kind.Owner(e.facts.Domain), "target": m.Target, "text": text}); {
+		switch w := (words{"at": m.Kind.Owner(e.facts.Domain), "target": m.Target, "term": m.Term, "text": cmp.Or(text, "none")}); {
 		case status == inconclusive:
-		case !slices.ContainsFunc(aliases, func(alias string) bool { return strings.EqualFold(alias, m.Target) }):
+		case m.Target != "" && !slices.ContainsFunc(aliases, func(alias string) bool { return strings.EqualFold(alias, m.Target) }):
 			e.add(part+".managed_elsewhere", w)
-		case text != "" && text != m.Content: // an alias without a record has a finding of its own
+		case text != m.Content && (text != "" || m.Target == ""): // an alias without a record has a finding of its own
 			e.add(part+".managed_differs", w)
 		}
 	}

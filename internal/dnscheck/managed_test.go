@@ -8,6 +8,7 @@ import (
 // managed are the managed records of managedCases.
 var managed = dnscheck.Request{Managed: []dnscheck.Managed{
 	{Kind: dmarcd.RecordDMARC, Target: "d.dns.example.net", Content: "v=DMARC1; p=reject"},
+	{Kind: dmarcd.RecordSPF, Target: "s.dns.example.net", Term: "redirect=s.dns.example.net", Content: "v=spf1 ip4:192.0.2.1 -all"},
 	{Kind: dmarcd.RecordTLSRPT, Target: "t.dns.example.net", Content: "v=TLSRPTv1; rua=mailto:t@example.com"},
 }}
 
@@ -54,5 +55,51 @@ var managedCases = []findingCase{
 			_dmarc.example.com     INCONCLUSIVE
 			_smtp._tls.example.com INCONCLUSIVE`,
 		not: []string{"dmarc.managed_elsewhere", "tls_rpt.managed_elsewhere"},
+	},
+	{
+		name: "a managed SPF record as it is served", request: managed,
+		zone: without("v=spf1") + `
+			example.com       TXT "v=spf1 redirect=S.dns.example.net"
+			s.dns.example.net TXT "v=spf1 ip4:192.0.2.1 -all"`,
+		not: []string{"spf.managed_elsewhere", "spf.managed_differs"},
+	},
+	{
+		name: "an SPF record that does not lead to the managed one", request: managed, zone: sound,
+		want: []string{"spf.managed_elsewhere"}, not: []string{"spf.managed_differs"},
+		message: "does not have the term redirect=s.dns.example.net",
+	},
+	{
+		name: "an SPF record that includes what should replace it", request: managed,
+		zone: without("v=spf1") + `
+			example.com       TXT "v=spf1 include:s.dns.example.net -all"
+			s.dns.example.net TXT "v=spf1 ip4:192.0.2.1 -all"`,
+		want: []string{"spf.managed_elsewhere"},
+	},
+	{
+		name: "no SPF record instead of the managed one", request: managed, zone: without("v=spf1"), want: []string{"spf.managed_elsewhere"},
+	},
+	{
+		name: "an old version of a managed SPF record", request: managed,
+		zone: without("v=spf1") + `
+			example.com       TXT "v=spf1 redirect=s.dns.example.net"
+			s.dns.example.net TXT "v=spf1 ip4:192.0.2.7 -all"`,
+		want: []string{"spf.managed_differs"}, not: []string{"spf.managed_elsewhere"},
+		message: "v=spf1 ip4:192.0.2.7 -all",
+	},
+	{
+		name: "a managed SPF record without an answer", request: managed,
+		zone: without("v=spf1") + "\n\t\t\texample.com INCONCLUSIVE",
+		not:  []string{"spf.managed_elsewhere", "spf.managed_differs"},
+	},
+	{
+		name: "a record at the domain's own server", zone: sound,
+		request: dnscheck.Request{Managed: []dnscheck.Managed{{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=reject; rua=mailto:dmarc@example.com"}}},
+		not:     []string{"dmarc.managed_elsewhere", "dmarc.managed_differs"},
+	},
+	{
+		name: "a record that was changed at the domain's own server", zone: without("_dmarc"),
+		request: dnscheck.Request{Managed: []dnscheck.Managed{{Kind: dmarcd.RecordDMARC, Content: "v=DMARC1; p=reject"}}},
+		want:    []string{"dmarc.managed_differs"}, not: []string{"dmarc.managed_elsewhere"},
+		message: "none",
 	},
 }

@@ -126,9 +126,22 @@ func (c Checks) managed(ctx context.Context, team *store.Team, name string) ([]d
 	}
 	var managed []dnscheck.Managed
 	for i, v := range versions {
-		if i == 0 || versions[i-1].Kind != v.Kind { // else an older version
-			managed = append(managed, dnscheck.Managed{Kind: v.Kind, Target: v.Label + "." + zone, Content: v.Content})
+		if i > 0 && versions[i-1].Kind == v.Kind {
+			continue // an older version
 		}
+		r := managedRecord(v, name, zone)
+		m := dnscheck.Managed{Kind: v.Kind, Target: r.Target, Content: v.Content}
+		if v.Kind == dmarcd.RecordSPF {
+			served, err := team.ServedSPF(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			m.Term = v.Term(r.Target)
+			if flat := flatRecords(served.Records, r.Target); len(flat.Records) > 0 {
+				m.Content = flat.Records[0]
+			}
+		}
+		managed = append(managed, m)
 	}
 	return managed, nil
 }

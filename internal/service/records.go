@@ -112,12 +112,8 @@ func (t *Team) termState(ctx context.Context, r ManagedRecord) dmarcd.RecordStat
 		if len(terms) == 0 || terms[0] != "v=spf1" {
 			continue
 		}
-		wanted := "include:"
-		if r.Whole() {
-			wanted = "redirect="
-		}
 		if state != dmarcd.RecordNotYet || !slices.ContainsFunc(terms, func(term string) bool {
-			return strings.TrimSuffix(strings.TrimPrefix(term, "+"), ".") == wanted+r.Target
+			return strings.TrimSuffix(strings.TrimPrefix(term, "+"), ".") == r.Term(r.Target)
 		}) {
 			return dmarcd.RecordElsewhere
 		}
