@@ -15,7 +15,7 @@ import (
 func TestPublishNextAction(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.zone.zone = dnstest.New(`new.example TXT "v=spf1 -all"`)
+	s.zone.zone = dnstest.New("new.example TXT \"v=spf1 -all\"\nreports.example MX 10 mx.reports.example\nmx.reports.example A 192.0.2.1\n*._report._dmarc.reports.example TXT \"v=DMARC1\"\n")
 	if w := s.post(editor, "/app/domains/new", url.Values{"domain": {"new.example"}}); w.Code != http.StatusSeeOther {
 		t.Fatalf("add: got %d %s", w.Code, w.Body)
 	}
