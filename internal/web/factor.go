@@ -193,7 +193,7 @@ func (s *Web) signedIn(c *site.Call, session string, err error, next string) err
 func (s *Web) codeView(c *site.Call, of dmarcd.Factors, next string) (signInView, error) {
 	challenge, err := s.options.Service.SecondStepPasskey(of)
 	return signInView{
-		Title: "Prove that it is you", Next: next, Passkey: passkeyForm(c, Prefix+"/sign-in/code", "Use a passkey", next, challenge),
+		Title: "Confirm that it is you", Next: next, Passkey: passkeyForm(c, Prefix+"/sign-in/code", "Use a passkey", next, challenge),
 		Form: ui.Form{Path: Prefix + "/sign-in/code", Method: "post", Submit: "Sign in", Fields: []ui.Field{
 			{Name: "code", Label: "Code", Type: "text", Autocomplete: "one-time-code", Required: true, Hint: codeHint},
 		}},

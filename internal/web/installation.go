@@ -174,7 +174,7 @@ func (s *Web) users(c *site.Call) error {
 			roles = append(roles, m.Team.Name+" ("+string(m.Role)+")")
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
-			ui.Text(u.Name), ui.Code(u.Email), ui.Text(operator), factorCell(u), ui.Text(strings.Join(roles, ", ")), ui.At(u.CreatedAt), ui.At(u.SignedInAt),
+			ui.Text(u.Name), ui.Code(u.Email), ui.Text(operator), factorCell(u), ui.Text(strings.Join(roles, ", ")), ui.OnDay(dmarcd.DayOf(u.CreatedAt)), ui.At(u.SignedInAt),
 			ui.Actions(ui.Action{
 				Label: "Remove", Path: Prefix + "/installation/users/" + u.ID.String() + "/remove", Danger: true,
 				Question: "Remove the user from every team? They are signed out everywhere.",

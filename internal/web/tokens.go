@@ -27,7 +27,7 @@ func tokenForm() ui.Form {
 		{Name: "days", Label: "Expires after", Type: "select", Value: "90", Choices: []ui.Choice{
 			{Value: "30", Label: "30 days"}, {Value: "90", Label: "90 days"}, {Value: "365", Label: "a year"}, {Value: "0", Label: "never"},
 		}},
-		{Name: "networks", Label: "Networks", Type: "text", Autocomplete: "off", Hint: "Addresses and networks that may use it, such as 192.0.2.0/24, separated by spaces. Empty: everywhere."},
+		{Name: "networks", Label: "Networks", Type: "text", Autocomplete: "off", Hint: "Addresses and networks that may use it, such as 192.0.2.0/24, separated by spaces. Leave empty to allow all."},
 	}}
 }
 

@@ -127,7 +127,7 @@ func TestProofsOfAUser(t *testing.T) {
 	b.write("email", "ada.harbour@example.org")
 	b.write("password", "other words in another row")
 	b.press("Sign in")
-	b.shows("Prove that it is you")
+	b.shows("Confirm that it is you")
 	b.inspect("sign-in-code")
 	b.write("code", codes[0])
 	b.press("Sign in")

@@ -77,7 +77,7 @@ func TestPasskey(t *testing.T) {
 	b.write("email", "ada@example.com")
 	b.write("password", password)
 	b.press("Sign in")
-	b.shows("Prove that it is you")
+	b.shows("Confirm that it is you")
 	b.inspect("the second step with a passkey")
 	b.pressPasskey("Use a passkey", http.StatusOK)
 	if got := b.path(); got != "/app/" {

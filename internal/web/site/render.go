@@ -235,6 +235,7 @@ func formatFuncs(a *assets) template.FuncMap {
 		"asset":        a.url,
 		"number":       func(n any) string { return phrase.Number(reflect.ValueOf(n).Int()) },
 		"percent":      phrase.Percent,
+		"words":        phrase.State[string],
 		"moment":       ui.Moment,
 		"machine":      wire.Time,
 		"wireMoment":   ui.WireMoment,
