@@ -259,11 +259,11 @@ func describeElsewhere(state dmarcd.RecordState, badge func(text, tone string) u
 func versionTable(domain string, kind dmarcd.RecordKind, versions []dmarcd.RecordVersion) ui.Table {
 	t := ui.Table{
 		ID: "versions", Caption: "Versions", CSV: managedPath(domain, kind) + "?csv=versions",
-		Columns: []ui.Column{{Title: "Version", Numeric: true}, {Title: "Published"}, {Title: "By", Wide: true}, {Title: "Record", Wide: true}, {Title: "Difference", Wide: true}, {Title: "Effect", Wide: true}, {Title: "Reason", Wide: true}},
+		Columns: []ui.Column{{Title: "Version", Numeric: true}, {Title: "Published"}, {Title: "By", Wide: true}, {Title: "Record", Wide: true}, {Title: "Difference", Wide: true}, {Title: "Effect", Wide: true, Note: "Reason"}},
 	}
 	for _, v := range versions {
 		if v.Kind == kind {
-			t.Rows = append(t.Rows, []ui.Cell{ui.Count(v.Version), {Kind: ui.CellTime, Time: v.CreatedAt}, ui.Text(v.Author).Noted(approvedBy(v)), ui.Code(v.Content), ui.Code(v.Difference), ui.Text(v.Effect), ui.Text(v.Reason)})
+			t.Rows = append(t.Rows, []ui.Cell{ui.Count(v.Version), {Kind: ui.CellTime, Time: v.CreatedAt}, ui.Text(v.Author).Noted(approvedBy(v)), ui.Code(v.Content), ui.Code(v.Difference), ui.Text(v.Effect).Noted(v.Reason)})
 		}
 	}
 	return t
