@@ -452,7 +452,7 @@ func TestPolicyWildcard(t *testing.T) {
 		outsiders.Go(func() {
 			for n := worker; n < 10_000; n += 20 {
 				name := "mta-sts.n" + strconv.Itoa(n) + ".evil.example"
-				dialer := tls.Dialer{Config: &tls.Config{ServerName: name, InsecureSkipVerify: true}} //nolint:gosec // any certificate would be one too many
+				dialer := tls.Dialer{Config: &tls.Config{ServerName: name, InsecureSkipVerify: true}} // any certificate would be one too many
 				connection, err := dialer.DialContext(t.Context(), "tcp", w.listen)
 				if err == nil {
 					_ = connection.Close()
@@ -473,7 +473,8 @@ func TestPolicyWildcard(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: w.roots, ServerName: policyHost, MinVersion: tls.VersionTLS12}}}
 	request := musttest.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+w.listen+"/.well-known/mta-sts.txt", nil))(t)
 	request.Host = "mta-sts.n1.evil.example"
-	response := musttest.Get(client.Do(request))(t)
+	response, err := client.Do(request)
+	musttest.Do(t, err)
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusMisdirectedRequest {
 		t.Errorf("another host: got status %d, want 421", response.StatusCode)
@@ -525,7 +526,7 @@ func TestPolicyCAA(t *testing.T) {
 	if output, err := exec.CommandContext(t.Context(), "cp", eventually.FindServer(t, "unbound", "unbound"), program).CombinedOutput(); err != nil {
 		t.Fatalf("copy: %v\n%s", err, output)
 	}
-	musttest.Do(t, os.WriteFile(configuration, fmt.Appendf(nil, policyResolver, folder, port, at(w.dns.Addr()), at(zoneAddress(t, d.log))), 0o644)) //nolint:gosec // the server runs as another user
+	musttest.Do(t, os.WriteFile(configuration, fmt.Appendf(nil, policyResolver, folder, port, at(w.dns.Addr()), at(zoneAddress(t, d.log))), 0o644)) // for the user of the server
 	eventually.StartServer(t, folder, program, "-d", "-c", configuration)
 	client := mdns.Client{Net: "tcp", Timeout: time.Minute}
 	var got []string
