@@ -163,6 +163,18 @@ func (v RecordVersion) Whole() bool {
 	})
 }
 
+// Ending says what happens to the name of a record in the zone that is no longer managed, and what to do.
+func (k RecordKind) Ending() string {
+	switch k {
+	case RecordSPF:
+		return "The name stays current for 90 days, and answers v=spf1 ?all after that. Within that time, replace the term in the SPF record of the domain."
+	case RecordMTASTS:
+		return "The policy becomes mode: none at once, so that senders forget it. The names answer for 90 days, and never again after that. Remove both CNAME records then, or publish your own policy before."
+	case RecordDMARC, RecordTLSRPT, RecordBIMI:
+	}
+	return "The name in the zone answers unchanged for 90 days, and never again after that. Within that time, replace the CNAME record with a TXT record of your own."
+}
+
 // RecordState is what the DNS has at the name of a managed record.
 type RecordState string
 

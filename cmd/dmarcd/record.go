@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -187,6 +187,9 @@ func (p *program) changeRecord(cmd *cobra.Command, args []string, base int64, as
 			}
 		}
 		record, err := change(t, base, kind)
+		if errors.Is(err, dmarcd.ErrConflict) {
+			return explained(err, "another version than %d is published: see `dmarcd record list`, and decide again", base)
+		}
 		if err != nil {
 			return unknownDomain(err, args[0])
 		}
@@ -238,7 +241,10 @@ once.`,
 				p.notify("The record stays at %s as it is.\n", records[at].Owner)
 				return nil
 			}
-			p.notify("Within 90 days, replace the CNAME record with: %s. 300 IN TXT %s\n", records[at].Owner, fmt.Sprintf("%q", records[at].Content))
+			p.notify("%s\n", kind.Ending())
+			if len(kind.Aliases(args[0])) == 1 {
+				p.notify("It has now: %s. 300 IN TXT %q\n", records[at].Owner, records[at].Content)
+			}
 			return nil
 		})
 	}

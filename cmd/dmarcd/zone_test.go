@@ -16,8 +16,9 @@ func TestZone(t *testing.T) {
 	server := resolvertest.Start(t, "")
 	db := storetest.SQLite(t)
 	s := db.Open(t, store.Options{})
+	folder := t.TempDir()
 	run := func(zone bool, args ...string) (int, string, string) {
-		args = append(args, "--database="+db.DSN, "--data="+t.TempDir())
+		args = append(args, "--database="+db.DSN, "--data="+folder)
 		var out, problems strings.Builder
 		environ := []string{"DMARCD_DNS=" + server.Addr()}
 		if zone {
@@ -53,6 +54,21 @@ func TestZone(t *testing.T) {
 	if status, stdout, _ = run(true, "zone"); status != exitDone || !strings.Contains(stdout, "0, 0 of them") {
 		t.Errorf("after that: got status %d and\n%s", status, stdout)
 	}
+	if status, _, stderr = run(true, "team", "create", "acme"); status != exitDone {
+		t.Fatal(stderr)
+	}
+	if status, _, stderr = run(true, "domain", "add", "--team=acme", "example.com"); status != exitDone {
+		t.Fatal(stderr)
+	}
+	change := func(args ...string) []string { return append([]string{"record"}, append(args, "--team=acme")...) }
+	status, stdout, stderr = run(true, change("publish", "example.com", "dmarc", "v=DMARC1; p=none")...)
+	wants("published", status, stdout+stderr, "Publish this record: _dmarc.example.com. CNAME ")
+	status, _, stderr = run(true, change("publish", "example.com", "dmarc", "v=DMARC1; p=reject", "--base=0")...)
+	wants("another base", status, stderr, "another version than 0 is published", "dmarcd record list")
+	status, _, stderr = run(true, change("stop", "example.com", "dmarc")...)
+	wants("stopped", status, stderr, "for 90 days", `It has now: _dmarc.example.com. 300 IN TXT "v=DMARC1; p=none"`)
+	status, _, stderr = run(true, change("stop", "example.com", "dmarc")...)
+	wants("stopped again", status, stderr, "no managed record of the kind dmarc")
 	if status, _, stderr = run(true, "zone", "dorp"); status != exitFailed || !strings.Contains(stderr, "drop") {
 		t.Errorf("got status %d and %q", status, stderr)
 	}

@@ -35,7 +35,7 @@ func endingRecords(c *site.Call, domain string) ([]endingRecord, error) {
 	list := make([]endingRecord, len(records))
 	for i := range records {
 		state, _ := describeManaged(records[i].Owner, &records[i])
-		list[i] = endingRecord{records[i].Owner, state, ending(records[i].Kind)}
+		list[i] = endingRecord{records[i].Owner, state, records[i].Kind.Ending()}
 	}
 	return list, err
 }

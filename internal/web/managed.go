@@ -79,18 +79,6 @@ func publishForm(domain string, kind dmarcd.RecordKind, published *service.Manag
 	return ui.Form{Path: managedPath(domain, kind), Method: "post", Submit: "Review", Fields: []ui.Field{{Name: "base", Type: "hidden", Value: base}, record, reason}}
 }
 
-// ending says what happens to the name of a record that is stopped.
-func ending(kind dmarcd.RecordKind) string {
-	switch kind {
-	case dmarcd.RecordSPF:
-		return "The name stays current for 90 days, and answers v=spf1 ?all after that. Within that time, replace the term in the SPF record of the domain."
-	case dmarcd.RecordMTASTS:
-		return "The policy becomes mode: none at once, so that senders forget it. The names answer for 90 days, and never again after that. Remove both CNAME records then, or publish your own policy before."
-	case dmarcd.RecordDMARC, dmarcd.RecordTLSRPT, dmarcd.RecordBIMI:
-	}
-	return "The name in the zone answers unchanged for 90 days, and never again after that. Within that time, replace the CNAME record with a TXT record of your own."
-}
-
 // confirmForm publishes what was reviewed.
 func confirmForm(domain string, review *service.RecordReview, approval bool) ui.Form {
 	form := ui.Form{Path: managedPath(domain, review.Kind), Method: "post", Submit: "Publish", Fields: []ui.Field{
@@ -166,7 +154,7 @@ func (s *Web) showManaged(c *site.Call, status int, edit func(*managedView)) err
 	if err != nil {
 		return err
 	}
-	view := managedView{domainView: head, Zone: s.options.Zone, Stop: stopForm(name, kind), Ending: ending(kind), Overview: overviewTable(c, name, records)}
+	view := managedView{domainView: head, Zone: s.options.Zone, Stop: stopForm(name, kind), Ending: kind.Ending(), Overview: overviewTable(c, name, records)}
 	if i := slices.IndexFunc(proposals, func(p dmarcd.RecordProposal) bool { return p.Kind == kind }); i >= 0 {
 		view.Proposal = &proposals[i]
 		view.Withdraw = &ui.Action{Label: "Withdraw", Path: managedPath(name, kind) + "/withdraw", Danger: true, Question: "Withdraw this proposal?"}
