@@ -24,7 +24,7 @@ func targetPath(domain string) string { return domainPath(domain) + "/target" }
 func targetForm(domain string) ui.Form {
 	return ui.Form{Path: targetPath(domain), Method: "post", Submit: "Test and save", Fields: []ui.Field{
 		{Name: "kind", Label: "Kind", Type: "select", Value: string(dmarcd.TargetRFC2136), Choices: []ui.Choice{
-			{Value: string(dmarcd.TargetRFC2136), Label: "Dynamic updates (RFC 2136) with TSIG"}, {Value: string(dmarcd.TargetPowerDNS), Label: "API of PowerDNS"},
+			{Value: string(dmarcd.TargetRFC2136), Label: "Dynamic updates (RFC 2136)"}, {Value: string(dmarcd.TargetPowerDNS), Label: "API of PowerDNS"},
 		}},
 		{Name: "server", Label: "Server", Type: "text", Required: true, Autocomplete: "off", Placeholder: "ns1.example.com", Hint: "Add the port if it is not 53. For PowerDNS, enter the URL of its API: https://dns.example.com:8081."},
 		{Name: "zone", Label: "Zone", Type: "text", Autocomplete: "off", Placeholder: domain, Hint: "Leave empty for the zone of the domain."},
