@@ -16,10 +16,11 @@ func (p *program) recordTargetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "target",
 		Short: "Publish the records of a domain at its own DNS server",
-		Long: `Publishes the dmarc, tls_rpt and bimi records of a domain at its own DNS server, instead of
-a CNAME record: by dynamic updates with a TSIG key (rfc2136), or the HTTP API of PowerDNS.
+		Long: `Publishes the dmarc, spf, tls_rpt and bimi records of a domain at its own DNS server, instead
+of a CNAME record: by dynamic updates with a TSIG key (rfc2136), or the HTTP API of PowerDNS.
 Only one TXT value at the name of the record is changed. It applies to records that are not
-managed yet; stop the others first.`,
+managed yet; stop the others first. An SPF record is published as it is written, with at most
+ten lookups. The policy of mta_sts needs the zone, and CNAME records.`,
 		Args: noArguments,
 		RunE: showHelp,
 	}

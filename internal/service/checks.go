@@ -130,6 +130,9 @@ func (c Checks) managed(ctx context.Context, team *store.Team, name string) ([]d
 			continue // an older version
 		}
 		r := managedRecord(v, name, zone)
+		if v.Kind == dmarcd.RecordSPF && r.Target == "" {
+			continue // at the server of the domain; its page compares it
+		}
 		m := dnscheck.Managed{Kind: v.Kind, Target: r.Target, Content: v.Content}
 		if v.Kind == dmarcd.RecordSPF {
 			served, err := team.ServedSPF(ctx, name)

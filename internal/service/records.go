@@ -69,7 +69,7 @@ func (t *Team) ManagedRecords(ctx context.Context, name string) ([]ManagedRecord
 
 // addServed adds what the name of a record answers, if that is not its content.
 func (t *Team) addServed(ctx context.Context, domain string, r *ManagedRecord) error {
-	if add := recordRules[r.Kind].add; add != nil {
+	if add := recordRules[r.Kind].add; add != nil && r.Target != "" {
 		return add(t, ctx, domain, r)
 	}
 	return nil
@@ -271,9 +271,7 @@ func (t *Team) prepare(ctx context.Context, name string, base int64, v dmarcd.Re
 	if err := checkRecord(p.RecordVersion); err != nil {
 		return p, err
 	}
-	if p.elsewhere {
-		err = elsewhereOnly(p.Kind)
-	} else if serve := recordRules[p.Kind].serve; serve != nil {
+	if serve := recordRules[p.Kind].serve; serve != nil && !p.elsewhere {
 		p.serving, err = serve(t, ctx, p.domain, p.zone, base, &p.RecordVersion)
 	}
 	if err != nil {

@@ -44,6 +44,9 @@ func (t *Team) ReviewRecord(ctx context.Context, name string, base int64, v dmar
 // the same record already.
 func (t *Team) tryVersion(ctx context.Context, p prepared) (warnings []string, err error) {
 	of := recordRules[p.Kind]
+	if p.Kind == dmarcd.RecordSPF && p.elsewhere {
+		of.part = PartSPF // it is published as it is written
+	}
 	if of.part == "" {
 		return nil, nil
 	}

@@ -113,8 +113,12 @@ func (t *Team) RemoveRecordTarget(ctx context.Context, name string) error {
 }
 
 // elsewhere reports whether a version is published at the target of a domain: each record that began
-// there, and one that begins while there is a target.
+// there, and one that begins while there is a target. The host of an MTA-STS policy needs a CNAME record to
+// a name in the zone, which has the TXT record, too.
 func (t *Team) elsewhere(ctx context.Context, domain string, base int64, kind dmarcd.RecordKind) (bool, error) {
+	if kind == dmarcd.RecordMTASTS {
+		return false, nil
+	}
 	if base == 0 {
 		_, err := t.team.RecordTarget(ctx, domain)
 		if errors.Is(err, dmarcd.ErrNotFound) {
@@ -139,14 +143,6 @@ func (t *Team) lastVersion(ctx context.Context, domain string, version int64, ki
 		}
 	}
 	return label, content, err
-}
-
-// elsewhereOnly returns a *dmarcd.InvalidError for a version that cannot be published at a target.
-func elsewhereOnly(kind dmarcd.RecordKind) error {
-	if kind == dmarcd.RecordSPF || kind == dmarcd.RecordMTASTS {
-		return &dmarcd.InvalidError{Field: "kind", Message: "Records of this kind need names in the zone. Remove the target of the domain to manage it there."}
-	}
-	return nil
 }
 
 // publishElsewhere publishes a version that was checked at the target of a domain. It is stored as begun,

@@ -169,12 +169,6 @@ func TestPublishElsewhere(t *testing.T) {
 	if _, err := team.PublishRecord(ctx, ours, 3, reject); !errors.Is(err, dmarcd.ErrInvalid) {
 		t.Errorf("changed by hand: got %v", err)
 	}
-	for _, kind := range []dmarcd.RecordKind{dmarcd.RecordSPF, dmarcd.RecordMTASTS} {
-		if _, err := team.PublishRecord(ctx, ours, 0, dmarcd.RecordVersion{Kind: kind, Content: "v=spf1 -all"}); !errors.Is(err, dmarcd.ErrInvalid) {
-			t.Errorf("%s: got %v", kind, err)
-		}
-	}
-
 	options := w.options
 	for text, want := range map[string]dmarcd.RecordState{
 		"_dmarc." + ours + ` TXT "v=DMARC1; p=none"`:   dmarcd.RecordManaged,
@@ -192,6 +186,40 @@ func TestPublishElsewhere(t *testing.T) {
 		t.Errorf("without the target: got %v", err)
 	}
 	musttest.Do(t, team.StopRecord(ctx, ours, dmarcd.RecordDMARC))
+}
+
+// TestPublishOtherKindsElsewhere publishes an SPF record as it is written, and an MTA-STS policy by names in
+// the zone.
+func TestPublishOtherKindsElsewhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	w.target()
+	team := w.service.Team(w.team.ID, w.asOwner())
+	publishSPF := func(base int64, text string) (service.ManagedRecord, error) {
+		return team.PublishRecord(ctx, ours, base, dmarcd.RecordVersion{Kind: dmarcd.RecordSPF, Content: text})
+	}
+	var invalid *dmarcd.InvalidError
+	if _, err := publishSPF(0, "v=spf1"+strings.Repeat(" exists:%{i}.example.com", 11)+" -all"); !errors.As(err, &invalid) || invalid.Field != "record" || !strings.Contains(invalid.Message, "11 DNS lookups") {
+		t.Errorf("eleven lookups: got %v", err)
+	}
+	const part = "v=spf1 exists:%{i}.example.com ip4:192.0.2.0/24 -all"
+	if got, err := publishSPF(0, part); err != nil || got.Target != "" || got.Content != part || w.nameServer.texts[ours] != part {
+		t.Errorf("got %+v, %v and %q", got, err, w.nameServer.texts)
+	}
+	options := w.options
+	options.DNS = dnstest.New(ours + ` TXT "other"` + "\n" + ours + ` TXT "` + part + `"`)
+	records := musttest.Get(service.New(w.store, options).Team(w.team.ID, w.asOwner()).ManagedRecords(ctx, ours))(t)
+	if len(records) != 1 || records[0].State != dmarcd.RecordManaged || len(records[0].Served) != 0 {
+		t.Errorf("got %+v", records)
+	}
+	if _, err := publishSPF(1, "v=spf1 ip4:192.0.2.0/24 ~all"); err != nil {
+		t.Error(err)
+	}
+	mtaSTS := dmarcd.RecordVersion{Kind: dmarcd.RecordMTASTS, Content: "version: STSv1\nmode: testing\nmx: mx.example.com\nmax_age: 86400"}
+	if _, err := team.PublishRecord(ctx, ours, 0, mtaSTS); !errors.As(err, &invalid) || !strings.Contains(invalid.Message, "DMARCD_ZONE") {
+		t.Errorf("without a zone: got %v", err)
+	}
+	musttest.Do(t, team.StopRecord(ctx, ours, dmarcd.RecordSPF))
 }
 
 // TestInterruptedPublication ends the process after the version is stored as begun: before and after

@@ -36,6 +36,9 @@ func endingRecords(c *site.Call, domain string) ([]endingRecord, error) {
 	for i := range records {
 		state, _ := describeManaged(records[i].Owner, &records[i])
 		list[i] = endingRecord{records[i].Owner, state, records[i].Kind.Ending()}
+		if records[i].Target == "" {
+			list[i].Ending = "The record stays at the DNS server of the domain as it is."
+		}
 	}
 	return list, err
 }

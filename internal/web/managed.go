@@ -61,16 +61,16 @@ func managedPath(domain string, kind dmarcd.RecordKind) string {
 }
 
 // publishForm is the form for the next version of a record; published is nil for the first one.
-func publishForm(domain string, kind dmarcd.RecordKind, published *service.ManagedRecord) ui.Form {
+func publishForm(domain string, kind dmarcd.RecordKind, elsewhere bool, published *service.ManagedRecord) ui.Form {
 	base, record := "0", ui.Field{Name: "record", Label: "Record", Type: "textarea", Hint: "Leave empty to use the one that the domain has now: the CNAME record then changes nothing."}
 	reason := ui.Field{Name: "reason", Label: "Reason", Type: "text", Autocomplete: "off", Hint: "For the history."}
 	switch {
 	case published != nil:
 		base = strconv.FormatInt(published.Version, 10)
 		record.Value, record.Required, record.Hint = published.Content, true, "Receivers see a change within five minutes. You see what it changes before it is published."
-	case kind == dmarcd.RecordSPF:
+	case kind == dmarcd.RecordSPF && !elsewhere:
 		record.Hint = "A record with the term all replaces the SPF record of the domain; another is included there. Leave empty to use the one that the domain has now."
-	case kind == dmarcd.RecordMTASTS:
+	case kind == dmarcd.RecordMTASTS || elsewhere:
 		record.Hint = "Leave empty to use the one that the domain has now."
 	}
 	if kind == dmarcd.RecordMTASTS {
@@ -166,8 +166,8 @@ func (s *Web) showManaged(c *site.Call, status int, edit func(*managedView)) err
 	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
 		return err
 	}
-	view.Elsewhere = err == nil
-	if kind != dmarcd.RecordSPF && kind != dmarcd.RecordMTASTS {
+	view.Elsewhere = err == nil && kind != dmarcd.RecordMTASTS
+	if kind != dmarcd.RecordMTASTS {
 		view.TargetPath = c.Link(targetPath(name))
 	}
 	for _, k := range dmarcd.RecordKinds() {
@@ -184,7 +184,7 @@ func (s *Web) showManaged(c *site.Call, status int, edit func(*managedView)) err
 		}
 	}
 	view.State, view.Conclusion = describeManaged(kind.Owner(name), view.Published)
-	view.Publish = publishForm(name, kind, view.Published)
+	view.Publish = publishForm(name, kind, view.Elsewhere, view.Published)
 	view.Versions = versionTable(name, kind, versions)
 	if c.R.URL.Query().Has("proposed") {
 		if err := fillProposed(c, name, kind, &view.Publish); err != nil {

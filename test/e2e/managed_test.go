@@ -223,6 +223,13 @@ func TestAnswersOfManagedRecords(t *testing.T) {
 		if a := s.send(target); a.status != http.StatusOK || strings.Contains(string(a.body), updateSecret) {
 			t.Errorf("got %d %s, want 200 without the key", a.status, a.body)
 		}
+		const spf = "v=spf1 ip4:192.0.2.0/24 -all"
+		spfPath := "/domains/example.com/records/spf"
+		want(changing(http.MethodPut, spfPath, publisher, `{"base":0,"record":"`+spf+`"}`), http.StatusOK)
+		if got := textOver("tcp", own.address, "example.com"); got != spf {
+			t.Errorf("the server has %q, want the SPF record as it was written", got)
+		}
+		want(changing(http.MethodDelete, spfPath, publisher, ""), http.StatusNoContent)
 		for _, path := range []string{"/domains/example.com/records", "/domains/example.com/records/dmarc/versions", "/domains/example.com/proposals", "/domains/example.com/target"} {
 			a := s.get(path)
 			a.wantStatus(t, http.StatusOK)
