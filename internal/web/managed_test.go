@@ -54,7 +54,7 @@ func TestManagedRecord(t *testing.T) {
 			t.Errorf("%s: got %s, want %q", form.path, body, form.want)
 		}
 	}
-	if body := s.body(t, editor, "/app/domains/example.com/records/tls_rpt"); !strings.Contains(body, "a colleague proposed this") || !strings.Contains(body, "Approve and publish") {
+	if body := s.body(t, editor, "/app/domains/example.com/records/tls_rpt"); !strings.Contains(body, "Proposed by a colleague") || !strings.Contains(body, "Approve and publish") {
 		t.Errorf("got %s, want the proposal of a colleague with its approval", body)
 	}
 	if w := s.post(editor, "/app/domains/example.com/records/tls_rpt/approve", url.Values{"hash": {"another"}}); w.Code != http.StatusUnprocessableEntity {
