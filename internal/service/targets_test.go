@@ -215,6 +215,9 @@ func TestPublishOtherKindsElsewhere(t *testing.T) {
 	if _, err := publishSPF(1, "v=spf1 ip4:192.0.2.0/24 ~all"); err != nil {
 		t.Error(err)
 	}
+	if err := w.service.CheckDue(ctx, dmarcd.DueDomain{Team: w.team.ID, Name: ours, Full: true}); err != nil {
+		t.Errorf("a check: got %v", err)
+	}
 	mtaSTS := dmarcd.RecordVersion{Kind: dmarcd.RecordMTASTS, Content: "version: STSv1\nmode: testing\nmx: mx.example.com\nmax_age: 86400"}
 	if _, err := team.PublishRecord(ctx, ours, 0, mtaSTS); !errors.As(err, &invalid) || !strings.Contains(invalid.Message, "DMARCD_ZONE") {
 		t.Errorf("without a zone: got %v", err)
