@@ -31,7 +31,7 @@ func Event(e dmarcd.Event) string {
 	case dmarcd.FindingAppeared:
 		return finding(e, "New problem", "with", e.After)
 	case dmarcd.FindingResolved:
-		return finding(e, "This problem ended", "for", e.Before)
+		return finding(e, "This problem ended", "for", "“"+e.Before+"”")
 	case dmarcd.ChecksSuspended:
 		return fmt.Sprintf("%s is no longer checked on schedule: %s", e.Domain, e.Reason)
 	case dmarcd.HeldReport:

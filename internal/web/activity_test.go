@@ -42,7 +42,7 @@ func TestActivity(t *testing.T) {
 		{"dns?from=2026-11-01&to=2026-11-10", 0, []string{"Nothing changed"}},
 		{"everything?kind=dns", 1, []string{spf}},
 		{"everything?kind=webhook.test", 1, []string{"notifications arrive in this channel"}},
-		{"everything?kind=finding.resolved", 1, []string{"This problem ended: example.com is not protected"}},
+		{"everything?kind=finding.resolved", 1, []string{"This problem ended: “example.com is not protected"}},
 	} {
 		body := s.page(t, viewer, "/app/activity/"+r.query)
 		if got := strings.Count(body, row); got != r.rows {

@@ -149,7 +149,7 @@ func (s *Web) loadReports(c *site.Call, path string, asked reportQuery) (reports
 	}
 	view := reportsView{
 		Query: asked, Filter: c.Carrying(reportFilter(path, asked, tags)),
-		Table: reportTable(c, found.Items, ui.WithQuery(path, query, "csv", "reports", "after", "")),
+		Table: reportTable(c, asked.Kind, found.Items, ui.WithQuery(path, query, "csv", "reports", "after", "")),
 		Pager: ui.CursorPager(path, query, next(found)),
 	}
 	view.Exclude = ui.WithQuery(excludePath, url.Values{}, "reporter", asked.reporter(found.Items), "from", asked.Period.From.String(), "to", asked.Period.To.String())
@@ -265,7 +265,15 @@ func arrival(intake dmarcd.Intake) string {
 	return "by " + string(intake)
 }
 
-func reportTable(c *site.Call, reports []dmarcd.Report, csv string) ui.Table {
+// reportTable lists reports of a kind, or of all kinds. TLS reports count sessions.
+func reportTable(c *site.Call, kind dmarcd.ReportKind, reports []dmarcd.Report, csv string) ui.Table {
+	counted := ui.Column{Title: "Messages", Numeric: true}
+	switch kind {
+	case dmarcd.KindTLS:
+		counted.Title = "Sessions"
+	case "":
+		counted.Note = "Unit"
+	}
 	t := ui.Table{
 		ID: "reports", Caption: "Reports", CSV: csv,
 		Columns: []ui.Column{
@@ -274,7 +282,7 @@ func reportTable(c *site.Call, reports []dmarcd.Report, csv string) ui.Table {
 			{Title: "Domain", Wide: true},
 			{Title: "Day (UTC)"},
 			{Title: "Records", Numeric: true},
-			{Title: "Messages", Numeric: true},
+			counted,
 			{Title: "Pass rate", Numeric: true},
 			{Title: "Sender verified", Note: "State"},
 			{Title: "Deviations", Numeric: true},
@@ -289,9 +297,13 @@ func reportTable(c *site.Call, reports []dmarcd.Report, csv string) ui.Table {
 		case r.Unclaimed:
 			genuine = genuine.Noted("Not counted: no domain of the team")
 		}
+		count := ui.Count(r.Messages)
+		if kind == "" && r.Kind == dmarcd.KindTLS {
+			count = count.Noted("sessions")
+		}
 		t.Rows = append(t.Rows, []ui.Cell{
 			ui.LinkTo(cmp.Or(r.Organization, "not named"), c.Link(Prefix+"/reports/"+r.ID.String(), "domain", c.Params.Get("domain"))).Noted(r.ExternalID), ui.Text(reportKindWord(r.Kind)),
-			ui.Text(r.Domain), ui.OnDay(dmarcd.DayOf(r.Begin)), ui.Count(int64(r.Records)), ui.Count(r.Messages), ui.Percent(r.Compliant, r.Messages),
+			ui.Text(r.Domain), ui.OnDay(dmarcd.DayOf(r.Begin)), ui.Count(int64(r.Records)), count, ui.Percent(r.Compliant, r.Messages),
 			genuine, ui.Count(int64(len(r.Quirks))), ui.At(r.ReceivedAt),
 		})
 	}

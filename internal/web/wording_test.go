@@ -101,7 +101,7 @@ func TestFindingsThatEnd(t *testing.T) {
 	}
 	for _, path := range []string{"/app/activity/everything"} {
 		body := s.body(t, viewer, path)
-		if !strings.Contains(body, "This problem ended: example.com is not protected") || strings.Contains(body, "Resolved") || strings.Contains(body, "finding resolved") {
+		if !strings.Contains(body, "This problem ended: “example.com is not protected") || strings.Contains(body, "Resolved") || strings.Contains(body, "finding resolved") {
 			t.Errorf("%s: got a finding called resolved, want a problem that ended", path)
 		}
 	}
