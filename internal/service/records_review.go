@@ -61,7 +61,7 @@ func (t *Team) tryVersion(ctx context.Context, p prepared) (warnings []string, e
 	for _, f := range tried.Findings {
 		switch {
 		case f.Level == dmarcd.LevelError && p.Kind.Difference(p.replaced, p.Content) != "":
-			return nil, &dmarcd.InvalidError{Field: "record", Message: f.What + " " + f.Fix}
+			return nil, &dmarcd.InvalidError{Field: "record", Message: strings.TrimSpace(f.What + " " + f.Fix + " " + f.Record.String())}
 		case f.Level == dmarcd.LevelError, f.Level == dmarcd.LevelWarning:
 			warnings = append(warnings, f.What)
 		}

@@ -138,6 +138,7 @@ var mayFail = map[string]int{
 	"retryRejected": http.StatusUnprocessableEntity, "getLatestCheck": http.StatusNotFound,
 	"setRole": http.StatusNotFound, "removeMember": http.StatusNotFound, "addMailbox": http.StatusUnprocessableEntity, "removeMailbox": http.StatusNotFound,
 	"publishRecord": http.StatusForbidden, "stopRecord": http.StatusForbidden, "listRecordVersions": http.StatusNotFound,
+	"setRecordTarget": http.StatusForbidden, "removeRecordTarget": http.StatusForbidden, "getRecordTarget": http.StatusNotFound,
 }
 
 // report is an aggregate report about the domain of the test.

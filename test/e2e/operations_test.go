@@ -40,11 +40,12 @@ func (v validating) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // unsuccessful are the operations that cannot succeed on the server of the test: it receives no mail, has
-// no mailbox and one user less than it needs, and what was rejected is so again.
+// no mailbox, no DNS server of a domain and one user less than it needs, and what was rejected is so again.
 var unsuccessful = map[string]int{
 	"selfTest": http.StatusUnprocessableEntity, "retryRejected": http.StatusUnprocessableEntity,
 	"addMailbox": http.StatusUnprocessableEntity, "removeMailbox": http.StatusNotFound,
 	"setRole": http.StatusNotFound, "removeMember": http.StatusNotFound,
+	"setRecordTarget": http.StatusUnprocessableEntity, "getRecordTarget": http.StatusNotFound, "removeRecordTarget": http.StatusNotFound,
 }
 
 // TestClientCallsEveryOperation calls every operation with package client, as a Go program does, and
@@ -91,6 +92,10 @@ func TestClientCallsEveryOperation(t *testing.T) {
 		do("publishRecord", last(publisher.PublishRecord(ctx, domain, "dmarc", client.RecordChange{Record: new("v=DMARC1; p=none")})))
 		do("listManagedRecords", every(c.ListManagedRecords(ctx, domain)))
 		do("listRecordVersions", every(c.ListRecordVersions(ctx, domain, "dmarc")))
+		do("listRecordProposals", every(c.ListRecordProposals(ctx, domain)))
+		do("setRecordTarget", last(publisher.SetRecordTarget(ctx, domain, client.NewRecordTarget{Kind: "rfc2136", Server: "127.0.0.1:1", Key: "key:c2VjcmV0"})))
+		do("getRecordTarget", last(c.GetRecordTarget(ctx, domain)))
+		do("removeRecordTarget", publisher.RemoveRecordTarget(ctx, domain))
 		do("stopRecord", publisher.StopRecord(ctx, domain, "dmarc"))
 		do("listTags", every(c.ListTags(ctx)))
 		do("search", every(c.Search(ctx, "example", 0)))

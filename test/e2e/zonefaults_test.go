@@ -120,7 +120,11 @@ func TestZoneWithoutDatabase(t *testing.T) {
 func TestZoneOfReplicas(t *testing.T) {
 	t.Parallel()
 	const domains, versions, kills = 4, 25, 3
-	onPostgres(t, exampleZone, func(t *testing.T, in *installation) {
+	names := exampleZone
+	for d := range domains {
+		names += fmt.Sprintf("\nd%d.example._report._dmarc.example.com. TXT \"v=DMARC1\"", d)
+	}
+	onPostgres(t, names, func(t *testing.T, in *installation) {
 		in.mayLogErrors = true
 		ports := [2]string{}
 		var servers [2]*server
