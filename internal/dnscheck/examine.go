@@ -102,7 +102,7 @@ func (c *Checker) Examine(ctx context.Context, request Request) facts.Check {
 	e.run(ctx,
 		// The BIMI record may be at the organizational domain, which DMARC discovers.
 		func(ctx context.Context) { e.checkDMARC(ctx, found); e.checkBIMI(ctx) },
-		e.checkSPF, e.checkDKIM, e.checkTLSRPT, e.checkDANE, e.checkDNSSEC,
+		e.checkSPF, e.checkDKIM, e.checkTLSRPT, e.checkDANE, e.checkDNSSEC, e.checkManaged,
 		// The MTA-STS policy is compared with the MX hosts.
 		func(ctx context.Context) { e.checkMX(ctx); e.checkMTASTS(ctx) },
 	)

@@ -102,4 +102,42 @@ var managedCases = []findingCase{
 		want:    []string{"dmarc.managed_differs"}, not: []string{"dmarc.managed_elsewhere"},
 		message: "none",
 	},
+	{
+		name: "a managed policy and logo as they were published", request: managedElse,
+		zone: without("_mta-sts", "mta-sts") + `
+			_mta-sts.example.com      CNAME m.dns.example.net
+			mta-sts.example.com       CNAME m.dns.example.net
+			m.dns.example.net         TXT   "v=STSv1; id=1"
+			default._bimi.example.com CNAME b.dns.example.net
+			b.dns.example.net         TXT   "v=BIMI1; l="`,
+		not: []string{"mta_sts.managed_elsewhere", "bimi.managed_elsewhere", "bimi.managed_differs"},
+	},
+	{
+		name: "a managed policy without the CNAME record of its host", request: managedElse,
+		zone: without("_mta-sts", "mta-sts") + `
+			_mta-sts.example.com CNAME m.dns.example.net
+			m.dns.example.net    TXT   "v=STSv1; id=1"`,
+		want: []string{"mta_sts.managed_elsewhere", "bimi.managed_elsewhere"}, not: []string{"bimi.managed_differs"},
+	},
+	{
+		name: "another BIMI record in the zone", request: managedElse,
+		zone: sound + `
+			default._bimi.example.com CNAME b.dns.example.net
+			b.dns.example.net         TXT   "v=BIMI1; l=https://www.example.com/old.svg"`,
+		want: []string{"bimi.managed_differs", "mta_sts.managed_elsewhere"}, not: []string{"bimi.managed_elsewhere"},
+	},
+	{
+		name: "a managed policy without an answer", request: managedElse,
+		zone: without("_mta-sts", "mta-sts") + `
+			_mta-sts.example.com      INCONCLUSIVE
+			mta-sts.example.com       INCONCLUSIVE
+			default._bimi.example.com INCONCLUSIVE`,
+		not: []string{"mta_sts.managed_elsewhere", "bimi.managed_elsewhere"},
+	},
 }
+
+// managedElse are the managed records whose CNAME records are looked up apart.
+var managedElse = dnscheck.Request{Managed: []dnscheck.Managed{
+	{Kind: dmarcd.RecordMTASTS, Target: "m.dns.example.net", Content: "version: STSv1\nmode: testing\nmx: mx.example.com\nmax_age: 604800"},
+	{Kind: dmarcd.RecordBIMI, Target: "b.dns.example.net", Content: "v=BIMI1; l="},
+}}

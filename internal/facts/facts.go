@@ -34,6 +34,8 @@ type Facts struct {
 	DANE     DANE     `json:"dane"`
 	STARTTLS STARTTLS `json:"starttls"`
 	DNSSEC   DNSSEC   `json:"dnssec"`
+	// Elsewhere are the names of managed MTA-STS and BIMI records without a CNAME record to the zone.
+	Elsewhere []string `json:"-"`
 }
 
 // Problem is a problem of a record: a stable kind of its protocol, and the values for its
