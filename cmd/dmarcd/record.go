@@ -45,11 +45,11 @@ func (p *program) recordListCommand() *cobra.Command {
 				return unknownDomain(err, args[0])
 			}
 			proposals, err := t.RecordProposals(cmd.Context(), args[0])
-			for _, proposal := range proposals {
-				records = append(records, service.ManagedRecord{RecordVersion: proposal.RecordVersion, Owner: proposal.Kind.Owner(args[0]), State: dmarcd.RecordProposed})
-			}
 			if err != nil {
 				return err
+			}
+			for _, proposal := range proposals {
+				records = append(records, service.ManagedRecord{RecordVersion: proposal.RecordVersion, Owner: proposal.Kind.Owner(args[0]), State: dmarcd.RecordProposed})
 			}
 			return p.printRecords(records, *asJSON)
 		})

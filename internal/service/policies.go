@@ -177,9 +177,7 @@ func (s *Service) verifyPolicyHost(ctx context.Context, h *store.PolicyHost, hos
 	if err != nil {
 		return time.Time{}, err
 	}
-	failures, problem := h.Failures, h.Problem
 	*h = changed
-	h.Failures, h.Problem = failures, problem
 	if !verified {
 		return due, fmt.Errorf("no CNAME record leads from %s to %s", host, target)
 	}
@@ -194,9 +192,7 @@ func (s *Service) certify(ctx context.Context, h *store.PolicyHost, host string)
 		if err != nil {
 			return err
 		}
-		failures, problem := h.Failures, h.Problem
 		*h, err = s.store.CertifyPolicyHost(ctx, h.Label, notAfter, renewAt)
-		h.Failures, h.Problem = failures, problem
 		return err
 	}
 	// Another record of the domain may have one, and the authority may have another time in mind.
@@ -308,8 +304,8 @@ func (t *Team) checkPolicy(ctx context.Context, domain dmarcd.Domain, v *dmarcd.
 	if base == 0 && t.servedElsewhere(ctx, domain.Name).Mode == mtasts.ModeEnforce {
 		return nil
 	}
-	published, err := t.publishedPolicy(ctx, domain.Name)
-	if err != nil || published.Mode == mtasts.ModeEnforce {
+	versions, err := t.team.RecordVersions(ctx, domain.Name)
+	if err != nil || mtasts.ParsePolicy(latest(versions, v.Kind).Content).Mode == mtasts.ModeEnforce {
 		return err
 	}
 	ready, err := t.mayEnforce(ctx, domain.Name)
@@ -318,17 +314,6 @@ func (t *Team) checkPolicy(ctx context.Context, domain dmarcd.Domain, v *dmarcd.
 			enforceSessions, enforceReporters, enforceDays, enforcePeriod))
 	}
 	return err
-}
-
-// publishedPolicy returns the policy of the published version, the zero value for none.
-func (t *Team) publishedPolicy(ctx context.Context, domain string) (mtasts.Policy, error) {
-	versions, err := t.team.RecordVersions(ctx, domain)
-	for _, v := range versions {
-		if v.Kind == dmarcd.RecordMTASTS {
-			return mtasts.ParsePolicy(v.Content), err
-		}
-	}
-	return mtasts.Policy{}, err
 }
 
 // servedElsewhere returns the policy that the last check found, the zero value for none.

@@ -239,7 +239,14 @@ func (t *Team) prepare(ctx context.Context, name string, base int64, v dmarcd.Re
 	if p.domain, err = t.mayPublish(ctx, name); err != nil {
 		return p, err
 	}
-	if p.elsewhere, err = t.elsewhere(ctx, p.domain.Name, base, v.Kind); err != nil {
+	versions, err := t.team.RecordVersions(ctx, p.domain.Name)
+	if err != nil {
+		return p, err
+	}
+	if p.before = latest(versions, v.Kind); p.before.Version != base {
+		return p, dmarcd.ErrConflict
+	}
+	if p.elsewhere, err = t.elsewhere(ctx, p.domain.Name, v.Kind, p.before); err != nil {
 		return p, err
 	}
 	p.zone, err = t.service.store.Zone(ctx)
@@ -250,13 +257,6 @@ func (t *Team) prepare(ctx context.Context, name string, base int64, v dmarcd.Re
 		return p, &dmarcd.InvalidError{Message: "This installation serves no zone. An operator has to set DMARCD_ZONE first."}
 	case p.domain.Sample:
 		return p, &dmarcd.InvalidError{Message: "A sample domain has no records of its own."}
-	}
-	versions, err := t.team.RecordVersions(ctx, p.domain.Name)
-	if err != nil {
-		return p, err
-	}
-	if p.before = latest(versions, v.Kind); p.before.Version != base {
-		return p, dmarcd.ErrConflict
 	}
 	p.Version, p.replaced = base+1, p.before.Content
 	if base == 0 && p.Kind == dmarcd.RecordDMARC && p.domain.RecordDomain == p.domain.Name {
@@ -285,7 +285,7 @@ func (t *Team) prepare(ctx context.Context, name string, base int64, v dmarcd.Re
 func (t *Team) publish(ctx context.Context, p prepared, action string) (ManagedRecord, error) {
 	entry, difference := t.actor.to(action, p.domain.Name, string(p.Kind)), p.Kind.Difference(p.before.Content, p.Content)
 	if p.elsewhere {
-		record, err := t.publishElsewhere(ctx, p.domain.Name, p.before.Version, p.RecordVersion, entry)
+		record, err := t.publishElsewhere(ctx, p, entry)
 		record.Difference = difference
 		return record, err
 	}

@@ -112,54 +112,33 @@ func (t *Team) RemoveRecordTarget(ctx context.Context, name string) error {
 	return t.team.RemoveRecordTarget(ctx, domain.Name, t.actor.to("target.remove", domain.Name, ""))
 }
 
-// elsewhere reports whether a version is published at the target of a domain: each record that began
-// there, and one that begins while there is a target. The host of an MTA-STS policy needs a CNAME record to
-// a name in the zone, which has the TXT record, too.
-func (t *Team) elsewhere(ctx context.Context, domain string, base int64, kind dmarcd.RecordKind) (bool, error) {
-	if kind == dmarcd.RecordMTASTS {
+// elsewhere reports whether the version after before is published at the target of a domain: each record that
+// began there, and one that begins while there is a target. The host of an MTA-STS policy needs a CNAME record
+// to a name in the zone, which has the TXT record, too.
+func (t *Team) elsewhere(ctx context.Context, domain string, kind dmarcd.RecordKind, before dmarcd.RecordVersion) (bool, error) {
+	if kind == dmarcd.RecordMTASTS || before.Version != 0 {
+		return kind != dmarcd.RecordMTASTS && before.Label == "", nil
+	}
+	_, err := t.team.RecordTarget(ctx, domain)
+	if errors.Is(err, dmarcd.ErrNotFound) {
 		return false, nil
 	}
-	if base == 0 {
-		_, err := t.team.RecordTarget(ctx, domain)
-		if errors.Is(err, dmarcd.ErrNotFound) {
-			return false, nil
-		}
-		return err == nil, err
-	}
-	label, _, err := t.lastVersion(ctx, domain, base, kind)
-	return label == "" && err == nil, err
-}
-
-// lastVersion returns the label of a record and the content of a version. Both are "" without versions.
-func (t *Team) lastVersion(ctx context.Context, domain string, version int64, kind dmarcd.RecordKind) (label, content string, err error) {
-	versions, err := t.team.RecordVersions(ctx, domain)
-	label = "none"
-	for _, v := range versions {
-		if v.Kind == kind {
-			label = v.Label
-			if v.Version == version {
-				content = v.Content
-			}
-		}
-	}
-	return label, content, err
+	return err == nil, err
 }
 
 // publishElsewhere publishes a version that was checked at the target of a domain. It is stored as begun,
 // published at the server and read back, and is the last version only then. After a crash in between,
 // settle reads what the server has.
-func (t *Team) publishElsewhere(ctx context.Context, domain string, base int64, v dmarcd.RecordVersion, entry dmarcd.AuditEntry) (ManagedRecord, error) {
+func (t *Team) publishElsewhere(ctx context.Context, p prepared, entry dmarcd.AuditEntry) (ManagedRecord, error) {
+	domain, base, v := p.domain.Name, p.before.Version, p.RecordVersion
 	if err := t.service.settle(ctx, t.team, domain, v.Kind); err != nil {
 		return ManagedRecord{}, err
 	}
-	_, replaced, err := t.lastVersion(ctx, domain, base, v.Kind)
+	v, err := t.team.BeginRecord(ctx, domain, base, v)
 	if err != nil {
 		return ManagedRecord{}, err
 	}
-	if v, err = t.team.BeginRecord(ctx, domain, base, v); err != nil {
-		return ManagedRecord{}, err
-	}
-	err = t.service.publishAt(ctx, t.team, domain, v, replaced)
+	err = t.service.publishAt(ctx, t.team, domain, v, p.before.Content)
 	log := t.service.options.Log.With("team", t.team.ID(), "domain", domain)
 	ctx = context.WithoutCancel(ctx) // the server has answered: the client may be gone
 	failed := &publish.Error{}

@@ -107,7 +107,12 @@ func (s *Store) PolicyHosts(ctx context.Context, since int64) (version int64, ch
 
 // PolicyHost returns the host of a label, or dmarcd.ErrNotFound.
 func (s *Store) PolicyHost(ctx context.Context, label string) (PolicyHost, error) {
-	hosts, err := db.Collect(ctx, s.own(), `SELECT `+policyColumns+` FROM policy_hosts WHERE label = $1`, []any{label}, scanPolicyHost)
+	return policyHost(ctx, s.own(), label, "")
+}
+
+// policyHost reads a host; lock is "" or that of the row.
+func policyHost(ctx context.Context, q db.Querier, label, lock string) (PolicyHost, error) {
+	hosts, err := db.Collect(ctx, q, `SELECT `+policyColumns+` FROM policy_hosts WHERE label = $1`+lock, []any{label}, scanPolicyHost)
 	if err == nil && len(hosts) == 0 {
 		err = dmarcd.ErrNotFound
 	}
@@ -159,14 +164,11 @@ func (s *Store) updatePolicyHost(ctx context.Context, label string, update func(
 		if err := tx.lockZone(ctx); err != nil {
 			return err
 		}
-		hosts, err := db.Collect(ctx, tx, `SELECT `+policyColumns+` FROM policy_hosts WHERE label = $1`+s.db.LockRow, []any{label}, scanPolicyHost)
-		if err == nil && len(hosts) == 0 {
-			err = dmarcd.ErrNotFound
-		}
+		h, err := policyHost(ctx, tx, label, s.db.LockRow)
 		if err != nil {
 			return err
 		}
-		return update(tx, hosts[0])
+		return update(tx, h)
 	})
 }
 
@@ -176,7 +178,7 @@ func (tx tx) lockZone(ctx context.Context) error {
 	return tx.QueryRow(ctx, `SELECT name FROM zone`+tx.store.db.LockRow, nil, &name)
 }
 
-// policyRecords returns what the name of a host answers, with its TXT record in place of another one.
+// policyRecords replaces the TXT record among the records of a host with that of a published id.
 func policyRecords(base []ZoneRecord, published string) []ZoneRecord {
 	base = slices.DeleteFunc(slices.Clone(base), func(r ZoneRecord) bool { return r.Type == dns.TXT })
 	if published == "" {
@@ -312,7 +314,7 @@ func (s *Store) CountOrder(ctx context.Context, organization string, renewal boo
 	now := s.now()
 	err = s.Team(system).retryTx(ctx, func(tx tx) error {
 		wait = time.Time{}
-		if _, err := tx.nextPolicies(ctx); err != nil { // one replica at a time
+		if err := tx.lockZone(ctx); err != nil { // one replica at a time
 			return err
 		}
 		var until int64
