@@ -243,7 +243,7 @@ once.`,
 			}
 			p.notify("%s\n", kind.Ending())
 			if len(kind.Aliases(args[0])) == 1 {
-				p.notify("It has now: %s. 300 IN TXT %q\n", records[at].Owner, records[at].Content)
+				p.notify("The published record: %s. 300 IN TXT %q\n", records[at].Owner, records[at].Content)
 			}
 			return nil
 		})

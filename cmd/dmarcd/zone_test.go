@@ -66,7 +66,7 @@ func TestZone(t *testing.T) {
 	status, _, stderr = run(true, change("publish", "example.com", "dmarc", "v=DMARC1; p=reject", "--base=0")...)
 	wants("another base", status, stderr, "another version than 0 is published", "dmarcd record list")
 	status, _, stderr = run(true, change("stop", "example.com", "dmarc")...)
-	wants("stopped", status, stderr, "for 90 days", `It has now: _dmarc.example.com. 300 IN TXT "v=DMARC1; p=none"`)
+	wants("stopped", status, stderr, "for 90 days", `The published record: _dmarc.example.com. 300 IN TXT "v=DMARC1; p=none"`)
 	status, _, stderr = run(true, change("stop", "example.com", "dmarc")...)
 	wants("stopped again", status, stderr, "no managed record of the kind dmarc")
 	if status, _, stderr = run(true, "zone", "dorp"); status != exitFailed || !strings.Contains(stderr, "drop") {

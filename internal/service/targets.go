@@ -166,7 +166,7 @@ func (s *Service) change(ctx context.Context, team *store.Team, domain string, v
 	c := publish.Change{Domain: domain, Name: v.Kind.Owner(domain), Text: v.Content, Ours: func(text string) bool { return isRecord(v.Kind, text) }}
 	target, err := team.RecordTarget(ctx, domain)
 	if errors.Is(err, dmarcd.ErrNotFound) {
-		return publish.Target{}, c, &dmarcd.InvalidError{Message: "The domain has no target anymore to publish to. Add it again, or stop managing the record."}
+		return publish.Target{}, c, &dmarcd.InvalidError{Message: "The DNS server for the records of this domain was removed. Add it again, or stop managing the record."}
 	}
 	if err != nil {
 		return publish.Target{}, c, err
@@ -206,7 +206,7 @@ func (s *Service) settle(ctx context.Context, team *store.Team, domain string, k
 	failed := &publish.Error{}
 	switch {
 	case errors.As(err, &failed):
-		return &dmarcd.InvalidError{Message: "Whether the change before was published is not known: " + failed.Message}
+		return &dmarcd.InvalidError{Message: "It is not known whether the previous change was published: " + failed.Message}
 	case err != nil:
 		return err
 	case there:

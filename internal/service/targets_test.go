@@ -182,7 +182,7 @@ func TestPublishElsewhere(t *testing.T) {
 		}
 	}
 	musttest.Do(t, team.RemoveRecordTarget(ctx, ours))
-	if _, err := team.PublishRecord(ctx, ours, 3, reject); !errors.As(err, &invalid) || !strings.Contains(invalid.Message, "no target") {
+	if _, err := team.PublishRecord(ctx, ours, 3, reject); !errors.As(err, &invalid) || !strings.Contains(invalid.Message, "was removed") {
 		t.Errorf("without the target: got %v", err)
 	}
 	musttest.Do(t, team.StopRecord(ctx, ours, dmarcd.RecordDMARC))

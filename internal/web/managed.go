@@ -240,7 +240,7 @@ func describeElsewhere(state dmarcd.RecordState, badge func(text, tone string) u
 	case dmarcd.RecordUnknown:
 		return badge("unknown", "quiet"), "The lookup of the record failed. Reload the page."
 	}
-	return badge("elsewhere", "warning"), "Receivers get another record, or none yet: resolvers may have the version before. If it stays so, it was changed at the DNS server."
+	return badge("elsewhere", "warning"), "Receivers get another record, or none yet: resolvers may still have the previous version. If this does not change, the record was changed at the DNS server."
 }
 
 // versionTable is the history of a record.
