@@ -98,7 +98,6 @@ func (e *examination) checkTLSRPT(ctx context.Context) {
 	found := tlsrpt.LookupRecord(ctx, e.dns, e.Domain)
 	f := &e.facts.TLSRPT
 	f.Status, f.Reason = found.Status.String(), found.Answer.Reason
-	f.Aliases = found.Answer.Aliases
 	problems := e.lookupProblems(ctx, found.Answer, found.Problems)
 	if len(found.Records) == 1 {
 		record := found.Records[0]

@@ -34,7 +34,7 @@ type Facts struct {
 	DANE     DANE     `json:"dane"`
 	STARTTLS STARTTLS `json:"starttls"`
 	DNSSEC   DNSSEC   `json:"dnssec"`
-	// Elsewhere are the names of managed MTA-STS and BIMI records without a CNAME record to the zone.
+	// Elsewhere are the names of managed records without a CNAME record to the zone.
 	Elsewhere []string `json:"-"`
 }
 
@@ -277,8 +277,6 @@ type TLSRPT struct {
 	Record       string    `json:"record,omitzero"`
 	Destinations []string  `json:"destinations,omitempty"`
 	Problems     []Problem `json:"-"`
-	// Aliases are the CNAME targets of its name.
-	Aliases []string `json:"-"`
 }
 
 // BIMI is the BIMI record with its logo and certificate.
